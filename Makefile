@@ -1,0 +1,51 @@
+# Every target creates what it needs; only package registries are reached.
+
+VENV   := .venv
+PYTHON := $(VENV)/bin/python
+STAMP  := $(VENV)/.installed
+PYTEST := $(PYTHON) -m pytest
+CODE   := src tests bench examples
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo check format unit test conformance bench clean
+
+help: ## Say what each target does
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Create .venv with riverlog and all that its tests need
+
+$(STAMP): pyproject.toml
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv --quiet --allow-existing $(VENV) && uv pip install --quiet --python $(PYTHON) -e '.[dev]'; \
+	else \
+	  python3 -m venv $(VENV) && $(PYTHON) -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+	fi
+	@touch $(STAMP)
+
+demo: $(STAMP) ## Start a node, send orders with two clients, read them back
+	@$(PYTHON) examples/orders.py
+
+check: $(STAMP) ## Formatting, lint, types, import contracts
+	@$(VENV)/bin/ruff format --check $(CODE)
+	@$(VENV)/bin/ruff check $(CODE)
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports --no-logo 2>/dev/null || $(VENV)/bin/lint-imports
+
+format: $(STAMP) ## Put the code into the house's format
+	@$(VENV)/bin/ruff format $(CODE)
+	@$(VENV)/bin/ruff check --fix $(CODE)
+
+unit: $(STAMP) ## Unit, property and scenario tests: no network, no waiting
+	@$(PYTEST) tests/test_tidy.py tests/unit tests/property tests/scenarios
+
+test: check unit ## All that the README promises, in minutes
+	@$(PYTEST) tests/e2e tests/conformance
+
+conformance: $(STAMP) ## Every client and foreign suite; a missing one is reported and fails
+	@$(PYTHON) -m tests.conformance
+
+bench: $(STAMP) ## Measure riverlog and Apache Kafka in one run and print the ratios
+	@$(PYTHON) -m bench
+
+clean: ## Remove what the targets created
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache
