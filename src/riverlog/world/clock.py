@@ -1,0 +1,13 @@
+"""The machine's clocks."""
+
+import time
+
+
+class SystemClock:
+    """The Clock port over the operating system."""
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
