@@ -1,0 +1,254 @@
+"""From what was set, and where, to what holds.
+
+A node is configured by a file, then `RIVERLOG_*` variables, then flags, each overriding the one before; then by
+what is set while it runs. A topic has its own settings in front of these. Names fall into three classes: used;
+known from Kafka but without meaning here, which are listed for one warning; unknown, which are an error that
+names the nearest setting.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any, Final
+
+from riverlog.model.endpoints import Endpoint
+from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
+from riverlog.model.setting import BadSetting, Kind, NodeName, Setting, Source, Value
+from riverlog.model.settings import (
+    NODE_SETTINGS,
+    PROFILES,
+    TOPIC_SETTINGS,
+    Layers,
+    NodeSettings,
+    TopicConfig,
+)
+
+VARIABLE_PREFIX: Final = "RIVERLOG_"
+CLIENT_VARIABLES: Final = frozenset({"RIVERLOG_BOOTSTRAP_SERVERS"})
+"""Variables that speak to the command line's clients, not to the node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """A node's settings, and the names among what was given that mean nothing here."""
+
+    settings: NodeSettings
+    without_meaning: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A value that somebody set, or the default: under which name, and where."""
+
+    name: str
+    text: str
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A setting as it holds, and everything that was said about it, strongest first."""
+
+    setting: Setting
+    name: str
+    text: str
+    source: Source
+    said: tuple[Said, ...]
+    read_only: bool
+
+
+def configure(
+    *,
+    profile: str = "serve",
+    file: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
+    flags: Mapping[str, str] | None = None,
+) -> Configured:
+    """Resolve a node's settings from all that was given at its start; BadSetting lists what is wrong."""
+    given = {**(file or {}), **from_variables(variables or {}), **(flags or {})}
+    static = {name: text for name, text in given.items() if name in NODE_SETTINGS}
+    rest = given.keys() - static.keys()
+    unknown = sorted(rest - NODE_SETTINGS_WITHOUT_MEANING)
+    if unknown:
+        raise BadSetting(" ".join(unknown_name(name, NODE_SETTINGS) for name in unknown))
+    settings = node_settings(Layers(static=static, profile=PROFILES[profile]))
+    topic_config({}, settings.layers)
+    _check_listeners(settings)
+    return Configured(settings, tuple(sorted(rest)))
+
+
+def from_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Pick the settings out of an environment: `RIVERLOG_NUM_PARTITIONS` is `num.partitions`."""
+    return {
+        variable.removeprefix(VARIABLE_PREFIX).lower().replace("_", "."): text
+        for variable, text in environment.items()
+        if variable.startswith(VARIABLE_PREFIX) and variable not in CLIENT_VARIABLES
+    }
+
+
+def node_settings(layers: Layers) -> NodeSettings:
+    """Read every setting of a node from its layers; BadSetting at the first that cannot be read."""
+    return NodeSettings(**_read_all(NodeSettings, {}, layers), layers=layers)
+
+
+def with_dynamic(settings: NodeSettings, *, node: Mapping[str, str], cluster: Mapping[str, str]) -> NodeSettings:
+    """Lay what was set while the node ran over what it was started with."""
+    return node_settings(replace(settings.layers, node=node, cluster=cluster))
+
+
+def topic_config(overrides: Mapping[str, str], layers: Layers) -> TopicConfig:
+    """Read every setting of a topic: its own, else the node's, else the default."""
+    return TopicConfig(**_read_all(TopicConfig, overrides, layers))
+
+
+def check_topic(overrides: Mapping[str, str], layers: Layers) -> None:
+    """Check what somebody wants to set for a topic; BadSetting says what cannot be."""
+    for name, text in overrides.items():
+        setting = TOPIC_SETTINGS.get(name)
+        if setting is not None:
+            setting.read(text)
+        elif name not in TOPIC_SETTINGS_WITHOUT_MEANING:
+            raise BadSetting(unknown_name(name, TOPIC_SETTINGS))
+    config = topic_config(overrides, layers)
+    if config.max_compaction_lag_ms < config.min_compaction_lag_ms:
+        raise BadSetting(
+            f"max.compaction.lag.ms ({config.max_compaction_lag_ms}) cannot be less than "
+            f"min.compaction.lag.ms ({config.min_compaction_lag_ms})."
+        )
+
+
+def check_node(overrides: Mapping[str, str]) -> None:
+    """Check what somebody wants to set for nodes while they run; BadSetting says what cannot be."""
+    for name, text in overrides.items():
+        row = NODE_SETTINGS.get(name)
+        if row is None:
+            if name in NODE_SETTINGS_WITHOUT_MEANING:
+                continue
+            raise BadSetting(unknown_name(name, NODE_SETTINGS))
+        setting, node_name = row
+        if not can_change(setting, node_name):
+            raise BadSetting(f"{name} cannot change while a node runs; set it in its configuration and restart it.")
+        setting.read(text, name=node_name)
+
+
+def can_change(setting: Setting, name: NodeName) -> bool:
+    """Tell whether a node's setting under this name can change at run time; only the finest unit can."""
+    return setting.dynamic and name == setting.node_names[0]
+
+
+def describe_topic(overrides: Mapping[str, str], layers: Layers) -> list[Described]:
+    """Describe every setting of a topic, and those of Kafka's that were set though they mean nothing here."""
+    described = [
+        _describe(setting, setting.name, overrides, layers, read_only=False) for setting in TOPIC_SETTINGS.values()
+    ]
+    foreign = ((name, text, Source.TOPIC) for name, text in overrides.items() if name not in TOPIC_SETTINGS)
+    return described + [_without_meaning(*each) for each in foreign]
+
+
+def describe_node(layers: Layers) -> list[Described]:
+    """Describe every setting of a node, those for all its topics under the node's names for them."""
+    described = []
+    for setting, name in NODE_SETTINGS.values():
+        # A synonym in another unit is a name of its own: log.retention.hours does not show log.retention.ms.
+        names = tuple(each for each in setting.node_names if each == name or (name == setting.node_names[0]))
+        row = replace(setting, node_names=names)
+        described.append(_describe(row, name.name, {}, layers, read_only=not can_change(setting, name)))
+    return described
+
+
+def unknown_name(name: str, known: Iterable[str]) -> str:
+    """Say that there is no such setting, and which one was perhaps meant."""
+    nearest = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    hint = f"; did you mean {nearest[0]}?" if nearest else "."
+    return f"There is no setting {name}{hint}"
+
+
+def _read_all(
+    config: type[TopicConfig] | type[NodeSettings], overrides: Mapping[str, str], layers: Layers
+) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for each in fields(config):
+        if not each.metadata:
+            continue
+        setting: Setting = each.metadata["setting"]
+        values[each.name] = each.metadata["read"](_strongest(setting, overrides, layers))
+    return values
+
+
+def _strongest(setting: Setting, overrides: Mapping[str, str], layers: Layers) -> Value:
+    text = overrides.get(setting.name)
+    if text is not None:
+        return setting.read(text)
+    for layer in (layers.node, layers.cluster, layers.static, layers.profile):
+        for name in setting.node_names:
+            if name.name in layer:
+                return setting.read(layer[name.name], name=name)
+    return setting.read(setting.default)
+
+
+def _describe(
+    setting: Setting, name: str, overrides: Mapping[str, str], layers: Layers, *, read_only: bool
+) -> Described:
+    said = [Said(setting.name, overrides[setting.name], Source.TOPIC)] if setting.name in overrides else []
+    for source, layer in (
+        (Source.NODE, layers.node),
+        (Source.CLUSTER, layers.cluster),
+        (Source.STATIC, layers.static),
+    ):
+        said += [Said(each.name, layer[each.name], source) for each in setting.node_names if each.name in layer]
+    said.append(_default(setting, layers))
+    winner = said[0]
+    text = winner.text
+    if winner.name != name:
+        node_name = next(each for each in setting.node_names if each.name == winner.name)
+        text = _in_own_unit(setting, winner.text, node_name)
+    return Described(setting, name, text, winner.source, tuple(said), read_only)
+
+
+def _default(setting: Setting, layers: Layers) -> Said:
+    for each in setting.node_names:
+        if each.name in layers.profile:
+            return Said(each.name, layers.profile[each.name], Source.DEFAULT)
+    if not setting.node_names:
+        return Said(setting.name, setting.default, Source.DEFAULT)
+    # As in Kafka, the default is that of the coarsest unit: log.retention.hours=168.
+    last = setting.node_names[-1]
+    text = setting.default if last.factor == 1 else str(int(setting.default) // last.factor)
+    return Said(last.name, text, Source.DEFAULT)
+
+
+def _in_own_unit(setting: Setting, text: str, name: NodeName) -> str:
+    return text if name.factor == 1 else str(setting.read(text, name=name))
+
+
+def _without_meaning(name: str, text: str, source: Source) -> Described:
+    setting = Setting(name=name, kind=Kind.STRING, default="", doc="Known from Kafka; has no meaning here.")
+    return Described(setting, name, text, source, (Said(name, text, source),), read_only=False)
+
+
+def _check_listeners(settings: NodeSettings) -> None:
+    """Check what no single setting can know: protocols, and that every advertised listener exists."""
+    protocols = dict(pair.upper().partition(":")[::2] for pair in settings.listener_security_protocol_map)
+    listening = client_listeners(settings)
+    if not listening:
+        raise BadSetting("listeners names no address for clients; write PLAINTEXT://host:port.")
+    for endpoint in listening:
+        protocol = protocols.get(endpoint.listener, endpoint.listener)
+        if protocol != "PLAINTEXT":
+            raise BadSetting(
+                f"The listener {endpoint} speaks {protocol}, which this node cannot; use PLAINTEXT, or map the "
+                f"name in listener.security.protocol.map."
+            )
+    names = {endpoint.listener for endpoint in listening}
+    for endpoint in settings.advertised_listeners:
+        if endpoint.listener not in names and endpoint.listener not in settings.controller_listener_names:
+            raise BadSetting(f"advertised.listeners has {endpoint}, but listeners has no {endpoint.listener}.")
+        if endpoint.host in ("", "0.0.0.0", "::"):
+            raise BadSetting(
+                f"advertised.listeners has {endpoint}: clients cannot connect to that; give a name they can reach."
+            )
+
+
+def client_listeners(settings: NodeSettings) -> tuple[Endpoint, ...]:
+    """Give the listeners that are for clients."""
+    return tuple(each for each in settings.listeners if each.listener not in settings.controller_listener_names)
