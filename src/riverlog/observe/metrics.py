@@ -1,0 +1,293 @@
+"""Every metric, named once, and how a scrape reads it.
+
+`Metric` is the table: documentation, exposition and tests derive from it. `scrape` takes the numbers from a node
+in one quick pass; `exposition.py` writes them down for Prometheus. Where kafka_exporter has a name for the same
+thing, that name is kept, so that dashboards made for it show riverlog too. Metrics of a partition come from its
+leader only: sums over a cluster count nothing twice.
+"""
+
+import os
+import resource
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum, StrEnum, unique
+from typing import Final, NamedTuple, Protocol
+
+from riverlog.model.ids import NodeId, Offset
+from riverlog.observe.stats import Histogram, NodeStats, PartitionStats
+
+
+@unique
+class Kind(StrEnum):
+    """How a metric behaves over time."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+_PARTITION = ("topic", "partition")
+
+
+class Metric(Enum):
+    """One row per metric: name, kind, labels, meaning."""
+
+    INFO = ("riverlog_info", Kind.GAUGE, ("version", "node_id", "cluster_id"), "Always 1; the labels say who this is.")
+    STARTUP_SECONDS = (
+        "riverlog_startup_seconds",
+        Kind.GAUGE,
+        (),
+        "Seconds from the start of the process until it could be used.",
+    )
+    BROKERS = ("kafka_brokers", Kind.GAUGE, (), "Brokers in the cluster.")
+    BROKER_INFO = ("kafka_broker_info", Kind.GAUGE, ("id", "address"), "Always 1; one series per broker.")
+    TOPIC_PARTITIONS = ("kafka_topic_partitions", Kind.GAUGE, ("topic",), "Partitions of the topic.")
+    CURRENT_OFFSET = (
+        "kafka_topic_partition_current_offset",
+        Kind.GAUGE,
+        _PARTITION,
+        "High watermark: the offset that the next record shown to consumers will have.",
+    )
+    OLDEST_OFFSET = (
+        "kafka_topic_partition_oldest_offset",
+        Kind.GAUGE,
+        _PARTITION,
+        "Log start offset: the oldest record that can be read.",
+    )
+    LEADER = ("kafka_topic_partition_leader", Kind.GAUGE, _PARTITION, "Node id of the leader.")
+    LEADER_IS_PREFERRED = (
+        "kafka_topic_partition_leader_is_preferred",
+        Kind.GAUGE,
+        _PARTITION,
+        "1 if the leader is the first of the replicas.",
+    )
+    REPLICAS = ("kafka_topic_partition_replicas", Kind.GAUGE, _PARTITION, "Replicas assigned.")
+    IN_SYNC_REPLICAS = ("kafka_topic_partition_in_sync_replica", Kind.GAUGE, _PARTITION, "Replicas in sync.")
+    UNDER_REPLICATED = (
+        "kafka_topic_partition_under_replicated_partition",
+        Kind.GAUGE,
+        _PARTITION,
+        "1 if fewer replicas are in sync than assigned.",
+    )
+    LOG_END_OFFSET = (
+        "riverlog_partition_log_end_offset",
+        Kind.GAUGE,
+        _PARTITION,
+        "The offset that the next appended record will get; above the high watermark while not yet committed.",
+    )
+    SIZE = ("riverlog_partition_size_bytes", Kind.GAUGE, _PARTITION, "Bytes of all segments.")
+    SEGMENTS = ("riverlog_partition_segments", Kind.GAUGE, _PARTITION, "Segments, the active one included.")
+    MESSAGES_IN = ("riverlog_partition_messages_in_total", Kind.COUNTER, _PARTITION, "Records appended by producers.")
+    BATCHES_IN = ("riverlog_partition_batches_in_total", Kind.COUNTER, _PARTITION, "Batches appended by producers.")
+    BYTES_IN = ("riverlog_partition_bytes_in_total", Kind.COUNTER, _PARTITION, "Bytes appended by producers.")
+    MESSAGES_OUT = ("riverlog_partition_messages_out_total", Kind.COUNTER, _PARTITION, "Offsets given to consumers.")
+    BYTES_OUT = ("riverlog_partition_bytes_out_total", Kind.COUNTER, _PARTITION, "Bytes given to consumers.")
+    FETCHES = ("riverlog_partition_fetches_total", Kind.COUNTER, _PARTITION, "Times consumers asked for records.")
+    LOG_DIRECTORY_ONLINE = (
+        "riverlog_log_directory_online",
+        Kind.GAUGE,
+        ("directory",),
+        "1 while the directory can be written to; 0 after a failed write or flush, until the node is restarted.",
+    )
+    LOG_DIRECTORY_SIZE = (
+        "riverlog_log_directory_size_bytes",
+        Kind.GAUGE,
+        ("directory",),
+        "Bytes of all partitions in the directory.",
+    )
+    LOG_DIRECTORY_FREE = (
+        "riverlog_log_directory_free_bytes",
+        Kind.GAUGE,
+        ("directory",),
+        "Bytes that can still be written to the directory's file system.",
+    )
+    FLUSHES = ("riverlog_flush_seconds", Kind.HISTOGRAM, (), "Time of each flush of log files to the medium.")
+    REQUESTS = ("riverlog_requests_total", Kind.COUNTER, ("api",), "Requests answered.")
+    REQUEST_SECONDS = (
+        "riverlog_request_seconds",
+        Kind.HISTOGRAM,
+        ("api",),
+        "Time of whole requests, from their arrival to the last byte of the answer.",
+    )
+    REQUEST_STAGE_SECONDS = (
+        "riverlog_request_stage_seconds",
+        Kind.HISTOGRAM,
+        ("api", "stage"),
+        "Time per stage: queue (until the handler), handle, wait (flush, replicas, new records), send.",
+    )
+    ERRORS = (
+        "riverlog_request_errors_total",
+        Kind.COUNTER,
+        ("api", "error"),
+        "Error codes given in answers, by Kafka's name for them.",
+    )
+    CONNECTIONS_OPEN = ("riverlog_connections_open", Kind.GAUGE, (), "Connections now open.")
+    CONNECTIONS_ACCEPTED = ("riverlog_connections_accepted_total", Kind.COUNTER, (), "Connections let in.")
+    CONNECTIONS_REFUSED = (
+        "riverlog_connections_refused_total",
+        Kind.COUNTER,
+        (),
+        "Connections turned away because max.connections were open.",
+    )
+    CONNECTIONS_CLOSED = (
+        "riverlog_connections_closed_total",
+        Kind.COUNTER,
+        ("reason",),
+        "Connections ended: by the peer, idle, broken, malformed bytes, too slow, or the node stopping.",
+    )
+    PROCESS_CPU = ("process_cpu_seconds_total", Kind.COUNTER, (), "CPU time of the process, user and system.")
+    PROCESS_RESIDENT = ("process_resident_memory_bytes", Kind.GAUGE, (), "Memory of the process that is resident.")
+    PROCESS_OPEN_FILES = ("process_open_fds", Kind.GAUGE, (), "Files and sockets that the process holds open.")
+    PROCESS_OPEN_FILES_MAX = ("process_max_fds", Kind.GAUGE, (), "Files and sockets that it may hold open.")
+
+    def __init__(self, metric: str, kind: Kind, labels: tuple[str, ...], meaning: str) -> None:
+        self.metric = metric
+        self.kind = kind
+        self.labels = labels
+        self.meaning = meaning
+
+
+class BrokerReading(NamedTuple):
+    """One broker of the cluster, as its metadata names it."""
+
+    node_id: NodeId
+    address: str
+
+
+class PartitionReading(NamedTuple):
+    """One partition, at the moment of a scrape."""
+
+    topic: str
+    partition: int
+    leader: NodeId
+    replicas: Sequence[NodeId]
+    in_sync_replicas: Sequence[NodeId]
+    log_start_offset: Offset
+    high_watermark: Offset
+    log_end_offset: Offset
+    size_bytes: int
+    segments: int
+    stats: PartitionStats
+
+
+class LogDirectoryReading(NamedTuple):
+    """One log directory, at the moment of a scrape."""
+
+    directory: str
+    online: bool
+    size_bytes: int
+    free_bytes: int
+
+
+class Source(Protocol):
+    """What a scrape asks of a node. All of it is called on the node's loop and must not wait."""
+
+    @property
+    def stats(self) -> NodeStats: ...
+
+    @property
+    def node_id(self) -> NodeId: ...
+
+    @property
+    def cluster_id(self) -> str: ...
+
+    def brokers(self) -> Iterable[BrokerReading]: ...
+
+    def topics(self) -> Iterable[tuple[str, int]]:
+        """Give each topic's name and its number of partitions."""
+        ...
+
+    def partitions(self) -> Iterable[PartitionReading]:
+        """Give the partitions that this node leads."""
+        ...
+
+    def log_directories(self) -> Iterable[LogDirectoryReading]: ...
+
+
+class Reading(NamedTuple):
+    """One series: its labels' values in the table's order, and its number or its histogram."""
+
+    metric: Metric
+    labels: tuple[str, ...]
+    value: float | Histogram
+
+
+class Scrape(NamedTuple):
+    """All numbers of a node at one moment; those of partitions are still together, as there may be thousands."""
+
+    readings: list[Reading]
+    partitions: list[PartitionReading]
+
+
+PARTITION_VALUES: Final[dict[Metric, Callable[[PartitionReading], int]]] = {
+    Metric.CURRENT_OFFSET: lambda partition: partition.high_watermark,
+    Metric.OLDEST_OFFSET: lambda partition: partition.log_start_offset,
+    Metric.LEADER: lambda partition: partition.leader,
+    Metric.LEADER_IS_PREFERRED: lambda partition: partition.leader == partition.replicas[0],
+    Metric.REPLICAS: lambda partition: len(partition.replicas),
+    Metric.IN_SYNC_REPLICAS: lambda partition: len(partition.in_sync_replicas),
+    Metric.UNDER_REPLICATED: lambda partition: len(partition.in_sync_replicas) < len(partition.replicas),
+    Metric.LOG_END_OFFSET: lambda partition: partition.log_end_offset,
+    Metric.SIZE: lambda partition: partition.size_bytes,
+    Metric.SEGMENTS: lambda partition: partition.segments,
+    Metric.MESSAGES_IN: lambda partition: partition.stats.messages_in,
+    Metric.BATCHES_IN: lambda partition: partition.stats.batches_in,
+    Metric.BYTES_IN: lambda partition: partition.stats.bytes_in,
+    Metric.MESSAGES_OUT: lambda partition: partition.stats.messages_out,
+    Metric.BYTES_OUT: lambda partition: partition.stats.bytes_out,
+    Metric.FETCHES: lambda partition: partition.stats.fetches,
+}
+"""Where the number of each metric of a partition comes from."""
+
+
+def scrape(source: Source, *, version: str) -> Scrape:
+    """Take all numbers of a node now, in one pass on its loop."""
+    stats = source.stats
+    readings = [*_read_node(source, version), *_read_requests(stats), *_read_connections(stats), *_read_process()]
+    return Scrape(readings, list(source.partitions()))
+
+
+def _read_node(source: Source, version: str) -> Iterator[Reading]:
+    yield Reading(Metric.INFO, (version, str(source.node_id), source.cluster_id), 1)
+    yield Reading(Metric.STARTUP_SECONDS, (), source.stats.startup_seconds)
+    brokers = list(source.brokers())
+    yield Reading(Metric.BROKERS, (), len(brokers))
+    for broker in brokers:
+        yield Reading(Metric.BROKER_INFO, (str(broker.node_id), broker.address), 1)
+    for topic, partitions in source.topics():
+        yield Reading(Metric.TOPIC_PARTITIONS, (topic,), partitions)
+    for directory, online, size_bytes, free_bytes in source.log_directories():
+        yield Reading(Metric.LOG_DIRECTORY_ONLINE, (directory,), online)
+        yield Reading(Metric.LOG_DIRECTORY_SIZE, (directory,), size_bytes)
+        yield Reading(Metric.LOG_DIRECTORY_FREE, (directory,), free_bytes)
+    yield Reading(Metric.FLUSHES, (), source.stats.flushes.copy())
+
+
+def _read_requests(stats: NodeStats) -> Iterator[Reading]:
+    for api, requests in stats.requests.items():
+        yield Reading(Metric.REQUESTS, (api,), requests.count)
+        yield Reading(Metric.REQUEST_SECONDS, (api,), requests.total())
+        for stage, histogram in requests.stages().items():
+            yield Reading(Metric.REQUEST_STAGE_SECONDS, (api, stage), histogram)
+        for code, count in requests.errors.items():
+            yield Reading(Metric.ERRORS, (api, code.name), count)
+
+
+def _read_connections(stats: NodeStats) -> Iterator[Reading]:
+    connections = stats.connections
+    yield Reading(Metric.CONNECTIONS_OPEN, (), connections.open)
+    yield Reading(Metric.CONNECTIONS_ACCEPTED, (), connections.accepted)
+    yield Reading(Metric.CONNECTIONS_REFUSED, (), connections.refused)
+    for reason, count in connections.closed.items():
+        yield Reading(Metric.CONNECTIONS_CLOSED, (reason,), count)
+
+
+def _read_process() -> Iterator[Reading]:
+    """Read what the system knows about this process; where it has no /proc, only what can be had without."""
+    yield Reading(Metric.PROCESS_CPU, (), time.process_time())
+    yield Reading(Metric.PROCESS_OPEN_FILES_MAX, (), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    if os.path.isdir("/proc/self/fd"):
+        yield Reading(Metric.PROCESS_OPEN_FILES, (), len(os.listdir("/proc/self/fd")))
+        with open("/proc/self/statm", "rb") as statm:
+            resident_pages = int(statm.read().split()[1])
+        yield Reading(Metric.PROCESS_RESIDENT, (), resident_pages * resource.getpagesize())

@@ -1,0 +1,46 @@
+"""A node as a scrape sees it, with numbers that a test can set."""
+
+from collections.abc import Iterable
+
+from riverlog.model.ids import NodeId, Offset
+from riverlog.observe.metrics import BrokerReading, LogDirectoryReading, PartitionReading
+from riverlog.observe.stats import NodeStats, PartitionStats
+
+
+class ScrapedNode:
+    """Two topics of one and two partitions on one broker."""
+
+    def __init__(self) -> None:
+        self.stats = NodeStats()
+        self.node_id = NodeId(1)
+        self.cluster_id = "yXkgtqzSQXqDIHv2CjQ0OA"
+        self.partition_stats = {("orders", 0): PartitionStats(), ("orders", 1): PartitionStats()}
+        self.reason_not_ready: str | None = None
+
+    def brokers(self) -> Iterable[BrokerReading]:
+        return [BrokerReading(NodeId(1), "127.0.0.1:9092")]
+
+    def topics(self) -> Iterable[tuple[str, int]]:
+        return [("orders", 2)]
+
+    def partitions(self) -> Iterable[PartitionReading]:
+        for (topic, partition), stats in self.partition_stats.items():
+            yield PartitionReading(
+                topic=topic,
+                partition=partition,
+                leader=NodeId(1),
+                replicas=(NodeId(1),),
+                in_sync_replicas=(NodeId(1),),
+                log_start_offset=Offset(5),
+                high_watermark=Offset(40),
+                log_end_offset=Offset(42),
+                size_bytes=4_096,
+                segments=2,
+                stats=stats,
+            )
+
+    def log_directories(self) -> Iterable[LogDirectoryReading]:
+        return [LogDirectoryReading("/var/lib/riverlog", online=True, size_bytes=8_192, free_bytes=1 << 30)]
+
+    def not_ready(self) -> str | None:
+        return self.reason_not_ready

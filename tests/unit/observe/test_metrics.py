@@ -1,0 +1,69 @@
+"""The table of metrics, and the numbers a scrape takes for it."""
+
+import re
+
+from tests.unit.observe.source import ScrapedNode
+
+from riverlog.model.errors import ErrorCode
+from riverlog.observe.metrics import PARTITION_VALUES, Kind, Metric, scrape
+from riverlog.observe.stats import Closed
+
+
+def test_names_follow_prometheus_conventions() -> None:
+    for metric in Metric:
+        assert re.fullmatch(r"(riverlog|kafka|process)(_[a-z]+)+", metric.metric)
+        assert metric.metric.endswith("_total") == (metric.kind is Kind.COUNTER)
+        assert metric.kind is not Kind.HISTOGRAM or metric.metric.endswith("_seconds")
+        assert metric.meaning.endswith(".")
+
+
+def test_each_name_stands_for_one_metric() -> None:
+    assert len({metric.metric for metric in Metric}) == len(Metric)
+
+
+def test_every_metric_has_a_number() -> None:
+    node = ScrapedNode()
+    node.stats.of_api("Fetch").failed(ErrorCode.OFFSET_OUT_OF_RANGE)
+    taken = scrape(node, version="1.2.3")
+    assert {reading.metric for reading in taken.readings} | set(PARTITION_VALUES) == set(Metric)
+
+
+def test_a_reading_has_a_value_for_each_label() -> None:
+    node = ScrapedNode()
+    node.stats.of_api("Fetch").failed(ErrorCode.OFFSET_OUT_OF_RANGE)
+    for reading in scrape(node, version="1.2.3").readings:
+        assert len(reading.labels) == len(reading.metric.labels)
+    assert all(metric.labels == ("topic", "partition") for metric in PARTITION_VALUES)
+
+
+def test_numbers_come_from_where_they_were_counted() -> None:
+    node = ScrapedNode()
+    node.stats.connections.opened()
+    node.stats.connections.ended(Closed.SLOW)
+    node.stats.of_api("Produce").answered(0.0, 0.1, 0.2, 0.3, 0.4)
+    taken = {(reading.metric, reading.labels): reading.value for reading in scrape(node, version="1.2.3").readings}
+    assert taken[Metric.CONNECTIONS_CLOSED, ("slow",)] == 1
+    assert taken[Metric.CONNECTIONS_OPEN, ()] == 0
+    assert taken[Metric.REQUESTS, ("Produce",)] == 1
+    assert taken[Metric.INFO, ("1.2.3", "1", node.cluster_id)] == 1
+    assert taken[Metric.TOPIC_PARTITIONS, ("orders",)] == 2
+
+
+def test_the_process_is_measured() -> None:
+    taken = {reading.metric: reading.value for reading in scrape(ScrapedNode(), version="1.2.3").readings}
+    resident, cpu, open_files = (
+        taken[Metric.PROCESS_RESIDENT],
+        taken[Metric.PROCESS_CPU],
+        taken[Metric.PROCESS_OPEN_FILES],
+    )
+    assert isinstance(resident, int) and resident > 1_000_000
+    assert isinstance(cpu, float) and cpu > 0
+    assert isinstance(open_files, int) and open_files >= 3
+
+
+def test_a_partition_with_missing_replicas_says_so() -> None:
+    reading = next(iter(ScrapedNode().partitions()))
+    assert PARTITION_VALUES[Metric.UNDER_REPLICATED](reading) == 0
+    assert PARTITION_VALUES[Metric.UNDER_REPLICATED](reading._replace(replicas=(2, 1))) == 1  # type: ignore[arg-type]
+    assert PARTITION_VALUES[Metric.LEADER_IS_PREFERRED](reading) == 1
+    assert PARTITION_VALUES[Metric.LEADER_IS_PREFERRED](reading._replace(replicas=(2, 1))) == 0  # type: ignore[arg-type]
