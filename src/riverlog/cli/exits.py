@@ -1,0 +1,41 @@
+"""How a command ends: the exit codes, and the exception that carries a sentence to the person who typed it."""
+
+from enum import IntEnum, unique
+from typing import Final
+
+
+@unique
+class ExitCode(IntEnum):
+    """What a script may rely on; `MEANINGS` says it in words."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    REFUSED = 4
+    FOUND = 5
+    INTERRUPTED = 130
+
+
+MEANINGS: Final = {
+    ExitCode.DONE: "done; also when the reader of the output has seen enough, as in `| head`",
+    ExitCode.FAILED: "failed: a file, a port or this machine did not do its part",
+    ExitCode.USAGE: "the command line or a setting is wrong; nothing was done",
+    ExitCode.UNREACHABLE: "no broker could be reached, or none answered in time",
+    ExitCode.REFUSED: "the cluster answered and said no",
+    ExitCode.FOUND: "a check (doctor, log dump) found something wrong",
+    ExitCode.INTERRUPTED: "stopped by Ctrl-C (dev and serve stop cleanly and give 0)",
+}
+
+
+class Trouble(Exception):
+    """A command cannot go on. The message is one sentence: what, why, and what to do about it."""
+
+    def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+def usage(message: str) -> Trouble:
+    """Make the trouble for something typed wrongly."""
+    return Trouble(message, ExitCode.USAGE)

@@ -1,0 +1,116 @@
+"""The entry: find the command, load it alone, run it, and end with one sentence and an exit code.
+
+Help for everything is printed without loading Typer, Rich or asyncio: lists from the command table, pages from
+the files that `help.py` made. Only a command that runs pays for what it imports.
+"""
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Final
+
+from riverlog.cli import help as pages
+from riverlog.cli.commands import COMMAND_BY_WORDS, GROUPS, Command
+from riverlog.cli.exits import ExitCode, Trouble, usage
+
+HELP_FLAGS: Final = frozenset({"--help", "-h"})
+NAMES: Final = ("riverlog", "streaming-system")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and give its exit code."""
+    return guarded(lambda: _run(list(sys.argv[1:] if arguments is None else arguments)))
+
+
+def guarded(act: Callable[[], int | None]) -> int:
+    """Call `act`; turn what can go wrong outside this program into one sentence and an exit code."""
+    try:
+        code = act() or ExitCode.DONE
+        sys.stdout.flush()
+    except Trouble as trouble:
+        print(f"{program_name()}: {trouble}", file=sys.stderr)
+        return trouble.exit_code
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone: nothing that is still buffered can be written, not even by the interpreter's exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.DONE
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"{program_name()}: {where}{error.strerror or error}", file=sys.stderr)
+        return ExitCode.FAILED
+    return code
+
+
+def program_name() -> str:
+    """Say under which of its names the program was called."""
+    name = os.path.basename(sys.argv[0])
+    return name if name in NAMES else NAMES[0]
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in HELP_FLAGS or arguments == ["help"]:
+        print(pages.overview(program_name()), end="")
+        return ExitCode.DONE
+    if arguments[0] == "--version":
+        arguments[0] = "version"
+    if arguments[0] == "help":
+        arguments = [*arguments[1:], "--help"]
+    if arguments[0].startswith("-"):
+        raise usage(f"options stand behind the command, as in `{program_name()} topics list {arguments[0]} …`")
+    command, rest = _find(arguments)
+    if command is None:
+        print(pages.group(program_name(), arguments[0]), end="")
+        return ExitCode.DONE
+    options = rest[: rest.index("--")] if "--" in rest else rest
+    if not HELP_FLAGS.isdisjoint(options):
+        print(pages.page(program_name(), command), end="")
+        return ExitCode.DONE
+    return _call(command, rest)
+
+
+def _find(arguments: list[str]) -> tuple[Command | None, list[str]]:
+    """Find the command and its arguments; no command where only the name of a group was given."""
+    first, *rest = arguments
+    if first not in GROUPS:
+        if first in COMMAND_BY_WORDS:
+            return COMMAND_BY_WORDS[first], rest
+        names = [*GROUPS, *COMMAND_BY_WORDS]
+        raise usage(f"there is no command '{first}'{_nearest(first, names)} See `{program_name()} --help`.")
+    if not rest or rest[0] in HELP_FLAGS:
+        return None, []
+    command = COMMAND_BY_WORDS.get(f"{first} {rest[0]}")
+    if command is None:
+        names = [words.split()[1] for words in COMMAND_BY_WORDS if words.startswith(f"{first} ")]
+        raise usage(
+            f"there is no command '{first} {rest[0]}'{_nearest(rest[0], names)} See `{program_name()} {first} --help`."
+        )
+    return command, rest[1:]
+
+
+def _call(command: Command, arguments: list[str]) -> int:
+    """Let Typer read the arguments by the function's signature, then call it."""
+    from riverlog.cli.application import application
+
+    function: Callable[..., int | None] = getattr(import_module(command.module), command.function)
+
+    @functools.wraps(function)
+    def call(*positional: object, **named: object) -> None:
+        # Guarded in here, because Typer has sentences and exit codes of its own for interrupts and broken pipes.
+        sys.exit(guarded(lambda: function(*positional, **named)))
+
+    try:
+        application(command, call)(arguments, prog_name=f"{program_name()} {command.words}")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else ExitCode.DONE
+    return ExitCode.DONE
+
+
+def _nearest(word: str, names: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, names, n=1)
+    return f"; did you mean '{near[0]}'?" if near else "."

@@ -1,0 +1,33 @@
+"""Options that many commands share, each described once."""
+
+from typing import Annotated
+
+import typer
+
+from riverlog.cli.render import OutputFormat
+
+BOOTSTRAP_DEFAULT = "127.0.0.1:9092"
+
+Bootstrap = Annotated[
+    str,
+    typer.Option(
+        "-b",
+        "--bootstrap-server",
+        envvar="RIVERLOG_BOOTSTRAP_SERVERS",
+        metavar="HOST:PORT,…",
+        help="Brokers to ask first, separated by commas.",
+    ),
+]
+ClientSettings = Annotated[
+    list[str] | None,
+    typer.Option("-X", metavar="NAME=VALUE", help="A setting of the client, such as request.timeout.ms=5000."),
+]
+Output = Annotated[
+    OutputFormat | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="table|json|yaml",
+        help="How to print. Without it: text on a terminal, JSON lines when piped.",
+    ),
+]

@@ -1,0 +1,107 @@
+"""What commands print: tables for people, JSON lines for programs, YAML for those who ask.
+
+Every command names its facts as plain rows (dictionaries of JSON values); only the text form knows about looks.
+Rich is loaded when a table is drawn, never otherwise.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+
+Row = Mapping[str, object]
+
+
+class OutputFormat(StrEnum):
+    """How rows are printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+
+
+def emit(rows: Sequence[Row], output: OutputFormat | None, text: Callable[[], None]) -> None:
+    """Print rows in the chosen format; without a choice, text on a terminal and JSON lines elsewhere."""
+    match output or (OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.JSON):
+        case OutputFormat.TABLE:
+            text()
+        case OutputFormat.JSON:
+            for row in rows:
+                print(as_json(row))
+        case OutputFormat.YAML:
+            print("\n".join(as_yaml(list(rows))))
+
+
+def as_json(row: Row) -> str:
+    """Render one row as one line."""
+    return json.dumps(row, ensure_ascii=False)
+
+
+def as_yaml(value: object, depth: int = 0) -> Iterator[str]:
+    """Render plain values as lines of YAML. Text is quoted as in JSON, which YAML reads the same way."""
+    pad = "  " * depth
+    if isinstance(value, Mapping) and value:
+        for name, item in value.items():
+            if _nested(item):
+                yield f"{pad}{_scalar(name)}:"
+                yield from as_yaml(item, depth + 1)
+            else:
+                yield f"{pad}{_scalar(name)}: {_scalar(item)}"
+    elif isinstance(value, list | tuple) and value:
+        for item in value:
+            if _nested(item):
+                first, *others = as_yaml(item, depth + 1)
+                yield f"{pad}- {first.lstrip()}"
+                yield from others
+            else:
+                yield f"{pad}- {_scalar(item)}"
+    else:
+        yield f"{pad}{_scalar(value)}"
+
+
+def draw_table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> None:
+    """Draw a table; numbers stand to the right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, title=title, title_justify="left")
+    for index, column in enumerate(columns):
+        numeric = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    # A file has no width: lines there are as long as they need to be.
+    Console(width=None if sys.stdout.isatty() else 240, highlight=False).print(table)
+
+
+def size_text(count: int) -> str:
+    """Say a number of bytes as a person would."""
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError("the last unit takes every size")
+
+
+def plural(count: int, noun: str) -> str:
+    """Count a noun: `1 record`, `2 records`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _nested(value: object) -> bool:
+    return isinstance(value, Mapping | list | tuple) and len(value) > 0
+
+
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/")
+_WORDS_WITH_MEANING = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n", "~", "nan", "inf"})
+
+
+def _scalar(value: object) -> str:
+    """Leave words bare that YAML can only read as text; quote all else as JSON does."""
+    bare = isinstance(value, str) and value[:1].isalpha() and _PLAIN.issuperset(value)
+    if bare and str(value).lower() not in _WORDS_WITH_MEANING:
+        return str(value)
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,14 @@
+"""`version`: which riverlog on which Python."""
+
+import platform
+
+from riverlog import __version__
+from riverlog.cli.options import Output
+from riverlog.cli.render import OutputFormat, emit
+
+
+def version(output: Output = None) -> None:
+    """Print the version."""
+    facts = {"riverlog": __version__, "python": platform.python_version(), "system": platform.platform(terse=True)}
+    sentence = f"riverlog {__version__} (Python {facts['python']}, {facts['system']})"
+    emit([facts], output or OutputFormat.TABLE, lambda: print(sentence))

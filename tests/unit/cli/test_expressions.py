@@ -1,0 +1,100 @@
+"""What people type inside options."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from riverlog.cli.exits import ExitCode, Trouble
+from riverlog.cli.expressions import Edge, moment_ms, pair, pairs, start, unescape
+
+ZONE = timezone(timedelta(hours=2))
+NOW = datetime(2026, 1, 31, 16, 30, 5, 250_000, tzinfo=ZONE)
+NOW_MS = 1_769_869_805_250
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a=b", ("a", "b")), ("a=", ("a", "")), ("a=b=c", ("a", "b=c")), (" a = b", ("a", " b"))],
+)
+def test_a_pair_splits_at_the_first_equals_sign(text: str, expected: tuple[str, str]) -> None:
+    assert pair(text, option="--config") == expected
+
+
+@pytest.mark.parametrize("text", ["a", "", "=b", " =b"])
+def test_what_is_no_pair_is_refused_with_the_option_named(text: str) -> None:
+    with pytest.raises(Trouble, match=r"--config needs name=value") as trouble:
+        pair(text, option="--config")
+    assert trouble.value.exit_code == ExitCode.USAGE
+
+
+def test_pairs_keep_their_order_and_refuse_a_name_given_twice() -> None:
+    assert list(pairs(["b=1", "a=2"], option="-X").items()) == [("b", "1"), ("a", "2")]
+    assert pairs(None, option="-X") == {}
+    with pytest.raises(Trouble, match="-X names 'a' twice"):
+        pairs(["a=1", "a=2"], option="-X")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("now", NOW_MS),
+        ("-15m", NOW_MS - 900_000),
+        ("-1.5h", NOW_MS - 5_400_000),
+        ("-250ms", NOW_MS - 250),
+        ("-1d", NOW_MS - 86_400_000),
+        ("-2w", NOW_MS - 1_209_600_000),
+        ("0", 0),
+        ("1769869805250", NOW_MS),
+        ("2026-01-31T16:30:05.250+02:00", NOW_MS),
+        ("2026-01-31T14:30:05.250Z", NOW_MS),
+        ("2026-01-31T16:30:05.250", NOW_MS),
+        ("2026-01-31 16:30", 1_769_869_800_000),
+        ("2026-01-31", 1_769_810_400_000),
+        ("20260131", 1_769_810_400_000),
+        ("16:30", 1_769_869_800_000),
+        ("9:05:07", 1_769_843_107_000),
+    ],
+)
+def test_moments(text: str, expected: int) -> None:
+    assert moment_ms(text, now=NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["", "15m", "-15", "-m", "yesterday", "25:00", "2026-13-01", "-15 m", "١٢"])
+def test_what_is_no_moment_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(Trouble, match="is not a time; give one as -15m"):
+        moment_ms(text, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0", 0), ("42", 42), ("-10", -10), ("beginning", Edge.BEGINNING), ("END", Edge.END), ("latest", Edge.END)],
+)
+def test_starting_offsets(text: str, expected: object) -> None:
+    assert start(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "middle", "1.5", "--1", "99999999999999999999"])
+def test_what_is_no_offset_is_refused(text: str) -> None:
+    with pytest.raises(Trouble, match="is not an offset"):
+        start(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", b"plain"),
+        (r"\t", b"\t"),
+        (r"a\nb\r\0\\n", b"a\nb\r\0\\n"),
+        (r"\x1f\xFF", b"\x1f\xff"),
+        (r"\x1g", b"\x01g"),
+        ("grün", "grün".encode()),
+    ],
+)
+def test_escapes(text: str, expected: bytes) -> None:
+    assert unescape(text) == expected
+
+
+@pytest.mark.parametrize("text", [r"\q", r"\x", r"a\ü"])
+def test_an_unknown_escape_is_refused(text: str) -> None:
+    with pytest.raises(Trouble, match="is not an escape"):
+        unescape(text)

@@ -1,0 +1,131 @@
+"""The entry: finding commands, help without loading anything, sentences and exit codes."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+from riverlog import __version__
+from riverlog.cli.commands import COMMANDS, GROUPS
+from riverlog.cli.exits import MEANINGS, ExitCode, Trouble
+from riverlog.cli.main import guarded, main
+
+HEAVY = ("typer", "rich", "click", "asyncio", "riverlog.client", "riverlog.node", "uvloop", "structlog")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
+def test_without_a_command_everything_is_listed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == ExitCode.DONE
+    out = capsys.readouterr().out
+    for word in [*GROUPS, *(command.words.split()[0] for command in COMMANDS)]:
+        assert f"\n  {word} " in out
+    for code, meaning in MEANINGS.items():
+        assert str(code.value) in out
+        assert meaning[:20] in out
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_lists_its_commands(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([group], [group, "--help"], ["help", group]):
+        assert main(arguments) == ExitCode.DONE
+        out = capsys.readouterr().out
+        for command in COMMANDS:
+            if command.words.startswith(f"{group} "):
+                assert f"\n  {command.words.split()[1]} " in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["confgi"], "riverlog: there is no command 'confgi'; did you mean 'config'? See `riverlog --help`.\n"),
+        (["xyz"], "riverlog: there is no command 'xyz'. See `riverlog --help`.\n"),
+        (
+            ["config", "explian"],
+            "riverlog: there is no command 'config explian'; did you mean 'explain'? See `riverlog config --help`.\n",
+        ),
+        (
+            ["-b", "a:1", "topics", "list"],
+            "riverlog: options stand behind the command, as in `riverlog topics list -b …`\n",
+        ),
+    ],
+)
+def test_what_is_no_command_gets_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == ExitCode.USAGE
+    assert capsys.readouterr() == ("", sentence)
+
+
+def test_a_wrong_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "--frobnicate"]) == ExitCode.USAGE
+    err = capsys.readouterr().err
+    assert "Usage: riverlog version" in err
+    assert "--frobnicate" in err
+    assert "Traceback" not in err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["version"], ["--version"]):
+        assert main(arguments) == ExitCode.DONE
+        assert capsys.readouterr().out.startswith(f"riverlog {__version__} (Python 3.")
+
+
+def test_the_other_name_is_used_where_it_was_typed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/streaming-system"])
+    assert main(["config", "explain", "--help"]) == ExitCode.DONE
+    out = capsys.readouterr().out
+    assert out.startswith("Usage: streaming-system config explain")
+    assert "\n  streaming-system config explain retention.ms" in out
+
+
+def test_trouble_is_a_sentence_and_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    def act() -> None:
+        raise Trouble("the disk is full; make room", ExitCode.REFUSED)
+
+    assert guarded(act) == ExitCode.REFUSED
+    assert capsys.readouterr().err == "riverlog: the disk is full; make room\n"
+
+
+def test_the_systems_errors_name_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    def act() -> None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "/no/such")
+
+    assert guarded(act) == ExitCode.FAILED
+    assert capsys.readouterr().err == "riverlog: /no/such: No such file or directory\n"
+
+
+def test_an_interrupt_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+    def act() -> None:
+        raise KeyboardInterrupt
+
+    assert guarded(act) == ExitCode.INTERRUPTED
+    assert capsys.readouterr() == ("", "")
+
+
+def test_our_own_mistakes_are_not_hidden() -> None:
+    def act() -> None:
+        raise ValueError("a bug")
+
+    with pytest.raises(ValueError, match="a bug"):
+        guarded(act)
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
+    shell = f"{sys.executable} -m riverlog config explain -o json | head -1; exit ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["config", "--help"], ["config", "explain", "--help"]])
+def test_help_loads_nothing_that_takes_time(arguments: list[str]) -> None:
+    program = (
+        "import sys\nfrom riverlog.cli.main import main\n"
+        f"main({arguments!r})\nprint('LOADED', *(name for name in {HEAVY!r} if name in sys.modules))"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert out.rstrip().splitlines()[-1] == "LOADED"
