@@ -11,11 +11,17 @@ RECEIVE_BUFFER_BYTES: Final = 64 * 1024
 ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX: Final = 1_000
 """A connection with this many unanswered requests is not read from until some are answered."""
 
-UNSENT_BYTES_PER_CONNECTION_MAX: Final = 16 * 1024 * 1024
+UNSENT_BYTES_PER_CONNECTION_MAX: Final = 1024 * 1024
 """A connection whose peer has not taken this many bytes of answers is not read from until it has."""
 
-SEND_BUFFERS_MAX: Final = 64
-"""Buffers given to one gathered send; the system's own limit is 1,024."""
+SEND_BYTES_PER_TURN_MAX: Final = 4 * 1024 * 1024
+"""What one connection may send before the others get their turn."""
+
+SENDFILE_BYTES_MIN: Final = 128 * 1024
+"""Ranges of files from this size on are sent by the system without copying; smaller ones are read and sent."""
+
+CLOSING_SECONDS_MAX: Final = 2.0
+"""How long answers still due may hold a connection whose peer has ended it, or a node that stops."""
 
 TOPIC_NAME_CHARACTERS_MAX: Final = 249
 """The longest topic name: with the partition number it must fit a file name."""
@@ -29,5 +35,50 @@ DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
 ARRAY_NESTING_MAX: Final = 8
 """How deep a message may nest; no Kafka message comes near."""
 
+MESSAGE_ELEMENTS_MAX: Final = 1_000_000
+"""Structs and strings in the arrays of one message; a small frame must not unfold to gigabytes of objects."""
+
 PRODUCER_ID_BLOCK: Final = 1_000
 """Producer ids that a node takes from the controller at a time."""
+
+DISK_RESERVE_BYTES: Final = 32 * 1024 * 1024
+"""Free room below which a log directory takes no more records: checkpoints and metadata still need some."""
+
+IDLE_SWEEP_SECONDS: Final = 5.0
+"""How often the server looks for connections that have gone quiet; after that long they give back large buffers."""
+
+OPEN_SEGMENT_FILES_MAX: Final = 512
+"""Segment files held open at once; the ones not used lately are closed and opened again when needed."""
+
+UNVERIFIED_BYTES_PER_READ_MAX: Final = 4 * 1024 * 1024
+"""Bytes whose checksums one read verifies before it answers; a longer range is answered in parts."""
+
+VERIFIED_RANGES_PER_SEGMENT_MAX: Final = 256
+"""Separate ranges remembered as verified; beyond it the smallest is forgotten and verified again when needed."""
+
+PRODUCERS_PER_PARTITION_MAX: Final = 100_000
+"""Producer ids remembered per partition; beyond it those not heard of for longest are forgotten."""
+
+FETCH_WAIT_MS_MAX: Final = 5 * 60_000
+"""How long a fetch may wait for records, whatever the client asks for."""
+
+LOG_FIELD_CHARACTERS_MAX: Final = 1_000
+"""Characters of one field in a log line; what is longer is cut, because clients choose some of it."""
+
+LOG_LINES_PER_EVENT_AND_SECOND_MAX: Final = 20
+"""Log lines of the same event in one second; the rest are counted, and the next line names the count."""
+
+LOG_EVENTS_COUNTED_MAX: Final = 1_000
+"""Events whose lines are counted; beyond it, counting starts afresh."""
+
+HTTP_REQUEST_BYTES_MAX: Final = 8 * 1024
+"""The head of a request to the metrics door; a longer one is refused."""
+
+HTTP_SECONDS_MAX: Final = 10.0
+"""How long the metrics door waits for a request to be whole, or for its answer to be taken."""
+
+HTTP_IDLE_SECONDS_MAX: Final = 120.0
+"""How long a connection to the metrics door may rest between two requests; scrapers come every minute or sooner."""
+
+HTTP_CONNECTIONS_MAX: Final = 32
+"""Connections to the metrics door at once; further ones are closed unheard."""
