@@ -1,0 +1,103 @@
+"""Request and response headers, and whole frames with them.
+
+A request starts with API key, version, correlation id and client id; flexible versions add tagged fields, though the
+client id stays a plain string. A response starts with the correlation id; flexible versions add tagged fields, except
+that ApiVersions never does: its reader does not know yet which version was answered.
+"""
+
+import struct
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from riverlog.model.ports import Buffer, FileRange
+from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
+from riverlog.wire.codec import MalformedMessage, Part, decode, encode_parts
+from riverlog.wire.framing import LENGTH, LENGTH_BYTES
+from riverlog.wire.primitives import skip_tagged_fields
+
+_REQUEST: Final = Struct(">hhih")
+_REQUEST_FRAME: Final = Struct(">ihhih")
+_RESPONSE: Final = Struct(">i")
+_RESPONSE_FRAME: Final = Struct(">ii")
+_FLEXIBLE_RESPONSE_FRAME: Final = Struct(">iix")
+
+
+class RequestHeader(NamedTuple):
+    """Who asks what, in which version; the answer carries the same correlation id."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
+    """Read a request's header; give it and the position of the body.
+
+    An API or version that nobody here knows still gives key, version and correlation id: it is refused by name.
+    """
+    try:
+        api_key, api_version, correlation_id, client_id_length = _REQUEST.unpack_from(frame)
+    except struct.error:
+        raise MalformedMessage(f"{len(frame)} bytes are too few for a request header") from None
+    position = _REQUEST.size
+    client_id = None
+    if client_id_length >= 0:
+        stop = position + client_id_length
+        if stop > len(frame):
+            raise MalformedMessage(f"the client id claims {client_id_length} bytes, {len(frame) - position} are left")
+        try:
+            client_id = str(frame[position:stop], "utf-8")
+        except UnicodeDecodeError:
+            raise MalformedMessage("the client id is not UTF-8") from None
+        position = stop
+    api = API_BY_KEY.get(api_key)
+    if api is not None and api_version >= api.flexible_since:
+        try:
+            count = frame[position]
+            position = skip_tagged_fields(frame, position + 1, count) if count else position + 1
+        except IndexError:
+            raise MalformedMessage("the request header ends early") from None
+    return RequestHeader(api_key, api_version, correlation_id, client_id), position
+
+
+def encode_request(api: Api, version: int, correlation_id: int, client_id: str | None, message: Any) -> bytes:
+    """Write a whole request, with its length in front."""
+    name = None if client_id is None else client_id.encode()
+    out = bytearray(_REQUEST_FRAME.pack(0, api.key, version, correlation_id, -1 if name is None else len(name)))
+    out += name or b""
+    if api.is_flexible(version):
+        out.append(0)
+    return b"".join(part for part in _framed(encode_parts(message, version, out)) if not isinstance(part, FileRange))
+
+
+def encode_response(api: Api, version: int, correlation_id: int, message: Any) -> list[Part]:
+    """Write a whole response, with its length in front; records stay parts of their own."""
+    head = _FLEXIBLE_RESPONSE_FRAME if _has_tagged_header(api, version) else _RESPONSE_FRAME
+    return _framed(encode_parts(message, version, bytearray(head.pack(0, correlation_id))))
+
+
+def decode_response(api: Api, version: int, frame: Buffer) -> tuple[int, Any]:
+    """Read a whole response, without the length in front; give its correlation id and the message."""
+    try:
+        (correlation_id,) = _RESPONSE.unpack_from(frame)
+        position = _RESPONSE.size
+        if _has_tagged_header(api, version):
+            position = skip_tagged_fields(frame, position + 1, frame[position])
+    except (struct.error, IndexError):
+        raise MalformedMessage("the response header ends early") from None
+    message, _ = decode(api.response, version, frame, position)
+    return correlation_id, message
+
+
+def _has_tagged_header(api: Api, version: int) -> bool:
+    return version >= api.flexible_since and api.key is not ApiKey.API_VERSIONS
+
+
+def _framed(parts: list[Part]) -> list[Part]:
+    """Write the length of what follows into the first four bytes of the first part."""
+    size = sum(part.size if isinstance(part, FileRange) else len(part) for part in parts)
+    head = parts[0]
+    assert isinstance(head, bytearray)
+    LENGTH.pack_into(head, 0, size - LENGTH_BYTES)
+    return parts
