@@ -1,0 +1,166 @@
+"""kafka-python: pure Python, threads inside."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import kafka
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError
+
+from tests.conformance.adapters import (
+    REQUEST_BYTES_MAX,
+    WAIT_SECONDS_MAX,
+    Acks,
+    Administrator,
+    Deadline,
+    Message,
+    Placed,
+    Refused,
+    Stored,
+)
+
+
+class KafkaPython(Administrator):
+    name = "kafka-python"
+    writes_null_headers = False
+
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(bootstrap)
+        self._admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+
+    @staticmethod
+    def version() -> str:
+        return str(kafka.__version__)
+
+    def close(self) -> None:
+        self._admin.close()
+
+    def produce(
+        self,
+        topic: str,
+        messages: Sequence[Message],
+        *,
+        compression: str = "none",
+        acks: Acks = "all",
+        idempotent: bool = False,
+        like_java: bool = False,
+    ) -> list[Placed]:
+        producer = KafkaProducer(
+            bootstrap_servers=self.bootstrap,
+            acks=acks,
+            compression_type=None if compression == "none" else compression,
+            enable_idempotence=idempotent,
+            linger_ms=2,
+            max_request_size=REQUEST_BYTES_MAX,
+        )
+        with _refusals():
+            try:
+                futures = [
+                    producer.send(
+                        topic,
+                        message.value,
+                        message.key,
+                        list(message.headers),
+                        message.partition,
+                        message.timestamp_ms,
+                    )
+                    for message in messages
+                ]
+                stored = [future.get(WAIT_SECONDS_MAX) for future in futures]
+            finally:
+                producer.close(WAIT_SECONDS_MAX)
+        return [Placed(place.partition, -1 if acks == 0 else place.offset) for place in stored]
+
+    def consume(self, topic: str, partition: int, *, count: int, offset: int = 0) -> list[Stored]:
+        place = TopicPartition(topic, partition)
+        deadline = Deadline()
+        records: list[Stored] = []
+        with _refusals(), self._consumer() as consumer:
+            consumer.assign([place])
+            consumer.seek(place, offset)
+            while len(records) < count:
+                polled = consumer.poll(min(200, 1000 * deadline.left()), max_records=count - len(records))
+                records += [
+                    Stored(
+                        record.partition,
+                        record.offset,
+                        record.timestamp,
+                        record.key,
+                        record.value,
+                        tuple(record.headers),
+                    )
+                    for record in polled.get(place, ())
+                ]
+        return records
+
+    def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
+        place = TopicPartition(topic, partition)
+        with _refusals(), self._consumer() as consumer:
+            found = consumer.offsets_for_times({place: timestamp_ms})[place]
+        return None if found is None else int(found.offset)
+
+    def bounds(self, topic: str, partition: int) -> tuple[int, int]:
+        place = TopicPartition(topic, partition)
+        with _refusals(), self._consumer() as consumer:
+            return consumer.beginning_offsets([place])[place], consumer.end_offsets([place])[place]
+
+    def partition_count(self, topic: str) -> int:
+        with _refusals():
+            (described,) = self._admin.describe_topics([topic])
+        if described["error_code"]:
+            raise Refused(described["error_code"], topic)
+        return len(described["partitions"])
+
+    def create_topic(
+        self, topic: str, *, partitions: int = 1, replicas: int = 1, configs: Mapping[str, str] | None = None
+    ) -> None:
+        options = {"num_partitions": partitions, "replication_factor": replicas, "configs": dict(configs or {})}
+        with _refusals():
+            self._admin.create_topics({topic: options})
+
+    def delete_topic(self, topic: str) -> None:
+        with _refusals():
+            self._admin.delete_topics([topic])
+
+    def topics(self) -> set[str]:
+        return set(self._admin.list_topics())
+
+    def create_partitions(self, topic: str, total: int) -> None:
+        with _refusals():
+            self._admin.create_partitions({topic: total})
+
+    def delete_records(self, topic: str, partition: int, before: int) -> int:
+        place = TopicPartition(topic, partition)
+        with _refusals():
+            return int(self._admin.delete_records({place: before})[place]["low_watermark"])
+
+    def configs(self, topic: str) -> dict[str, str | None]:
+        with _refusals():
+            described = self._admin.describe_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all"
+            )
+        return {name: entry["value"] for name, entry in described["topic"][topic].items()}
+
+    def alter_config(self, topic: str, name: str, value: str) -> None:
+        with _refusals():
+            change = ConfigResource(ConfigResourceType.TOPIC, topic, {name: value})
+            outcome = self._admin.alter_configs([change], raise_on_unknown=False)["topic"][topic]
+        if code := re.match(r"\[Error (\d+)\]", outcome):
+            raise Refused(int(code[1]), outcome)
+
+    def _consumer(self) -> KafkaConsumer:
+        return KafkaConsumer(
+            bootstrap_servers=self.bootstrap, group_id=None, auto_offset_reset="none", fetch_max_wait_ms=50
+        )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except KafkaError as error:
+        if getattr(error, "errno", -1) > 0:
+            raise Refused(error.errno, str(error)) from error
+        raise

@@ -1,0 +1,31 @@
+"""The clients that are tested, by name. A client is imported when it is first asked for, so that one which is not
+installed is missed alone."""
+
+from importlib import import_module
+from typing import Final
+
+from tests.conformance.adapters import Client
+
+CLIENTS: Final = {
+    "confluent-kafka": "confluent.ConfluentKafka",
+    "kafka-python": "kafka_python.KafkaPython",
+    "aiokafka": "aio.Aiokafka",
+    "kcat": "kcat.Kcat",
+}
+
+
+def load(name: str) -> type[Client]:
+    """Give a client's adapter; raise ImportError or OSError where the client is not installed."""
+    module, _, adapter = CLIENTS[name].rpartition(".")
+    found: type[Client] = getattr(import_module(f"tests.conformance.adapters.{module}"), adapter)
+    found.version()
+    return found
+
+
+def why_missing(name: str) -> str | None:
+    """Say why a client cannot be used, or give None if it can."""
+    try:
+        load(name)
+    except (ImportError, OSError) as error:
+        return f"{name} is not installed: {error}"
+    return None

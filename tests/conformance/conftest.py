@@ -1,0 +1,51 @@
+"""The broker under test: a node of our own, or any cluster named by RIVERLOG_TEST_BOOTSTRAP."""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conformance import raw
+from tests.support.node import Node
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let foreign clients use what is deprecated; their warnings are not ours to mend."""
+    for module in ("kafka", "aiokafka", "confluent_kafka", r"importlib\.resources"):
+        config.addinivalue_line("filterwarnings", rf"ignore::DeprecationWarning:{module}\.")
+
+
+@pytest.fixture(scope="session")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the address of one broker for all tests; our own must still run at the end, and stop cleanly."""
+    if given := os.environ.get("RIVERLOG_TEST_BOOTSTRAP"):
+        yield given
+        return
+    folder: Path = tmp_path_factory.mktemp("node")
+    with Node(folder) as node:
+        yield node.bootstrap
+        assert node.stop() == 0, node.log_tail()
+
+
+@pytest.fixture(scope="session")
+def fresh_name() -> Callable[[], str]:
+    """Give topic names that nobody used before, also on a broker that outlives this run."""
+    numbers = itertools.count()
+    run = os.urandom(3).hex()
+    return lambda: f"conformance-{run}-{next(numbers)}"
+
+
+@pytest.fixture(scope="session")
+def new_topic(bootstrap: str, fresh_name: Callable[[], str]) -> Callable[..., str]:
+    """Give a way to create topics that depends on none of the clients under test."""
+
+    def create(*, partitions: int = 1, **configs: str) -> str:
+        name = fresh_name()
+        with raw.Connection(bootstrap) as connection:
+            named = {key.replace("_", "."): value for key, value in configs.items()}
+            assert raw.create_topic(connection, name, partitions=partitions, configs=named) == 0
+        return name
+
+    return create
