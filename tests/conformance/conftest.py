@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance import raw
+from tests.conformance.adapters import Deadline
 from tests.support.node import Node
 
 
@@ -46,6 +47,17 @@ def new_topic(bootstrap: str, fresh_name: Callable[[], str]) -> Callable[..., st
         with raw.Connection(bootstrap) as connection:
             named = {key.replace("_", "."): value for key, value in configs.items()}
             assert raw.create_topic(connection, name, partitions=partitions, configs=named) == 0
+            for partition in range(partitions):
+                _await_leader(connection, name, partition)
         return name
 
     return create
+
+
+def _await_leader(connection: raw.Connection, topic: str, partition: int) -> None:
+    """Wait until a new partition answers; Kafka says that a topic is created some time before it is."""
+    deadline = Deadline()
+    while deadline.left():
+        answer = connection.request(raw.FETCH, raw.FETCH_VERSION, raw.fetch_body(topic, 0, partition=partition))
+        if raw.fetched(answer).error == 0:
+            return
