@@ -82,3 +82,18 @@ HTTP_IDLE_SECONDS_MAX: Final = 120.0
 
 HTTP_CONNECTIONS_MAX: Final = 32
 """Connections to the metrics door at once; further ones are closed unheard."""
+
+RESPONSE_BYTES_MAX: Final = 256 * 1024 * 1024
+"""The longest answer our client takes; a broker that announces more is not spoken to any further."""
+
+REQUESTS_IN_FLIGHT_PER_BROKER_MAX: Final = 5
+"""Unanswered requests of a client on one connection: as many batches as a broker remembers per producer."""
+
+RECEIVES_PER_TURN_MAX: Final = 16
+"""How often a client's connection receives before other work of the loop gets its turn."""
+
+UNKNOWN_TOPIC_ATTEMPTS_MAX: Final = 5
+"""How often a client asks for a topic that the cluster does not know: it may be in the making."""
+
+PARTITIONS_PER_REQUEST_MAX: Final = 10_000
+"""Partitions that one request may create; they are one batch of the metadata log. More are refused."""

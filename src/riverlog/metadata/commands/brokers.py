@@ -1,0 +1,76 @@
+"""Brokers joining the cluster, and the first facts of a new cluster."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from riverlog.metadata.features import SUPPORTED_FEATURES
+from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.records import (
+    BrokerEndpoint,
+    BrokerFeature,
+    FeatureLevelRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+)
+from riverlog.model.endpoints import Endpoint
+from riverlog.model.ids import NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterBroker:
+    """A broker's process has started: where it is, and whether the one before it stopped cleanly."""
+
+    node_id: NodeId
+    incarnation_id: UUID
+    endpoints: tuple[Endpoint, ...]
+    rack: str | None
+    log_dirs: tuple[UUID, ...]
+    clean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRegistered:
+    """The reply to RegisterBroker: the epoch that tells this process from those before it."""
+
+    epoch: int
+
+
+def register_broker(image: MetadataImage, command: RegisterBroker) -> tuple[list[MetadataRecord], BrokerRegistered]:
+    """Take the broker in; a cluster that has no facts yet gets its first ones with it.
+
+    A broker that did not stop cleanly may have lost the unflushed end of a log and will write other records at the
+    same offsets. What it leads gets a new leader epoch, so that consumers can tell the two apart (KIP-320).
+    """
+    before = image.brokers.get(command.node_id)
+    epoch = 0 if before is None else before.epoch + 1
+    registration = RegisterBrokerRecord(
+        broker_id=command.node_id,
+        incarnation_id=command.incarnation_id,
+        broker_epoch=epoch,
+        end_points=tuple(BrokerEndpoint(each.listener, each.host, each.port) for each in command.endpoints),
+        features=tuple(BrokerFeature(name, *levels) for name, levels in SUPPORTED_FEATURES.items()),
+        rack=command.rack,
+        fenced=False,
+        log_dirs=command.log_dirs,
+    )
+    led = () if command.clean else _led_by(image, command.node_id)
+    return [*_first_facts(image), registration, *led], BrokerRegistered(epoch)
+
+
+def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
+    """Give the level of every feature that has none: every metadata log begins with metadata.version."""
+    return [
+        FeatureLevelRecord(name=name, feature_level=levels.highest)
+        for name, levels in SUPPORTED_FEATURES.items()
+        if name not in image.features
+    ]
+
+
+def _led_by(image: MetadataImage, node_id: NodeId) -> list[MetadataRecord]:
+    return [
+        PartitionChangeRecord(partition_id=partition.number, topic_id=topic.id, leader=node_id)
+        for topic in image.all_topics()
+        for partition in topic.partitions
+        if partition.leader == node_id
+    ]

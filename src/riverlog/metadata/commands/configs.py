@@ -1,0 +1,160 @@
+"""Changing the settings of topics and brokers while they run."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from riverlog.metadata.commands.outcome import DONE, Outcome
+from riverlog.metadata.commands.topics import config_records
+from riverlog.metadata.image import ConfigResource, MetadataImage, ResourceType
+from riverlog.metadata.records import MetadataRecord
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.resolve import check_node, check_topic
+from riverlog.model.setting import BadSetting, Kind, Setting
+from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS, Layers
+
+
+class ConfigOperation(IntEnum):
+    """What to do with a value, with Kafka's codes; the last two are for lists."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """One setting and what to do with it."""
+
+    name: str
+    operation: int
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChanges:
+    """Changes to one resource, which are made together or not at all. Its type is as the client sent it."""
+
+    type: int
+    name: str
+    changes: tuple[ConfigChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConfigs:
+    """Change settings; with `replace` whatever is not named goes back to its default."""
+
+    resources: tuple[ResourceChanges, ...]
+    replace: bool = False
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigsAltered:
+    """The reply to AlterConfigs, in the order of the resources."""
+
+    outcomes: tuple[Outcome, ...]
+
+
+def alter_configs(
+    image: MetadataImage, command: AlterConfigs, layers: Layers
+) -> tuple[list[MetadataRecord], ConfigsAltered]:
+    """Decide about each resource on its own."""
+    records: list[MetadataRecord] = []
+    outcomes: list[Outcome] = []
+    resources = [(changes.type, changes.name) for changes in command.resources]
+    for changes in command.resources:
+        try:
+            if resources.count((changes.type, changes.name)) > 1:
+                raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names {changes.name!r} more than once.")
+            facts = _changed(image, changes, layers, replace=command.replace)
+        except Refusal as refusal:
+            outcomes.append(Outcome.of(refusal))
+            continue
+        image = image.after_all(facts)
+        records += facts
+        outcomes.append(DONE)
+    return [] if command.validate_only else records, ConfigsAltered(tuple(outcomes))
+
+
+def resource_of(image: MetadataImage, type_: int, name: str) -> ConfigResource:
+    """Give the resource that a client names, if there is one."""
+    if type_ == ResourceType.TOPIC:
+        if image.topic(name) is None:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
+        return ConfigResource(ResourceType.TOPIC, name)
+    if type_ == ResourceType.BROKER:
+        if name and not (name.isascii() and name.isdigit() and int(name) in image.brokers):
+            raise Refusal(ErrorCode.INVALID_REQUEST, f"There is no broker {name!r}; brokers are named by their number.")
+        return ConfigResource(ResourceType.BROKER, name and str(int(name)))
+    raise Refusal(ErrorCode.INVALID_REQUEST, f"Resources of type {type_} have no settings; topics and brokers do.")
+
+
+def _changed(
+    image: MetadataImage, changes: ResourceChanges, layers: Layers, *, replace: bool
+) -> Iterable[MetadataRecord]:
+    resource = resource_of(image, changes.type, changes.name)
+    names = [change.name for change in changes.changes]
+    if len(set(names)) < len(names):
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names a setting of {changes.name!r} more than once.")
+    before = image.config(resource)
+    after = {} if replace else dict(before)
+    for change in changes.changes:
+        value = _value(resource, before, change)
+        if value is None:
+            after.pop(change.name, None)
+        else:
+            after[change.name] = value
+    _check(resource, after, before, layers)
+    changed = {name: after.get(name) for name in before.keys() | after.keys() if after.get(name) != before.get(name)}
+    return config_records(resource, changed)
+
+
+def _value(resource: ConfigResource, before: Mapping[str, str], change: ConfigChange) -> str | None:
+    """Give the setting's new value, None where it goes back to its default."""
+    match change.operation:
+        case ConfigOperation.DELETE:
+            _setting(resource, change.name)
+            return None
+        case ConfigOperation.SET:
+            return _given(change)
+        case ConfigOperation.APPEND | ConfigOperation.SUBTRACT:
+            setting = _setting(resource, change.name)
+            if setting is None or setting.kind is not Kind.LIST:
+                raise Refusal(ErrorCode.INVALID_CONFIG, f"{change.name} is not a list; it can only be set or deleted.")
+            present = _parts(before.get(change.name, setting.default))
+            given = _parts(_given(change))
+            if change.operation == ConfigOperation.SUBTRACT:
+                return ",".join(part for part in present if part not in given)
+            return ",".join([*present, *(part for part in given if part not in present)])
+        case _:
+            raise Refusal(ErrorCode.INVALID_REQUEST, f"There is no operation {change.operation} on settings.")
+
+
+def _given(change: ConfigChange) -> str:
+    if change.value is None:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"{change.name} has no value.")
+    return change.value
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in (piece.strip() for piece in text.split(",")) if part]
+
+
+def _setting(resource: ConfigResource, name: str) -> Setting | None:
+    """Give the table's row for a setting; None for those that mean nothing here."""
+    if resource.type is ResourceType.TOPIC:
+        return TOPIC_SETTINGS.get(name)
+    row = NODE_SETTINGS.get(name)
+    return row[0] if row else None
+
+
+def _check(resource: ConfigResource, after: Mapping[str, str], before: Mapping[str, str], layers: Layers) -> None:
+    try:
+        if resource.type is ResourceType.TOPIC:
+            check_topic(after, layers)
+        else:
+            check_node({name: value for name, value in after.items() if before.get(name) != value})
+    except BadSetting as problem:
+        raise Refusal(ErrorCode.INVALID_CONFIG, str(problem)) from None

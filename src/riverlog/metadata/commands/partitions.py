@@ -1,0 +1,159 @@
+"""Adding partitions to topics. Partitions are never taken away: their records would be lost."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from riverlog.metadata.commands.outcome import DONE, Outcome
+from riverlog.metadata.image import MetadataImage, Replicas, TopicImage
+from riverlog.metadata.placement import place, usable_brokers
+from riverlog.metadata.records import MetadataRecord, PartitionRecord
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NodeId, TopicId
+from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
+
+Assignment = Replicas
+"""The brokers of one partition, its preferred leader first."""
+
+UNASSIGNED_DIRECTORY = UUID(int=0)
+"""A replica's log directory as long as its broker has not said which one it took (KIP-858)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPartitions:
+    """A topic and how many partitions it shall have; assignments are for the new ones alone."""
+
+    topic: str
+    total: int
+    assignments: tuple[Assignment, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePartitions:
+    """Add partitions to topics, or only see whether it could be done."""
+
+    topics: tuple[NewPartitions, ...]
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsCreated:
+    """The reply to CreatePartitions, in the order of the topics."""
+
+    outcomes: tuple[Outcome, ...]
+
+
+def create_partitions(
+    image: MetadataImage, command: CreatePartitions
+) -> tuple[list[MetadataRecord], PartitionsCreated]:
+    """Decide about each topic on its own."""
+    records: list[MetadataRecord] = []
+    outcomes: list[Outcome] = []
+    names = [new.topic for new in command.topics]
+    for new in command.topics:
+        try:
+            if names.count(new.topic) > 1:
+                raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names the topic {new.topic!r} more than once.")
+            facts = _added(image, new)
+        except Refusal as refusal:
+            outcomes.append(Outcome.of(refusal))
+            continue
+        image = image.after_all(facts)
+        records += facts
+        outcomes.append(DONE)
+    return [] if command.validate_only else records, PartitionsCreated(tuple(outcomes))
+
+
+def partition_records(
+    image: MetadataImage, topic_id: TopicId, replicas: Sequence[Assignment], *, first: int
+) -> list[MetadataRecord]:
+    """Give the records of new partitions, all replicas in sync and the first one leading."""
+    return [
+        PartitionRecord(
+            partition_id=first + index,
+            topic_id=topic_id,
+            replicas=each,
+            isr=each,
+            leader=each[0],
+            leader_epoch=0,
+            partition_epoch=0,
+            directories=tuple(_directory(image, node_id) for node_id in each),
+        )
+        for index, each in enumerate(replicas)
+    ]
+
+
+def replication_factor_of(image: MetadataImage, wanted: int, default: int) -> int:
+    """Give the number of replicas to make; the default is as many as there are brokers if that is less."""
+    brokers = len(usable_brokers(image))
+    if wanted == -1 and brokers:
+        return min(default, brokers)
+    if wanted == 0 or wanted < -1:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR, f"A partition needs at least one replica; {wanted} were asked for."
+        )
+    if wanted > brokers or not brokers:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"{max(wanted, 1)} replicas need as many brokers; this cluster has {brokers}.",
+        )
+    return wanted
+
+
+def check_replicas(image: MetadataImage, assignments: Sequence[Assignment], *, replication_factor: int) -> None:
+    """Refuse replicas assigned by hand that cannot be: none, twice the same, unequal in number, unknown."""
+    for assignment in assignments:
+        if not assignment:
+            problem = "A partition needs at least one replica."
+        elif len(set(assignment)) < len(assignment):
+            problem = f"The replicas {list(assignment)} name a broker twice."
+        elif len(assignment) != replication_factor:
+            problem = f"Every partition needs {replication_factor} replicas; {list(assignment)} are {len(assignment)}."
+        elif unknown := [node_id for node_id in assignment if node_id not in image.brokers]:
+            problem = f"The replicas {list(assignment)} name the broker {unknown[0]}, which does not exist."
+        else:
+            continue
+        raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
+
+
+def _added(image: MetadataImage, new: NewPartitions) -> list[MetadataRecord]:
+    topic = image.topic(new.topic)
+    if topic is None:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {new.topic!r}.")
+    added = new.total - topic.partition_count
+    if added < 0:
+        raise Refusal(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {new.topic!r} has {topic.partition_count} partitions and cannot have fewer: "
+            f"taking some away would lose their records.",
+        )
+    if added == 0:
+        raise Refusal(
+            ErrorCode.INVALID_PARTITIONS, f"The topic {new.topic!r} already has {topic.partition_count} partitions."
+        )
+    if added > PARTITIONS_PER_REQUEST_MAX:
+        raise Refusal(
+            ErrorCode.INVALID_PARTITIONS,
+            f"{added} partitions are too many: one request can create {PARTITIONS_PER_REQUEST_MAX}.",
+        )
+    replicas = _new_replicas(image, topic, new, added)
+    return partition_records(image, topic.id, replicas, first=topic.partition_count)
+
+
+def _new_replicas(image: MetadataImage, topic: TopicImage, new: NewPartitions, added: int) -> Sequence[Assignment]:
+    factor = topic.replication_factor
+    if new.assignments is None:
+        return place(image, partitions=added, replication_factor=replication_factor_of(image, factor, factor))
+    if len(new.assignments) != added:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"{added} partitions are to be added, but {len(new.assignments)} have replicas assigned.",
+        )
+    check_replicas(image, new.assignments, replication_factor=factor)
+    return new.assignments
+
+
+def _directory(image: MetadataImage, node_id: NodeId) -> UUID:
+    """Name the log directory of a replica where its broker has only one."""
+    log_dirs = image.brokers[node_id].log_dirs
+    return log_dirs[0] if len(log_dirs) == 1 else UNASSIGNED_DIRECTORY

@@ -1,0 +1,217 @@
+"""Creating and deleting topics."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from riverlog.metadata.commands.outcome import DONE, Outcome
+from riverlog.metadata.commands.partitions import (
+    Assignment,
+    check_replicas,
+    partition_records,
+    replication_factor_of,
+)
+from riverlog.metadata.image import ConfigResource, MetadataImage, ResourceType, TopicImage, folded
+from riverlog.metadata.placement import place
+from riverlog.metadata.records import ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NO_TOPIC_ID, TopicId
+from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, TOPIC_NAME_CHARACTERS_MAX
+from riverlog.model.resolve import check_topic
+from riverlog.model.setting import BadSetting
+from riverlog.model.settings import Layers
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+_NAME_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to create. -1 stands for the default; assignments name the replicas of each partition instead."""
+
+    name: str
+    id: TopicId
+    partitions: int = -1
+    replication_factor: int = -1
+    assignments: tuple[Assignment, ...] = ()
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopics:
+    """Create topics, or only see whether it could be done."""
+
+    topics: tuple[NewTopic, ...]
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDefaults:
+    """What holds for a topic that does not say so itself."""
+
+    partitions: int
+    replication_factor: int
+    layers: Layers = field(default_factory=Layers)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedTopic:
+    """What became of one topic; the topic as it is now, or would be, unless it was refused."""
+
+    name: str
+    outcome: Outcome
+    topic: TopicImage | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsCreated:
+    """The reply to CreateTopics, topic by topic."""
+
+    topics: tuple[CreatedTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopics:
+    """Delete topics, each by its id."""
+
+    topic_ids: tuple[TopicId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsDeleted:
+    """The reply to DeleteTopics, in the order of the ids."""
+
+    outcomes: tuple[Outcome, ...]
+
+
+def create_topics(
+    image: MetadataImage, command: CreateTopics, defaults: TopicDefaults
+) -> tuple[list[MetadataRecord], TopicsCreated]:
+    """Decide about each topic on its own; one that cannot be created does not hold up the others."""
+    records: list[MetadataRecord] = []
+    created: list[CreatedTopic] = []
+    names = [topic.name for topic in command.topics]
+    partitions_left = PARTITIONS_PER_REQUEST_MAX
+    for new in command.topics:
+        try:
+            if names.count(new.name) > 1:
+                raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names the topic {new.name!r} more than once.")
+            facts = _topic_records(image, new, defaults, partitions_left)
+        except Refusal as refusal:
+            created.append(CreatedTopic(new.name, Outcome.of(refusal)))
+            continue
+        image = image.after_all(facts)
+        topic = image.topic(new.name)
+        assert topic is not None
+        partitions_left -= topic.partition_count
+        records += facts
+        created.append(CreatedTopic(new.name, DONE, topic, image.topic_overrides(new.name)))
+    return [] if command.validate_only else records, TopicsCreated(tuple(created))
+
+
+def delete_topics(image: MetadataImage, command: DeleteTopics) -> tuple[list[MetadataRecord], TopicsDeleted]:
+    """Decide about each topic on its own."""
+    records: list[MetadataRecord] = []
+    outcomes: list[Outcome] = []
+    for topic_id in command.topic_ids:
+        if image.topic_by_id(topic_id) is None:
+            outcomes.append(Outcome(ErrorCode.UNKNOWN_TOPIC_ID, f"There is no topic with the id {topic_id}."))
+            continue
+        record = RemoveTopicRecord(topic_id=topic_id)
+        image = image.after(record)
+        records.append(record)
+        outcomes.append(DONE)
+    return records, TopicsDeleted(tuple(outcomes))
+
+
+def check_topic_name(name: str) -> None:
+    """Refuse a name that cannot be a topic's."""
+    problem = _name_problem(name)
+    if problem:
+        raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+
+
+def _name_problem(name: str) -> str | None:
+    if not name:
+        return "A topic needs a name."
+    if name in (".", ".."):
+        return f"A topic cannot be called {name!r}."
+    if len(name) > TOPIC_NAME_CHARACTERS_MAX:
+        return f"The topic's name has {len(name)} characters; {TOPIC_NAME_CHARACTERS_MAX} are the most there can be."
+    if not _NAME_CHARACTERS.issuperset(name):
+        return f"The topic's name {name!r} may hold only ASCII letters, digits, '.', '_' and '-'."
+    if name == METADATA_TOPIC:
+        return f"{name} is the name of the cluster's own metadata log."
+    return None
+
+
+def _topic_records(
+    image: MetadataImage, new: NewTopic, defaults: TopicDefaults, partitions_left: int
+) -> list[MetadataRecord]:
+    assert new.id != NO_TOPIC_ID
+    assert image.topic_by_id(new.id) is None
+    check_topic_name(new.name)
+    if new.name in image.topics:
+        raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"The topic {new.name!r} already exists.")
+    twin = image.folded_names.get(folded(new.name))
+    if twin is not None:
+        raise Refusal(
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            f"The topic {new.name!r} collides with the topic {twin!r}: '.' and '_' are the same in names of metrics.",
+        )
+    configs = _checked_configs(new.configs, defaults.layers)
+    replicas = _replicas(image, new, defaults, partitions_left)
+    return [
+        TopicRecord(name=new.name, topic_id=new.id),
+        *config_records(ConfigResource(ResourceType.TOPIC, new.name), configs),
+        *partition_records(image, new.id, replicas, first=0),
+    ]
+
+
+def _replicas(image: MetadataImage, new: NewTopic, defaults: TopicDefaults, partitions_left: int) -> list[Assignment]:
+    if new.assignments:
+        if new.partitions != -1 or new.replication_factor != -1:
+            raise Refusal(
+                ErrorCode.INVALID_REQUEST,
+                "With replicas assigned by hand, the numbers of partitions and replicas must both be -1.",
+            )
+        check_replicas(image, new.assignments, replication_factor=len(new.assignments[0]))
+    partitions = len(new.assignments) or _partition_count(new.partitions, defaults.partitions)
+    if partitions > partitions_left:
+        raise Refusal(
+            ErrorCode.INVALID_PARTITIONS,
+            f"{partitions} partitions are too many: one request can create {PARTITIONS_PER_REQUEST_MAX}.",
+        )
+    if new.assignments:
+        return list(new.assignments)
+    factor = replication_factor_of(image, new.replication_factor, defaults.replication_factor)
+    return list(place(image, partitions=partitions, replication_factor=factor))
+
+
+def _partition_count(wanted: int, default: int) -> int:
+    if wanted == -1:
+        return default
+    if wanted < 1:
+        raise Refusal(ErrorCode.INVALID_PARTITIONS, f"A topic needs at least one partition; {wanted} were asked for.")
+    return wanted
+
+
+def _checked_configs(configs: Mapping[str, str | None], layers: Layers) -> dict[str, str]:
+    values = {name: value for name, value in configs.items() if value is not None}
+    if len(values) < len(configs):
+        missing = sorted(configs.keys() - values.keys())
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"{missing[0]} has no value.")
+    try:
+        check_topic(values, layers)
+    except BadSetting as problem:
+        raise Refusal(ErrorCode.INVALID_CONFIG, str(problem)) from None
+    return values
+
+
+def config_records(resource: ConfigResource, values: Mapping[str, str | None]) -> Iterable[MetadataRecord]:
+    """Give the records that set these values, sorted by name; None takes a value away."""
+    return [
+        ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=value)
+        for name, value in sorted(values.items())
+    ]

@@ -1,0 +1,25 @@
+"""Features: what the cluster as a whole has switched on, by level.
+
+A client takes a feature's level from ApiVersions and may use new behaviour from that level on; so a feature is
+listed here when it is built, not before. Tools take the cluster's version from metadata.version.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+
+class Levels(NamedTuple):
+    """The levels of a feature that this version of riverlog can run with."""
+
+    lowest: int
+    highest: int
+
+
+METADATA_VERSION: Final = "metadata.version"
+
+SUPPORTED_FEATURES: Final[Mapping[str, Levels]] = MappingProxyType(
+    {
+        METADATA_VERSION: Levels(30, 30),  # 4.3-IV0: the records of metadata/records.py
+    }
+)

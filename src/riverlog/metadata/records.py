@@ -1,0 +1,175 @@
+"""The facts of the metadata log: Kafka's own records, so that Kafka's tools can read them.
+
+Each class is one record type for all versions that Kafka has of it, with Kafka's fields; `RECORD_TYPES` says by
+which number it stands in the log and in which version it is written, that of metadata.version 4.3-IV0.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar, dataclass_transform
+from uuid import UUID
+
+from riverlog.wire.types import INT32, UUID_, array, boolean, int8, int16, int32, int64, string, struct, uint16, uuid
+
+T = TypeVar("T")
+
+LEADER_UNCHANGED: Final = -2
+RECOVERY_UNCHANGED: Final = -1
+
+
+@dataclass_transform(frozen_default=True)
+def _record(declaration: type[T]) -> type[T]:
+    return dataclass(frozen=True, slots=True)(declaration)
+
+
+@struct
+class BrokerEndpoint:
+    """An address of a broker, by the name of its listener."""
+
+    name: str = string()
+    host: str = string()
+    port: int = uint16()
+    security_protocol: int = int16()
+
+
+@struct
+class BrokerFeature:
+    """A feature that a broker supports, and its range of levels."""
+
+    name: str = string()
+    min_supported_version: int = int16()
+    max_supported_version: int = int16()
+
+
+@_record
+class RegisterBrokerRecord:
+    """A broker is part of the cluster; a later registration takes the place of an earlier one."""
+
+    broker_id: int = int32()
+    is_migrating_zk_broker: bool = boolean(since=2)
+    incarnation_id: UUID = uuid()
+    broker_epoch: int = int64()
+    end_points: tuple[BrokerEndpoint, ...] = array(BrokerEndpoint)
+    features: tuple[BrokerFeature, ...] = array(BrokerFeature)
+    rack: str | None = string(nullable_since=0)
+    fenced: bool = boolean(default=True)
+    in_controlled_shutdown: bool = boolean(since=1)
+    log_dirs: tuple[UUID, ...] = array(UUID_, since=3, tag=0)
+    cordoned_log_dirs: tuple[UUID, ...] | None = array(UUID_, since=4, nullable_since=4, tag=1)
+
+
+@_record
+class TopicRecord:
+    """A topic exists; its partitions follow."""
+
+    name: str = string()
+    topic_id: UUID = uuid()
+
+
+@_record
+class PartitionRecord:
+    """A partition exists, as described."""
+
+    partition_id: int = int32(default=-1)
+    topic_id: UUID = uuid()
+    replicas: tuple[int, ...] = array(INT32)
+    isr: tuple[int, ...] = array(INT32)
+    removing_replicas: tuple[int, ...] = array(INT32)
+    adding_replicas: tuple[int, ...] = array(INT32)
+    leader: int = int32(default=-1)
+    leader_recovery_state: int = int8(tag=0)
+    leader_epoch: int = int32(default=-1)
+    partition_epoch: int = int32(default=-1)
+    directories: tuple[UUID, ...] = array(UUID_, since=1)
+    eligible_leader_replicas: tuple[int, ...] | None = array(INT32, since=2, nullable_since=2, tag=1)
+    last_known_elr: tuple[int, ...] | None = array(INT32, since=2, nullable_since=2, tag=2)
+
+
+@_record
+class PartitionChangeRecord:
+    """A partition has changed in the fields that are given; a leader that is given begins a new epoch."""
+
+    partition_id: int = int32(default=-1)
+    topic_id: UUID = uuid()
+    isr: tuple[int, ...] | None = array(INT32, nullable_since=0, tag=0)
+    leader: int = int32(default=LEADER_UNCHANGED, tag=1)
+    replicas: tuple[int, ...] | None = array(INT32, nullable_since=0, tag=2)
+    removing_replicas: tuple[int, ...] | None = array(INT32, nullable_since=0, tag=3)
+    adding_replicas: tuple[int, ...] | None = array(INT32, nullable_since=0, tag=4)
+    leader_recovery_state: int = int8(default=RECOVERY_UNCHANGED, tag=5)
+    directories: tuple[UUID, ...] | None = array(UUID_, since=1, nullable_since=1, tag=8)
+    eligible_leader_replicas: tuple[int, ...] | None = array(INT32, since=2, nullable_since=2, tag=6)
+    last_known_elr: tuple[int, ...] | None = array(INT32, since=2, nullable_since=2, tag=7)
+
+
+@_record
+class ConfigRecord:
+    """A setting of a topic or broker has this value, or none any more."""
+
+    resource_type: int = int8()
+    resource_name: str = string()
+    name: str = string()
+    value: str | None = string(nullable_since=0)
+
+
+@_record
+class RemoveTopicRecord:
+    """A topic is gone, with its partitions and settings."""
+
+    topic_id: UUID = uuid()
+
+
+@_record
+class FeatureLevelRecord:
+    """A feature is at this level in the whole cluster; every metadata log begins with metadata.version."""
+
+    name: str = string()
+    feature_level: int = int16()
+
+
+@_record
+class ProducerIdsRecord:
+    """All producer ids below the next one are given out, the last block to this broker."""
+
+    broker_id: int = int32()
+    broker_epoch: int = int64(default=-1)
+    next_producer_id: int = int64()
+
+
+@_record
+class NoOpRecord:
+    """Nothing: a sign of life from the leader of the log."""
+
+
+MetadataRecord = (
+    RegisterBrokerRecord
+    | TopicRecord
+    | PartitionRecord
+    | PartitionChangeRecord
+    | ConfigRecord
+    | RemoveTopicRecord
+    | FeatureLevelRecord
+    | ProducerIdsRecord
+    | NoOpRecord
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType:
+    """How a record stands in the log: its number, and the version in which it is written."""
+
+    declaration: type[Any]
+    key: int
+    version: int
+
+
+RECORD_TYPES: Final = (
+    RecordType(RegisterBrokerRecord, 0, 4),
+    RecordType(TopicRecord, 2, 0),
+    RecordType(PartitionRecord, 3, 2),
+    RecordType(ConfigRecord, 4, 0),
+    RecordType(PartitionChangeRecord, 5, 2),
+    RecordType(RemoveTopicRecord, 9, 0),
+    RecordType(FeatureLevelRecord, 12, 0),
+    RecordType(ProducerIdsRecord, 15, 0),
+    RecordType(NoOpRecord, 20, 0),
+)

@@ -1,0 +1,62 @@
+"""An image as records: applied to an empty image they make an equal one."""
+
+from collections.abc import Iterator
+
+from riverlog.metadata.features import METADATA_VERSION
+from riverlog.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from riverlog.metadata.records import (
+    BrokerEndpoint,
+    BrokerFeature,
+    ConfigRecord,
+    FeatureLevelRecord,
+    MetadataRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RegisterBrokerRecord,
+    TopicRecord,
+)
+from riverlog.model.ids import NO_NODE
+
+
+def snapshot_records(image: MetadataImage) -> Iterator[MetadataRecord]:
+    """Give the records of a snapshot, metadata.version first: it says how the others are to be read."""
+    for name, level in sorted(image.features.items(), key=lambda item: (item[0] != METADATA_VERSION, item[0])):
+        yield FeatureLevelRecord(name=name, feature_level=level)
+    for _node_id, broker in sorted(image.brokers.items()):
+        yield _broker(broker)
+    for topic in image.all_topics():
+        yield TopicRecord(name=topic.name, topic_id=topic.id)
+        for partition in topic.partitions:
+            yield _partition(topic, partition)
+    for key, values in image.configs.items():
+        type_, _, name = key.partition("/")
+        for setting, value in sorted(values.items()):
+            yield ConfigRecord(resource_type=int(type_), resource_name=name, name=setting, value=value)
+    if image.next_producer_id:
+        yield ProducerIdsRecord(broker_id=NO_NODE, next_producer_id=image.next_producer_id)
+
+
+def _broker(broker: BrokerImage) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=broker.id,
+        incarnation_id=broker.incarnation_id,
+        broker_epoch=broker.epoch,
+        end_points=tuple(BrokerEndpoint(each.listener, each.host, each.port) for each in broker.endpoints),
+        features=tuple(BrokerFeature(name, *levels) for name, levels in broker.features.items()),
+        rack=broker.rack,
+        fenced=broker.fenced,
+        log_dirs=broker.log_dirs,
+    )
+
+
+def _partition(topic: TopicImage, partition: PartitionImage) -> PartitionRecord:
+    return PartitionRecord(
+        partition_id=partition.number,
+        topic_id=topic.id,
+        replicas=partition.replicas,
+        isr=partition.isr,
+        leader=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        partition_epoch=partition.partition_epoch,
+        directories=partition.directories,
+    )
