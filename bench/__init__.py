@@ -1,0 +1,1 @@
+"""riverlog and Apache Kafka measured in one run: `python -m bench`, explained in docs/performance.md."""

@@ -1,0 +1,253 @@
+"""What is done through confluent-kafka, the client that most Python users have.
+
+Its settings are librdkafka's defaults unless a line says otherwise. Every producer run ends with a look at the log:
+what was acknowledged must be there, or the run has failed.
+"""
+
+import contextlib
+import gc
+import struct
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from bench.trial import Failed, Node, Stopwatch
+
+REQUEST_SECONDS_MAX: Final = 30
+VALUES_DISTINCT: Final = 1_000
+DELETION_SECONDS_MAX: Final = 3
+"""How long a deleted topic's files are waited for; what is still there then goes away during the next run."""
+DELETION_POLL_SECONDS: Final = 0.02
+QUEUE_FULL_PAUSE_SECONDS: Final = 0.001
+FETCH_AT_ONCE_MAX: Final = 10_000
+
+Settings = Mapping[str, str | int | float | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Records that went through the broker, the time it took and what the broker spent on them."""
+
+    records: int
+    bytes: int
+    seconds: float
+    broker_cpu_seconds: float
+
+
+@contextlib.contextmanager
+def fresh_topic(node: Node, settings: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Create a topic of one partition that has never been used; delete it in the end, and its files with it."""
+    admin = AdminClient(_common(node))
+    topic = f"bench-{uuid.uuid4().hex[:12]}"
+    created = admin.create_topics([NewTopic(topic, 1, 1, config=dict(settings or {}))])
+    _result(created[topic].result, f"the topic {topic} cannot be created")
+    try:
+        yield topic
+    finally:
+        deleted = admin.delete_topics([topic])
+        _result(deleted[topic].result, f"the topic {topic} cannot be deleted")
+        deadline = time.monotonic() + DELETION_SECONDS_MAX
+        while any(node.data.glob(f"{topic}-*")) and time.monotonic() < deadline:
+            time.sleep(DELETION_POLL_SECONDS)
+
+
+def produce(node: Node, topic: str, *, value_bytes: int, seconds: float, settings: Settings | None = None) -> Moved:
+    """Send values as fast as the client can for the given time, then wait for every acknowledgement."""
+    values = _values(value_bytes)
+    refused: list[KafkaError] = []
+    producer = Producer(
+        {
+            **_common(node),
+            "message.timeout.ms": REQUEST_SECONDS_MAX * 1000,
+            "delivery.report.only.error": True,
+            "on_delivery": lambda error, _: refused.append(error),
+            **(settings or {}),
+        }
+    )
+    records = 0
+    stopwatch = Stopwatch(node)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not refused:
+        for value in values:
+            while True:
+                try:
+                    producer.produce(topic, value, partition=0)
+                    break
+                except BufferError:  # 100,000 messages wait: the client's own bound
+                    producer.poll(QUEUE_FULL_PAUSE_SECONDS)
+        records += len(values)
+        producer.poll(0)
+    unanswered = producer.flush(REQUEST_SECONDS_MAX)
+    stopwatch.stop()
+    if unanswered or refused:
+        raise Failed(f"{unanswered} records were not answered; refused: {refused[:1] or 'none'}")
+    _check_end(node, topic, records)
+    return Moved(records, records * value_bytes, stopwatch.seconds, stopwatch.cpu_seconds)
+
+
+def consume(node: Node, topic: str, *, value_bytes: int) -> Moved:
+    """Read the whole topic from its beginning; the clock starts with the first records."""
+    end = end_offset(node, topic)
+    consumer = _consumer(node, topic)
+    try:
+        messages = consumer.consume(FETCH_AT_ONCE_MAX, timeout=REQUEST_SECONDS_MAX)
+        at_first = received = len(messages)
+        stopwatch = Stopwatch(node)
+        while messages and received < end:
+            # Asked for more than there are, the client would wait for the rest.
+            messages = consumer.consume(min(FETCH_AT_ONCE_MAX, end - received), timeout=REQUEST_SECONDS_MAX)
+            received += len(messages)
+        stopwatch.stop()
+    finally:
+        consumer.close()
+    if not messages:
+        raise Failed(f"no record came within {REQUEST_SECONDS_MAX} s; {received} of {end} had come before")
+    last = messages[-1]
+    if last.error() or last.offset() != end - 1:
+        raise Failed(f"the last of {end} records came with offset {last.offset()}, error {last.error()}")
+    records = received - at_first
+    return Moved(records, records * value_bytes, stopwatch.seconds, stopwatch.cpu_seconds)
+
+
+def produce_latencies(node: Node, topic: str, *, rate: int, value_bytes: int, seconds: float) -> list[float]:
+    """Send at a steady rate without lingering; give each record's milliseconds until its acknowledgement."""
+    latencies: list[float] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            raise Failed(f"a record was refused: {error}")
+        latencies.append((message.latency() or 0.0) * 1000)
+
+    producer = Producer({**_common(node), "linger.ms": 0})
+    value = Random(1).randbytes(value_bytes)
+    _send_and_wait(producer, topic, value)
+    for _ in _ticks(rate, seconds):
+        producer.produce(topic, value, partition=0, on_delivery=delivered)
+        producer.poll(0)
+    if unanswered := producer.flush(REQUEST_SECONDS_MAX):
+        raise Failed(f"{unanswered} records were not answered")
+    return latencies
+
+
+def end_to_end_latencies(node: Node, topic: str, *, rate: int, value_bytes: int, seconds: float) -> list[float]:
+    """Send at a steady rate and read beside it; give each record's milliseconds from producer to consumer."""
+    clock = struct.Struct(">q")
+    padding = bytes(value_bytes - clock.size)
+    expected = round(rate * seconds) + 1
+    latencies: list[float] = []
+    first_arrived = threading.Event()
+
+    def read() -> None:
+        deadline = time.monotonic() + seconds + REQUEST_SECONDS_MAX
+        while len(latencies) < expected and time.monotonic() < deadline:
+            message = consumer.poll(1)
+            if message is not None and message.error() is None:
+                (sent_ns,) = clock.unpack_from(message.value() or b"")
+                latencies.append((time.monotonic_ns() - sent_ns) / 1e6)
+                first_arrived.set()
+
+    def stamped() -> bytes:
+        return clock.pack(time.monotonic_ns()) + padding
+
+    producer = Producer({**_common(node), "linger.ms": 0})
+    consumer = _consumer(node, topic)
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        _send_and_wait(producer, topic, stamped())
+        if not first_arrived.wait(REQUEST_SECONDS_MAX):
+            raise Failed(f"the first record did not reach the consumer within {REQUEST_SECONDS_MAX} s")
+        for _ in _ticks(rate, seconds):
+            producer.produce(topic, stamped(), partition=0)
+            producer.poll(0)
+        producer.flush(REQUEST_SECONDS_MAX)
+    finally:
+        reader.join()
+        consumer.close()
+    if len(latencies) != expected:
+        raise Failed(f"{len(latencies)} of {expected} records reached the consumer")
+    return latencies[1:]
+
+
+def end_offset(node: Node, topic: str) -> int:
+    """Ask where the topic's only partition ends."""
+    consumer = Consumer({**_common(node), "group.id": "bench"})
+    try:
+        watermarks = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=REQUEST_SECONDS_MAX)
+    except KafkaException as error:
+        raise Failed(f"the end of {topic} cannot be read: {error}") from error
+    finally:
+        consumer.close()
+    return int(watermarks[1])
+
+
+def _check_end(node: Node, topic: str, records: int) -> None:
+    if (end := end_offset(node, topic)) != records:
+        raise Failed(f"{records} records were acknowledged, but the log ends at {end}")
+
+
+def _common(node: Node) -> dict[str, Any]:
+    return {"bootstrap.servers": f"{node.host}:{node.port}", "log_level": 2}
+
+
+def _consumer(node: Node, topic: str) -> Consumer:
+    consumer = Consumer(
+        {
+            **_common(node),
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            # The default is a second: whenever the client's queue is full it sleeps, and that would be measured.
+            "fetch.queue.backoff.ms": 5,
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    return consumer
+
+
+def _send_and_wait(producer: Producer, topic: str, value: bytes) -> None:
+    """Send one record through all that is set up lazily: connection, metadata, producer id."""
+    producer.produce(topic, value, partition=0)
+    if producer.flush(REQUEST_SECONDS_MAX):
+        raise Failed(f"the first record was not answered within {REQUEST_SECONDS_MAX} s")
+
+
+def _ticks(rate: int, seconds: float) -> Iterator[int]:
+    """Give numbers at a steady rate; one that comes late is not made up for by moving the others."""
+    gc.collect()
+    gc.disable()  # a collection in the middle would be measured as the broker's
+    try:
+        begin = time.monotonic()
+        for number in range(round(rate * seconds)):
+            wait = begin + number / rate - time.monotonic()
+            if wait > 0:
+                time.sleep(wait)
+            yield number
+    finally:
+        gc.enable()
+
+
+def _values(size: int) -> list[bytes]:
+    """Make JSON texts of exactly `size` bytes, half of them random digits, so that compression has work to do."""
+    random = Random(size)
+    texts = []
+    for number in range(VALUES_DISTINCT):
+        text = f'{{"order":{number},"customer":"{random.getrandbits(64):016x}","note":"'
+        noise = f"{random.getrandbits(4 * size):0{size}x}"
+        texts.append((text + noise[: size - len(text) - 2] + '"}').encode())
+    assert all(len(text) == size for text in texts)
+    return texts
+
+
+def _result(wait: Any, problem: str) -> Any:
+    try:
+        return wait(timeout=REQUEST_SECONDS_MAX)
+    except KafkaException as error:
+        raise Failed(f"{problem}: {error}") from error

@@ -1,0 +1,195 @@
+"""The table of lines: everything that is measured, and the ratio to Apache Kafka that each number is to reach.
+
+A new measurement is a function in `probes.py` and an entry here; the command line, the report and the check of
+docs/performance.md follow from this table.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from bench import probes
+from bench.trial import Better, Line, Row
+
+HIGHER, LOWER = Better.HIGHER, Better.LOWER
+
+IDEMPOTENT: Final = {"enable.idempotence": True}
+BATCHES_16K: Final = {"batch.size": 16_384}
+LZ4: Final = {"compression.type": "lz4"}
+
+
+def throughput(reach: float | None, cpu_reach: float | None = None) -> tuple[Row, ...]:
+    """Rows of a line that moves bytes."""
+    return Row("rate", "MB/s", HIGHER, reach), Row("CPU", "s/GB", LOWER, cpu_reach)
+
+
+def requests(reach: float) -> tuple[Row, ...]:
+    """Rows of a line that counts requests."""
+    return (
+        Row("rate", "/s", HIGHER, reach),
+        Row("p50", "ms", LOWER),
+        Row("p99", "ms", LOWER),
+        Row("CPU", "us each", LOWER),
+    )
+
+
+def latency(p50_reach: float, p99_reach: float) -> tuple[Row, ...]:
+    """Rows of a line that times records at a steady rate."""
+    return Row("p50", "ms", LOWER, p50_reach), Row("p99", "ms", LOWER, p99_reach), Row("CPU", "% of a core", LOWER)
+
+
+LINES: Final = (
+    Line(
+        "startup",
+        "process start to the first Metadata answer: on an empty folder, and again on the same folder",
+        probes.startup,
+        (Row("first", "s", LOWER, 1 / 8), Row("again", "s", LOWER, 1 / 8)),
+        on_shared_node=False,
+    ),
+    Line(
+        "memory",
+        "resident memory of a new node: 2 s after its start, and after 1 KB produce and 64x5 small requests",
+        probes.memory,
+        (Row("at rest", "MB", LOWER, 1 / 5), Row("after load", "MB", LOWER, 1 / 8)),
+        on_shared_node=False,
+    ),
+    Line(
+        "produce-1k",
+        "1 KB records, confluent-kafka with its defaults (acks=all)",
+        partial(probes.produce, value_bytes=1_000),
+        throughput(1.0, 0.7),
+    ),
+    Line(
+        "produce-1k-idempotent",
+        "the same with enable.idempotence",
+        partial(probes.produce, value_bytes=1_000, settings=IDEMPOTENT),
+        throughput(1.3),
+    ),
+    Line(
+        "produce-1k-16k",
+        "the same with batch.size=16384",
+        partial(probes.produce, value_bytes=1_000, settings=BATCHES_16K),
+        throughput(1.8),
+    ),
+    Line(
+        "produce-1k-lz4",
+        "the same with compression.type=lz4",
+        partial(probes.produce, value_bytes=1_000, settings=LZ4),
+        throughput(1.1),
+    ),
+    Line(
+        "produce-100",
+        "100 B records, confluent-kafka with its defaults (acks=all)",
+        partial(probes.produce, value_bytes=100),
+        throughput(1.0, 0.6),
+    ),
+    Line(
+        "produce-100-16k",
+        "the same with batch.size=16384",
+        partial(probes.produce, value_bytes=100, settings=BATCHES_16K),
+        throughput(1.0, 0.6),
+    ),
+    Line(
+        "consume-100",
+        "100 B records read back by assignment, confluent-kafka with fetch.queue.backoff.ms=5",
+        partial(probes.consume, value_bytes=100),
+        throughput(1.0),
+    ),
+    Line(
+        "consume-1k",
+        "1 KB records, the same",
+        partial(probes.consume, value_bytes=1_000),
+        throughput(1.0),
+    ),
+    Line(
+        "small-1x1",
+        "Produce requests of one 100 B record, acks=all, from the load generator: 1 connection, 1 in flight",
+        partial(probes.small_requests, connections=1, in_flight=1),
+        requests(1.1),
+    ),
+    Line(
+        "small-8x1",
+        "the same: 8 connections, 1 in flight on each",
+        partial(probes.small_requests, connections=8, in_flight=1),
+        requests(1.2),
+    ),
+    Line(
+        "small-8x5",
+        "the same: 8 connections, 5 in flight on each",
+        partial(probes.small_requests, connections=8, in_flight=5),
+        requests(2.0),
+    ),
+    Line(
+        "small-64x1",
+        "the same: 64 connections, 1 in flight on each",
+        partial(probes.small_requests, connections=64, in_flight=1),
+        requests(1.2),
+    ),
+    Line(
+        "small-1x100",
+        "the same: 1 connection, 100 in flight",
+        partial(probes.small_requests, connections=1, in_flight=100),
+        requests(8.0),
+    ),
+    Line(
+        "latency-1000",
+        "produce to acknowledgement, 100 B, linger.ms=0, acks=all, 1,000 records/s",
+        partial(probes.produce_latency, rate=1_000),
+        latency(0.8, 0.8),
+    ),
+    Line(
+        "latency-5000",
+        "the same at 5,000 records/s",
+        partial(probes.produce_latency, rate=5_000),
+        latency(0.8, 0.4),
+    ),
+    Line(
+        "end-to-end",
+        "one confluent-kafka client to another, 100 B, linger.ms=0, 1,000 records/s",
+        partial(probes.end_to_end, rate=1_000),
+        latency(0.7, 0.5),
+    ),
+    Line(
+        "fsync-small-8x5",
+        "small requests as in small-8x5, every acknowledged record on the medium",
+        partial(probes.small_requests, connections=8, in_flight=5, durable=True),
+        requests(8.0),
+    ),
+    Line(
+        "fsync-small-64x1",
+        "small requests as in small-64x1, every acknowledged record on the medium",
+        partial(probes.small_requests, connections=64, in_flight=1, durable=True),
+        requests(8.0),
+    ),
+    Line(
+        "fsync-1k-idempotent",
+        "produce-1k-idempotent, every acknowledged record on the medium",
+        partial(probes.produce, value_bytes=1_000, settings=IDEMPOTENT, durable=True),
+        throughput(1.3),
+    ),
+)
+
+COLD_LINE: Final = "small-8x1"
+"""The line that is also measured once before the warm-up."""
+
+WARM_UP_LINES: Final = (
+    "produce-1k",
+    "produce-1k-16k",
+    "produce-100",
+    "consume-1k",
+    "small-8x5",
+    "small-64x1",
+    "small-1x100",
+    "latency-1000",
+)
+
+
+def select(names: Iterable[str]) -> list[Line]:
+    """Pick lines by name or by the beginning of it up to a hyphen; raise ValueError where nothing fits."""
+    chosen = []
+    for name in names:
+        fitting = [line for line in LINES if line.name == name or line.name.startswith(f"{name}-")]
+        if not fitting:
+            raise ValueError(f"there is no line {name}; known are {', '.join(line.name for line in LINES)}")
+        chosen += fitting
+    return [line for line in LINES if line in chosen]

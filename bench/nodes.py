@@ -1,0 +1,136 @@
+"""Broker processes: started on loopback, watched until they answer, stopped as an operator would.
+
+The first Metadata answer that names a broker counts as the start: before it no client can do anything.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from bench.trial import Contender, Failed, Node, NotRun
+
+HOST: Final = "127.0.0.1"
+DATA_NAME: Final = "data"
+LOG_NAME: Final = "broker.log"
+READY_SECONDS_MAX: Final = 60
+STOP_SECONDS_MAX: Final = 60
+POLL_SECONDS: Final = 0.005
+LOG_CHARACTERS_SHOWN: Final = 600
+
+
+class BrokerProcess:
+    """A broker in a process of its own, on a folder that holds its data and what it prints."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", port: int, folder: Path) -> None:
+        self._process = process
+        self._log = folder / LOG_NAME
+        self.host = HOST
+        self.port = port
+        self.pid = process.pid
+        self.data = folder / DATA_NAME
+
+    @classmethod
+    def start(cls, command: Sequence[str], port: int, folder: Path, **environment: str) -> "BrokerProcess":
+        """Start the command and return at its first Metadata answer; raise Failed if none comes."""
+        with (folder / LOG_NAME).open("ab") as output:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ | environment
+            )
+        node = cls(process, port, folder)
+        try:
+            node._wait_until_ready()
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        return node
+
+    def stop(self) -> None:
+        """Ask it to end; a broker that does not end within a minute is killed and reported."""
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            self._process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            raise Failed(f"the broker did not stop within {STOP_SECONDS_MAX} s of SIGTERM") from None
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while not answers_metadata(self.host, self.port):
+            if self._process.poll() is not None:
+                raise Failed(f"the broker ended with code {self._process.returncode}: {self._last_words()}")
+            if time.monotonic() > deadline:
+                raise Failed(f"no Metadata answer within {READY_SECONDS_MAX} s: {self._last_words()}")
+            time.sleep(POLL_SECONDS)
+
+    def _last_words(self) -> str:
+        return " ".join(self._log.read_text(errors="replace")[-LOG_CHARACTERS_SHOWN:].split())
+
+
+class Riverlog:
+    """Our node, as `riverlog dev` starts it."""
+
+    name = "riverlog"
+    warm_seconds = 5.0
+    durable_topic: Mapping[str, str] = {"durability": "fsync"}
+
+    def __init__(self) -> None:
+        self._command = Path(sys.executable).with_name("riverlog")
+
+    def prepare(self) -> str:
+        """Give the installed version."""
+        if not self._command.exists():
+            raise NotRun("the riverlog command is not installed beside this Python; run `make setup`")
+        from riverlog import __version__
+
+        return __version__
+
+    def format(self, folder: Path) -> None:
+        """Do nothing: a node formats its folder when it first starts."""
+
+    def start(self, folder: Path) -> BrokerProcess:
+        """Start a node on this folder."""
+        port = free_port()
+        command = [str(self._command), "dev", "--port", str(port), "--data", str(folder / DATA_NAME)]
+        # Deleted topics must not still lie in the page cache when the next run is measured.
+        return BrokerProcess.start([*command, "--set", "log.segment.delete.delay.ms=0"], port, folder)
+
+
+@contextlib.contextmanager
+def running(contender: Contender, folder: Path) -> Iterator[Node]:
+    """Format a new folder, start a node on it, and stop the node in the end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    contender.format(folder)
+    node = contender.start(folder)
+    try:
+        yield node
+    finally:
+        node.stop()
+
+
+def answers_metadata(host: str, port: int) -> bool:
+    """Ask for Metadata (version 1, no topics) and tell whether the answer names a broker."""
+    request = struct.pack(">hhihi", 3, 1, 0, -1, 0)
+    try:
+        with socket.create_connection((host, port), timeout=READY_SECONDS_MAX) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            answer = connection.recv(12, socket.MSG_WAITALL)
+    except OSError:
+        return False
+    return len(answer) == 12 and bool(struct.unpack(">iii", answer)[2])
+
+
+def free_port() -> int:
+    """Find a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,141 @@
+"""What a probe is given and what it may answer: the shared nouns of the benchmark.
+
+A contender is a broker that can be started; a node is one of its processes. A line of the table names a probe,
+which measures one node once and gives a value for each of the line's rows.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Protocol
+
+from bench import machine
+
+
+class NotRun(Exception):
+    """Something that the measurement needs is missing on this machine; the sentence says what."""
+
+
+class Failed(Exception):
+    """A broker or a client did not do what the measurement needs; the sentence says what it did."""
+
+
+class Node(Protocol):
+    """A broker process that answers."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def port(self) -> int: ...
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def data(self) -> Path:
+        """Give the folder that holds a folder per partition."""
+        ...
+
+    def stop(self) -> None:
+        """End the process as its operator would, and wait until it is gone."""
+        ...
+
+
+class Contender(Protocol):
+    """A broker to measure."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def warm_seconds(self) -> float:
+        """Say how much mixed load it needs before it runs as fast as it can."""
+        ...
+
+    @property
+    def durable_topic(self) -> Mapping[str, str]:
+        """Give the topic settings under which every acknowledged record is on the medium."""
+        ...
+
+    def prepare(self) -> str:
+        """Fetch what is missing and give the version, or raise NotRun."""
+        ...
+
+    def format(self, folder: Path) -> None:
+        """Make a new data folder ready for `start`, where the broker wants that done separately."""
+        ...
+
+    def start(self, folder: Path) -> Node:
+        """Start a node on this data folder and return at its first Metadata answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of one probe."""
+
+    contender: Contender
+    shared_node: Node | None
+    folder: Path
+    """A folder of this trial's own, removed after it: for probes that start nodes of their own."""
+    seconds: float
+
+    @property
+    def node(self) -> Node:
+        """Give the contender's warm node, which all lines share except those that start their own."""
+        assert self.shared_node is not None
+        return self.shared_node
+
+
+class Stopwatch:
+    """Wall time and broker CPU time from its construction to `stop`."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._cpu_seconds = cpu_seconds(node)
+        self._started = machine.now()
+        self.seconds = 0.0
+        self.cpu_seconds = 0.0
+
+    def stop(self) -> None:
+        self.seconds = machine.now() - self._started
+        self.cpu_seconds = cpu_seconds(self._node) - self._cpu_seconds
+
+
+def cpu_seconds(node: Node) -> float:
+    """Read the CPU time that the node and its children have used since they were started."""
+    return machine.usage([node.pid]).ours
+
+
+Values = Mapping[str, float]
+Probe = Callable[[Trial], Values]
+
+
+class Better(Enum):
+    """Which way a row is read."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One number of a line: riverlog's divided by Kafka's is to reach `reach`, or the row is for information."""
+
+    name: str
+    unit: str
+    better: Better
+    reach: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One measurement: what it is called, what it means, how it is done, and the numbers that come of it."""
+
+    name: str
+    about: str
+    probe: Probe
+    rows: tuple[Row, ...]
+    on_shared_node: bool = True
