@@ -13,7 +13,7 @@ from typing import Final
 
 from bench import machine
 from bench.cache import cache_folder
-from bench.lines import LINES, select
+from bench.lines import COLD_LINE, LINES, WARM_UP_LINES, select
 from bench.nodes import Riverlog
 from bench.peer import Kafka
 from bench.report import Circumstances, as_json, markdown
@@ -43,7 +43,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     entrants = prepare([each for each in contenders if options.only in (None, each.name.lower())], _say)
     options.data.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="run-", dir=options.data) as folder:
-        plan = Plan(options.lines, options.runs, options.seconds, options.warm_seconds, Path(folder))
+        plan = Plan(
+            options.lines,
+            options.runs,
+            options.seconds,
+            Path(folder),
+            cold_line=COLD_LINE,
+            warm_up_lines=WARM_UP_LINES,
+            warm_seconds_max=options.warm_seconds,
+        )
         columns = run(plan, entrants, _say)
     report = markdown(options.lines, columns, entrants, seen)
     print(f"\n{report}")

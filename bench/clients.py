@@ -249,5 +249,7 @@ def _values(size: int) -> list[bytes]:
 def _result(wait: Any, problem: str) -> Any:
     try:
         return wait(timeout=REQUEST_SECONDS_MAX)
+    except TimeoutError:
+        raise Failed(f"{problem}: no answer within {REQUEST_SECONDS_MAX} s") from None
     except KafkaException as error:
         raise Failed(f"{problem}: {error}") from error

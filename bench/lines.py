@@ -169,20 +169,6 @@ LINES: Final = (
     ),
 )
 
-COLD_LINE: Final = "small-8x1"
-"""The line that is also measured once before the warm-up."""
-
-WARM_UP_LINES: Final = (
-    "produce-1k",
-    "produce-1k-16k",
-    "produce-100",
-    "consume-1k",
-    "small-8x5",
-    "small-64x1",
-    "small-1x100",
-    "latency-1000",
-)
-
 
 def select(names: Iterable[str]) -> list[Line]:
     """Pick lines by name or by the beginning of it up to a hyphen; raise ValueError where nothing fits."""
@@ -193,3 +179,19 @@ def select(names: Iterable[str]) -> list[Line]:
             raise ValueError(f"there is no line {name}; known are {', '.join(line.name for line in LINES)}")
         chosen += fitting
     return [line for line in LINES if line in chosen]
+
+
+(COLD_LINE,) = select(["small-8x1"])
+
+WARM_UP_LINES: Final = select(
+    [
+        "produce-1k",
+        "produce-1k-16k",
+        "produce-100",
+        "consume-1k",
+        "small-8x5",
+        "small-64x1",
+        "small-1x100",
+        "latency-1000",
+    ]
+)

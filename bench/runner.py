@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 from bench import machine, nodes
-from bench.lines import COLD_LINE, WARM_UP_LINES, select
 from bench.trial import Contender, Failed, Line, Node, NotRun, Trial, Values
 
 COLD_SECONDS: Final = 2.0
@@ -68,8 +67,11 @@ class Plan:
     lines: Sequence[Line]
     runs: int
     seconds: float
-    warm_seconds_max: float
     folder: Path
+    cold_line: Line
+    """The line that is also measured once before the warm-up."""
+    warm_up_lines: Sequence[Line]
+    warm_seconds_max: float
 
 
 Columns = dict[str, dict[str, Column]]
@@ -121,10 +123,9 @@ def _enter(plan: Plan, entrant: Entrant, stack: contextlib.ExitStack, say: Say) 
         say(f"{entrant.name} {entrant.absence}")
         return
     begin = machine.now()
-    (cold_line,) = select([COLD_LINE])
     try:
-        entrant.cold = _probe(plan, cold_line, entrant, COLD_SECONDS)
-        for line in itertools.cycle(select(WARM_UP_LINES)):
+        entrant.cold = _probe(plan, plan.cold_line, entrant, COLD_SECONDS)
+        for line in itertools.cycle(plan.warm_up_lines):
             if entrant.warmed_seconds >= warm_seconds:
                 break
             _probe(plan, line, entrant, WARM_UP_STEP_SECONDS)

@@ -1,0 +1,87 @@
+"""Samples become medians, ranges, ratios and a verdict; what was not measured says why."""
+
+import json
+
+import pytest
+
+from bench.machine import Machine
+from bench.nodes import Riverlog
+from bench.report import Circumstances, as_json, markdown, ratio, verdict
+from bench.runner import Column, Entrant, Sample
+from bench.trial import Better, Line, Row
+
+RATE = Row("rate", "MB/s", Better.HIGHER, 1.3)
+TIME = Row("p99", "ms", Better.LOWER, 0.5)
+PLAIN = Row("CPU", "s/GB", Better.LOWER)
+SEEN = Circumstances(
+    date="2026-01-02 03:04",
+    command="python -m bench",
+    machine=Machine(2, "a processor", 24.0, "6.1", "3.11"),
+    load_average=(0.5, 0.4, 0.3),
+    runs=3,
+    seconds=5.0,
+)
+
+
+def column(*rates: float, others_cores: float = 0.0) -> Column:
+    return Column([Sample({"rate": rate, "p99": 10 / rate, "CPU": 1.0}, others_cores) for rate in rates])
+
+
+@pytest.mark.parametrize(
+    ("reached", "row", "expected"),
+    [
+        (1.3, RATE, "reached"),
+        (1.2, RATE, "near"),
+        (1.0, RATE, "missed"),
+        (0.5, TIME, "reached"),
+        (0.55, TIME, "near"),
+        (0.6, TIME, "missed"),
+        (9.9, PLAIN, ""),
+    ],
+)
+def test_a_ratio_is_judged_in_the_row_s_direction(reached: float, row: Row, expected: str) -> None:
+    assert verdict(reached, row) == expected
+
+
+def test_the_ratio_is_that_of_the_medians() -> None:
+    assert ratio({"riverlog": column(10, 90, 30), "Kafka": column(15, 1, 20)}, RATE) == 2.0
+    assert ratio({"riverlog": column(10)}, RATE) is None
+    assert ratio({"riverlog": column(10), "Kafka": Column(absence="NOT RUN: no Java")}, RATE) is None
+
+
+def report(riverlog: Column, kafka: Column) -> str:
+    line = Line("produce", "about", lambda _: {}, (RATE, TIME, PLAIN))
+    return markdown([line], {"produce": {"riverlog": riverlog, "Kafka": kafka}}, [], SEEN)
+
+
+def test_the_table_shows_median_range_ratio_and_aim() -> None:
+    rows = [
+        [cell.strip() for cell in row.split("|")[1:-1]]
+        for row in report(column(1300, 1200, 1400), column(1000)).splitlines()
+    ]
+    assert ["produce", "rate, MB/s", "1,300 (1,200-1,400)", "1,000", "1.30", "≥ 1.3", "reached"] in rows
+    assert ["", "p99, ms", "0.008 (0.007-0.008)", "0.010", "0.77", "≤ 0.5", "missed"] in rows
+    assert ["", "CPU, s/GB", "1.00 (1.00-1.00)", "1.00", "1.00", "", ""] in rows
+
+
+def test_a_disturbed_sample_is_marked_and_explained() -> None:
+    text = report(column(5.0, others_cores=0.5), column(5.0))
+    assert "| 5.00 † " in text
+    assert "† others used more than 0.15 of a core" in text
+    assert "†" not in report(column(5.0), column(5.0))
+
+
+def test_what_was_not_measured_says_why_once() -> None:
+    text = report(column(5.0), Column(absence="NOT RUN: no Java is installed"))
+    assert "| NOT RUN " in text
+    assert text.count("Kafka NOT RUN: no Java is installed") == 1
+
+
+def test_the_json_keeps_every_sample() -> None:
+    line = Line("produce", "about", lambda _: {}, (RATE,))
+    columns = {"produce": {"riverlog": column(1, 2, 3), "Kafka": column(4)}}
+    kept = json.loads(as_json([line], columns, [Entrant(Riverlog(), version="1.0")], SEEN))
+    samples = kept["lines"]["produce"]["columns"]["riverlog"]["samples"]
+    assert [sample["values"]["rate"] for sample in samples] == [1, 2, 3]
+    assert kept["lines"]["produce"]["rows"]["rate"]["ratio"] == 0.5
+    assert kept["contenders"]["riverlog"]["version"] == "1.0"

@@ -1,0 +1,118 @@
+"""Brokers take turns, and one that cannot do a line does not stop the others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.runner import Plan, prepare, run
+from bench.trial import Better, Failed, Line, NotRun, Row, Trial, Values
+
+
+@dataclass(slots=True)
+class FakeNode:
+    """A node that does nothing and remembers being stopped."""
+
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 0
+    pid: int = 0
+    stopped: bool = False
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+@dataclass(slots=True)
+class FakeBroker:
+    """A contender whose nodes are no processes."""
+
+    name: str
+    missing: str | None = None
+    broken: str | None = None
+    warm_seconds: float = 0.0
+    durable_topic: Mapping[str, str] = field(default_factory=dict)
+    nodes: list[FakeNode] = field(default_factory=list)
+
+    def prepare(self) -> str:
+        if self.missing:
+            raise NotRun(self.missing)
+        return "1.0"
+
+    def format(self, folder: Path) -> None:
+        pass
+
+    def start(self, folder: Path) -> FakeNode:
+        if self.broken:
+            raise Failed(self.broken)
+        self.nodes.append(FakeNode(folder))
+        return self.nodes[-1]
+
+
+def line(name: str, probe: "Recorder", *, on_shared_node: bool = False) -> Line:
+    return Line(name, "about", probe, (Row("rate", "/s", Better.HIGHER),), on_shared_node)
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A probe that remembers its trials and may fail for one contender."""
+
+    trials: list[Trial] = field(default_factory=list)
+    fails_for: str | None = None
+
+    def __call__(self, trial: Trial) -> Values:
+        self.trials.append(trial)
+        assert trial.folder.is_dir()
+        if trial.contender.name == self.fails_for:
+            raise Failed("it broke")
+        return {"rate": float(len(self.trials))}
+
+
+def plan(folder: Path, *lines: Line, warm_up: Recorder | None = None) -> Plan:
+    warm_up_line = line("warm-up", warm_up or Recorder())
+    return Plan(lines, 2, 1.0, folder, cold_line=warm_up_line, warm_up_lines=[warm_up_line], warm_seconds_max=1e-9)
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+def test_contenders_alternate_within_a_line(tmp_path: Path) -> None:
+    probe = Recorder()
+    entrants = prepare([FakeBroker("riverlog"), FakeBroker("Kafka")], quiet)
+    columns = run(plan(tmp_path, line("one", probe)), entrants, quiet)
+    assert [trial.contender.name for trial in probe.trials] == ["riverlog", "Kafka", "riverlog", "Kafka"]
+    assert [sample.values["rate"] for sample in columns["one"]["Kafka"].samples] == [2.0, 4.0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_that_fails_once_is_not_tried_again_and_the_rest_goes_on(tmp_path: Path) -> None:
+    broken, sound = Recorder(fails_for="Kafka"), Recorder()
+    entrants = prepare([FakeBroker("riverlog"), FakeBroker("Kafka")], quiet)
+    columns = run(plan(tmp_path, line("one", broken), line("two", sound)), entrants, quiet)
+    assert columns["one"]["Kafka"].absence == "FAILED: it broke"
+    assert len(columns["one"]["riverlog"].samples) == 2
+    assert [trial.contender.name for trial in broken.trials] == ["riverlog", "Kafka", "riverlog"]
+    assert len(sound.trials) == 4
+
+
+def test_a_contender_that_is_missing_keeps_its_column_and_says_why(tmp_path: Path) -> None:
+    said: list[str] = []
+    entrants = prepare([FakeBroker("riverlog"), FakeBroker("Kafka", missing="no Java is installed")], said.append)
+    columns = run(plan(tmp_path, line("one", Recorder())), entrants, quiet)
+    assert said == ["riverlog 1.0", "Kafka NOT RUN: no Java is installed"]
+    assert columns["one"]["Kafka"].absence == "NOT RUN: no Java is installed"
+    assert columns["one"]["Kafka"].samples == []
+
+
+def test_a_shared_node_is_warmed_serves_every_line_and_is_stopped_in_the_end(tmp_path: Path) -> None:
+    probe, warm_up = Recorder(), Recorder()
+    ours, theirs = FakeBroker("riverlog", warm_seconds=5.0), FakeBroker("Kafka", broken="no memory")
+    lines = [line("one", probe, on_shared_node=True), line("two", probe, on_shared_node=True)]
+    entrants = prepare([ours, theirs], quiet)
+    columns = run(plan(tmp_path, *lines, warm_up=warm_up), entrants, quiet)
+    (node,) = ours.nodes
+    assert [trial.node for trial in warm_up.trials] == [node] * 2
+    assert entrants[0].cold == {"rate": 1.0}
+    assert [trial.node for trial in probe.trials] == [node] * 4
+    assert node.stopped
+    assert columns["two"]["Kafka"].absence == "FAILED: no memory"
