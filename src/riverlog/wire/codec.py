@@ -7,25 +7,19 @@ not have is its default after decoding and is left out when encoding.
 """
 
 import struct
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from riverlog.model.ports import Buffer, FileRange
-from riverlog.wire.apis import API_BY_KEY
+from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.decoding import compile_decoder
 from riverlog.wire.encoding import compile_encoder
-from riverlog.wire.primitives import MalformedMessage
+from riverlog.wire.primitives import Decoder, Encoder, MalformedMessage, Part
 from riverlog.wire.types import key_of
 
-__all__ = ["MalformedMessage", "Part", "decode", "encode", "encode_parts"]
+__all__ = ["MalformedMessage", "Part", "decode", "encode", "encode_parts", "joined"]
 
 Message = TypeVar("Message")
-
-Part = Buffer | FileRange
-"""A piece of an encoded message: bytes, or records that still lie in a file."""
-
-Decoder = Callable[[Buffer, int], tuple[Any, int]]
-Encoder = Callable[[Any, bytearray], list[Part]]
 
 
 def decode(declaration: type[Message], version: int, buffer: Buffer, position: int = 0) -> tuple[Message, int]:
@@ -33,6 +27,8 @@ def decode(declaration: type[Message], version: int, buffer: Buffer, position: i
     decoder = _DECODERS.get((declaration, version))
     if decoder is None:
         decoder = _decoder(declaration, version)
+    if type(buffer) is not memoryview:  # a slice of anything else would be a copy
+        buffer = memoryview(buffer)
     try:
         return decoder(buffer, position)
     except (struct.error, IndexError):
@@ -45,16 +41,29 @@ def decode(declaration: type[Message], version: int, buffer: Buffer, position: i
 
 def encode(message: object, version: int) -> bytes:
     """Write one message as one piece; its records must be in memory."""
-    return b"".join(_in_memory(part) for part in encode_parts(message, version, bytearray()))
+    return joined(encode_parts(message, version, bytearray()))
 
 
 def encode_parts(message: object, version: int, out: bytearray) -> list[Part]:
-    """Write one message behind what `out` holds. Records become parts of their own, as they are, never copied."""
+    """Write one message behind what `out` holds; records become parts of their own, as they are, never copied.
+
+    The first part is `out` itself, so that a caller can still write a length into it.
+    """
     encoder = _ENCODERS.get((type(message), version))
     if encoder is None:
         encoder = _encoder(type(message), version)
     return encoder(message, out)
 
+
+def joined(parts: list[Part]) -> bytes:
+    """Put the parts of a message together; its records must be in memory."""
+    for part in parts:
+        assert not isinstance(part, FileRange), "records in a file can be sent, not joined"
+    return b"".join(parts)  # type: ignore[arg-type]  # the loop has seen that all of them are bytes
+
+
+_BY_HAND: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
+"""Messages whose commonest shape `by_hand` knows better than a compiled codec."""
 
 _DECODERS: Final[dict[tuple[type[Any], int], Decoder]] = {}
 _ENCODERS: Final[dict[tuple[type[Any], int], Encoder]] = {}
@@ -62,14 +71,18 @@ _ENCODERS: Final[dict[tuple[type[Any], int], Encoder]] = {}
 
 def _decoder(declaration: type[Any], version: int) -> Decoder:
     _check_version(declaration, version)
-    decoder: Decoder = compile_decoder(declaration, version)
+    decoder = compile_decoder(declaration, version)
+    if key_of(declaration) in _BY_HAND:
+        decoder = import_module("riverlog.wire.by_hand").decoder(declaration, version, decoder)
     _DECODERS[declaration, version] = decoder
     return decoder
 
 
 def _encoder(declaration: type[Any], version: int) -> Encoder:
     _check_version(declaration, version)
-    encoder: Encoder = compile_encoder(declaration, version)
+    encoder = compile_encoder(declaration, version)
+    if key_of(declaration) in _BY_HAND:
+        encoder = import_module("riverlog.wire.by_hand").encoder(declaration, version, encoder)
     _ENCODERS[declaration, version] = encoder
     return encoder
 
@@ -78,8 +91,3 @@ def _check_version(declaration: type[Any], version: int) -> None:
     """Requests in versions that are not spoken are refused before their body is read."""
     api = API_BY_KEY[key_of(declaration)]
     assert version in api.versions, f"{declaration.__name__} has versions {api.versions}, not {version}"
-
-
-def _in_memory(part: Part) -> Buffer:
-    assert not isinstance(part, FileRange)
-    return part

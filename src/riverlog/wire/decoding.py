@@ -5,12 +5,13 @@ Neighbours of fixed size are read by one struct, together with the length, count
 it are there; what runs past the end in between, the struct module and indexing notice by themselves.
 """
 
-from collections.abc import Callable
+import struct
 from typing import Any, Final
 from uuid import UUID
 
 from riverlog.model.limits import ARRAY_NESTING_MAX, MESSAGE_ELEMENTS_MAX
 from riverlog.wire import primitives
+from riverlog.wire.primitives import Decoder
 from riverlog.wire.source import Source, bytes_min
 from riverlog.wire.types import (
     RECORDS,
@@ -32,14 +33,14 @@ _NAMES: Final[dict[str, object]] = {
     "refuse_elements": primitives.refuse_elements,
     "refuse_tag": primitives.refuse_tag,
     "skip_tagged_fields": primitives.skip_tagged_fields,
-    "unpack_from": primitives.unpack_from,
+    "unpack_from": struct.unpack_from,
     "uuid_of": primitives.uuid_of,
     "varint": primitives.varint,
 }
 
 
-def compile_decoder(declaration: type[Any], version: int) -> Callable[..., Any]:
-    """Compile `decode(buffer, p) -> (message, position)` for one version of a message."""
+def compile_decoder(declaration: type[Any], version: int) -> Decoder:
+    """Compile the decoder of one version of a message."""
     return _Decoding(declaration, version).source.compiled("decode", f"decode {declaration.__name__} {version}")
 
 
@@ -52,7 +53,6 @@ class _Decoding:
         self._flexible = is_flexible(declaration, version)
         self._depth = 0
         self._run: list[tuple[str, str]] = []
-        self.source.line("buffer = memoryview(buffer)")
         self.source.line("end = len(buffer)")
         self.source.line("elements = 0")
         message = self._struct(declaration)

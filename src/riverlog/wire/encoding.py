@@ -5,12 +5,13 @@ tagged fields that ends most structs. Records are not written at all: the bytes 
 the bytes behind them become three parts. A value that does not fit its type is our own mistake and raises.
 """
 
-from collections.abc import Callable
+import struct
 from typing import Any, Final
 from uuid import UUID
 
 from riverlog.model.ports import FileRange
 from riverlog.wire import primitives
+from riverlog.wire.primitives import Encoder
 from riverlog.wire.source import Source
 from riverlog.wire.types import (
     RECORDS,
@@ -28,14 +29,14 @@ from riverlog.wire.types import (
 
 _NAMES: Final[dict[str, object]] = {
     "FileRange": FileRange,
-    "pack": primitives.pack,
+    "pack": struct.pack,
     "varint_bytes": primitives.varint_bytes,
     "varint_rest": primitives.varint_rest,
 }
 
 
-def compile_encoder(declaration: type[Any], version: int) -> Callable[..., Any]:
-    """Compile `encode(message, out) -> parts` for one version of a message."""
+def compile_encoder(declaration: type[Any], version: int) -> Encoder:
+    """Compile the encoder of one version of a message."""
     return _Encoding(declaration, version).source.compiled("encode", f"encode {declaration.__name__} {version}")
 
 
@@ -168,9 +169,13 @@ class _Encoding:
         self._out = outer
         self._run = run
         self._write_run()
-        self.source.line(f"{self._out} += {tagged}")
+        with self.source.block(f"if {count}"):
+            self.source.line(f"{self._out} += {tagged}")
 
     def _differs(self, field: Field, value: str) -> str:
+        if isinstance(field.type, Struct):  # of defaults only, it counts as absent: Kafka leaves it out too
+            default = field.type.declaration()
+            return f"{value} is not None and {value} != {self.source.name(default, 'default')}"
         match field.default:
             case None:
                 return f"{value} is not None"

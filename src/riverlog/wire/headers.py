@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from riverlog.model.ports import Buffer, FileRange
 from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
-from riverlog.wire.codec import MalformedMessage, Part, decode, encode_parts
+from riverlog.wire.codec import MalformedMessage, Part, decode, encode_parts, joined
 from riverlog.wire.framing import LENGTH, LENGTH_BYTES
 from riverlog.wire.primitives import skip_tagged_fields
 
@@ -68,13 +68,18 @@ def encode_request(api: Api, version: int, correlation_id: int, client_id: str |
     out += name or b""
     if api.is_flexible(version):
         out.append(0)
-    return b"".join(part for part in _framed(encode_parts(message, version, out)) if not isinstance(part, FileRange))
+    parts = encode_parts(message, version, out)
+    _write_length(out, parts)
+    return joined(parts)
 
 
 def encode_response(api: Api, version: int, correlation_id: int, message: Any) -> list[Part]:
     """Write a whole response, with its length in front; records stay parts of their own."""
     head = _FLEXIBLE_RESPONSE_FRAME if _has_tagged_header(api, version) else _RESPONSE_FRAME
-    return _framed(encode_parts(message, version, bytearray(head.pack(0, correlation_id))))
+    out = bytearray(head.pack(0, correlation_id))
+    parts = encode_parts(message, version, out)
+    _write_length(out, parts)
+    return parts
 
 
 def decode_response(api: Api, version: int, frame: Buffer) -> tuple[int, Any]:
@@ -94,10 +99,9 @@ def _has_tagged_header(api: Api, version: int) -> bool:
     return version >= api.flexible_since and api.key is not ApiKey.API_VERSIONS
 
 
-def _framed(parts: list[Part]) -> list[Part]:
-    """Write the length of what follows into the first four bytes of the first part."""
-    size = sum(part.size if isinstance(part, FileRange) else len(part) for part in parts)
-    head = parts[0]
-    assert isinstance(head, bytearray)
-    LENGTH.pack_into(head, 0, size - LENGTH_BYTES)
-    return parts
+def _write_length(out: bytearray, parts: list[Part]) -> None:
+    """Write the length of what follows into the first four bytes of `out`, which is the first part."""
+    size = len(out)
+    if len(parts) > 1:
+        size = sum(part.size if isinstance(part, FileRange) else len(part) for part in parts)
+    LENGTH.pack_into(out, 0, size - LENGTH_BYTES)

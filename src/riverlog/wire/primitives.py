@@ -1,14 +1,21 @@
 """What compiled codecs call where a line of their own would be too long: varints, tagged fields, refusals."""
 
+from collections.abc import Callable
 from functools import lru_cache
-from struct import pack, unpack_from
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 from uuid import UUID
 
 from riverlog.model.limits import MESSAGE_ELEMENTS_MAX
-from riverlog.model.ports import Buffer
+from riverlog.model.ports import Buffer, FileRange
 
-__all__ = ["pack", "unpack_from"]
+Part = Buffer | FileRange
+"""A piece of an encoded message: bytes, or records that still lie in a file."""
+
+Decoder = Callable[[memoryview, int], tuple[Any, int]]
+"""Reads one version of a message from a position on; gives it and the position behind it."""
+
+Encoder = Callable[[Any, bytearray], list[Part]]
+"""Writes one version of a message behind what the bytes hold; they are the first part of the answer."""
 
 VARINT_BYTES_MAX: Final = 5
 
@@ -36,13 +43,16 @@ def refuse_tag(field: str) -> NoReturn:
 
 def long_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
     """Read the rest of an unsigned varint whose first byte, already taken, says that more follow."""
-    value = first & 0x7F
-    for shift in range(7, 7 * VARINT_BYTES_MAX, 7):
-        byte = buffer[position]
+    second = buffer[position]
+    if second < 0x80:  # 16 KB fit into two bytes: nearly all lengths end here
+        return first & 0x7F | second << 7, position + 1
+    value = first & 0x7F | (second & 0x7F) << 7
+    for shift in range(14, 7 * VARINT_BYTES_MAX, 7):
         position += 1
+        byte = buffer[position]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, position
+            return value, position + 1
     raise MalformedMessage(f"a varint runs over {VARINT_BYTES_MAX} bytes")
 
 
@@ -54,6 +64,8 @@ def varint(buffer: Buffer, position: int) -> tuple[int, int]:
 
 def varint_bytes(value: int) -> bytes:
     """Write an unsigned varint."""
+    if value < 0x80:
+        return value.to_bytes()
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
