@@ -61,7 +61,7 @@ class ConfigResource(NamedTuple):
 class PartitionImage(NamedTuple):
     """A partition: who has it, who leads it. The partition epoch grows with every change."""
 
-    number: int
+    index: int  # type: ignore[assignment]  # nobody looks for values in a partition
     replicas: Replicas
     isr: Replicas
     leader: NodeId
@@ -104,7 +104,7 @@ class TopicImage:
 
     def with_partition(self, partition: PartitionImage) -> "TopicImage":
         """Give the topic with this partition changed, or added behind the last one."""
-        index = partition.number
+        index = partition.index
         assert 0 <= index <= self.partition_count, f"{self.name} has {self.partition_count} partitions, not {index}"
         columns = zip(self._columns, partition[1:], strict=True)
         return replace(
@@ -144,6 +144,11 @@ class MetadataImage:
     configs: SharedMap[Mapping[str, str]] = field(default_factory=SharedMap)
     features: Mapping[str, int] = field(default_factory=dict)
     next_producer_id: ProducerId = FIRST_PRODUCER_ID
+
+    @property
+    def features_epoch(self) -> int:
+        """Give a number that grows with every feature's level: clients keep the newest levels they have seen."""
+        return sum(self.features.values())
 
     def topic(self, name: str) -> TopicImage | None:
         return self.topics.get(name)
@@ -215,7 +220,7 @@ class MetadataImage:
 
     def _with_partition(self, topic_id: UUID, partition: PartitionImage) -> "MetadataImage":
         topic = self.topic_by_id(topic_id)
-        assert topic is not None, f"partition {partition.number} belongs to the unknown topic {topic_id}"
+        assert topic is not None, f"partition {partition.index} belongs to the unknown topic {topic_id}"
         return replace(self, topics=self.topics.with_entry(topic.name, topic.with_partition(partition)))
 
     def _configs_after(self, record: ConfigRecord) -> SharedMap[Mapping[str, str]]:
@@ -235,7 +240,7 @@ def folded(name: str) -> str:
 
 def _partition(record: PartitionRecord) -> PartitionImage:
     return PartitionImage(
-        number=record.partition_id,
+        index=record.partition_id,
         replicas=_shared(record.replicas),
         isr=_shared(record.isr),
         leader=NodeId(record.leader),

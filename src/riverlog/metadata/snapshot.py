@@ -51,7 +51,7 @@ def _broker(broker: BrokerImage) -> RegisterBrokerRecord:
 
 def _partition(topic: TopicImage, partition: PartitionImage) -> PartitionRecord:
     return PartitionRecord(
-        partition_id=partition.number,
+        partition_id=partition.index,
         topic_id=topic.id,
         replicas=partition.replicas,
         isr=partition.isr,

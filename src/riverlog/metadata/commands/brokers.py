@@ -69,7 +69,7 @@ def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
 
 def _led_by(image: MetadataImage, node_id: NodeId) -> list[MetadataRecord]:
     return [
-        PartitionChangeRecord(partition_id=partition.number, topic_id=topic.id, leader=node_id)
+        PartitionChangeRecord(partition_id=partition.index, topic_id=topic.id, leader=node_id)
         for topic in image.all_topics()
         for partition in topic.partitions
         if partition.leader == node_id

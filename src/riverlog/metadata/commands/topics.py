@@ -27,7 +27,10 @@ _NAME_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create. -1 stands for the default; assignments name the replicas of each partition instead."""
+    """A topic to create. -1 stands for the default; assignments name the replicas of each partition instead.
+
+    The id is chance, so it comes with the command.
+    """
 
     name: str
     id: TopicId

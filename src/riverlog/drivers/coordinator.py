@@ -1,0 +1,180 @@
+"""The driver of replicated machines: any machine, on any log.
+
+    submit -> decide -> append -> apply ............ committed -> effects and replies
+
+Between `submit` and `apply` nothing else runs, so commands are decided one after the other, each on the state that
+those before it left. Replies and effects wait, in order, until the log has committed the records that they rest on;
+a reply that wrote nothing waits for the records before it, since it may speak of them. If the log fails, whoever
+waits is told, and the machine is dropped and replayed: nothing is rolled back by hand.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Generic, Protocol, TypeVar
+
+from riverlog.model.errors import Refusal
+from riverlog.model.limits import COMMANDS_IN_FLIGHT_MAX
+from riverlog.model.machine import Decision, Instant, Moment, ReplicatedMachine, Ticket
+from riverlog.model.ports import Clock
+
+Command = TypeVar("Command")
+Record = TypeVar("Record")
+Effect = TypeVar("Effect")
+
+
+class RecordLog(Protocol[Record]):
+    """The log under a machine: a local one, a Raft group, or a partition of an internal topic."""
+
+    def append(self, records: Sequence[Record]) -> Awaitable[None]:
+        """Take the records now, in this order; the awaitable ends once they are committed.
+
+        A Refusal, from the call or the awaitable, means that neither these nor any later ones were written, and
+        that the log can go on; any other exception means that it cannot.
+        """
+        ...
+
+    def replay(self) -> Iterator[Record]:
+        """Give every committed record from the beginning, or those that stand for it."""
+        ...
+
+
+class Stopped(Exception):
+    """The log under the machine has failed for good; nothing can be decided any more."""
+
+
+@dataclass(slots=True)
+class _Undelivered(Generic[Record, Effect]):
+    """A decision whose records are on their way."""
+
+    decision: Decision[Record, Effect]
+    view: object
+
+
+class Coordinator(Generic[Command, Record, Effect]):
+    """Runs one machine. `view` is taken after each decision, `committed` called with it once it holds."""
+
+    def __init__(
+        self,
+        *,
+        new_machine: Callable[[], ReplicatedMachine[Command, Record, Effect]],
+        log: RecordLog[Record],
+        clock: Clock,
+        view: Callable[[ReplicatedMachine[Command, Record, Effect]], Any],
+        committed: Callable[[Any, tuple[Record, ...], tuple[Effect, ...]], None],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        self._new_machine = new_machine
+        self._log = log
+        self._clock = clock
+        self._view = view
+        self._committed = committed
+        self._failed = failed
+        self._machine = new_machine()
+        self._tickets = count(1)
+        self._waiting: dict[Ticket, asyncio.Future[Any]] = {}
+        self._undelivered: deque[_Undelivered[Record, Effect]] = deque()
+        self._deliveries: set[asyncio.Task[None]] = set()
+        self._incarnation = 0  # grows when the machine is dropped: what its predecessor had under way is void
+        self._failure: Exception | None = None
+
+    @property
+    def machine(self) -> ReplicatedMachine[Command, Record, Effect]:
+        """Give the machine, for those who snapshot it; it may be ahead of what is committed."""
+        return self._machine
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether all that was decided is committed."""
+        return not self._undelivered
+
+    def start(self) -> None:
+        """Make the machine what its log says."""
+        machine = self._new_machine()
+        for record in self._log.replay():
+            machine.apply(record)
+        self._machine = machine
+
+    def submit(self, command: Command) -> "asyncio.Future[Any]":
+        """Decide now; the future gives the machine's reply once it rests on committed records, or raises."""
+        if self._failure is not None:
+            raise Stopped(str(self._failure)) from self._failure
+        assert len(self._waiting) < COMMANDS_IN_FLIGHT_MAX
+        ticket = Ticket(next(self._tickets))
+        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[ticket] = reply
+        moment = Moment(Instant(self._clock.monotonic()), self._clock.wall_ms())
+        self._carry_out(self._machine.decide(command, ticket, moment))
+        return reply
+
+    async def drain(self) -> None:
+        """Wait until all that was decided is committed or has failed."""
+        while self._deliveries:
+            await asyncio.wait(self._deliveries)
+
+    def _carry_out(self, decision: Decision[Record, Effect]) -> None:
+        try:
+            committed = self._log.append(decision.records) if decision.records else None
+        except Exception as error:
+            self._undelivered.append(_Undelivered(decision, None))
+            self._drop(error)
+            return
+        for record in decision.records:
+            self._machine.apply(record)
+        decided = _Undelivered(decision, self._view(self._machine))
+        self._undelivered.append(decided)
+        if committed is None:
+            self._deliver_unwritten()
+            return
+        delivery = asyncio.ensure_future(self._deliver(decided, committed, self._incarnation))
+        self._deliveries.add(delivery)
+        delivery.add_done_callback(self._deliveries.discard)
+
+    async def _deliver(
+        self, decided: _Undelivered[Record, Effect], committed: Awaitable[None], incarnation: int
+    ) -> None:
+        try:
+            await committed
+        except Exception as error:
+            if incarnation == self._incarnation:
+                self._drop(error)
+            return
+        if incarnation == self._incarnation:
+            assert self._undelivered[0] is decided, "a log commits in the order in which it was appended to"
+            self._deliver_next()
+            self._deliver_unwritten()
+
+    def _deliver_unwritten(self) -> None:
+        """Deliver decisions that wrote nothing, up to the first whose records are not committed yet."""
+        while self._undelivered and not self._undelivered[0].decision.records:
+            self._deliver_next()
+
+    def _deliver_next(self) -> None:
+        done = self._undelivered.popleft()
+        if done.decision.records or done.decision.effects:
+            self._committed(done.view, done.decision.records, done.decision.effects)
+        for reply in done.decision.replies:
+            waiting = self._waiting.pop(reply.ticket, None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(reply.response)
+
+    def _drop(self, error: Exception) -> None:
+        """Tell all who wait, forget what was decided but not committed, and begin again from the log."""
+        self._incarnation += 1
+        self._undelivered.clear()
+        waiting, self._waiting = self._waiting, {}
+        for future in waiting.values():
+            if not future.done():
+                future.set_exception(error)
+                future.exception()  # a caller that has gone away is no reason for a warning
+        if isinstance(error, Refusal):
+            try:
+                self.start()
+            except Exception as worse:
+                error = worse
+            else:
+                return
+        self._failure = error
+        self._failed(error)

@@ -1,0 +1,242 @@
+"""The metadata log of a node that is its own quorum: a folder beside the partitions, flushed before every reply.
+
+One write is under way at a time and is one batch: what is submitted meanwhile goes into the next one. So a torn
+write can only be the last batch, and a bad batch with a good one behind it is damage, not a crash. Snapshots stand
+beside the segments (`<end offset>-<epoch>.checkpoint`) and replace what lies below them. Folder, records and
+snapshots have Kafka's form. A log that cannot be read whole raises BadMetadata and is left as it is.
+"""
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import Final
+
+from riverlog.drivers.metadata_snapshot import (
+    SNAPSHOT_SUFFIX,
+    BadMetadata,
+    decode_snapshot,
+    encode_snapshot,
+    snapshot_name,
+    snapshot_offset,
+)
+from riverlog.log.checkpoint import read_file, replace_file
+from riverlog.log.log import Log
+from riverlog.log.recovery import list_folder
+from riverlog.metadata.encoding import BadRecord, decode_record, encode_record
+from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.records import MetadataRecord
+from riverlog.metadata.snapshot import snapshot_records
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import LeaderEpoch, Offset
+from riverlog.model.ports import Clock, Disk, Workers
+from riverlog.model.settings import TopicConfig
+from riverlog.records.batch import HEADER_BYTES, LOG_OVERHEAD, MAGIC, MAGIC_POSITION, checksum, read_header
+from riverlog.records.errors import CorruptBatch
+from riverlog.records.record import BatchBuilder, read_batches
+
+METADATA_FOLDER: Final = "__cluster_metadata-0"
+EPOCH: Final = LeaderEpoch(1)
+"""A quorum of one never changes its leader."""
+
+_CONFIG: Final = TopicConfig(retention_ms=-1, segment_bytes=256 * 1024 * 1024, file_delete_delay_ms=0)
+_BEGINNING: Final = Offset(0)
+_READ_BYTES: Final = 4 * 1024 * 1024
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+class MetadataLog:
+    """Appends metadata records and gives them back. Made by `MetadataLog.open`."""
+
+    def __init__(self, log: Log, disk: Disk, clock: Clock, workers: Workers, *, snapshot: str | None) -> None:
+        self._log = log
+        self._disk = disk
+        self._clock = clock
+        self._workers = workers
+        self._snapshot = snapshot
+        self._waiting: list[tuple[Sequence[MetadataRecord], asyncio.Future[None]]] = []
+        self._rounds: asyncio.Task[None] | None = None
+        self._snapshotting: asyncio.Task[None] | None = None
+        self._failure: Exception | None = None
+
+    @classmethod
+    def open(
+        cls, disk: Disk, clock: Clock, workers: Workers, folder: str, *, recovery_point: Offset = _BEGINNING
+    ) -> "MetadataLog":
+        """Open or begin the log in this folder; BadMetadata where it is damaged."""
+        disk.make_folder(folder)
+        _check_segments(disk, folder)
+        snapshots = sorted(name for name in disk.list(folder) if name.endswith(SNAPSHOT_SUFFIX))
+        snapshot = f"{folder}/{snapshots[-1]}" if snapshots else None
+        begins_at = snapshot_offset(snapshots[-1]) if snapshots else _BEGINNING
+        log = Log.open(
+            disk, folder, _CONFIG, recovery_point=max(recovery_point, begins_at), clean=False, now_ms=clock.wall_ms()
+        )
+        if log.damage:
+            raise BadMetadata(folder, log.damage[0])
+        if log.log_start_offset > begins_at:
+            raise BadMetadata(
+                folder, f"its records begin at {log.log_start_offset}, but are needed from {begins_at} on"
+            )
+        return cls(log, disk, clock, workers, snapshot=snapshot)
+
+    @property
+    def end_offset(self) -> Offset:
+        """Give the offset behind the last record."""
+        return self._log.log_end_offset
+
+    @property
+    def bytes_since_snapshot(self) -> int:
+        """Count what has to be replayed on top of the last snapshot."""
+        return self._log.size
+
+    def append(self, records: Sequence[MetadataRecord]) -> Awaitable[None]:
+        """Take the records; they are committed once they are on the medium."""
+        if self._failure is not None:
+            raise self._failure
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((records, committed))
+        if self._rounds is None:
+            self._rounds = asyncio.get_running_loop().create_task(self._write_rounds())
+        return committed
+
+    def replay(self) -> Iterator[MetadataRecord]:
+        """Give the records of the snapshot and those behind it."""
+        offset = self._log.log_start_offset
+        try:
+            if self._snapshot is not None:
+                offset = snapshot_offset(self._snapshot)
+                content = read_file(self._disk, self._snapshot)
+                assert content is not None
+                yield from decode_snapshot(content)
+            yield from self._read_from(offset)
+        except (BadRecord, CorruptBatch, Refusal) as error:
+            raise BadMetadata(self._log.folder, str(error)) from error
+
+    def begin_snapshot(self, image: MetadataImage) -> None:
+        """Write a snapshot of this image, which is that of all records so far, and let go of what it replaces."""
+        if self._snapshotting is None and self._rounds is None:
+            self._snapshotting = asyncio.get_running_loop().create_task(self._write_snapshot(image, self.end_offset))
+
+    async def close(self) -> None:
+        """Finish what is under way and let go of the files."""
+        for task in (self._rounds, self._snapshotting):
+            if task is not None:
+                await asyncio.wait([task])
+        if self._failure is None:
+            self._log.close()
+        else:
+            self._log.release()
+
+    async def _write_rounds(self) -> None:
+        """Write what waits, as one batch, until nothing does."""
+        while self._waiting:
+            group, self._waiting = self._waiting, []
+            try:
+                self._write([record for records, _ in group for record in records])
+                plan = self._log.pending_sync()
+                await self._workers.run(plan.run)
+                self._log.synced(plan)
+            except Exception as error:
+                self._fail(group, error)
+                break
+            for _, committed in group:
+                if not committed.done():
+                    committed.set_result(None)
+        self._rounds = None
+
+    def _write(self, records: Sequence[MetadataRecord]) -> None:
+        now_ms = self._clock.wall_ms()
+        builder = BatchBuilder()
+        for record in records:
+            builder.append(None, encode_record(record), timestamp_ms=now_ms)
+        batch = memoryview(builder.build(leader_epoch=EPOCH))
+        try:
+            self._log.append(batch, read_header(batch), leader_epoch=EPOCH, now_ms=now_ms)
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"No room for metadata on the disk ({error}).") from error
+
+    def _fail(self, group: list[tuple[Sequence[MetadataRecord], asyncio.Future[None]]], error: Exception) -> None:
+        """Fail all that is under way; only a full disk is something that the log can go on after."""
+        if not isinstance(error, Refusal):
+            self._failure = error
+        failed, self._waiting = group + self._waiting, []
+        for _, committed in failed:
+            if not committed.done():
+                committed.set_exception(error)
+
+    def _read_from(self, offset: Offset) -> Iterator[MetadataRecord]:
+        end = self._log.log_end_offset
+        while offset < end:
+            found = self._log.read(offset, bytes_max=_READ_BYTES, upto=end).records
+            if found is None:
+                raise BadMetadata(self._log.folder, f"records from offset {offset} on are missing")
+            for header, records in read_batches(found.file.read(found.position, found.size)):
+                for record in records:
+                    # A batch may straddle the snapshot's end; what lies below it is in the snapshot.
+                    if record.offset >= offset and not header.is_control:
+                        yield decode_record(record.value or b"")
+                offset = header.next_offset
+
+    async def _write_snapshot(self, image: MetadataImage, end: Offset) -> None:
+        path = f"{self._log.folder}/{snapshot_name(end, EPOCH)}"
+        timestamp_ms = self._clock.wall_ms()
+
+        def write() -> None:
+            replace_file(self._disk, path, encode_snapshot(snapshot_records(image), EPOCH, timestamp_ms))
+
+        try:
+            await self._workers.run(write)
+        except OSError:
+            return  # the log itself still has everything; the next occasion tries again
+        finally:
+            self._snapshotting = None
+        replaced, self._snapshot = self._snapshot, path
+        self._log.roll(timestamp_ms)
+        self._log.advance_log_start(end)
+        self._log.enforce_retention(timestamp_ms, upto=end)
+        self._log.remove_deleted(timestamp_ms)
+        if replaced is not None and replaced != path:
+            self._disk.remove(replaced)
+
+
+def _check_segments(disk: Disk, folder: str) -> None:
+    """Refuse damage that opening the log would take for a torn write and cut: only the last batch can be torn."""
+    bases = list_folder(disk, folder).segments
+    for base_offset in bases:
+        path = f"{folder}/{base_offset:020}.log"
+        content = memoryview(read_file(disk, path) or b"")
+        damaged_at = _whole_batches(content)
+        rest = content[damaged_at:]
+        zeros = not any(rest)
+        if not zeros and (base_offset != bases[-1] or _holds_batch(rest)):
+            raise BadMetadata(folder, f"{path} is damaged at position {damaged_at}")
+
+
+def _whole_batches(content: memoryview) -> int:
+    """Say where the first batch begins that is not whole."""
+    position = 0
+    while _is_batch(content[position:]):
+        position += read_header(content, position).size
+    return position
+
+
+def _holds_batch(content: memoryview) -> bool:
+    """Tell whether there is a whole batch anywhere behind the beginning."""
+    data = bytes(content)
+    magic = data.find(MAGIC, MAGIC_POSITION + 1)
+    while magic >= 0:
+        if _is_batch(content[magic - MAGIC_POSITION :]):
+            return True
+        magic = data.find(MAGIC, magic + 1)
+    return False
+
+
+def _is_batch(content: memoryview) -> bool:
+    if len(content) < HEADER_BYTES or content[MAGIC_POSITION] != MAGIC:
+        return False
+    header = read_header(content)
+    if not HEADER_BYTES - LOG_OVERHEAD <= header.length <= len(content) - LOG_OVERHEAD:
+        return False
+    return checksum(content[: header.size]) == header.crc

@@ -1,0 +1,227 @@
+"""The driver of replicated machines: order, commitment, and what happens when the log fails."""
+
+import asyncio
+from collections.abc import Awaitable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from riverlog.drivers.coordinator import Coordinator, Stopped
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
+
+
+@dataclass(frozen=True)
+class Add:
+    amount: int
+
+
+@dataclass(frozen=True)
+class Look:
+    pass
+
+
+class Counter:
+    """The smallest machine: a sum. Looking at it writes nothing."""
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def decide(self, command: Add | Look, ticket: Ticket, now: Moment) -> Decision[int, str]:
+        match command:
+            case Add(amount):
+                return Decision((amount,), (Reply(ticket, self.total + amount),), (f"added {amount}",))
+            case Look():
+                return Decision((), (Reply(ticket, self.total),))
+
+    def apply(self, record: int) -> None:
+        self.total += record
+
+    def snapshot(self) -> Iterator[int]:
+        yield self.total
+
+    def next_deadline(self) -> Instant | None:
+        return None
+
+
+class HandLog:
+    """A log whose commits and failures the test decides."""
+
+    def __init__(self) -> None:
+        self.committed: list[int] = []
+        self.under_way: list[tuple[Sequence[int], asyncio.Future[None]]] = []
+        self.refuse_next = False
+
+    def append(self, records: Sequence[int]) -> Awaitable[None]:
+        if self.refuse_next:
+            raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "no room")
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.under_way.append((records, future))
+        return future
+
+    def replay(self) -> Iterator[int]:
+        return iter(self.committed)
+
+    def commit(self) -> None:
+        records, future = self.under_way.pop(0)
+        self.committed += records
+        future.set_result(None)
+
+    def fail(self, error: Exception) -> None:
+        failed, self.under_way = self.under_way, []
+        for _, future in failed:
+            future.set_exception(error)
+
+
+class StillClock:
+    def monotonic(self) -> float:
+        return 1.0
+
+    def wall_ms(self) -> int:
+        return 1000
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.log = HandLog()
+        self.published: list[tuple[int, tuple[int, ...], tuple[str, ...]]] = []
+        self.failures: list[Exception] = []
+        self.coordinator: Coordinator[Add | Look, int, str] = Coordinator(
+            new_machine=Counter,
+            log=self.log,
+            clock=StillClock(),
+            view=lambda machine: machine.total,  # type: ignore[attr-defined]  # it is a Counter
+            committed=lambda view, records, effects: self.published.append((view, records, effects)),
+            failed=self.failures.append,
+        )
+        self.coordinator.start()
+
+
+async def turn() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def run(test):
+    """Run an async test on a loop of its own."""
+
+    def wrapped():
+        asyncio.run(test())
+
+    wrapped.__name__ = test.__name__
+    return wrapped
+
+
+@run
+async def test_a_reply_waits_for_its_records_and_the_next_command_does_not():
+    bench = Bench()
+    first = bench.coordinator.submit(Add(1))
+    second = bench.coordinator.submit(Add(2))
+    await turn()
+    assert not first.done()
+    bench.log.commit()
+    await turn()
+    assert first.result() == 1
+    assert not second.done()
+    assert bench.published == [(1, (1,), ("added 1",))]
+    bench.log.commit()
+    await turn()
+    assert second.result() == 3
+
+
+@run
+async def test_what_is_published_is_not_ahead_of_what_is_committed():
+    bench = Bench()
+    bench.coordinator.submit(Add(1))
+    bench.coordinator.submit(Add(10))
+    bench.log.commit()
+    await turn()
+    assert [view for view, _, _ in bench.published] == [1]
+    assert not bench.coordinator.settled
+
+
+@run
+async def test_a_reply_that_wrote_nothing_waits_for_what_it_may_speak_of():
+    bench = Bench()
+    bench.coordinator.submit(Add(5))
+    look = bench.coordinator.submit(Look())
+    await turn()
+    assert not look.done()
+    bench.log.commit()
+    await turn()
+    assert look.result() == 5
+    assert (await bench.coordinator.submit(Look())) == 5
+
+
+@run
+async def test_a_refused_append_tells_all_who_wait_and_forgets_what_was_decided():
+    bench = Bench()
+    bench.coordinator.submit(Add(1))
+    bench.log.commit()
+    await turn()
+    lost = bench.coordinator.submit(Add(100))
+    also_lost = bench.coordinator.submit(Look())
+    bench.log.fail(Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "no room"))
+    await turn()
+    for each in (lost, also_lost):
+        with pytest.raises(Refusal, match="no room"):
+            each.result()
+    assert await bench.coordinator.submit(Look()) == 1
+    again = bench.coordinator.submit(Add(2))
+    bench.log.commit()
+    assert await again == 3
+    assert bench.failures == []
+
+
+@run
+async def test_an_append_that_is_refused_at_once_is_no_different():
+    bench = Bench()
+    bench.log.refuse_next = True
+    with pytest.raises(Refusal):
+        await bench.coordinator.submit(Add(1))
+    bench.log.refuse_next = False
+    assert await bench.coordinator.submit(Look()) == 0
+
+
+@run
+async def test_a_log_that_fails_for_good_stops_the_machine():
+    bench = Bench()
+    lost = bench.coordinator.submit(Add(1))
+    bench.log.fail(OSError(5, "the medium is gone"))
+    await turn()
+    with pytest.raises(OSError, match="gone"):
+        lost.result()
+    assert len(bench.failures) == 1
+    with pytest.raises(Stopped):
+        bench.coordinator.submit(Look())
+
+
+@run
+async def test_a_caller_that_has_gone_away_does_not_disturb_the_others():
+    bench = Bench()
+    gone = bench.coordinator.submit(Add(1))
+    gone.cancel()
+    stays = bench.coordinator.submit(Add(2))
+    bench.log.commit()
+    bench.log.commit()
+    assert await stays == 3
+
+
+@run
+async def test_starting_replays_the_log():
+    bench = Bench()
+    bench.log.committed = [4, 5]
+    bench.coordinator.start()
+    assert await bench.coordinator.submit(Look()) == 9
+
+
+@run
+async def test_drain_waits_for_all_that_was_decided():
+    bench = Bench()
+    reply = bench.coordinator.submit(Add(1))
+    drained = asyncio.ensure_future(bench.coordinator.drain())
+    await turn()
+    assert not drained.done()
+    bench.log.commit()
+    await drained
+    assert reply.done()
