@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from bench import machine
+from bench import clients, machine
 from bench.cache import cache_folder
 from bench.lines import COLD_LINE, LINES, WARM_UP_LINES, select
 from bench.nodes import Riverlog
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
         command=shlex.join(["python", "-m", "bench", *(arguments or sys.argv[1:])]),
         machine=machine.describe(),
+        clients=clients.VERSION,
         load_average=os.getloadavg(),
         runs=options.runs,
         seconds=options.seconds,
@@ -117,4 +118,7 @@ def _say(sentence: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+import confluent_kafka
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -30,6 +31,9 @@ QUEUE_FULL_PAUSE_SECONDS: Final = 0.001
 FETCH_AT_ONCE_MAX: Final = 10_000
 
 Settings = Mapping[str, str | int | float | bool]
+
+
+VERSION: Final = f"confluent-kafka {confluent_kafka.__version__}"
 
 
 @dataclass(frozen=True, slots=True)

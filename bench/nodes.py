@@ -5,6 +5,7 @@ The first Metadata answer that names a broker counts as the start: before it no 
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -15,11 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+import riverlog
 from bench.trial import Contender, Failed, Node, NotRun
 
 HOST: Final = "127.0.0.1"
 DATA_NAME: Final = "data"
 LOG_NAME: Final = "broker.log"
+DELETE_AT_ONCE: Final = "log.segment.delete.delay.ms=0"
+"""For every contender: deleted topics must not still lie in the page cache when the next run is measured."""
 READY_SECONDS_MAX: Final = 60
 STOP_SECONDS_MAX: Final = 60
 POLL_SECONDS: Final = 0.005
@@ -80,19 +84,20 @@ class Riverlog:
     """Our node, as `riverlog dev` starts it."""
 
     name = "riverlog"
+    command = f"riverlog dev --set {DELETE_AT_ONCE}"
     warm_seconds = 5.0
     durable_topic: Mapping[str, str] = {"durability": "fsync"}
 
     def __init__(self) -> None:
-        self._command = Path(sys.executable).with_name("riverlog")
+        self._executable = Path(sys.executable).with_name("riverlog")
 
     def prepare(self) -> str:
-        """Give the installed version."""
-        if not self._command.exists():
+        """Give the installed version, with the commit where this is a checkout."""
+        if not self._executable.exists():
             raise NotRun("the riverlog command is not installed beside this Python; run `make setup`")
-        from riverlog import __version__
-
-        return __version__
+        git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+        commit = subprocess.run(git, capture_output=True, text=True).stdout.strip() if shutil.which("git") else ""
+        return f"{riverlog.__version__} ({commit})" if commit else riverlog.__version__
 
     def format(self, folder: Path) -> None:
         """Do nothing: a node formats its folder when it first starts."""
@@ -100,9 +105,8 @@ class Riverlog:
     def start(self, folder: Path) -> BrokerProcess:
         """Start a node on this folder."""
         port = free_port()
-        command = [str(self._command), "dev", "--port", str(port), "--data", str(folder / DATA_NAME)]
-        # Deleted topics must not still lie in the page cache when the next run is measured.
-        return BrokerProcess.start([*command, "--set", "log.segment.delete.delay.ms=0"], port, folder)
+        place = ["--port", str(port), "--data", str(folder / DATA_NAME)]
+        return BrokerProcess.start([str(self._executable), "dev", *place, "--set", DELETE_AT_ONCE], port, folder)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from typing import Final
 
 from bench import jars
 from bench.jars import Artifact, Dependency
-from bench.nodes import DATA_NAME, HOST, BrokerProcess, free_port
+from bench.nodes import DATA_NAME, DELETE_AT_ONCE, HOST, BrokerProcess, free_port
 from bench.trial import Failed, NotRun
 
 VERSION: Final = "4.3.1"
@@ -43,6 +43,7 @@ class Kafka:
     """Apache Kafka, single node."""
 
     name = "Kafka"
+    command = f"java {' '.join(JVM_OPTIONS)} kafka.Kafka server.properties"
     warm_seconds = 35.0
     durable_topic: Mapping[str, str] = {"flush.messages": "1"}
 
@@ -61,13 +62,14 @@ class Kafka:
             except OSError as error:
                 raise NotRun(f"its archives cannot be fetched: {error}") from error
             complete.touch()
-        return VERSION
+        said = subprocess.run(["java", "-version"], capture_output=True, text=True).stderr
+        return f"{VERSION} ({said.partition(chr(10))[0]})"
 
     def format(self, folder: Path) -> None:
         """Write the settings and format the folder for them."""
         port, controller_port = free_port(), free_port()
         settings = folder / "server.properties"
-        settings.write_text("".join(f"{name}={value}\n" for name, value in _settings(folder, port, controller_port)))
+        settings.write_text("\n".join(_settings(folder, port, controller_port)))
         cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         command = ["java", "kafka.tools.StorageTool", "format", "--standalone", f"--cluster-id={cluster_id}", "-c"]
         environment = os.environ | {"CLASSPATH": self._class_path}
@@ -78,25 +80,24 @@ class Kafka:
     def start(self, folder: Path) -> BrokerProcess:
         """Start the node that `format` prepared."""
         settings = folder / "server.properties"
-        port = int(settings.read_text().partition("PLAINTEXT://127.0.0.1:")[2].partition(",")[0])
+        port = int(settings.read_text().partition(f"PLAINTEXT://{HOST}:")[2].partition(",")[0])
         command = ["java", *JVM_OPTIONS, "kafka.Kafka", str(settings)]
         return BrokerProcess.start(command, port, folder, CLASSPATH=self._class_path)
 
 
-def _settings(folder: Path, port: int, controller_port: int) -> list[tuple[str, object]]:
+def _settings(folder: Path, port: int, controller_port: int) -> list[str]:
     return [
-        ("process.roles", "broker,controller"),
-        ("node.id", 1),
-        ("listeners", f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}"),
-        ("controller.listener.names", "CONTROLLER"),
-        ("controller.quorum.bootstrap.servers", f"{HOST}:{controller_port}"),
-        ("log.dirs", folder / DATA_NAME),
-        ("offsets.topic.replication.factor", 1),
-        ("transaction.state.log.replication.factor", 1),
-        ("transaction.state.log.min.isr", 1),
-        ("share.coordinator.state.topic.replication.factor", 1),
-        ("share.coordinator.state.topic.min.isr", 1),
-        ("group.initial.rebalance.delay.ms", 0),
-        # Deleted topics must not still lie in the page cache when the next run is measured.
-        ("log.segment.delete.delay.ms", 0),
+        "process.roles=broker,controller",
+        "node.id=1",
+        f"listeners=PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}",
+        "controller.listener.names=CONTROLLER",
+        f"controller.quorum.bootstrap.servers={HOST}:{controller_port}",
+        f"log.dirs={folder / DATA_NAME}",
+        "offsets.topic.replication.factor=1",
+        "transaction.state.log.replication.factor=1",
+        "transaction.state.log.min.isr=1",
+        "share.coordinator.state.topic.replication.factor=1",
+        "share.coordinator.state.topic.min.isr=1",
+        "group.initial.rebalance.delay.ms=0",
+        DELETE_AT_ONCE,
     ]

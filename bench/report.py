@@ -25,6 +25,7 @@ class Circumstances:
     date: str
     command: str
     machine: Machine
+    clients: str
     load_average: tuple[float, float, float]
     runs: int
     seconds: float
@@ -36,7 +37,12 @@ def markdown(lines: Sequence[Line], columns: Columns, entrants: Sequence[Entrant
     widths = [max(len(row[column]) for row in cells) for column in range(len(HEADINGS))]
     text = [f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in cells]
     text.insert(1, f"|{'|'.join('-' * (width + 2) for width in widths)}|")
-    return "\n".join([*_heading(entrants, seen), "", *text, "", *_notes(lines, columns, entrants)]) + "\n"
+    return (
+        "\n".join(
+            [*_heading(entrants, seen), "", *text, "", *(f"- {note}" for note in _notes(lines, columns, entrants))]
+        )
+        + "\n"
+    )
 
 
 def as_json(lines: Sequence[Line], columns: Columns, entrants: Sequence[Entrant], seen: Circumstances) -> str:
@@ -44,7 +50,10 @@ def as_json(lines: Sequence[Line], columns: Columns, entrants: Sequence[Entrant]
     return json.dumps(
         {
             "circumstances": asdict(seen),
-            "contenders": {entrant.name: {"version": entrant.version, "cold": entrant.cold} for entrant in entrants},
+            "contenders": {
+                entrant.name: {"version": entrant.version, "command": entrant.contender.command, "cold": entrant.cold}
+                for entrant in entrants
+            },
             "lines": {
                 line.name: {
                     "about": line.about,
@@ -128,7 +137,7 @@ def _aim(row: Row) -> str:
 def _heading(entrants: Sequence[Entrant], seen: Circumstances) -> Iterator[str]:
     versions = " and ".join(f"{entrant.name} {entrant.version or '(not run)'}" for entrant in entrants)
     yield f"{versions}, {seen.date}, `{seen.command}`"
-    yield f"on {seen.machine}; load average at the start {seen.load_average[0]:.2f}."
+    yield f"on {seen.machine}, {seen.clients}; load average at the start {seen.load_average[0]:.2f}."
     yield f"Median (range) of {seen.runs} runs of {seen.seconds:g} s, alternating, a fresh topic for each run."
 
 
@@ -136,6 +145,7 @@ def _notes(lines: Sequence[Line], columns: Columns, entrants: Sequence[Entrant])
     if any(sample.is_disturbed for line in columns.values() for column in line.values() for sample in column.samples):
         yield "† others used more than 0.15 of a core during most of these runs."
     for entrant in entrants:
+        yield f"{entrant.name}: `{entrant.contender.command}`."
         if entrant.cold is not None:
             yield (
                 f"{entrant.name} was warmed up with {entrant.warmed_seconds:.0f} s of mixed load; "

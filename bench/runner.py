@@ -95,11 +95,14 @@ def run(plan: Plan, entrants: Sequence[Entrant], say: Say) -> Columns:
     columns: Columns = {line.name: {entrant.name: Column() for entrant in entrants} for line in plan.lines}
     _alternate(plan, [line for line in plan.lines if not line.on_shared_node], entrants, columns, say)
     shared = [line for line in plan.lines if line.on_shared_node]
-    with contextlib.ExitStack() as stack:
-        for entrant in entrants:
-            if shared and entrant.absence is None:
-                _enter(plan, entrant, stack, say)
-        _alternate(plan, shared, entrants, columns, say)
+    try:
+        with contextlib.ExitStack() as stack:
+            for entrant in entrants:
+                if shared and entrant.absence is None:
+                    _enter(plan, entrant, stack, say)
+            _alternate(plan, shared, entrants, columns, say)
+    except Failed as reason:  # a node that would not stop spoils none of the numbers
+        say(str(reason))
     return columns
 
 

@@ -50,6 +50,11 @@ class Contender(Protocol):
     def name(self) -> str: ...
 
     @property
+    def command(self) -> str:
+        """Say how its nodes are started, for the reader of the report."""
+        ...
+
+    @property
     def warm_seconds(self) -> float:
         """Say how much mixed load it needs before it runs as fast as it can."""
         ...

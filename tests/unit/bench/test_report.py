@@ -17,6 +17,7 @@ SEEN = Circumstances(
     date="2026-01-02 03:04",
     command="python -m bench",
     machine=Machine(2, "a processor", 24.0, "6.1", "3.11"),
+    clients="a client 1.0",
     load_average=(0.5, 0.4, 0.3),
     runs=3,
     seconds=5.0,
@@ -85,3 +86,4 @@ def test_the_json_keeps_every_sample() -> None:
     assert [sample["values"]["rate"] for sample in samples] == [1, 2, 3]
     assert kept["lines"]["produce"]["rows"]["rate"]["ratio"] == 0.5
     assert kept["contenders"]["riverlog"]["version"] == "1.0"
+    assert kept["contenders"]["riverlog"]["command"].startswith("riverlog dev")

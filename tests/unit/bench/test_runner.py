@@ -27,6 +27,7 @@ class FakeBroker:
     """A contender whose nodes are no processes."""
 
     name: str
+    command: str = "run it"
     missing: str | None = None
     broken: str | None = None
     warm_seconds: float = 0.0
