@@ -80,6 +80,7 @@ OWN_SUITES: Final = (
     Suite("aiokafka", "aiokafka", ("test_aiokafka.py",)),
     Suite("kcat", "kcat", ("test_kcat.py",)),
     Suite("all pairs of them", None, ("test_cross_client.py",)),
+    Suite("programs in docs/clients.md", None, ("test_documented_clients.py",)),
     Suite("plain bytes", None, ("test_wire_behaviour.py",)),
 )
 

@@ -15,7 +15,7 @@ from typing import Final, Self, TypeVar
 
 from fastcrc.crc32 import iscsi as crc32c
 
-PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE_TOPICS = 0, 1, 2, 3, 18, 19
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 0, 1, 2, 3, 18, 19, 22
 PRODUCE_VERSION, FETCH_VERSION, LIST_OFFSETS_VERSION, METADATA_VERSION, CREATE_TOPICS_VERSION = 8, 4, 1, 4, 2
 
 ANSWER_SECONDS_MAX: Final = 10.0
@@ -323,3 +323,13 @@ def metadata_errors(connection: Connection, *topics: str) -> list[int]:
     errors = answer.array(topic)
     assert answer.done
     return errors
+
+
+def new_producer(connection: Connection) -> tuple[int, int]:
+    """Take a producer id and its epoch, as an idempotent producer does."""
+    answer = connection.request(INIT_PRODUCER_ID, 0, string(None) + struct.pack(">i", 60_000))
+    answer.int32()
+    assert answer.int16() == 0
+    producer = answer.int64(), answer.int16()
+    assert answer.done
+    return producer

@@ -20,6 +20,8 @@ MESSAGE_TOO_LARGE = 10
 INVALID_TOPIC = 17
 INVALID_REQUIRED_ACKS = 21
 UNSUPPORTED_VERSION = 35
+OUT_OF_ORDER_SEQUENCE = 45
+INVALID_PRODUCER_EPOCH = 47
 UNSUPPORTED_COMPRESSION_TYPE = 76
 INVALID_RECORD = 87
 
@@ -262,6 +264,50 @@ class TestProduce:
         assert len(at_limit) == 1000
         assert produce(connection, topic, at_limit).error == 0
         assert produce(connection, topic, raw.batch(b"x" * 1000)).error == MESSAGE_TOO_LARGE
+
+
+class TestIdempotence:
+    @pytest.fixture
+    def producer(self, connection: Connection) -> tuple[int, int]:
+        return raw.new_producer(connection)
+
+    def test_every_producer_has_an_id_of_its_own(self, connection: Connection) -> None:
+        assert len({raw.new_producer(connection) for _ in range(50)}) == 50
+
+    def test_a_repeated_batch_is_stored_once(
+        self, connection: Connection, new_topic: NewTopic, producer: tuple[int, int]
+    ) -> None:
+        topic = new_topic()
+        batches = [raw.batch(b"%d" % index, producer=(*producer, index)) for index in range(5)]
+        for _ in range(2):
+            assert [produce(connection, topic, batch) for batch in batches] == [
+                raw.Produced(0, offset) for offset in range(5)
+            ]
+        assert fetch(connection, topic).high_watermark == 5
+
+    def test_a_gap_in_the_sequence_is_refused(
+        self, connection: Connection, new_topic: NewTopic, producer: tuple[int, int]
+    ) -> None:
+        topic = new_topic()
+        assert produce(connection, topic, raw.batch(b"0", producer=(*producer, 0))).error == 0
+        assert produce(connection, topic, raw.batch(b"7", producer=(*producer, 7))).error == OUT_OF_ORDER_SEQUENCE
+        assert produce(connection, topic, raw.batch(b"1", producer=(*producer, 1))) == raw.Produced(0, 1)
+
+    def test_an_older_epoch_is_refused(
+        self, connection: Connection, new_topic: NewTopic, producer: tuple[int, int]
+    ) -> None:
+        topic, (producer_id, epoch) = new_topic(), producer
+        assert produce(connection, topic, raw.batch(b"new", producer=(producer_id, epoch + 1, 0))).error == 0
+        refused = produce(connection, topic, raw.batch(b"old", producer=(producer_id, epoch, 0)))
+        assert refused.error == INVALID_PRODUCER_EPOCH
+
+    def test_sequences_are_counted_per_partition(
+        self, connection: Connection, new_topic: NewTopic, producer: tuple[int, int]
+    ) -> None:
+        topic = new_topic(partitions=3)
+        for partition in range(3):
+            batch = raw.batch(b"first", producer=(*producer, 0))
+            assert produce(connection, topic, batch, partition=partition) == raw.Produced(0, 0)
 
 
 class TestFetch:
