@@ -1,0 +1,272 @@
+"""One log directory: the partitions of a node, one folder each, and what the node remembers about them.
+
+Held by a lock and owned by one node. Logs are opened when asked for. The checkpoints say, per partition, below
+which offset all is synced (recovery point), where the log starts, and what was committed (high watermark); they may
+lag behind, never run ahead. The marker of a clean shutdown is taken away when the directory is opened and put
+back when everything was closed.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from riverlog.log.checkpoint import (
+    BadCheckpoint,
+    decode_offsets,
+    decode_topic_id,
+    encode_offsets,
+    encode_topic_id,
+    put_in_place,
+    read_file,
+    replace_file,
+    write_beside,
+)
+from riverlog.log.files import OpenFiles
+from riverlog.log.identity import DirectoryRefused, Identity, claim
+from riverlog.log.log import Log
+from riverlog.model.ids import NodeId, Offset, TopicId, TopicPartition
+from riverlog.model.ports import Disk, FileLock, Random
+from riverlog.model.settings import TopicConfig
+
+LOCK_FILE: Final = ".lock"
+CLEAN_FILE: Final = ".kafka_cleanshutdown"
+RECOVERY_POINTS_FILE: Final = "recovery-point-offset-checkpoint"
+LOG_STARTS_FILE: Final = "log-start-offset-checkpoint"
+HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
+PARTITION_FILE: Final = "partition.metadata"
+DELETED_FOLDER_SUFFIX: Final = "-delete"
+_FILE_NAME_CHARACTERS_MAX: Final = 255
+_CLEAN_CONTENT: Final = b'{"version":0,"brokerEpoch":-1}'
+
+
+@dataclass(slots=True)
+class CheckpointPlan:
+    """The checkpoints as they were on the loop; `run` may wait for the medium in a worker thread."""
+
+    disk: Disk
+    generation: int
+    files: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Write and sync the new contents beside the files they will replace."""
+        for path, content in self.files:
+            write_beside(self.disk, path, content)
+
+
+class LogDirectory:
+    """The logs of a node in one folder. Made by `LogDirectory.open`."""
+
+    def __init__(self, disk: Disk, folder: str, lock: FileLock, identity: Identity, *, clean: bool) -> None:
+        self._disk = disk
+        self.folder = folder
+        self._lock = lock
+        self.identity = identity
+        self.clean = clean
+        """Whether the directory was closed cleanly before it was opened."""
+        self.damage: list[str] = []
+        """Checkpoints that could not be read, a sentence each."""
+        self._files = OpenFiles()
+        self._logs: dict[TopicPartition, Log] = {}
+        self._recovery_points = self._read_offsets(RECOVERY_POINTS_FILE)
+        self._log_starts = self._read_offsets(LOG_STARTS_FILE)
+        self._high_watermarks = self._read_offsets(HIGH_WATERMARKS_FILE)
+        self._generation = 0
+        """Grows whenever an offset was lowered or forgotten, so that an older plan does not bring it back."""
+        self._forgotten = False
+        """The checkpoints on the disk still name partitions that are gone."""
+
+    @classmethod
+    def open(
+        cls,
+        disk: Disk,
+        folder: str,
+        *,
+        node_id: NodeId,
+        random: Random,
+        cluster_id: str | None = None,
+        region: str = "",
+    ) -> "LogDirectory":
+        """Lock the directory and check whose it is, creating it where there is none; DirectoryRefused says why not."""
+        disk.make_folder(folder)
+        try:
+            lock = disk.lock(f"{folder}/{LOCK_FILE}")
+        except BlockingIOError:
+            raise DirectoryRefused(f"{folder} is in use by another node; stop it, or choose another folder") from None
+        try:
+            identity = claim(disk, folder, node_id=node_id, cluster_id=cluster_id, region=region, random=random)
+            clean = disk.exists(f"{folder}/{CLEAN_FILE}")
+            directory = cls(disk, folder, lock, identity, clean=clean)
+            if clean:
+                disk.remove(f"{folder}/{CLEAN_FILE}")
+                disk.sync_folder(folder)
+        except BaseException:
+            lock.release()
+            raise
+        return directory
+
+    def close(self, high_watermarks: Mapping[TopicPartition, Offset]) -> None:
+        """Close all logs, write the checkpoints and the marker of a clean shutdown, give up the lock."""
+        for log in self._logs.values():
+            log.close()
+        plan = self.pending_checkpoint(high_watermarks)
+        for path, content in plan.files:
+            replace_file(self._disk, path, content)
+        replace_file(self._disk, f"{self.folder}/{CLEAN_FILE}", _CLEAN_CONTENT)
+        self._logs.clear()
+        self._lock.release()
+
+    def abandon(self) -> None:
+        """Let go of everything and write nothing: the disk has failed, and the next start must recover."""
+        for log in self._logs.values():
+            log.release()
+        self._logs.clear()
+        self._lock.release()
+
+    # Partitions
+
+    def partitions(self) -> list[TopicPartition]:
+        """List the partitions that have a folder here, by name."""
+        found = []
+        for name in self._disk.list(self.folder):
+            topic, dash, number = name.rpartition("-")
+            if dash and topic and number.isascii() and number.isdigit():
+                found.append(TopicPartition(topic, int(number)))
+        return found
+
+    def topic_id(self, partition: TopicPartition) -> TopicId | None:
+        """Read which topic a folder belongs to; None where a crash came before that was durable."""
+        path = f"{self._folder_of(partition)}/{PARTITION_FILE}"
+        try:
+            return decode_topic_id(read_file(self._disk, path) or b"", path)
+        except BadCheckpoint:
+            return None
+
+    def log(self, partition: TopicPartition) -> Log | None:
+        """Give a log that is open."""
+        return self._logs.get(partition)
+
+    def logs(self) -> Mapping[TopicPartition, Log]:
+        """Give all logs that are open."""
+        return self._logs
+
+    def high_watermark(self, partition: TopicPartition) -> Offset:
+        """Give the high watermark that was written down last; 0 where none was."""
+        return self._high_watermarks.get(partition, Offset(0))
+
+    def create_log(self, partition: TopicPartition, topic_id: TopicId, config: TopicConfig, *, now_ms: int) -> Log:
+        """Create a partition's folder and open its log; an existing folder is opened.
+
+        Nothing is synced here: the log's first sync makes the folder and what is in it durable.
+        """
+        if partition in self._logs:
+            return self._logs[partition]
+        folder = self._folder_of(partition)
+        if not self._disk.exists(folder):
+            # Offsets of an earlier partition of this name would make the new one look damaged.
+            self._forget(partition)
+            self._write_forgotten()
+            self._disk.make_folder(folder)
+        log = self.open_log(partition, config, now_ms=now_ms)
+        if self.topic_id(partition) is None:
+            log.write_small_file(PARTITION_FILE, encode_topic_id(topic_id))
+        return log
+
+    def open_log(self, partition: TopicPartition, config: TopicConfig, *, now_ms: int) -> Log:
+        """Open a partition's log, recovering it after a crash; one that is open is given as it is."""
+        log = self._logs.get(partition)
+        if log is None:
+            log = self._logs[partition] = Log.open(
+                self._disk,
+                self._folder_of(partition),
+                config,
+                recovery_point=self._recovery_points.get(partition, Offset(0)),
+                clean=self.clean,
+                now_ms=now_ms,
+                log_start_offset=self._log_starts.get(partition, Offset(0)),
+                files=self._files,
+            )
+        return log
+
+    def truncate_log(self, partition: TopicPartition, offset: Offset, *, now_ms: int) -> None:
+        """Cut a log's end off; its recovery point is lowered first, so that a crash does not look like damage."""
+        log = self._logs[partition]
+        if offset < log.log_end_offset:
+            if self._recovery_points.get(partition, Offset(0)) > offset:
+                self._recovery_points[partition] = offset
+                self._generation += 1
+                path = f"{self.folder}/{RECOVERY_POINTS_FILE}"
+                replace_file(self._disk, path, encode_offsets(self._recovery_points))
+            log.truncate(offset, now_ms=now_ms)
+
+    def delete_logs(self, partitions: Iterable[TopicPartition], random: Random) -> None:
+        """Rename the partitions' folders, durably; `remove_deleted` removes them later. None may be syncing."""
+        for partition in partitions:
+            log = self._logs.pop(partition, None)
+            if log is not None:
+                log.release()
+            suffix = f"-{partition.partition}.{random.getrandbits(128):032x}{DELETED_FOLDER_SUFFIX}"
+            name = partition.topic[: _FILE_NAME_CHARACTERS_MAX - len(suffix)] + suffix
+            self._disk.rename(self._folder_of(partition), f"{self.folder}/{name}")
+            self._forget(partition)
+        self._disk.sync_folder(self.folder)
+
+    def deleted_folders(self) -> list[str]:
+        """List the folders of deleted partitions that still take up room."""
+        names = self._disk.list(self.folder)
+        return [f"{self.folder}/{name}" for name in names if name.endswith(DELETED_FOLDER_SUFFIX)]
+
+    def remove_deleted(self, folders: list[str]) -> None:
+        """Remove folders of deleted partitions; may run in a worker thread."""
+        for folder in folders:
+            self._disk.remove_folder(folder)
+
+    def _folder_of(self, partition: TopicPartition) -> str:
+        return f"{self.folder}/{partition}"
+
+    # Checkpoints
+
+    def pending_checkpoint(self, high_watermarks: Mapping[TopicPartition, Offset]) -> CheckpointPlan:
+        """Say what the checkpoints should hold now; one plan at a time."""
+        for partition, log in self._logs.items():
+            self._recovery_points[partition] = log.flushed_offset
+            self._log_starts[partition] = log.log_start_offset
+        self._high_watermarks.update(high_watermarks)
+        contents = [(f"{self.folder}/{name}", encode_offsets(offsets)) for name, offsets in self._checkpoints()]
+        return CheckpointPlan(self._disk, self._generation, contents)
+
+    def checkpointed(self, plan: CheckpointPlan) -> None:
+        """Put the files of a plan that was run in place, unless something was forgotten or lowered meanwhile."""
+        if plan.generation == self._generation:
+            for path, _ in plan.files:
+                put_in_place(self._disk, path)
+
+    def _forget(self, partition: TopicPartition) -> None:
+        """Drop a partition from the checkpoints; they are written when it matters, or at the next occasion."""
+        for _, offsets in self._checkpoints():
+            if offsets.pop(partition, None) is not None:
+                self._generation += 1
+                self._forgotten = True
+
+    def _write_forgotten(self) -> None:
+        if self._forgotten:
+            for name, offsets in self._checkpoints():
+                replace_file(self._disk, f"{self.folder}/{name}", encode_offsets(offsets))
+            self._forgotten = False
+
+    def _checkpoints(self) -> tuple[tuple[str, dict[TopicPartition, Offset]], ...]:
+        return (
+            (RECOVERY_POINTS_FILE, self._recovery_points),
+            (LOG_STARTS_FILE, self._log_starts),
+            (HIGH_WATERMARKS_FILE, self._high_watermarks),
+        )
+
+    def _read_offsets(self, name: str) -> dict[TopicPartition, Offset]:
+        path = f"{self.folder}/{name}"
+        content = read_file(self._disk, path)
+        if content is None:
+            return {}
+        try:
+            return decode_offsets(content, path)
+        except BadCheckpoint as bad:
+            self.damage.append(str(bad))
+            return {}

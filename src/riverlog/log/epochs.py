@@ -1,0 +1,105 @@
+"""Leader epochs of a partition: which leader's reign began at which offset (KIP-101, KIP-279).
+
+Both columns grow. Replicas compare these histories to find where their logs part ways. Pure; the text form
+belongs to the file `leader-epoch-checkpoint`.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from riverlog.log.checkpoint import BadCheckpoint, decode_lines, encode_lines
+from riverlog.model.ids import NO_EPOCH, NO_OFFSET, LeaderEpoch, Offset
+
+
+class EpochEnd(NamedTuple):
+    """The offset behind the last record of an epoch; NO_EPOCH and NO_OFFSET where it is not known."""
+
+    epoch: LeaderEpoch
+    end_offset: Offset
+
+
+UNKNOWN_END = EpochEnd(NO_EPOCH, NO_OFFSET)
+
+
+class Epochs:
+    """The history of one partition's leaders, oldest first."""
+
+    __slots__ = ("_epochs", "_starts")
+
+    def __init__(self, entries: Iterable[tuple[LeaderEpoch, Offset]] = ()) -> None:
+        self._epochs: list[LeaderEpoch] = []
+        self._starts: list[Offset] = []
+        for epoch, start_offset in entries:
+            self.begin(epoch, start_offset)
+
+    @property
+    def latest(self) -> LeaderEpoch:
+        """Give the newest epoch, or NO_EPOCH."""
+        return self._epochs[-1] if self._epochs else NO_EPOCH
+
+    def entries(self) -> list[tuple[LeaderEpoch, Offset]]:
+        """List each epoch with the offset at which it began."""
+        return list(zip(self._epochs, self._starts, strict=True))
+
+    def begin(self, epoch: LeaderEpoch, start_offset: Offset) -> bool:
+        """Note that an epoch's first record has this offset; tell whether that was news."""
+        if epoch <= self.latest:
+            return False
+        if self._starts and start_offset <= self._starts[-1]:
+            # The epochs that begin here or later wrote nothing that is still in the log.
+            self.truncate_end(start_offset)
+        self._epochs.append(epoch)
+        self._starts.append(start_offset)
+        return True
+
+    def of(self, offset: Offset) -> LeaderEpoch:
+        """Give the epoch in which the record at this offset was written."""
+        slot = bisect_right(self._starts, offset) - 1
+        return self._epochs[slot] if slot >= 0 else NO_EPOCH
+
+    def end_of(self, epoch: LeaderEpoch, log_end_offset: Offset) -> EpochEnd:
+        """Say where the largest epoch that is not above the given one ended."""
+        if epoch == NO_EPOCH or epoch > self.latest:
+            return UNKNOWN_END
+        if epoch == self.latest:
+            return EpochEnd(epoch, log_end_offset)
+        above = bisect_right(self._epochs, epoch)
+        return EpochEnd(self._epochs[above - 1] if above else epoch, self._starts[above])
+
+    def truncate_end(self, end_offset: Offset) -> bool:
+        """Forget epochs that begin at or behind this offset; tell whether there were any."""
+        count = bisect_left(self._starts, end_offset)
+        changed = count < len(self._starts)
+        del self._epochs[count:]
+        del self._starts[count:]
+        return changed
+
+    def truncate_start(self, start_offset: Offset) -> bool:
+        """Forget epochs that ended before this offset; tell whether anything changed."""
+        slot = bisect_right(self._starts, start_offset) - 1
+        if slot < 0 or (slot == 0 and self._starts[0] == start_offset):
+            return False
+        del self._epochs[:slot]
+        del self._starts[:slot]
+        self._starts[0] = start_offset
+        return True
+
+    def encode(self) -> bytes:
+        """Write the content of a `leader-epoch-checkpoint` file."""
+        return encode_lines(f"{epoch} {start_offset}" for epoch, start_offset in self.entries())
+
+    @classmethod
+    def decode(cls, content: bytes, path: str) -> "Epochs":
+        """Read the content of a `leader-epoch-checkpoint` file; both columns must grow."""
+        epochs = cls()
+        for line in decode_lines(content, path):
+            try:
+                epoch, start_offset = map(int, line.split(" "))
+            except ValueError:
+                raise BadCheckpoint(f"{path} has a line that is no epoch and offset: {line!r}") from None
+            known = len(epochs._epochs)
+            epochs.begin(LeaderEpoch(epoch), Offset(start_offset))
+            if len(epochs._epochs) != known + 1:
+                raise BadCheckpoint(f"{path} does not list its epochs in order")
+        return epochs

@@ -1,0 +1,93 @@
+"""Open files, bounded: a segment's file is opened on first use and let go when too many are open.
+
+A `HeldFile` closes itself when nobody refers to it any more. So a range that a sender is still sending stays
+valid after its segment was let go, rolled away or deleted, and nobody has to count.
+"""
+
+from collections import deque
+from typing import Final, Protocol
+
+from riverlog.model.limits import OPEN_SEGMENT_FILES_MAX
+from riverlog.model.ports import Disk, File
+
+_CANDIDATES_MAX: Final = 64
+"""How many open files are looked at to find one to let go; where all are in use, one more stays open."""
+
+
+class HeldFile:
+    """A File that lives as long as somebody refers to it: its segment, a plan to sync, a range being sent."""
+
+    __slots__ = ("__weakref__", "_file", "fileno", "path", "read", "size", "sync", "truncate", "used", "write")
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self.path = file.path
+        self.used = True
+        # The file's own methods, so that holding it costs the append path nothing.
+        self.size = file.size
+        self.read = file.read
+        self.write = file.write
+        self.truncate = file.truncate
+        self.sync = file.sync
+        self.fileno = file.fileno
+
+    def close(self) -> None:
+        """Do nothing: others may hold it too, and it closes with its last holder."""
+
+    def __del__(self) -> None:
+        self._file.close()
+
+
+def write_file(disk: Disk, path: str, content: bytes) -> HeldFile:
+    """Write a file whole, in place; it is durable when it and its folder were synced."""
+    file = HeldFile(disk.open(path, create=True))
+    file.truncate(len(content))
+    file.write(0, (content,))
+    return file
+
+
+class Holder(Protocol):
+    """Whatever keeps a file open and can open it again."""
+
+    @property
+    def held(self) -> HeldFile | None: ...
+
+    @property
+    def unsynced(self) -> bool:
+        """Tell whether bytes were written that no sync has covered."""
+        ...
+
+    def let_go(self) -> None:
+        """Drop the file and whatever can be read from it again."""
+        ...
+
+
+class OpenFiles:
+    """All open segment files of a node: the one that was not used lately is let go first.
+
+    A file with unsynced bytes stays open whatever the bound says: a system reports a failed write-back only to
+    descriptors that were open when it failed, and a sync that misses the report would promise what was lost.
+    """
+
+    def __init__(self, files_max: int = OPEN_SEGMENT_FILES_MAX) -> None:
+        self._files_max = files_max
+        self._holders: deque[Holder] = deque()
+
+    def __len__(self) -> int:
+        return sum(holder.held is not None for holder in self._holders)
+
+    def opened(self, holder: Holder) -> None:
+        """Take note of a file just opened, and let another one go if they are too many."""
+        self._holders.append(holder)
+        if len(self._holders) <= self._files_max:
+            return
+        for _ in range(min(len(self._holders) - 1, _CANDIDATES_MAX)):
+            candidate = self._holders.popleft()
+            held = candidate.held
+            if held is None:
+                return
+            if not held.used and not candidate.unsynced:
+                candidate.let_go()
+                return
+            held.used = False
+            self._holders.append(candidate)

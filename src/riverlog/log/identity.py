@@ -1,0 +1,78 @@
+"""Who owns a log directory: the file `meta.properties` at its top, as Kafka writes it, and the region beside it.
+
+A directory belongs to one cluster and one node for good. Starting another node on it would mix two histories, so
+that is refused in one sentence.
+"""
+
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from riverlog.log.checkpoint import decode_uuid, encode_uuid, read_file, replace_file
+from riverlog.model.ids import NodeId
+from riverlog.model.ports import Disk, Random
+from riverlog.model.properties import read_properties
+
+META_FILE: Final = "meta.properties"
+_VERSION: Final = "1"
+
+
+class DirectoryRefused(Exception):
+    """This log directory cannot be used; the message is one sentence for the person who starts the node."""
+
+
+class Identity(NamedTuple):
+    """What `meta.properties` says."""
+
+    cluster_id: str
+    node_id: NodeId
+    directory_id: UUID
+    region: str
+
+
+def claim(disk: Disk, folder: str, *, node_id: NodeId, cluster_id: str | None, region: str, random: Random) -> Identity:
+    """Read whose directory this is, or write it down where it is nobody's yet; refuse if it is somebody else's."""
+    path = f"{folder}/{META_FILE}"
+    content = read_file(disk, path)
+    if content is None:
+        identity = Identity(cluster_id or encode_uuid(_new_id(random)), node_id, _new_id(random), region)
+        replace_file(disk, path, _encode(identity))
+        return identity
+    identity = _decode(content, path)
+    if cluster_id is not None and identity.cluster_id != cluster_id:
+        raise DirectoryRefused(f"{folder} belongs to the cluster {identity.cluster_id}, not to {cluster_id}")
+    if identity.node_id != node_id:
+        raise DirectoryRefused(f"{folder} belongs to node {identity.node_id}, not to node {node_id}")
+    if region and identity.region != region:
+        identity = identity._replace(region=region)
+        replace_file(disk, path, _encode(identity))
+    return identity
+
+
+def _new_id(random: Random) -> UUID:
+    return UUID(int=random.getrandbits(128), version=4)
+
+
+def _encode(identity: Identity) -> bytes:
+    lines = (
+        f"version={_VERSION}",
+        f"cluster.id={identity.cluster_id}",
+        f"node.id={identity.node_id}",
+        f"directory.id={encode_uuid(identity.directory_id)}",
+        f"region={identity.region}",
+    )
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _decode(content: bytes, path: str) -> Identity:
+    try:
+        pairs = read_properties(content.decode())
+        if pairs["version"] != _VERSION:
+            raise DirectoryRefused(f"{path} has version {pairs['version']}; only version {_VERSION} is known")
+        return Identity(
+            pairs["cluster.id"],
+            NodeId(int(pairs["node.id"])),
+            decode_uuid(pairs["directory.id"]),
+            pairs.get("region", ""),
+        )
+    except (KeyError, ValueError):
+        raise DirectoryRefused(f"{path} is damaged: it does not name a cluster, a node and a directory") from None

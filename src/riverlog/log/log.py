@@ -1,0 +1,587 @@
+"""One partition's log: batches in, ranges of bytes out.
+
+Everything here runs on the loop and never waits, except `open`, `close`, `flush` and what a `SyncPlan` does
+elsewhere. An append that raises OSError has changed nothing that a reader could see; the caller takes the directory
+offline. Offsets only grow and are never used twice. Bytes are served as they lie in the file, after their checksums
+were verified once.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from riverlog.log.checkpoint import BadCheckpoint, read_file
+from riverlog.log.epochs import EpochEnd, Epochs
+from riverlog.log.files import OpenFiles, write_file
+from riverlog.log.index import RELATIVE_OFFSET_MAX, TIME_ENTRY_BYTES
+from riverlog.log.producers import BadSnapshot, Producers
+from riverlog.log.recovery import list_folder, recover
+from riverlog.log.retention import Reason, SegmentFacts, expired
+from riverlog.log.scan import scan_headers
+from riverlog.log.segment import SNAPSHOT_SUFFIX, Segment, first_timestamp, path_of
+from riverlog.log.segments import Segments
+from riverlog.log.sync import SyncPlan
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
+from riverlog.model.ports import Disk, FileRange
+from riverlog.model.settings import TopicConfig
+from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, checksum, headers, stamp
+from riverlog.records.record import read_batch
+
+EPOCHS_FILE: Final = "leader-epoch-checkpoint"
+_NO_START: Final = Offset(0)
+
+
+class Appended(NamedTuple):
+    """Where a batch lies now; a duplicate lies where it was written the first time."""
+
+    base_offset: Offset
+    last_offset: Offset
+    log_append_time_ms: int
+    """The broker's stamp, or NO_TIMESTAMP where records keep their own time."""
+    duplicate: bool
+
+
+class LogRead(NamedTuple):
+    """Batches from the one that holds the wanted offset on; the first is whole, the last may be cut off."""
+
+    records: FileRange | None
+
+    @property
+    def size(self) -> int:
+        """Count the bytes."""
+        return self.records.size if self.records is not None else 0
+
+
+NOTHING: Final = LogRead(None)
+
+
+class FoundTime(NamedTuple):
+    """A record found by its time."""
+
+    offset: Offset
+    timestamp_ms: int
+    leader_epoch: LeaderEpoch
+
+
+class DeletedSegment(NamedTuple):
+    """A segment that retention let go."""
+
+    base_offset: Offset
+    next_offset: Offset
+    size: int
+    reason: Reason
+
+
+class Log:
+    """A partition's records. Made by `Log.open`."""
+
+    def __init__(self, disk: Disk, folder: str, config: TopicConfig, segments: Segments) -> None:
+        self._disk = disk
+        self.folder = folder
+        self._config = config
+        self._segments = segments
+        self.log_start_offset = Offset(0)
+        self.log_end_offset = Offset(0)
+        self.flushed_offset = Offset(0)
+        """All below is on the medium."""
+        self.epochs = Epochs()
+        self.producers = Producers()
+        self.damage: list[str] = []
+        """What was found damaged when the log was opened, a sentence each."""
+        self.bytes_cut = 0
+        """How many bytes of torn writes were cut off when the log was opened."""
+        self._plan: SyncPlan | None = None
+        self._unsynced_folder = True
+        """The name of the log's own folder may not be durable yet."""
+        self._unsynced_segments: list[Segment] = []
+        """Closed segments with unsynced bytes; the active one is always looked at."""
+        self._unsynced_epochs = False
+        self._unsynced_snapshots: dict[Offset, bytes] = {}
+        self._unchanged_end: Offset | None = None
+        """Where the log ended when it was opened cleanly: if it still does, closing has nothing to write."""
+
+    @classmethod
+    def open(
+        cls,
+        disk: Disk,
+        folder: str,
+        config: TopicConfig,
+        *,
+        recovery_point: Offset,
+        clean: bool,
+        now_ms: int,
+        log_start_offset: Offset = _NO_START,
+        files: OpenFiles | None = None,
+    ) -> "Log":
+        """Open the log in this folder, which is created if it is missing; recover it after a crash."""
+        files = files or OpenFiles()
+        disk.make_folder(folder)
+        found = list_folder(disk, folder)
+        for path in found.leftovers:
+            disk.remove(path)
+        interval = config.index_interval_bytes
+        segments = Segments(disk, files, folder, found.segments, index_interval_bytes=interval, now_ms=now_ms)
+        log = cls(disk, folder, config, segments)
+        clean = bool(found.segments) and clean and log._ends_cleanly(recovery_point)
+        if found.segments and not clean:
+            first = segments.slot_of(recovery_point)
+            recovered = recover(
+                disk,
+                files,
+                folder,
+                segments.bases[first:],
+                recovery_point=recovery_point,
+                index_interval_bytes=interval,
+                now_ms=now_ms,
+            )
+            segments.recovered(first, recovered.segments, now_ms=now_ms)
+            for segment in recovered.segments[:-1]:
+                segments.close(segment)
+            log._unsynced_segments = recovered.segments[:-1]
+            log.damage, log.bytes_cut = recovered.damage, recovered.bytes_cut
+        log._find_ends(recovery_point, log_start_offset, clean=clean, now_ms=now_ms)
+        log._open_epochs()
+        log._open_producers(found.snapshots, now_ms)
+        return log
+
+    def _ends_cleanly(self, recovery_point: Offset) -> bool:
+        """Tell whether the last segment is as a clean shutdown leaves it."""
+        self._segments.reopen_last()
+        active = self._segments.active
+        return not active.trailing_bytes and active.next_offset == recovery_point
+
+    def _find_ends(self, recovery_point: Offset, log_start_offset: Offset, *, clean: bool, now_ms: int) -> None:
+        segments = self._segments
+        end = segments.active.next_offset if len(segments) else Offset(0)
+        if end < recovery_point or not len(segments):
+            if end < recovery_point and not self.damage:
+                self.damage.append(
+                    f"{self.folder} ends at offset {end}, but records up to {recovery_point} were synced"
+                )
+            # Offsets that were once given away are not given to other records.
+            segments.begin(max(end, recovery_point, log_start_offset), now_ms=now_ms)
+        self.log_end_offset = segments.active.next_offset
+        self.log_start_offset = min(max(log_start_offset, segments.bases[0]), self.log_end_offset)
+        self.flushed_offset = min(recovery_point, self.log_end_offset)
+        self._unchanged_end = self.log_end_offset if clean else None
+        self._unsynced_folder = segments.unsynced_names = not clean
+
+    def _open_epochs(self) -> None:
+        """Learn the epochs from their file; the batches know them too, should it be missing or damaged."""
+        path = f"{self.folder}/{EPOCHS_FILE}"
+        content = read_file(self._disk, path)
+        try:
+            if content is not None:
+                self.epochs = Epochs.decode(content, path)
+        except BadCheckpoint:
+            content = None
+        if content is None:
+            self._unsynced_epochs = True
+            for header in self._headers(self.log_start_offset):
+                self.epochs.begin(header.leader_epoch, header.base_offset)
+        self._unsynced_epochs |= self.epochs.truncate_end(self.log_end_offset)
+
+    def _open_producers(self, snapshots: list[Offset], now_ms: int) -> None:
+        """Learn the producers from the newest good snapshot and from the batches behind it."""
+        usable = [offset for offset in snapshots if self.log_start_offset <= offset <= self.log_end_offset]
+        replay_from = self.log_start_offset
+        self.producers = Producers()
+        for offset in reversed(usable):
+            content = read_file(self._disk, path_of(self.folder, offset, SNAPSHOT_SUFFIX))
+            try:
+                self.producers = Producers.decode(content or b"")
+            except BadSnapshot:
+                continue
+            replay_from = offset
+            break
+        for header in self._headers(replay_from):
+            self._unsynced_epochs |= self.epochs.begin(header.leader_epoch, header.base_offset)
+            if header.producer_id >= 0:
+                self.producers.remember(header, header.base_offset, now_ms)
+        for offset in snapshots:
+            if offset not in (replay_from, *self._segments.bases):
+                self._disk.remove(path_of(self.folder, offset, SNAPSHOT_SUFFIX))
+
+    def _headers(self, offset: Offset) -> Iterator[BatchHeader]:
+        """Walk the headers of all batches from this offset on."""
+        if offset >= self.log_end_offset:
+            return
+        for slot in range(self._segments.slot_of(offset), len(self._segments)):
+            segment = self._segments[slot]
+            try:
+                position = segment.locate(offset) if offset > segment.base_offset else 0
+            except Refusal:
+                # Damage is reported when it is read; what lies behind it is still worth knowing.
+                continue
+            for _, header in scan_headers(segment.file(), position, segment.size):
+                yield header
+
+    def close(self) -> None:
+        """Make everything durable and write down what opening again would otherwise have to find out."""
+        if self.log_end_offset != self._unchanged_end:
+            segments = self._segments
+            segments.active.trim()
+            for segment in segments.known():
+                if not segment.closed:
+                    segments.close(segment)
+            self._unsynced_snapshots[self.log_end_offset] = self.producers.encode()
+        self.flush()
+        self.release()
+
+    def release(self) -> None:
+        """Let go of all files and write nothing: for a log that is deleted, or whose disk has failed."""
+        for segment in self._segments.known():
+            segment.let_go()
+
+    def write_small_file(self, name: str, content: bytes) -> None:
+        """Write a file beside the segments that never changes; the next sync makes it durable."""
+        self._segments.unsynced_files.append(write_file(self._disk, f"{self.folder}/{name}", content))
+        self._segments.unsynced_names = True
+
+    # What is there
+
+    @property
+    def config(self) -> TopicConfig:
+        """Give the topic's settings; they may be set at any time."""
+        return self._config
+
+    @config.setter
+    def config(self, config: TopicConfig) -> None:
+        self._config = config
+        self._segments.index_interval_bytes = config.index_interval_bytes
+
+    @property
+    def size(self) -> int:
+        """Count the bytes of all batches."""
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def segment_count(self) -> int:
+        """Count the segments, the active one included."""
+        return len(self._segments)
+
+    def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
+        """Say where the largest epoch that is not above the given one ended."""
+        return self.epochs.end_of(epoch, self.log_end_offset)
+
+    # Appending
+
+    def append(self, batch: memoryview, header: BatchHeader, *, leader_epoch: LeaderEpoch, now_ms: int) -> Appended:
+        """Append one checked batch, giving it its offsets in place.
+
+        Raises Refusal where its time or sequence is wrong, OSError where the disk fails; then nothing is appended.
+        """
+        if header.producer_id >= 0:
+            written = self.producers.check(header)
+            if written is not None:
+                stamped = written.appended_ms if self._config.message_timestamp_log_append_time else NO_TIMESTAMP
+                return Appended(written.base_offset, written.last_offset, stamped, True)
+        if self._config.message_timestamp_log_append_time:
+            stamp(batch, now_ms)
+            begun = reached = stamped = now_ms
+        else:
+            begun, reached, stamped = header.first_timestamp, header.max_timestamp, NO_TIMESTAMP
+            self._check_times(header, now_ms)
+        base_offset = self.log_end_offset
+        last_offset = Offset(base_offset + header.last_offset_delta)
+        active = self._segments.active
+        if self._is_full(active, len(batch), last_offset, reached, now_ms):
+            active = self._roll_for(len(batch), now_ms)
+        assign(batch, base_offset, leader_epoch)
+        active.append(batch, base_offset, last_offset, begun, reached)
+        self.log_end_offset = Offset(last_offset + 1)
+        if header.producer_id >= 0:
+            self.producers.remember(header, base_offset, now_ms)
+        if leader_epoch > self.epochs.latest:
+            self._unsynced_epochs = self.epochs.begin(leader_epoch, base_offset)
+        return Appended(base_offset, last_offset, stamped, False)
+
+    def append_assigned(self, batches: memoryview, *, now_ms: int) -> Offset:
+        """Append batches that have their offsets and epochs already, as a follower gets them; give the new end.
+
+        Only whole batches from the log's end on are taken; raises Refusal where the next bytes are something else.
+        """
+        found = list(headers(batches))
+        if not found:
+            return self.log_end_offset
+        expected = self.log_end_offset
+        for position, header in found:
+            if header.base_offset < expected:
+                raise Refusal(
+                    ErrorCode.INVALID_RECORD, f"a batch begins at offset {header.base_offset}, but {expected} is next"
+                )
+            if checksum(batches[position : position + header.size]) != header.crc:
+                raise Refusal(ErrorCode.CORRUPT_MESSAGE, f"the batch at offset {header.base_offset} is damaged")
+            expected = header.next_offset
+        last_position, last = found[-1]
+        size = last_position + last.size
+        last_timestamp = max(header.max_timestamp for _, header in found)
+        active = self._segments.active
+        if self._is_full(active, size, last.last_offset, last_timestamp, now_ms):
+            active = self._roll_for(size, now_ms)
+        active.append_all(batches[:size], found)
+        self.log_end_offset = last.next_offset
+        for _, header in found:
+            self._unsynced_epochs |= self.epochs.begin(header.leader_epoch, header.base_offset)
+            if header.producer_id >= 0:
+                self.producers.remember(header, header.base_offset, now_ms)
+        return self.log_end_offset
+
+    def _check_times(self, header: BatchHeader, now_ms: int) -> None:
+        """Refuse records from too far in the past or the future."""
+        config = self._config
+        if header.attributes & LOG_APPEND_TIME:
+            raise Refusal(ErrorCode.INVALID_TIMESTAMP, "a producer may not mark its records with the log's own time")
+        if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+            raise Refusal(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"a record's timestamp is {header.max_timestamp - now_ms} ms ahead; "
+                f"message.timestamp.after.max.ms allows {config.message_timestamp_after_max_ms}",
+            )
+        if now_ms - header.first_timestamp > config.message_timestamp_before_max_ms and header.first_timestamp >= 0:
+            raise Refusal(
+                ErrorCode.INVALID_TIMESTAMP,
+                f"a record's timestamp is {now_ms - header.first_timestamp} ms old; "
+                f"message.timestamp.before.max.ms allows {config.message_timestamp_before_max_ms}",
+            )
+
+    def _is_full(self, active: Segment, size: int, last_offset: Offset, last_timestamp: int, now_ms: int) -> bool:
+        """Tell whether the next batch belongs into a new segment."""
+        config = self._config
+        if active.size + size > config.segment_bytes:
+            return True
+        if active.size == 0:
+            return False
+        begun, reached = active.first_timestamp, last_timestamp
+        if begun < 0:
+            begun, reached = active.created_ms, now_ms
+        return (
+            reached - begun > config.segment_ms - active.jitter % (config.segment_jitter_ms + 1)
+            or last_offset - active.base_offset > RELATIVE_OFFSET_MAX
+            or active.index_entries * TIME_ENTRY_BYTES >= config.segment_index_bytes
+        )
+
+    def _roll_for(self, size: int, now_ms: int) -> Segment:
+        if size > self._config.segment_bytes:
+            raise Refusal(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"{size} bytes do not fit into a segment; segment.bytes allows {self._config.segment_bytes}",
+            )
+        self.roll(now_ms)
+        return self._segments.active
+
+    def roll(self, now_ms: int) -> bool:
+        """Close the active segment and begin another; an empty one stays. Say whether there is a new one."""
+        closed = self._segments.active
+        if closed.size == 0:
+            return False
+        self._segments.begin(self.log_end_offset, now_ms=now_ms)
+        self._unsynced_segments.append(closed)
+        self._unsynced_snapshots[self.log_end_offset] = self.producers.encode()
+        return True
+
+    # Reading
+
+    def read(self, offset: Offset, *, bytes_max: int, upto: Offset, at_least_one: bool = True) -> LogRead:
+        """Find the bytes from this offset on that lie below `upto`; nothing where there are none yet.
+
+        The range begins with the batch that holds the offset and has at most `bytes_max` bytes; if the first batch is
+        larger it is given whole, or not at all without `at_least_one`. Damaged bytes are a Refusal.
+        """
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise Refusal(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is not between {self.log_start_offset} and {self.log_end_offset}",
+            )
+        if offset >= upto:
+            return NOTHING
+        segments = self._segments
+        slot = len(segments) - 1 if offset >= segments.active.base_offset else segments.slot_of(offset)
+        segment = segments[slot]
+        position = segment.locate(offset)
+        while position == segment.size:
+            if segment.trailing_bytes:
+                raise segment.damaged(position)
+            slot += 1
+            if slot == len(segments):
+                return NOTHING
+            segment, position = segments[slot], 0
+        end = segment.size if upto >= segment.next_offset else segment.locate(upto)
+        if end - position > bytes_max:
+            first_end = position + segment.header_at(position).size
+            if first_end - position > bytes_max:
+                if not at_least_one:
+                    return NOTHING
+                end = min(end, first_end)
+            else:
+                end = segment.boundary(position, position + bytes_max)
+        if end <= position:
+            return NOTHING
+        end = segment.verify(position, end)
+        return LogRead(FileRange(segment.file(), position, end - position))
+
+    def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
+        """Find the first record that is as late as this or later; None where there is none."""
+        for slot in range(self._segments.slot_of_time(timestamp_ms), len(self._segments)):
+            segment = self._segments[slot]
+            found = segment.locate_time(timestamp_ms)
+            if found is not None and found[1].last_offset >= self.log_start_offset:
+                return self._first_record(segment, *found, timestamp_ms)
+        return None
+
+    def max_timestamp(self) -> FoundTime | None:
+        """Find the first record with the latest timestamp of all."""
+        latest = max((segment.last_timestamp for segment in self._segments), default=NO_TIMESTAMP)
+        return self.offset_for_time(latest) if latest >= 0 else None
+
+    def _first_record(
+        self, segment: Segment, position: int, header: BatchHeader, timestamp_ms: int
+    ) -> FoundTime | None:
+        """Find the record within the batch, which is read and decoded for it where its header does not tell."""
+        begun = first_timestamp(header)
+        if begun >= timestamp_ms and header.base_offset >= self.log_start_offset:
+            return FoundTime(header.base_offset, begun, header.leader_epoch)
+        segment.verify(position, position + header.size)
+        for record in read_batch(segment.file().read(position, header.size)):
+            if record.timestamp >= timestamp_ms and record.offset >= self.log_start_offset:
+                return FoundTime(record.offset, record.timestamp, header.leader_epoch)
+        return None
+
+    # Making durable
+
+    def pending_sync(self) -> SyncPlan:
+        """Say what must be done to make everything appended so far durable; one plan at a time."""
+        assert self._plan is None, "a sync is running: let it finish first"
+        segments = self._segments
+        plan = self._plan = SyncPlan(self._disk, self.log_end_offset)
+        for segment in (*self._unsynced_segments, segments.active):
+            if segment.unsynced:
+                segment.unsynced = False
+                plan.files.append(segment.file())
+        plan.files += segments.unsynced_files
+        if segments.unsynced_names:
+            plan.folders.append(self.folder)
+        if self._unsynced_folder:
+            plan.folders.append(self.folder.rpartition("/")[0])
+        if self._unsynced_epochs:
+            plan.replacements.append((f"{self.folder}/{EPOCHS_FILE}", self.epochs.encode()))
+        for offset, content in self._unsynced_snapshots.items():
+            plan.replacements.append((path_of(self.folder, offset, SNAPSHOT_SUFFIX), content))
+        self._unsynced_segments = []
+        self._unsynced_epochs = False
+        self._unsynced_snapshots = {}
+        segments.unsynced_files = []
+        segments.unsynced_names = False
+        self._unsynced_folder = False
+        return plan
+
+    def synced(self, plan: SyncPlan) -> None:
+        """Take note that a plan was carried out."""
+        assert plan is self._plan
+        self._plan = None
+        self.flushed_offset = plan.upto
+
+    def flush(self) -> None:
+        """Make everything durable now, waiting for it."""
+        plan = self.pending_sync()
+        plan.run()
+        self.synced(plan)
+
+    # Letting go
+
+    def enforce_retention(self, now_ms: int, *, upto: Offset) -> list[DeletedSegment]:
+        """Delete the segments that the topic's settings or the log start offset no longer keep, below `upto`."""
+        segments = self._segments
+        total_bytes = self.size if self._config.retention_bytes >= 0 else 0
+        reasons = expired(
+            (_facts(segment) for segment in segments),
+            self._config,
+            total_bytes=total_bytes,
+            now_ms=now_ms,
+            log_start_offset=self.log_start_offset,
+            upto=upto,
+        )
+        if not reasons:
+            return []
+        if len(reasons) == len(segments):
+            self.roll(now_ms)
+        deleted = [
+            DeletedSegment(segments[slot].base_offset, segments[slot].next_offset, segments[slot].size, reason)
+            for slot, reason in enumerate(reasons)
+        ]
+        self._delete_below(len(reasons), now_ms)
+        return deleted
+
+    def _delete_below(self, slot: int, now_ms: int) -> None:
+        segments = self._segments
+        # First the offset, then the files: nobody is sent to a segment that is going away.
+        self.advance_log_start(max(self.log_start_offset, segments.bases[slot]))
+        gone = segments.bases[:slot]
+        self._unsynced_segments = [kept for kept in self._unsynced_segments if kept.base_offset not in gone]
+        for base_offset in gone:
+            self._unsynced_snapshots.pop(base_offset, None)
+        segments.delete(0, slot, due_ms=now_ms + self._config.file_delete_delay_ms)
+
+    def advance_log_start(self, offset: Offset) -> None:
+        """Give up the records below this offset; their segments go with the next retention."""
+        if not 0 <= offset <= self.log_end_offset:
+            raise Refusal(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is not between 0 and {self.log_end_offset}")
+        if offset > self.log_start_offset:
+            self.log_start_offset = offset
+            self._unsynced_epochs |= self.epochs.truncate_start(offset)
+
+    def remove_deleted(self, now_ms: int) -> int:
+        """Remove the files of deleted segments whose time has come; say how many."""
+        return self._segments.remove_deleted(now_ms)
+
+    def expire_producers(self, older_than_ms: int) -> None:
+        """Forget producers that wrote nothing since this moment."""
+        self.producers.expire(older_than_ms)
+
+    def truncate(self, offset: Offset, *, now_ms: int) -> None:
+        """Cut off the records from this offset on, and the whole batch that holds it.
+
+        The recovery point that is remembered elsewhere must be lowered first: what is missing below it is damage.
+        """
+        assert self._plan is None, "a sync is running: let it finish first"
+        if offset >= self.log_end_offset:
+            return
+        segments = self._segments
+        if offset <= segments.bases[0]:
+            self.restart(offset, now_ms=now_ms)
+            return
+        self._unsynced_segments = [segment for segment in self._unsynced_segments if segment.base_offset < offset]
+        segments.delete(segments.slot_of(Offset(offset - 1)) + 1, len(segments), due_ms=now_ms)
+        segments.reopen_last()
+        active = segments.active
+        position = active.locate(offset)
+        end = offset
+        if position < active.size:
+            end = min(offset, active.header_at(position).base_offset)
+            active.truncate(position)
+        self._end_at(end, now_ms)
+
+    def restart(self, offset: Offset, *, now_ms: int) -> None:
+        """Give up all records and go on at this offset, as a follower does that is too far behind."""
+        assert self._plan is None, "a sync is running: let it finish first"
+        segments = self._segments
+        self._unsynced_segments = []
+        segments.delete(0, len(segments), due_ms=now_ms)
+        segments.begin(offset, now_ms=now_ms)
+        self.log_start_offset = offset
+        self._end_at(offset, now_ms)
+
+    def _end_at(self, end: Offset, now_ms: int) -> None:
+        """Let the log end here, and everything that is remembered about its records too."""
+        self.log_end_offset = end
+        self.log_start_offset = min(self.log_start_offset, end)
+        self.flushed_offset = min(self.flushed_offset, end)
+        self._unchanged_end = None
+        self._unsynced_snapshots = {}
+        self._unsynced_epochs |= self.epochs.truncate_end(end)
+        self._open_producers(list_folder(self._disk, self.folder).snapshots, now_ms)
+
+
+def _facts(segment: Segment) -> SegmentFacts:
+    last_timestamp = segment.last_timestamp if segment.last_timestamp >= 0 else segment.created_ms
+    return SegmentFacts(segment.base_offset, segment.next_offset, segment.size, last_timestamp)

@@ -1,0 +1,110 @@
+"""Opening a partition's folder: which files belong to it, and where its records end.
+
+After a clean shutdown the end is where the last segment's batches end. After a crash everything from the recovery
+point on is read and its checksums verified: the first bytes that are not the next whole batch are a torn write, and
+the log is cut there. Below the recovery point all was synced, so what is not there or does not parse is damage: it
+is reported, left as it is, never served, and its offsets are never given to other records.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from riverlog.log.checkpoint import TEMPORARY_SUFFIX
+from riverlog.log.files import OpenFiles
+from riverlog.log.scan import scan_batches
+from riverlog.log.segment import DELETED_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, Segment
+from riverlog.model.ids import Offset
+from riverlog.model.ports import Disk
+from riverlog.records.batch import checksum
+
+
+@dataclass(slots=True)
+class Folder:
+    """What lies in a partition's folder, by name."""
+
+    segments: list[Offset] = field(default_factory=list)
+    snapshots: list[Offset] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
+    """Files of deletions and replacements that a crash interrupted."""
+
+
+def list_folder(disk: Disk, folder: str) -> Folder:
+    """Sort the files of a partition's folder; names that are not ours are left alone."""
+    found = Folder()
+    for name in disk.list(folder):
+        stem, dot, suffix = name.rpartition(".")
+        if name.endswith((DELETED_SUFFIX, TEMPORARY_SUFFIX, ".cleaned", ".swap")):
+            found.leftovers.append(f"{folder}/{name}")
+        elif len(stem) == 20 and stem.isascii() and stem.isdigit():
+            if dot + suffix == LOG_SUFFIX:
+                found.segments.append(Offset(int(stem)))
+            elif dot + suffix == SNAPSHOT_SUFFIX:
+                found.snapshots.append(Offset(int(stem)))
+    return found
+
+
+@dataclass(slots=True)
+class Recovered:
+    """The segments from the recovery point on, oldest first, and what happened to them."""
+
+    segments: list[Segment] = field(default_factory=list)
+    unreachable: list[Offset] = field(default_factory=list)
+    """Segments behind a torn write: nothing in them was ever synced."""
+    bytes_cut: int = 0
+    damage: list[str] = field(default_factory=list)
+
+
+def recover(
+    disk: Disk,
+    files: OpenFiles,
+    folder: str,
+    bases: Sequence[Offset],
+    *,
+    recovery_point: Offset,
+    index_interval_bytes: int,
+    now_ms: int,
+) -> Recovered:
+    """Recover the given segments, of which only the first may begin below the recovery point."""
+    recovered = Recovered()
+    expected: Offset | None = None
+    for slot, base_offset in enumerate(bases):
+        if expected is not None and base_offset != expected:
+            recovered.unreachable = list(bases[slot:])
+            break
+        segment = Segment.load(
+            disk,
+            files,
+            folder,
+            base_offset,
+            index_interval_bytes=index_interval_bytes,
+            now_ms=now_ms,
+            upto=recovery_point,
+        )
+        take_verified(segment)
+        recovered.segments.append(segment)
+        expected = segment.next_offset
+        if segment.next_offset < recovery_point:
+            recovered.damage.append(
+                f"{segment.path(LOG_SUFFIX)} is damaged at position {segment.size}: "
+                f"records from offset {segment.next_offset} on were synced and cannot be read"
+            )
+            expected = None
+        elif segment.trailing_bytes:
+            recovered.bytes_cut += segment.trailing_bytes
+            segment.truncate(segment.size)
+            recovered.unreachable = list(bases[slot + 1 :])
+            break
+    return recovered
+
+
+def take_verified(segment: Segment) -> None:
+    """Take note of the batches behind those already known, for as long as each is the next one and whole."""
+    end = segment.size + segment.trailing_bytes
+    epoch = -1
+    for position, header, batch in scan_batches(segment.file(), segment.size, end):
+        # An older epoch behind a newer one is what a truncation left behind that was not synced.
+        if header.base_offset < segment.next_offset or header.leader_epoch < epoch or checksum(batch) != header.crc:
+            break
+        epoch = header.leader_epoch
+        segment.note_header(position, header)
+    segment.trailing_bytes = end - segment.size

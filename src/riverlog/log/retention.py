@@ -1,0 +1,60 @@
+"""Which segments a partition may let go. Pure: what is there, what the topic says, what time it is.
+
+Whole segments from the oldest on, for as long as one of the reasons holds: too old, too many bytes, or below
+the log start offset. Nothing that readers have not been able to see is deleted, so a segment must lie wholly
+below `upto`. The newest segment may be among them; it is then rolled first.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from riverlog.model.ids import Offset
+from riverlog.model.settings import TopicConfig
+
+
+class SegmentFacts(NamedTuple):
+    """What retention needs to know about a segment."""
+
+    base_offset: Offset
+    next_offset: Offset
+    size: int
+    last_timestamp: int
+    """The latest of its records, or of its creation where it has none with a time."""
+
+
+class Reason(StrEnum):
+    """Why a segment goes."""
+
+    AGE = "older than retention.ms"
+    SIZE = "beyond retention.bytes"
+    START = "below the log start offset"
+
+
+def expired(
+    segments: Iterable[SegmentFacts],
+    config: TopicConfig,
+    *,
+    total_bytes: int,
+    now_ms: int,
+    log_start_offset: Offset,
+    upto: Offset,
+) -> list[Reason]:
+    """Give a reason for each segment to delete, from the oldest on, and look no further than the first that stays."""
+    reasons: list[Reason] = []
+    surplus = total_bytes - config.retention_bytes
+    by_age = config.cleanup_delete and config.retention_ms >= 0
+    by_size = config.cleanup_delete and config.retention_bytes >= 0
+    for segment in segments:
+        if segment.next_offset > upto or segment.size == 0:
+            break
+        if segment.next_offset <= log_start_offset:
+            reasons.append(Reason.START)
+        elif by_age and now_ms - segment.last_timestamp > config.retention_ms:
+            reasons.append(Reason.AGE)
+        elif by_size and surplus >= segment.size:
+            reasons.append(Reason.SIZE)
+        else:
+            break
+        surplus -= segment.size
+    return reasons

@@ -1,0 +1,62 @@
+"""Walking a segment file batch by batch, in bounded reads, for as long as the bytes are batches.
+
+`scan_headers` reads headers only; `scan_batches` gives whole batches, for checksums. Both stop without a word
+where the next bytes are no whole batch: the caller compares where they stopped with where they should have.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from riverlog.model.ports import File
+from riverlog.records.batch import HEADER_BYTES, LOG_OVERHEAD, MAGIC, BatchHeader, read_header
+
+LOOKUP_CHUNK_BYTES: Final = 8 * 1024
+SCAN_CHUNK_BYTES: Final = 256 * 1024
+
+
+def scan_headers(
+    file: File, position: int, end: int, *, chunk_bytes: int = SCAN_CHUNK_BYTES
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Walk the headers of the whole batches from `position` on: where each begins, and what it says."""
+    chunk, chunk_start = b"", position
+    while end - position >= HEADER_BYTES:
+        if position + HEADER_BYTES > chunk_start + len(chunk):
+            chunk, chunk_start = file.read(position, min(chunk_bytes, end - position)), position
+            if len(chunk) < HEADER_BYTES:
+                return
+        header = read_header(chunk, position - chunk_start)
+        if not is_plausible(header) or header.size > end - position:
+            return
+        yield position, header
+        position += header.size
+
+
+def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+    """Walk the whole batches from `position` on, with their bytes. Checksums are the caller's."""
+    chunk, chunk_start = memoryview(b""), position
+    while end - position >= HEADER_BYTES:
+        if position + HEADER_BYTES > chunk_start + len(chunk):
+            chunk, chunk_start = memoryview(file.read(position, min(SCAN_CHUNK_BYTES, end - position))), position
+            if len(chunk) < HEADER_BYTES:
+                return
+        header = read_header(chunk, position - chunk_start)
+        if not is_plausible(header) or header.size > end - position:
+            return
+        if position + header.size > chunk_start + len(chunk):
+            size = min(max(header.size, SCAN_CHUNK_BYTES), end - position)
+            chunk, chunk_start = memoryview(file.read(position, size)), position
+            if len(chunk) < header.size:
+                return
+        start = position - chunk_start
+        yield position, header, chunk[start : start + header.size]
+        position += header.size
+
+
+def is_plausible(header: BatchHeader) -> bool:
+    """Tell whether these could be the first bytes of a batch; zeros are not."""
+    return (
+        header.magic == MAGIC
+        and header.length >= HEADER_BYTES - LOG_OVERHEAD
+        and header.base_offset >= 0
+        and header.last_offset_delta >= 0
+    )

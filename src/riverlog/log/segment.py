@@ -1,0 +1,463 @@
+"""One segment: a file of batches, its two sparse indexes, and what is known about it.
+
+Indexes live in memory; they are written when the segment closes, read when it is loaded, and checked whenever
+they are used: a wrong one is rebuilt from the batches, so it can cost time but never a wrong answer. Bytes that
+this process neither appended nor scanned have their checksums verified once before they are served.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Final, Self
+
+from fastcrc.crc32 import iscsi as crc32c
+
+from riverlog.log.checkpoint import read_file
+from riverlog.log.files import HeldFile, OpenFiles, write_file
+from riverlog.log.index import OffsetIndex, TimeEntry, TimeIndex
+from riverlog.log.scan import LOOKUP_CHUNK_BYTES, scan_batches, scan_headers
+from riverlog.log.verified import VerifiedRanges
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
+from riverlog.model.limits import UNVERIFIED_BYTES_PER_READ_MAX
+from riverlog.model.ports import Buffer, Disk, File
+from riverlog.records.batch import BatchHeader, TimestampType, checksum
+
+LOG_SUFFIX: Final = ".log"
+INDEX_SUFFIX: Final = ".index"
+TIME_INDEX_SUFFIX: Final = ".timeindex"
+TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
+SNAPSHOT_SUFFIX: Final = ".snapshot"
+DELETED_SUFFIX: Final = ".deleted"
+
+
+def path_of(folder: str, offset: Offset, suffix: str) -> str:
+    """Name a segment's file as Kafka does: 20 digits and a suffix."""
+    return f"{folder}/{offset:020d}{suffix}"
+
+
+class Segment:
+    """A run of batches from `base_offset` on; `next_offset` is the one behind its last record."""
+
+    __slots__ = (
+        "_bytes_since_entry",
+        "_disk",
+        "_files",
+        "_indexes",
+        "_rebuilt",
+        "_recent_from",
+        "_recent_offsets",
+        "_recent_positions",
+        "_trusted_from",
+        "_verified",
+        "base_offset",
+        "closed",
+        "created_ms",
+        "first_timestamp",
+        "folder",
+        "held",
+        "index_entries",
+        "index_interval_bytes",
+        "jitter",
+        "last_timestamp",
+        "last_timestamp_offset",
+        "next_offset",
+        "size",
+        "trailing_bytes",
+        "unsynced",
+    )
+
+    def __init__(
+        self, disk: Disk, files: OpenFiles, folder: str, base_offset: Offset, *, index_interval_bytes: int, now_ms: int
+    ) -> None:
+        self._disk = disk
+        self._files = files
+        self.folder = folder
+        self.base_offset = base_offset
+        self.index_interval_bytes = index_interval_bytes
+        self.created_ms = now_ms
+        self.jitter = crc32c(self.path(LOG_SUFFIX).encode())
+        """Some number that is another one for each segment, so that they do not all roll at once."""
+        self.held: HeldFile | None = None
+        self.unsynced = False
+        self.closed = False
+        """Nothing will be appended, and the index files hold all that the indexes know."""
+        self.size = 0
+        self.trailing_bytes = 0
+        """Bytes behind the last whole batch, as found in the file when it was loaded."""
+        self.next_offset = base_offset
+        self.first_timestamp = NO_TIMESTAMP
+        self.last_timestamp = NO_TIMESTAMP
+        self.last_timestamp_offset = NO_OFFSET
+        self._indexes: tuple[OffsetIndex, TimeIndex] | None = OffsetIndex(base_offset), TimeIndex(base_offset)
+        self.index_entries = 0
+        self._rebuilt = False
+        self._bytes_since_entry = 0
+        # From here to the end all was appended or scanned by this process; below, `_verified` knows.
+        self._trusted_from = 0
+        self._verified = VerifiedRanges()
+        # The batches since the last index entry, so that the tail is found without reading.
+        self._recent_from = base_offset
+        self._recent_offsets: list[Offset] = []
+        self._recent_positions: list[int] = []
+
+    @classmethod
+    def create(
+        cls, disk: Disk, files: OpenFiles, folder: str, base_offset: Offset, *, index_interval_bytes: int, now_ms: int
+    ) -> Self:
+        """Begin a new segment: an empty file, whose name is not durable until its folder is synced."""
+        segment = cls(disk, files, folder, base_offset, index_interval_bytes=index_interval_bytes, now_ms=now_ms)
+        segment._hold(disk.open(segment.path(LOG_SUFFIX), create=True))
+        segment.unsynced = True
+        return segment
+
+    @classmethod
+    def load(
+        cls,
+        disk: Disk,
+        files: OpenFiles,
+        folder: str,
+        base_offset: Offset,
+        *,
+        index_interval_bytes: int,
+        now_ms: int,
+        upto: Offset | None = None,
+    ) -> Self:
+        """Learn about a segment from its files: its indexes, and the batches behind their last entry.
+
+        With `upto`, only from what lies below that offset; the rest is left as trailing bytes.
+        """
+        segment = cls(disk, files, folder, base_offset, index_interval_bytes=index_interval_bytes, now_ms=now_ms)
+        file_bytes = segment.file().size()
+        indexes = segment._read_indexes(file_bytes, upto)
+        if indexes is not None:
+            segment._resume(*indexes)
+            segment._scan(file_bytes, upto)
+        if indexes is None or segment.last_timestamp_offset >= segment.next_offset:
+            segment._restart()
+            segment._scan(file_bytes, upto)
+            segment._rebuilt = True
+        segment.closed = not segment._rebuilt and upto is None
+        segment._trusted_from = segment.size
+        return segment
+
+    def path(self, suffix: str) -> str:
+        """Name one of the segment's files."""
+        return path_of(self.folder, self.base_offset, suffix)
+
+    # Appending
+
+    def append(
+        self, batch: Buffer, base_offset: Offset, last_offset: Offset, first_timestamp: int, last_timestamp: int
+    ) -> None:
+        """Write a batch behind the last one; on OSError nothing has changed but bytes that nobody will read."""
+        held = self.held or self.file()
+        position = self.size
+        held.write(position, (batch,))
+        held.used = True
+        self.unsynced = True
+        self.note(position, len(batch), base_offset, last_offset, first_timestamp, last_timestamp)
+
+    def append_all(self, batches: Buffer, headers: Sequence[tuple[int, BatchHeader]]) -> None:
+        """Write several batches behind the last one, in one go."""
+        held = self.file()
+        start = self.size
+        held.write(start, (batches,))
+        self.unsynced = True
+        for position, header in headers:
+            self.note_header(start + position, header)
+
+    def note(
+        self,
+        position: int,
+        size: int,
+        base_offset: Offset,
+        last_offset: Offset,
+        first_timestamp: int,
+        last_timestamp: int,
+    ) -> None:
+        """Take note of a batch that lies in the file, behind all others: the one rule for index entries."""
+        if last_timestamp > self.last_timestamp:
+            self.last_timestamp = last_timestamp
+            self.last_timestamp_offset = last_offset
+        if self._bytes_since_entry > self.index_interval_bytes:
+            offset_index, time_index = self.indexes()
+            offset_index.append(last_offset, position)
+            time_index.append(self.last_timestamp, self.last_timestamp_offset)
+            self.index_entries += 1
+            self._bytes_since_entry = 0
+            self._recent_from = base_offset
+            self._recent_offsets.clear()
+            self._recent_positions.clear()
+        elif position == 0:
+            self.first_timestamp = first_timestamp
+        self._recent_offsets.append(last_offset)
+        self._recent_positions.append(position)
+        self._bytes_since_entry += size
+        self.size = position + size
+        self.next_offset = Offset(last_offset + 1)
+
+    # Finding
+
+    def locate(self, offset: Offset) -> int:
+        """Find the first batch that ends at or behind the offset; the end of the segment where there is none."""
+        if offset >= self._recent_from:
+            slot = bisect_left(self._recent_offsets, offset)
+            return self._recent_positions[slot] if slot < len(self._recent_positions) else self.size
+        position, found = self._scan_for(offset)
+        if not found and not self._rebuilt:
+            self.rebuild_indexes()
+            position, found = self._scan_for(offset)
+        if not found:
+            raise self.damaged(position)
+        return position
+
+    def _scan_for(self, offset: Offset) -> tuple[int, bool]:
+        """Scan from the nearest index entry; not found means that the entry is wrong or the batches break off."""
+        entry = self.indexes()[0].at_or_before(offset)
+        position = start = entry.position if entry else 0
+        for position, header in scan_headers(self.file(), start, self.size, chunk_bytes=LOOKUP_CHUNK_BYTES):
+            if entry is not None and position == start and header.last_offset != entry.last_offset:
+                return position, False
+            if header.last_offset >= offset:
+                return position, True
+        return position, False
+
+    def locate_time(self, timestamp: int) -> tuple[int, BatchHeader] | None:
+        """Find the first batch with a record as late as this, in one scan of at most an index interval."""
+        if timestamp > self.last_timestamp:
+            return None
+        found = self._scan_for_time(timestamp)
+        if found is None and not self._rebuilt:
+            self.rebuild_indexes()
+            found = self._scan_for_time(timestamp)
+        if found is None:
+            raise self.damaged(0)
+        return found
+
+    def _scan_for_time(self, timestamp: int) -> tuple[int, BatchHeader] | None:
+        offset_index, time_index = self.indexes()
+        before, after = time_index.around(timestamp)
+        if not (self._is_true(before) and self._is_true(after)):
+            return None
+        # The time index gets an entry whenever an offset entry is made and the time has advanced. So nothing up to
+        # the offset entry before `after` is late enough, and without `after` nothing up to the last offset entry.
+        last = Offset(after.last_offset - 1) if after else self.next_offset
+        entry = offset_index.at_or_before(last)
+        start = entry.position if entry else 0
+        for position, header in scan_headers(self.file(), start, self.size, chunk_bytes=LOOKUP_CHUNK_BYTES):
+            if entry is not None and position == start and header.last_offset != entry.last_offset:
+                return None
+            if header.max_timestamp >= timestamp:
+                return position, header
+        return None
+
+    def _is_true(self, entry: TimeEntry | None) -> bool:
+        """Check a time entry against the batch that it names."""
+        if entry is None:
+            return True
+        if not self.base_offset <= entry.last_offset < self.next_offset:
+            return False
+        header = self.header_at(self.locate(entry.last_offset))
+        return header.last_offset == entry.last_offset and header.max_timestamp == entry.timestamp
+
+    def header_at(self, position: int) -> BatchHeader:
+        """Read the header of the batch at this position."""
+        for _, header in scan_headers(self.file(), position, self.size, chunk_bytes=LOOKUP_CHUNK_BYTES):
+            return header
+        raise self.damaged(position)
+
+    def boundary(self, position: int, end: int) -> int:
+        """Find a batch boundary at or before `end` and behind `position`; `end` itself where none is known."""
+        if self._recent_positions and end >= self._recent_positions[0]:
+            boundary = self._recent_positions[bisect_right(self._recent_positions, end) - 1]
+        else:
+            boundary = self.indexes()[0].boundary_at_or_before(end)
+        return boundary if boundary > position else end
+
+    # Serving
+
+    def verify(self, position: int, end: int) -> int:
+        """Verify what was not verified yet from the batch at `position` on; say how far the bytes are good.
+
+        Stops before a damaged batch, and after a bounded number of bytes. A first batch that is damaged is a Refusal.
+        """
+        if position >= self._trusted_from:
+            return end
+        budget_end = position + UNVERIFIED_BYTES_PER_READ_MAX
+        start, good = position, self._verified.end_of(position)
+        while good < min(end, budget_end, self._trusted_from):
+            before = good
+            for at, header, batch in scan_batches(self.file(), good, self.size):
+                if checksum(batch) != header.crc or not self._fits(header):
+                    break
+                good = at + header.size
+                if good >= min(end, budget_end, self._trusted_from):
+                    break
+            if good == before:
+                break
+            self._verified.add(start, good)
+            good = self._verified.end_of(good)
+        if good == position:
+            raise self.damaged(position)
+        if good >= self._trusted_from:
+            return end
+        return min(good, end)
+
+    def _fits(self, header: BatchHeader) -> bool:
+        return self.base_offset <= header.base_offset and header.last_offset < self.next_offset
+
+    def damaged(self, position: int) -> Refusal:
+        """Say that the bytes at this position are not what was written."""
+        return Refusal(
+            ErrorCode.CORRUPT_MESSAGE, f"{self.path(LOG_SUFFIX)} is damaged at position {position}; it is not served"
+        )
+
+    # Files
+
+    def file(self) -> HeldFile:
+        """Give the segment's file, opening it if need be."""
+        if self.held is None:
+            return self._hold(self._disk.open(self.path(LOG_SUFFIX)))
+        self.held.used = True
+        return self.held
+
+    def _hold(self, file: File) -> HeldFile:
+        held = self.held = HeldFile(file)
+        self._files.opened(self)
+        return held
+
+    def let_go(self) -> None:
+        """Drop the file, and the indexes where they can be read again."""
+        self.held = None
+        if self.closed:
+            self._indexes = None
+
+    def trim(self) -> None:
+        """Cut off what a failed write may have left behind the last batch."""
+        if self.held is not None and self.held.size() > self.size:
+            self.held.truncate(self.size)
+
+    def truncate(self, position: int) -> None:
+        """Cut the file so that the batch at this position and all behind it are gone."""
+        offset_index, time_index = self.indexes()
+        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+            if self._disk.exists(self.path(suffix)):
+                self._disk.remove(self.path(suffix))
+        self.file().truncate(position)
+        self.unsynced = True
+        self.closed = False
+        self._verified.truncate(position)
+        trusted_from = min(self._trusted_from, position)
+        offset_index.truncate(position)
+        # An entry of the time index is only good if the offset entry beside it is.
+        time_index.truncate(offset_index.end_offset)
+        self._resume(offset_index, time_index)
+        self._scan(position)
+        self._trusted_from = trusted_from
+
+    # Indexes
+
+    def indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        """Give both indexes, reading or rebuilding them if need be."""
+        if self._indexes is None:
+            self._indexes = self._read_indexes(self.size, None)
+            if self._indexes is None:
+                self.rebuild_indexes()
+        assert self._indexes is not None
+        return self._indexes
+
+    def finish_indexes(self) -> list[HeldFile]:
+        """Write both index files, with the last timestamp as the last entry; give them, to be synced."""
+        offset_index, time_index = self.indexes()
+        time_index.append(self.last_timestamp, self.last_timestamp_offset)
+        return [
+            write_file(self._disk, self.path(INDEX_SUFFIX), offset_index.encode()),
+            write_file(self._disk, self.path(TIME_INDEX_SUFFIX), time_index.encode()),
+        ]
+
+    def rebuild_indexes(self) -> None:
+        """Make both indexes anew from the batches."""
+        end, first_timestamp, trusted_from = self.size, self.first_timestamp, self._trusted_from
+        facts = self.next_offset, self.last_timestamp, self.last_timestamp_offset
+        self._restart()
+        self._scan(end)
+        self._rebuilt = True
+        if self.size < end:
+            # The batches break off: what lies behind the damage stays as it is known, and is not found.
+            self.size, self.first_timestamp = end, first_timestamp
+            self.next_offset, self.last_timestamp, self.last_timestamp_offset = facts
+        self._trusted_from = trusted_from
+
+    def _read_indexes(self, file_bytes: int, upto: Offset | None) -> tuple[OffsetIndex, TimeIndex] | None:
+        """Read both index files, as far as they are about offsets below `upto`.
+
+        None where one is missing, garbled, or not about these batches.
+        """
+        offset_content = read_file(self._disk, self.path(INDEX_SUFFIX))
+        time_content = read_file(self._disk, self.path(TIME_INDEX_SUFFIX))
+        if offset_content is None or time_content is None:
+            return None
+        offset_index = OffsetIndex.decode(self.base_offset, offset_content)
+        time_index = TimeIndex.decode(self.base_offset, time_content)
+        if offset_index is None or time_index is None:
+            return None
+        if upto is not None:
+            offset_index.truncate_offsets(upto)
+            time_index.truncate(offset_index.end_offset)
+        if not len(offset_index):
+            return offset_index, TimeIndex(self.base_offset)
+        last = offset_index[-1]
+        for _, header in scan_headers(self.file(), last.position, file_bytes, chunk_bytes=LOOKUP_CHUNK_BYTES):
+            if header.last_offset != last.last_offset:
+                return None
+            if not len(time_index) or header.max_timestamp > time_index[-1].timestamp:
+                return None
+            return offset_index, time_index
+        return None
+
+    def _restart(self) -> None:
+        """Know nothing of the batches yet."""
+        self._resume(OffsetIndex(self.base_offset), TimeIndex(self.base_offset))
+
+    def _resume(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
+        """Know what the indexes say, up to the batch of the last offset entry, which comes next."""
+        self._indexes = offset_index, time_index
+        self.index_entries = len(offset_index)
+        self._bytes_since_entry = 0
+        self._recent_offsets.clear()
+        self._recent_positions.clear()
+        self.size = offset_index[-1].position if len(offset_index) else 0
+        self.last_timestamp, self.last_timestamp_offset = (
+            time_index[-1] if len(time_index) else (NO_TIMESTAMP, NO_OFFSET)
+        )
+        self._recent_from = self.next_offset = self.base_offset
+
+    def _scan(self, end: int, upto: Offset | None = None) -> None:
+        """Take note of all batches behind those already known, up to `end`, `upto`, or where they break off."""
+        for position, header in scan_headers(self.file(), self.size, end):
+            if header.base_offset < self.next_offset or (upto is not None and header.base_offset >= upto):
+                break
+            self.note_header(position, header)
+        self.trailing_bytes = end - self.size
+        if self.size and self.first_timestamp == NO_TIMESTAMP:
+            self.first_timestamp = first_timestamp(self.header_at(0))
+
+    def note_header(self, position: int, header: BatchHeader) -> None:
+        """Take note of a batch found in the file."""
+        if not self._recent_offsets:
+            self._recent_from = header.base_offset
+        self.note(
+            position,
+            header.size,
+            header.base_offset,
+            header.last_offset,
+            first_timestamp(header),
+            header.max_timestamp,
+        )
+
+
+def first_timestamp(header: BatchHeader) -> int:
+    """Give the timestamp of a batch's first record."""
+    if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return header.max_timestamp
+    return header.first_timestamp

@@ -1,0 +1,174 @@
+"""The segments of one partition, oldest first; the last one is active, the others are closed.
+
+A segment is learnt about when it is first needed, so that opening a partition costs the same however much it
+holds. Deleting renames the files at once and removes them later; a range that is being sent stays valid.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
+from riverlog.log.files import HeldFile, OpenFiles
+from riverlog.log.segment import (
+    DELETED_SUFFIX,
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    SNAPSHOT_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    TRANSACTION_INDEX_SUFFIX,
+    Segment,
+    path_of,
+)
+from riverlog.model.ids import Offset
+from riverlog.model.ports import Disk
+
+
+class Segments:
+    """Segments by base offset. Reading `active` before one was begun or recovered is a mistake."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        files: OpenFiles,
+        folder: str,
+        bases: Sequence[Offset],
+        *,
+        index_interval_bytes: int,
+        now_ms: int,
+    ) -> None:
+        self._disk = disk
+        self._files = files
+        self._folder = folder
+        self._index_interval_bytes = index_interval_bytes
+        self._opened_ms = now_ms
+        self._segments: list[Segment | None] = [None] * len(bases)
+        self._latest: list[int] | None = None
+        self._deleted: deque[tuple[int, str]] = deque()
+        self.bases = list(bases)
+        self.active: Segment
+        self.unsynced_files: list[HeldFile] = []
+        """Index files that were written when their segments closed."""
+        self.unsynced_names = False
+
+    def __len__(self) -> int:
+        return len(self.bases)
+
+    def __getitem__(self, slot: int) -> Segment:
+        """Give a segment, learning about it on first use."""
+        segment = self._segments[slot]
+        if segment is None:
+            segment = self._segments[slot] = Segment.load(
+                self._disk,
+                self._files,
+                self._folder,
+                self.bases[slot],
+                index_interval_bytes=self._index_interval_bytes,
+                now_ms=self._opened_ms,
+            )
+        return segment
+
+    def __iter__(self) -> Iterator[Segment]:
+        return (self[slot] for slot in range(len(self)))
+
+    def known(self) -> Iterator[Segment]:
+        """Walk the segments that were needed since the log was opened."""
+        return (segment for segment in self._segments if segment is not None)
+
+    def slot_of(self, offset: Offset) -> int:
+        """Find the segment that an offset belongs to; the first for offsets below all."""
+        return max(0, bisect_right(self.bases, offset) - 1)
+
+    def slot_of_time(self, timestamp: int) -> int:
+        """Find the first segment with a record as late as this; one behind the last where there is none."""
+        if self._latest is None:
+            self._latest = list(accumulate((self[slot].last_timestamp for slot in range(len(self) - 1)), max))
+        slot = bisect_left(self._latest, timestamp)
+        return slot if slot < len(self._latest) or self.active.last_timestamp >= timestamp else len(self)
+
+    @property
+    def index_interval_bytes(self) -> int:
+        """Give the bytes between two index entries."""
+        return self._index_interval_bytes
+
+    @index_interval_bytes.setter
+    def index_interval_bytes(self, index_interval_bytes: int) -> None:
+        self._index_interval_bytes = self.active.index_interval_bytes = index_interval_bytes
+
+    # Growing
+
+    def begin(self, base_offset: Offset, *, now_ms: int) -> None:
+        """Close the active segment, if there is one, and begin another; on OSError the active one stays."""
+        begun = Segment.create(
+            self._disk,
+            self._files,
+            self._folder,
+            base_offset,
+            index_interval_bytes=self._index_interval_bytes,
+            now_ms=now_ms,
+        )
+        if self._segments:
+            self.close(self.active)
+        self.active = begun
+        self.unsynced_names = True
+        self.bases.append(base_offset)
+        self._segments.append(begun)
+        self._latest = None
+
+    def close(self, segment: Segment) -> None:
+        """Write a segment's index files; the next sync makes them durable."""
+        self.unsynced_files += segment.finish_indexes()
+        segment.closed = True
+        self.unsynced_names = True
+
+    def recovered(self, first: int, segments: Sequence[Segment], *, now_ms: int) -> None:
+        """Take the recovered segments in place of all from `first` on."""
+        kept = first + len(segments)
+        for base_offset in self.bases[kept:]:
+            self._delete_files(base_offset, due_ms=now_ms)
+        del self.bases[kept:]
+        self._segments[first:] = segments
+        self.reopen_last()
+
+    def reopen_last(self) -> None:
+        """Make the last segment the active one."""
+        self.active = self[len(self) - 1]
+        self.active.closed = False
+        self._latest = None
+
+    # Shrinking
+
+    def delete(self, first: int, behind: int, *, due_ms: int) -> None:
+        """Take segments out; their files are renamed now and may be removed when due."""
+        bases = self.bases[first:behind]
+        for segment in self._segments[first:behind]:
+            if segment is not None:
+                segment.unsynced = False
+                segment.let_go()
+        del self.bases[first:behind]
+        del self._segments[first:behind]
+        self._latest = None
+        for base_offset in bases:
+            self._delete_files(base_offset, due_ms=due_ms)
+
+    def _delete_files(self, base_offset: Offset, *, due_ms: int) -> None:
+        for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, SNAPSHOT_SUFFIX):
+            path = path_of(self._folder, base_offset, suffix)
+            try:
+                self._disk.rename(path, path + DELETED_SUFFIX)
+            except FileNotFoundError:
+                continue
+            self._deleted.append((due_ms, path + DELETED_SUFFIX))
+        self.unsynced_names = True
+
+    def remove_deleted(self, now_ms: int) -> int:
+        """Remove the files of deleted segments that are due; say how many there were."""
+        count = 0
+        while self._deleted and self._deleted[0][0] <= now_ms:
+            _, path = self._deleted.popleft()
+            try:
+                self._disk.remove(path)
+            except FileNotFoundError:
+                continue
+            count += 1
+        return count
