@@ -15,8 +15,8 @@ from typing import Final, Self, TypeVar
 
 from fastcrc.crc32 import iscsi as crc32c
 
-PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 0, 1, 2, 3, 18, 19, 22
-PRODUCE_VERSION, FETCH_VERSION, LIST_OFFSETS_VERSION, METADATA_VERSION, CREATE_TOPICS_VERSION = 8, 4, 1, 4, 2
+PRODUCE, FETCH, METADATA, API_VERSIONS, CREATE_TOPICS, INIT_PRODUCER_ID = 0, 1, 3, 18, 19, 22
+PRODUCE_VERSION, FETCH_VERSION, METADATA_VERSION, CREATE_TOPICS_VERSION = 8, 4, 4, 2
 
 ANSWER_SECONDS_MAX: Final = 10.0
 CLIENT_ID: Final = "raw"
@@ -259,17 +259,24 @@ def fetch_body(
     offset: int,
     *,
     partition: int = 0,
+    partitions: Sequence[int] = (),
     wait_ms: int = 0,
     bytes_min: int = 1,
     bytes_max: int = 1 << 25,
     partition_bytes_max: int = 1 << 20,
 ) -> bytes:
-    partitions = array([struct.pack(">iqi", partition, offset, partition_bytes_max)])
-    return struct.pack(">iiiib", -1, wait_ms, bytes_min, bytes_max, 0) + array([string(topic) + partitions])
+    wanted = array([struct.pack(">iqi", index, offset, partition_bytes_max) for index in partitions or [partition]])
+    return struct.pack(">iiiib", -1, wait_ms, bytes_min, bytes_max, 0) + array([string(topic) + wanted])
 
 
 def fetched(answer: Reader) -> Fetched:
     """Read a Fetch answer for one partition."""
+    (result,) = fetched_all(answer)
+    return result
+
+
+def fetched_all(answer: Reader) -> list[Fetched]:
+    """Read a Fetch answer for partitions of one topic."""
 
     def partition() -> Fetched:
         answer.int32()
@@ -283,9 +290,9 @@ def fetched(answer: Reader) -> Fetched:
         return answer.array(partition)
 
     answer.int32()
-    ((result,),) = answer.array(topic)
+    (results,) = answer.array(topic)
     assert answer.done
-    return result
+    return results
 
 
 def create_topic(

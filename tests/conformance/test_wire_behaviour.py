@@ -62,6 +62,13 @@ class TestVersions:
         assert raw.API_VERSIONS in {api for api, _, _ in ranges}
         assert self._ranges(connection, 3), "the connection must go on"
 
+    def test_unknown_tagged_fields_are_skipped(self, connection: Connection) -> None:
+        tags = b"\x02" + b"\x63\x02hi" + b"\xff\x01\x00"  # tag 99 with two bytes, tag 255 with none
+        header = raw.header(raw.API_VERSIONS, 3, 1) + tags
+        connection.send_bytes(raw.frame(header + b"\x04raw\x021" + tags))
+        correlation_id, answer = connection.receive()
+        assert (correlation_id, answer.int16()) == (1, 0)
+
     def _ranges(self, connection: Connection, version: int) -> dict[int, tuple[int, int]]:
         flexible = version >= 3
         body = b"\x04raw\x021\0" if flexible else b""
@@ -78,7 +85,16 @@ class TestVersions:
 
     @pytest.mark.parametrize(
         ("api", "version"),
-        [(raw.METADATA, 99), (raw.PRODUCE, 99), (raw.FETCH, 3), (raw.METADATA, -1), (9_999, 0), (-1, 0), (4, 0)],
+        [
+            (raw.METADATA, 99),
+            (raw.METADATA, -1),
+            (raw.PRODUCE, 99),
+            (raw.PRODUCE, 2),
+            (raw.FETCH, 3),
+            (9_999, 0),
+            (-1, 0),
+            (4, 0),
+        ],
     )
     def test_an_unknown_api_or_version_ends_the_connection(
         self, connection: Connection, api: int, version: int
@@ -350,6 +366,41 @@ class TestFetch:
             read = fetch(connection, topic, **limit)
             assert len(read.records) <= two
             assert read.batches == [(0, 0), (3, 0)]
+
+    def test_the_limit_holds_over_all_partitions(self, connection: Connection, new_topic: NewTopic) -> None:
+        topic = new_topic(partitions=3)
+        for partition in range(3):
+            assert produce(connection, topic, HONEST, partition=partition).error == 0
+        for bytes_max, expected in ((1, 1), (2 * len(HONEST), 2), (3 * len(HONEST), 3)):
+            body = raw.fetch_body(topic, 0, partitions=range(3), bytes_max=bytes_max)
+            read = raw.fetched_all(connection.request(raw.FETCH, raw.FETCH_VERSION, body))
+            assert [partition.error for partition in read] == [0, 0, 0]
+            assert len([partition for partition in read if partition.batches]) == expected
+
+    def test_one_written_partition_wakes_a_fetch_of_many(
+        self, connection: Connection, new_topic: NewTopic, bootstrap: str
+    ) -> None:
+        topic = new_topic(partitions=3)
+        body = raw.fetch_body(topic, 0, partitions=range(3), wait_ms=9_000)
+        connection.send(raw.FETCH, raw.FETCH_VERSION, body)
+        with Connection(bootstrap) as writer:
+            assert produce(writer, topic, HONEST, partition=2).error == 0
+        read = raw.fetched_all(connection.receive()[1])
+        assert [len(partition.records) for partition in read] == [0, 0, len(HONEST)]
+
+    def test_a_reader_that_takes_no_answers_holds_up_nobody(
+        self, connection: Connection, new_topic: NewTopic, bootstrap: str
+    ) -> None:
+        topic = new_topic()
+        assert produce(connection, topic, raw.batch(bytes(1_000_000))).error == 0
+        for _ in range(200):
+            connection.send(raw.FETCH, raw.FETCH_VERSION, raw.fetch_body(topic, 0))
+        with Connection(bootstrap) as other:
+            for _ in range(20):
+                assert produce(other, topic, HONEST).error == 0
+                assert fetch(other, topic).batches[0] == (0, 0)
+        for _ in range(200):
+            assert raw.fetched(connection.receive()[1]).batches[0] == (0, 0)
 
     def test_a_fetch_from_within_a_batch_gives_the_whole_batch(
         self, connection: Connection, new_topic: NewTopic
