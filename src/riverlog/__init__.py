@@ -1,3 +1,38 @@
-"""riverlog: an event streaming platform that any Kafka client can use."""
+"""riverlog: an event streaming platform that any Kafka client can use.
+
+    from riverlog import Producer, Consumer, Admin
+
+The client is imported on first use, so that importing the package costs nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from riverlog.client.admin import Admin
+    from riverlog.client.consumer import Consumer
+    from riverlog.client.errors import KafkaError
+    from riverlog.client.producer import Producer
+    from riverlog.model.ids import TopicPartition
 
 __version__ = "0.1.0"
+__all__ = ["Admin", "Consumer", "KafkaError", "Producer", "TopicPartition", "__version__"]
+
+_HOMES = {
+    "Admin": "riverlog.client.admin",
+    "Consumer": "riverlog.client.consumer",
+    "KafkaError": "riverlog.client.errors",
+    "Producer": "riverlog.client.producer",
+    "TopicPartition": "riverlog.model.ids",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'riverlog' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

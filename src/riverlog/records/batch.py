@@ -36,6 +36,8 @@ _EPOCH: Final = Struct(">i")
 _CRC: Final = Struct(">I")
 _ATTRIBUTES: Final = Struct(">h")
 _MAX_TIMESTAMP_POSITION: Final = 35
+_PRODUCER: Final = Struct(">qhi")
+_PRODUCER_POSITION: Final = 43
 
 COMPRESSION_MASK: Final = 0x07
 LOG_APPEND_TIME: Final = 0x08
@@ -195,6 +197,12 @@ def stamp(batch: memoryview, log_append_time_ms: int) -> None:
     (attributes,) = _ATTRIBUTES.unpack_from(batch, ATTRIBUTES_POSITION)
     _ATTRIBUTES.pack_into(batch, ATTRIBUTES_POSITION, attributes | LOG_APPEND_TIME)
     _OFFSET.pack_into(batch, _MAX_TIMESTAMP_POSITION, log_append_time_ms)
+    _CRC.pack_into(batch, CRC_POSITION, checksum(batch))
+
+
+def set_producer(batch: memoryview, producer_id: ProducerId, producer_epoch: ProducerEpoch, base_sequence: int) -> None:
+    """Say who wrote a finished batch and as which of its records, in place; this needs a new checksum."""
+    _PRODUCER.pack_into(batch, _PRODUCER_POSITION, producer_id, producer_epoch, base_sequence)
     _CRC.pack_into(batch, CRC_POSITION, checksum(batch))
 
 

@@ -6,7 +6,7 @@ from struct import pack_into
 import pytest
 
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import LeaderEpoch, Offset, ProducerId
+from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.records.batch import (
     HEADER_BYTES,
     Compression,
@@ -16,6 +16,7 @@ from riverlog.records.batch import (
     checksum,
     headers,
     read_header,
+    set_producer,
     stamp,
 )
 from riverlog.records.record import BatchBuilder
@@ -109,6 +110,15 @@ def test_the_brokers_time_keeps_the_checksum_right() -> None:
     header = check_produced(memoryview(batch), batch_bytes_max=len(batch))
     assert header.timestamp_type is TimestampType.LOG_APPEND_TIME
     assert (header.max_timestamp, header.compression) == (123_456, Compression.LZ4)
+
+
+def test_the_producer_is_written_into_a_finished_batch() -> None:
+    batch = batch_of(4, Compression.ZSTD)
+    before = read_header(batch)
+    set_producer(memoryview(batch), ProducerId(2**40), ProducerEpoch(12), 77)
+    header = check_produced(memoryview(batch), batch_bytes_max=len(batch))
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (2**40, 12, 77)
+    assert header[-1:] + header[:4] + header[5:9] == before[-1:] + before[:4] + before[5:9]
 
 
 def test_walking_stops_before_what_is_not_whole() -> None:

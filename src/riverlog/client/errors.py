@@ -1,0 +1,116 @@
+"""What can go wrong for a client: one exception type with Kafka's error code, and a few that callers tell apart."""
+
+from collections.abc import Mapping, Sequence
+
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import TopicPartition
+
+
+class KafkaError(Exception):
+    """The cluster said no, or could not be asked. `code` is Kafka's, `message` says what happened and what to do."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+    @property
+    def retriable(self) -> bool:
+        """Tell whether the same call may succeed later without being changed."""
+        return self.code.retriable
+
+    def __str__(self) -> str:
+        return f"{self.message} [{self.code.name}]"
+
+
+class Unreachable(KafkaError):
+    """No broker could be reached, or the connection broke before the answer came."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.NETWORK_EXCEPTION, message)
+
+    @classmethod
+    def all_of(cls, reasons: Sequence[str]) -> "Unreachable":
+        """Say for each address that was tried why it did not work."""
+        return cls(f"no broker could be reached: {'; '.join(reasons)}. Is one running, and is the address right?")
+
+
+class TimedOut(KafkaError):
+    """The answer did not come in time; the request may or may not have taken effect."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.REQUEST_TIMED_OUT, message)
+
+
+class BufferFull(KafkaError):
+    """The producer holds as many unsent bytes as it may."""
+
+    def __init__(self, buffer_bytes_max: int) -> None:
+        super().__init__(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"{buffer_bytes_max} bytes wait to be sent, the most that buffer_bytes_max allows. "
+            "Await producer.ready() before the next send_soon(), or use send(), which waits by itself",
+        )
+
+
+class Closed(KafkaError):
+    """The producer, consumer or admin was closed before the call, or while it waited."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(ErrorCode.NETWORK_EXCEPTION, f"the {what} is closed")
+
+
+class PartlyFailed(KafkaError):
+    """Some of the things that one call was about failed; the others are done. `failures` has each by its name."""
+
+    def __init__(self, failures: Mapping[str, KafkaError], total: int) -> None:
+        reasons = "; ".join(error.message for error in failures.values())
+        super().__init__(next(iter(failures.values())).code, f"{len(failures)} of {total} failed: {reasons}")
+        self.failures = dict(failures)
+
+    @property
+    def retriable(self) -> bool:
+        return False  # repeating the call would repeat what is done
+
+
+class OffsetOutOfRange(KafkaError):
+    """The log has no record at the position, and the consumer was told not to choose another."""
+
+    def __init__(self, partition: TopicPartition, offset: int) -> None:
+        super().__init__(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"{partition} has no offset {offset}: it was deleted by retention or not written yet. Seek to another "
+            'offset, or let the consumer choose with auto_offset_reset="earliest" or "latest"',
+        )
+        self.partition = partition
+        self.offset = offset
+
+
+class CorruptRecords(KafkaError):
+    """A fetched batch failed its checks. The consumer stays before it; seek past it to go on."""
+
+    def __init__(self, partition: TopicPartition, offset: int, reason: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, f"the batch at offset {offset} of {partition} is corrupt: {reason}")
+        self.partition = partition
+        self.offset = offset
+
+
+def error_code(number: int) -> ErrorCode:
+    """Name a code from the wire; one that is newer than this client is an unknown server error."""
+    try:
+        return ErrorCode(number)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def check(number: int, subject: str, message: str | None = None) -> None:
+    """Raise KafkaError unless the code says that all is well; the broker's own sentence is kept where there is one."""
+    if number != ErrorCode.NONE:
+        raise failure(number, subject, message)
+
+
+def failure(number: int, subject: str, message: str | None = None) -> KafkaError:
+    """Make the exception for a code that the cluster gave about `subject`."""
+    code = error_code(number)
+    known = code.title if code == number else f"error code {number}"
+    return KafkaError(code, f"{subject}: {message or known}")

@@ -1,0 +1,394 @@
+"""The producer: records in, acknowledgements out.
+
+    async with Producer("127.0.0.1:9092") as producer:
+        sent = await producer.send("orders", b"anvil", key=b"acme")
+        print(sent.partition, sent.offset)
+
+Records are collected into batches per partition. With `idempotent` (the default) each record ends up in the log once
+and in order, whatever is sent again on the way; without it, a retry may repeat or reorder records. All that is
+accepted and not yet acknowledged is bounded by `buffer_bytes_max`.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Final, Literal, Self
+
+from riverlog.client.cluster import Cluster, Topic
+from riverlog.client.deliveries import Batch, Delivery, RecordMetadata
+from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut
+from riverlog.client.partitioner import DefaultPartitioner, Partitioner, RoundRobin
+from riverlog.client.ports import Ports
+from riverlog.client.sender import Sender, SendingRules
+from riverlog.model.errors import ErrorCode
+from riverlog.records.batch import HEADER_BYTES, Compression
+from riverlog.records.record import HeadersLike, record_bytes_max
+
+Acks = Literal[0, 1, -1, "0", "1", "-1", "all"]
+_ACKS: Final[dict[object, int]] = {0: 0, 1: 1, -1: -1, "0": 0, "1": 1, "-1": -1, "all": -1}
+
+
+class Producer:
+    """Sends records to a cluster. Use it as an async context manager, or call `start` and `close`."""
+
+    def __init__(
+        self,
+        bootstrap: str | Sequence[str],
+        *,
+        acks: Acks = "all",
+        idempotent: bool | None = None,
+        compression: str | None = None,
+        compression_level: int | None = None,
+        linger_ms: float = 0,
+        batch_bytes_max: int = 128 * 1024,
+        request_bytes_max: int = 1024 * 1024,
+        buffer_bytes_max: int = 32 * 1024 * 1024,
+        delivery_timeout_ms: int = 120_000,
+        request_timeout_ms: int = 30_000,
+        block_ms_max: int = 60_000,
+        partitioner: Literal["default", "round_robin"] | Partitioner = "default",
+        retry_backoff_ms: int = 100,
+        client_id: str = "riverlog-producer",
+        ports: Ports | None = None,
+    ) -> None:
+        """Describe the producer; nothing is connected before `start`.
+
+        `idempotent` is on unless acks is not "all". `linger_ms` lets batches fill: with 0 a record is sent as soon as
+        its broker takes it, and batches grow by themselves under load.
+        """
+        if acks not in _ACKS:
+            raise ValueError(f'acks={acks!r}: choose 0 (none), 1 (the leader) or "all" (every in-sync replica)')
+        if idempotent and _ACKS[acks] != -1:
+            raise ValueError(f'idempotent=True needs acks="all"; with acks={acks!r} a lost record cannot be noticed')
+        if delivery_timeout_ms < linger_ms + request_timeout_ms:
+            raise ValueError("delivery_timeout_ms must not be smaller than linger_ms and request_timeout_ms together")
+        self._rules = SendingRules(
+            acks=_ACKS[acks],
+            linger_seconds=linger_ms / 1000,
+            batch_bytes_max=batch_bytes_max,
+            request_bytes_max=request_bytes_max,
+            idempotent=_ACKS[acks] == -1 if idempotent is None else idempotent,
+        )
+        self._compression = _compression(compression)
+        self._level = compression_level
+        self._buffer_bytes_max = buffer_bytes_max
+        self._delivery_seconds = delivery_timeout_ms / 1000
+        self._block_seconds = block_ms_max / 1000
+        self._cluster = Cluster(
+            bootstrap,
+            ports=ports,
+            client_id=client_id,
+            request_timeout_ms=request_timeout_ms,
+            retry_backoff_ms=retry_backoff_ms,
+            create_topics=True,
+        )
+        self._clock = self._cluster.ports.clock
+        self._choose_default = DefaultPartitioner(self._cluster.ports.random, batch_bytes_max)
+        self._choose: Partitioner | None = None
+        if partitioner == "round_robin":
+            self._choose = RoundRobin()
+        elif partitioner != "default":
+            self._choose = partitioner
+        self._sender: Sender | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._buffered = 0
+        self._room: asyncio.Event | None = None
+        self._placing: dict[str, _Placing] = {}
+        self._flushes = 0
+        self._unseen: list[KafkaError] = []  # the first failure that nobody asked about; further ones are counted
+        self._unseen_records = 0
+
+    async def start(self) -> Self:
+        """Reach the cluster; raise Unreachable where that fails."""
+        self._loop = asyncio.get_running_loop()
+        self._room = asyncio.Event()
+        try:
+            await self._cluster.start()
+            sender = Sender(self._cluster, self._rules, self._finished)
+            await sender.start()
+        except BaseException:
+            await self._cluster.close()
+            raise
+        self._sender = sender
+        self._running = asyncio.create_task(sender.run())
+        self._running.add_done_callback(self._stopped)
+        return self
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | str | None = None,
+        *,
+        key: bytes | str | None = None,
+        headers: HeadersLike = (),
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> RecordMetadata:
+        """Send one record and wait until it is acknowledged; wait before that while the buffer is full."""
+        await self.ready(len(value or b"") + len(key or b""))
+        return await self.send_soon(
+            topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms
+        )
+
+    def send_soon(
+        self,
+        topic: str,
+        value: bytes | str | None = None,
+        *,
+        key: bytes | str | None = None,
+        headers: HeadersLike = (),
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Delivery:
+        """Accept one record and return at once; await the Delivery to learn where it went.
+
+        Raises BufferFull where there is no room: `await producer.ready()` waits for it. A failure of a delivery
+        that nobody awaits is raised by `flush` and `close`.
+        """
+        if self._sender is None:
+            raise Closed("producer") if self._loop else _not_started()
+        key_bytes = key.encode() if isinstance(key, str) else key
+        value_bytes = value.encode() if isinstance(value, str) else value
+        if headers and not isinstance(headers, Mapping):
+            headers = tuple(headers)
+        size = _check_sizes(key_bytes, value_bytes, headers, self._rules.request_bytes_max)
+        if self._buffered + size > self._buffer_bytes_max and self._buffered:
+            raise BufferFull(self._buffer_bytes_max)
+        delivery = Delivery(self._clock.wall_ms() if timestamp_ms is None else timestamp_ms)
+        record = (delivery, key_bytes, value_bytes, headers, partition, size)
+        known = self._cluster.topics.get(topic)
+        if known is None or topic in self._placing:
+            self._place_later(topic, record)
+        else:
+            self._place(known, *record)
+        return delivery
+
+    async def ready(self, size: int = 0) -> None:
+        """Wait until the buffer has room for another record of `size` bytes; TimedOut after `block_ms_max`."""
+        if self._buffered + size + _RECORD_OVERHEAD <= self._buffer_bytes_max or not self._buffered:
+            return
+        assert self._room is not None
+        try:
+            async with asyncio.timeout(self._block_seconds):
+                while self._buffered and self._buffered + size + _RECORD_OVERHEAD > self._buffer_bytes_max:
+                    self._room.clear()
+                    await self._room.wait()
+        except TimeoutError:
+            raise TimedOut(
+                f"the buffer of {self._buffer_bytes_max} bytes stayed full for {self._block_seconds:g} s"
+            ) from None
+
+    async def flush(self) -> None:
+        """Send all that was accepted and wait for the outcome; raise the first failure that nobody has seen."""
+        if self._sender is not None:
+            self._flushes += 1
+            self._sender.hurry = True
+            try:
+                placing = [entry.future for entry in self._placing.values()]
+                if placing:
+                    await asyncio.wait(placing)
+                self._sender.wake()
+                pending = [batch.future for batch in self._sender.unfinished()]
+                if pending:
+                    await asyncio.wait(pending)
+            finally:
+                self._flushes -= 1
+                self._sender.hurry = self._flushes > 0
+        self._raise_unseen()
+
+    async def close(self) -> None:
+        """Flush, then let go of all connections; raises as `flush` does."""
+        try:
+            await self.flush()
+        finally:
+            await self._shut()
+
+    def partitions_of(self, topic: str) -> int | None:
+        """Tell how many partitions a topic has, as far as this producer knows."""
+        known = self._cluster.topics.get(topic)
+        return None if known is None else len(known.partitions)
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await self.close()
+            return
+        try:  # the caller's exception is the one to see; what was accepted is still sent, unless all is being cancelled
+            if not issubclass(kind, asyncio.CancelledError):
+                await self.flush()
+        except KafkaError:
+            pass
+        finally:
+            await self._shut()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._sender is None and self._loop else f"{self._buffered} bytes under way"
+        return f"<Producer for {', '.join(map(str, self._cluster.bootstrap))}, {state}>"
+
+    # Inside -----------------------------------------------------------------------------------------------
+
+    def _place(
+        self,
+        topic: Topic,
+        delivery: Delivery,
+        key: bytes | None,
+        value: bytes | None,
+        headers: HeadersLike,
+        partition: int | None,
+        size: int,
+    ) -> None:
+        """Put a record into the open batch of its partition."""
+        sender, loop = self._sender, self._loop
+        assert sender is not None
+        assert loop is not None
+        count = len(topic.partitions)
+        if partition is None:
+            if self._choose is None:
+                partition = self._choose_default.choose(topic.name, key, size, count, topic.available)
+            else:
+                partition = self._choose(topic.name, key, value, count)
+        if not 0 <= partition < count:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"topic {topic.name!r} has partitions 0 to {count - 1}, not {partition}",
+            )
+        queue = sender.queue_of(topic.name, partition)
+        batch = queue.open_batch(size, self._rules.batch_bytes_max)
+        if batch is None:
+            now = loop.time()
+            batch = queue.start_batch(
+                self._compression, self._level, now=now, deadline=now + self._delivery_seconds, loop=loop
+            )
+            self._buffered += HEADER_BYTES
+            sender.wake()
+        before = batch.size
+        delivery.place(batch, batch.append(key, value, headers, delivery.timestamp_ms))
+        self._buffered += batch.size - before
+        if batch.size >= self._rules.batch_bytes_max:
+            sender.wake()
+
+    def _place_later(self, topic: str, record: "_Unplaced") -> None:
+        """Keep a record of a topic that is not known yet; all such records are placed in order once it is."""
+        entry = self._placing.get(topic)
+        if entry is None:
+            assert self._loop is not None
+            entry = _Placing(self._loop.create_future())
+            self._placing[topic] = entry
+            entry.task = self._loop.create_task(self._look_up(topic, entry))
+        entry.records.append(record)
+        record[0].wait_for_place(entry.future)
+        self._buffered += record[-1]
+
+    async def _look_up(self, topic: str, entry: "_Placing") -> None:
+        problem: KafkaError = Closed("producer")
+        try:
+            found = await self._cluster.topic(topic, seconds=self._block_seconds)
+        except KafkaError as error:
+            problem = error
+        else:
+            for record in entry.records:
+                try:
+                    self._place(found, *record)
+                except KafkaError as error:
+                    record[0].refuse(error)
+                    self._note_unseen(error, 1)
+            entry.future.set_result(None)
+        finally:
+            del self._placing[topic]
+            self._buffered -= sum(record[-1] for record in entry.records)
+            if not entry.future.done():
+                entry.future.set_exception(problem)
+                entry.future.exception()
+                self._note_unseen(problem, sum(not record[0].observed for record in entry.records))
+
+    def _finished(self, batch: Batch) -> None:
+        self._buffered -= batch.size
+        assert self._buffered >= 0
+        assert self._room is not None
+        self._room.set()
+        error = batch.future.exception()
+        if error is not None and not batch.observed:
+            assert isinstance(error, KafkaError)
+            self._note_unseen(error, batch.count)
+
+    def _note_unseen(self, error: KafkaError, records: int) -> None:
+        self._unseen_records += records
+        if records and not self._unseen:
+            self._unseen.append(error)
+
+    def _raise_unseen(self) -> None:
+        if self._unseen:
+            error, records = self._unseen.pop(), self._unseen_records
+            self._unseen_records = 0
+            raise KafkaError(error.code, f"{records} records were not delivered: {error.message}") from error
+
+    def _stopped(self, task: "asyncio.Task[None]") -> None:
+        """The sender only ends when it is cancelled or cannot go on; nothing may wait for it then."""
+        sender, self._sender = self._sender, None
+        if sender is None:
+            return
+        error = None if task.cancelled() else task.exception()
+        sender.abandon(error if isinstance(error, KafkaError) else Closed("producer"))
+
+    async def _shut(self) -> None:
+        for entry in self._placing.values():
+            if entry.task is not None:
+                entry.task.cancel()
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
+        await self._cluster.close()
+
+
+_Unplaced = tuple[Delivery, bytes | None, bytes | None, HeadersLike, int | None, int]
+"""Delivery, key, value, headers, partition if one was named, size."""
+
+
+class _Placing:
+    """Records that wait for the metadata of their topic."""
+
+    __slots__ = ("future", "records", "task")
+
+    def __init__(self, future: "asyncio.Future[None]") -> None:
+        self.future = future
+        self.records: list[_Unplaced] = []
+        self.task: asyncio.Task[None] | None = None
+
+
+_RECORD_OVERHEAD: Final = record_bytes_max(None, None) + HEADER_BYTES
+
+
+def _check_sizes(key: bytes | None, value: bytes | None, headers: HeadersLike, request_bytes_max: int) -> int:
+    """Give the room that a record needs, or say what is wrong with it."""
+    for name, content in (("key", key), ("value", value)):
+        if content is not None and not isinstance(content, bytes | bytearray | memoryview):
+            raise TypeError(
+                f"a record's {name} is bytes, str or None, not {type(content).__name__}; serialize it first"
+            )
+    size = record_bytes_max(key, value, headers)
+    if size + HEADER_BYTES > request_bytes_max:
+        raise KafkaError(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"the record needs {size} bytes; request_bytes_max allows {request_bytes_max}",
+        )
+    return size
+
+
+def _compression(name: str | None) -> Compression:
+    try:
+        return Compression[(name or "none").upper()]
+    except KeyError:
+        known = ", ".join(repr(codec.name.lower()) for codec in Compression)
+        raise ValueError(f"compression={name!r} is not known; choose one of {known}") from None
+
+
+def _not_started() -> KafkaError:
+    return KafkaError(
+        ErrorCode.NETWORK_EXCEPTION,
+        'the producer is not started; write "async with Producer(...) as producer:" or "await producer.start()"',
+    )

@@ -1,0 +1,340 @@
+"""Sends what producers have collected: which batches go to which broker, when, and what an answer means.
+
+One loop for all partitions. It sleeps until a batch is full, has lingered long enough, may be tried again, or has run
+out of time; then it puts at most one batch per partition into each request. Every batch ends acknowledged or failed,
+and none later than its deadline.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import count, groupby
+from typing import Final
+
+from riverlog.client.cluster import Cluster
+from riverlog.client.deliveries import NEVER, Batch, PartitionQueue
+from riverlog.client.errors import KafkaError, TimedOut, check, failure
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import (
+    NO_OFFSET,
+    NO_PRODUCER,
+    NO_PRODUCER_EPOCH,
+    NO_TOPIC_ID,
+    NodeId,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+    TopicPartition,
+)
+from riverlog.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from riverlog.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+PRODUCE_LANE: Final = "produce"
+_EPOCH_MAX: Final = 0x7FFF
+_LOST_SEQUENCE: Final = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
+_WRONG_METADATA: Final = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SendingRules:
+    """How a producer wants its batches sent."""
+
+    acks: int
+    linger_seconds: float
+    batch_bytes_max: int
+    request_bytes_max: int
+    idempotent: bool
+
+
+class Sender:
+    """Takes batches out of the queues and sees them through."""
+
+    def __init__(self, cluster: Cluster, rules: SendingRules, finished: Callable[[Batch], None]) -> None:
+        self.queues: dict[tuple[str, int], PartitionQueue] = {}
+        self.hurry = False
+        """Set while somebody waits for the queues to empty: no batch lingers."""
+        self._cluster = cluster
+        self._rules = rules
+        self._finished = finished
+        self._producer_id = NO_PRODUCER
+        self._producer_epoch = NO_PRODUCER_EPOCH
+        self._wake = asyncio.Event()
+        self._connecting: dict[NodeId, asyncio.Task[None]] = {}
+        self._connect_failures: dict[NodeId, tuple[int, float]] = {}  # node -> failures in a row, not before
+        cluster.on_update = self.wake
+
+    def queue_of(self, topic: str, partition: int) -> PartitionQueue:
+        queue = self.queues.get((topic, partition))
+        if queue is None:
+            queue = PartitionQueue(TopicPartition(topic, partition), idempotent=self._rules.idempotent)
+            self.queues[topic, partition] = queue
+        return queue
+
+    def wake(self) -> None:
+        """Look at the queues again soon."""
+        self._wake.set()
+
+    def unfinished(self) -> list[Batch]:
+        return [batch for queue in self.queues.values() for batch in queue.batches() if not batch.done]
+
+    async def start(self) -> None:
+        """Get a producer id, where records are to be sent exactly once."""
+        if self._rules.idempotent:
+            await self._take_producer_id()
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            now = loop.time()
+            self._expire(now)
+            if self._producer_epoch == _EPOCH_MAX:
+                await self._take_producer_id()
+            wake_at = self._send_ready(now)
+            try:
+                async with asyncio.timeout_at(None if wake_at == NEVER else wake_at):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self._wake.clear()
+
+    def abandon(self, error: KafkaError) -> None:
+        """Fail all that is not finished."""
+        for task in self._connecting.values():
+            task.cancel()
+        for batch in self.unfinished():
+            batch.fail(error)
+            self._finished(batch)
+
+    # Sending ----------------------------------------------------------------------------------------------
+
+    def _send_ready(self, now: float) -> float:
+        """Send all that may be sent; give the time at which to look again."""
+        wake_at = NEVER
+        ready: dict[NodeId, list[PartitionQueue]] = {}
+        for queue in self.queues.values():
+            if not queue:
+                continue
+            wake_at = min(wake_at, queue.next_deadline())
+            ready_at = self._ready_at(queue)
+            if ready_at > now:
+                wake_at = min(wake_at, ready_at)
+                continue
+            leader = self._cluster.leader_of(queue.partition)
+            if leader is None:
+                self._cluster.watch((queue.partition.topic,))
+                self._cluster.refresh_soon()
+            elif queue.in_flight_node in (None, leader):  # after a move, what is in flight comes back first
+                ready.setdefault(leader, []).append(queue)
+        for node, queues in ready.items():
+            wake_at = min(wake_at, self._send_to(node, queues, now))
+        return wake_at
+
+    def _ready_at(self, queue: PartitionQueue) -> float:
+        rules = self._rules
+        return queue.ready_at(
+            linger_seconds=rules.linger_seconds, batch_bytes_max=rules.batch_bytes_max, hurry=self.hurry
+        )
+
+    def _send_to(self, node: NodeId, queues: list[PartitionQueue], now: float) -> float:
+        """Send requests to one broker while it takes more; give the time at which to look again."""
+        connection = self._cluster.open_connection(node, PRODUCE_LANE)
+        if connection is None:
+            return self._connect(node, now)
+        while queues and connection.has_room:
+            batches, queues = self._take(node, queues, now)
+            request = self._request(batches)
+            if self._rules.acks == 0:
+                connection.send_unanswered(request)
+                for batch in batches:
+                    self._acknowledged(batch, NO_OFFSET, -1)
+                continue
+            answer = connection.send(request)
+            answer.add_done_callback(partial(self._answered, request, batches))
+        return now + connection.muted_seconds if connection.muted_seconds > 0 else NEVER
+
+    def _take(self, node: NodeId, queues: list[PartitionQueue], now: float) -> tuple[list[Batch], list[PartitionQueue]]:
+        """Take one batch of each queue until the request is full; give them and the queues that have more."""
+        batches: list[Batch] = []
+        size = 0
+        left: list[PartitionQueue] = []
+        for queue in queues:
+            following = queue.peek()
+            if batches and size + following.size > self._rules.request_bytes_max:
+                left.append(queue)
+                continue
+            if queue.needs_new_epoch():
+                self._producer_epoch = ProducerEpoch(self._producer_epoch + 1)
+                queue.start_epoch(self._producer_id, self._producer_epoch)
+            batch = queue.take(node)
+            if self._rules.idempotent:
+                queue.number(batch, self._producer_id, self._producer_epoch)
+            batches.append(batch)
+            size += len(batch.bytes)
+            if self._ready_at(queue) <= now:
+                left.append(queue)
+        return batches, left
+
+    def _request(self, batches: list[Batch]) -> ProduceRequest:
+        ordered = sorted(batches, key=lambda batch: batch.partition.topic)
+        return ProduceRequest(
+            acks=self._rules.acks,
+            timeout_ms=int(self._cluster.request_seconds * 1000),
+            topic_data=[
+                TopicProduceData(
+                    name=topic,
+                    topic_id=self._cluster.topics[topic].topic_id if topic in self._cluster.topics else NO_TOPIC_ID,
+                    partition_data=[
+                        PartitionProduceData(index=batch.partition.partition, records=batch.bytes) for batch in group
+                    ],
+                )
+                for topic, group in groupby(ordered, key=lambda batch: batch.partition.topic)
+            ],
+        )
+
+    def _connect(self, node: NodeId, now: float) -> float:
+        _, not_before = self._connect_failures.get(node, (0, 0.0))
+        if node not in self._connecting and now >= not_before:
+            self._connecting[node] = asyncio.create_task(self._open(node))
+        return not_before if now < not_before else NEVER
+
+    async def _open(self, node: NodeId) -> None:
+        try:
+            await self._cluster.connection(node, PRODUCE_LANE)
+            self._connect_failures.pop(node, None)
+        except KafkaError as error:
+            failures = self._connect_failures.get(node, (0, 0.0))[0] + 1
+            again = asyncio.get_running_loop().time() + self._cluster.backoff(failures)
+            self._connect_failures[node] = (failures, again)
+            for queue in self.queues.values():
+                if queue and self._cluster.leader_of(queue.partition) == node:
+                    queue.last_problem = error
+            self._cluster.refresh_soon()
+        finally:
+            del self._connecting[node]
+            self.wake()
+
+    # Answers ----------------------------------------------------------------------------------------------
+
+    def _answered(
+        self, request: ProduceRequest, batches: list[Batch], answer: "asyncio.Future[ProduceResponse]"
+    ) -> None:
+        problem = answer.exception()
+        if problem is None:
+            results = dict(_results(request, answer.result()))
+            for batch in batches:
+                self._judge(batch, results.get(batch.partition))
+        else:
+            assert isinstance(problem, KafkaError), problem
+            for batch in batches:
+                self._try_again(batch, problem)
+        self.wake()
+
+    def _judge(self, batch: Batch, result: PartitionProduceResponse | None) -> None:
+        if result is None:
+            problem = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the broker did not answer for {batch.partition}")
+            self._failed(batch, problem)
+            return
+        code = result.error_code
+        if code == ErrorCode.NONE:
+            self._acknowledged(batch, Offset(result.base_offset), result.log_append_time_ms)
+        elif code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            self._acknowledged(batch, NO_OFFSET, -1)  # it is in the log; the broker no longer knows where
+        else:
+            problem = failure(code, str(batch.partition), _reason(result))
+            if self._rules.idempotent and code in _LOST_SEQUENCE:
+                queue = self.queues[batch.partition]
+                queue.out_of_order(batch, problem, not_before=self._later(queue))
+            elif problem.retriable:
+                self._try_again(batch, problem)
+            else:
+                self._failed(batch, problem)
+
+    def _acknowledged(self, batch: Batch, base_offset: Offset, log_append_time_ms: int) -> None:
+        self.queues[batch.partition].acknowledged(batch, base_offset, log_append_time_ms)
+        self._finished(batch)
+
+    def _failed(self, batch: Batch, problem: KafkaError) -> None:
+        self.queues[batch.partition].failed(batch, problem)
+        self._finished(batch)
+
+    def _try_again(self, batch: Batch, problem: KafkaError) -> None:
+        queue = self.queues[batch.partition]
+        queue.came_back(batch, problem, not_before=self._later(queue))
+        if problem.code in _WRONG_METADATA:
+            self._cluster.refresh_soon()
+
+    def _later(self, queue: PartitionQueue) -> float:
+        queue.attempts += 1
+        return asyncio.get_running_loop().time() + self._cluster.backoff(queue.attempts)
+
+    def _expire(self, now: float) -> None:
+        for queue in self.queues.values():
+            if queue and queue.next_deadline() <= now:
+                why = f": {queue.last_problem}" if queue.last_problem else ""
+                error = TimedOut(f"records for {queue.partition} were not acknowledged within delivery_timeout_ms{why}")
+                for batch in queue.expire(now, error):
+                    self._finished(batch)
+
+    async def _take_producer_id(self) -> None:
+        """Ask for a new producer id until there is one; raise KafkaError where asking again cannot help."""
+        for attempt in count(1):
+            try:
+                response: InitProducerIdResponse = await self._cluster.ask_any(
+                    InitProducerIdRequest(transaction_timeout_ms=60_000)
+                )
+                check(response.error_code, "no producer id was given")
+            except KafkaError as problem:
+                if not problem.retriable or attempt == _PRODUCER_ID_ATTEMPTS_MAX:
+                    raise
+                await asyncio.sleep(self._cluster.backoff(attempt))
+                continue
+            self._producer_id = ProducerId(response.producer_id)
+            self._producer_epoch = ProducerEpoch(response.producer_epoch)
+            return
+
+
+_PRODUCER_ID_ATTEMPTS_MAX: Final = 20
+
+
+def _results(
+    request: ProduceRequest, response: ProduceResponse
+) -> Iterator[tuple[TopicPartition, PartitionProduceResponse]]:
+    """Pair partitions with their results; the answer names topics as the request did, by name or by id."""
+    names = {topic.topic_id: topic.name for topic in request.topic_data}
+    for topic in response.responses:
+        name = topic.name or names.get(topic.topic_id, "")
+        for result in topic.partition_responses:
+            yield TopicPartition(name, result.index), result
+
+
+def _reason(result: PartitionProduceResponse) -> str | None:
+    if result.error_message:
+        return result.error_message
+    if result.record_errors:
+        return result.record_errors[0].batch_index_error_message
+    if result.error_code == ErrorCode.MESSAGE_TOO_LARGE:
+        return (
+            "the batch is larger than the topic's max.message.bytes; use a smaller batch_bytes_max or raise the limit"
+        )
+    return None
