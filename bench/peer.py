@@ -100,4 +100,5 @@ def _settings(folder: Path, port: int, controller_port: int) -> list[str]:
         "share.coordinator.state.topic.min.isr=1",
         "group.initial.rebalance.delay.ms=0",
         DELETE_AT_ONCE,
+        "log.initial.task.delay.ms=500",  # else the first half minute deletes nothing
     ]
