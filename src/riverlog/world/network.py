@@ -17,6 +17,7 @@ from riverlog.model.ports import Buffer, File, Socket
 _BACKLOG: Final = 1024
 _ACCEPTS_PER_TURN: Final = 64
 _PAUSE_WITHOUT_DESCRIPTORS_SECONDS: Final = 0.1
+_MORE: Final = getattr(socket, "MSG_MORE", 0)  # Linux has it; elsewhere a small packet more does no harm
 _NO_SUCH_ADDRESS: Final = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 _OUT_OF_DESCRIPTORS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
@@ -40,10 +41,11 @@ class TcpSocket:
     def receive_into(self, buffer: memoryview) -> int:
         return self._socket.recv_into(buffer)
 
-    def send(self, buffers: Sequence[Buffer]) -> int:
+    def send(self, buffers: Sequence[Buffer], *, more: bool = False) -> int:
+        flags = _MORE if more else 0
         if len(buffers) == 1:
-            return self._socket.send(buffers[0])
-        return self._socket.sendmsg(buffers)
+            return self._socket.send(buffers[0], flags)
+        return self._socket.sendmsg(buffers, (), flags)
 
     def send_file(self, file: File, position: int, count: int) -> int:
         return os.sendfile(self._descriptor, file.fileno(), position, count)

@@ -1,0 +1,293 @@
+"""One client's line: requests in, answers out in the same order.
+
+Each turn takes what the socket has, does the ordered work of every whole frame in it, and sends all answers
+that are ready with as few system calls as possible. Answers still to come keep their place in line. A peer that
+sends faster than it reads, or has too much unanswered, is not read from until it catches up: TCP holds it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from riverlog.broker.context import Client, Hangup
+from riverlog.broker.dispatch import Dispatcher, Parts, Promise, Row, Unserved
+from riverlog.model.limits import (
+    ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
+    CLOSING_SECONDS_MAX,
+    SEND_BYTES_PER_TURN_MAX,
+    SENDFILE_BYTES_MIN,
+    UNSENT_BYTES_PER_CONNECTION_MAX,
+)
+from riverlog.model.ports import Buffer, Clock, FileRange, Socket
+from riverlog.observe.stats import Closed, RequestStats
+from riverlog.wire.codec import MalformedMessage
+from riverlog.wire.framing import FrameBuffer, FrameRefused
+
+_JOIN_BYTES_MAX: Final = 64 * 1024  # copying this much costs less than another system call
+
+Stages = tuple[RequestStats, float, float, float, float]
+"""Whose request it was, and when it was received, started, handled and ready to be sent."""
+
+
+class Place:
+    """One answer's place in line; `parts` is None until the answer is there."""
+
+    __slots__ = ("handled", "parts", "promise", "received", "row", "started")
+
+    def __init__(
+        self, row: Row, promise: Promise | None, parts: Parts | None, times: tuple[float, float, float]
+    ) -> None:
+        self.row = row
+        self.promise = promise
+        self.parts = parts
+        self.received, self.started, self.handled = times
+
+
+class Connection:
+    """Reads, dispatches and answers for one socket until either side ends it."""
+
+    def __init__(
+        self,
+        socket: Socket,
+        client: Client,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        *,
+        frame_bytes_max: int,
+        closed: Callable[["Connection", Closed, str], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.client = client
+        self.last_heard = clock.monotonic()
+        self._socket = socket
+        self._dispatch = dispatcher.dispatch
+        self._now = clock.monotonic
+        self._closed = closed
+        self._failed = failed
+        self._frames = FrameBuffer(frame_bytes_max)
+        self._line: deque[Place] = deque()  # answers that wait for themselves or for one before them
+        self._out: deque[Buffer | FileRange] = deque()  # bytes in the order in which they are sent
+        self._out_bytes = 0  # memory held by _out; ranges of files hold none
+        self._sending: list[Stages] = []  # whose bytes are in _out
+        self._held = False  # an async handler is at work: nothing behind it may start
+        self._reading = False
+        self._blocked = False  # the socket takes no more bytes until it says so
+        self._ending = False  # nothing more will be read; close once all is answered
+        self._open = True
+
+    def start(self) -> None:
+        """Begin to listen to the client."""
+        self._watch_socket()
+
+    @property
+    def idle(self) -> bool:
+        """Tell whether nothing is under way, so that closing loses nothing."""
+        return not self._line and not self._out
+
+    def rest(self) -> None:
+        """Give back memory that only a busy connection needs."""
+        self._frames.rest()
+
+    def finish(self, reason: Closed) -> None:
+        """Read no more, send the answers that are due soon, then close."""
+        if self._ending or not self._open:
+            return
+        self._ending = True
+        self._watch_socket()
+        if self.idle:
+            self.close(reason)
+        else:
+            asyncio.get_running_loop().call_later(CLOSING_SECONDS_MAX, self.close, reason)
+
+    def close(self, reason: Closed, detail: str = "") -> None:
+        """Close at once; answers not yet sent are lost."""
+        if not self._open:
+            return
+        self._open = False
+        self._socket.close()
+        for place in self._line:
+            if place.promise is not None:
+                place.promise.awaited.cancel()
+        self._line.clear()
+        self._out.clear()
+        self._sending.clear()
+        self._closed(self, reason, detail)
+
+    # -- requests in
+
+    def _receive(self) -> None:
+        try:
+            count = self._socket.receive_into(self._frames.room())
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self.close(Closed.BROKEN, str(error))
+            return
+        if count == 0:
+            self.finish(Closed.PEER)
+            return
+        self._frames.received(count)
+        self.last_heard = self._now()
+        self._work()
+
+    def _work(self) -> None:
+        """Do the ordered work of the frames that are here and send what is ready, until one of them must wait."""
+        try:
+            while self._open:
+                all_done = self._answer_frames()
+                self._send()
+                if all_done or not self._may_go_on():
+                    break
+        except (FrameRefused, MalformedMessage, Unserved, Hangup) as refused:
+            self.close(Closed.MALFORMED, str(refused))
+        except Exception as bug:  # not ours to judge: the server decides what a bug means for the node
+            self.close(Closed.BROKEN, "internal error")
+            self._failed(bug)
+        else:
+            self._watch_socket()
+
+    def _answer_frames(self) -> bool:
+        """Answer whole frames in order; stop early, with False, when the line or the unsent bytes are full."""
+        received = self.last_heard
+        for frame in self._frames.frames():
+            started = self._now()
+            row, answer = self._dispatch(frame, self.client)
+            handled = self._now()
+            if isinstance(answer, Promise):
+                place = Place(row, answer, None, (received, started, handled))
+                self._line.append(place)
+                self._held = answer.holds_line
+                answer.awaited.add_done_callback(partial(self._kept, place))
+            elif answer is None:
+                row.stats.answered(received, started, handled, handled, handled)
+            elif self._line:
+                self._line.append(Place(row, None, answer, (received, started, handled)))
+            else:
+                self._put(answer, (row.stats, received, started, handled, handled))
+            if not self._may_go_on():
+                return False
+        return True
+
+    def _may_go_on(self) -> bool:
+        """Tell whether the next request may start: everything that a client can pile up is bounded here."""
+        return (
+            not self._held
+            and not self._ending
+            and len(self._line) < ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX
+            and self._out_bytes <= UNSENT_BYTES_PER_CONNECTION_MAX
+        )
+
+    # -- answers out
+
+    def _kept(self, place: Place, _done: object) -> None:
+        """Take the answer that was promised; it and those behind it may now be due."""
+        if not self._open:
+            return
+        assert place.promise is not None
+        try:
+            place.parts = place.promise.encode()
+        except Hangup as wish:
+            self.close(Closed.MALFORMED, str(wish))
+            return
+        except Exception as bug:  # as in _work
+            self.close(Closed.BROKEN, "internal error")
+            self._failed(bug)
+            return
+        if place.promise.holds_line:
+            self._held = False
+        ready = self._now()
+        while self._line and self._line[0].parts is not None:
+            due = self._line.popleft()
+            assert due.parts is not None
+            self._put(due.parts, (due.row.stats, due.received, due.started, due.handled, ready))
+        self._work()
+
+    def _put(self, parts: Parts, stages: Stages) -> None:
+        """Queue an answer's bytes. Small ranges of files are read now: one copy is cheaper than another call."""
+        for part in parts:
+            if isinstance(part, FileRange):
+                if part.size >= SENDFILE_BYTES_MIN:
+                    self._out.append(part)
+                    continue
+                part = part.file.read(part.position, part.size)
+            self._out.append(part)
+            self._out_bytes += len(part)
+        self._sending.append(stages)
+
+    def _send(self) -> None:
+        """Send until all is sent, the socket is full, or others deserve a turn."""
+        budget = SEND_BYTES_PER_TURN_MAX
+        try:
+            while self._out and not self._blocked:
+                first = self._out[0]
+                budget -= self._send_range(first) if isinstance(first, FileRange) else self._send_buffers(first)
+                if budget <= 0 and self._out:
+                    self._block()
+        except (BlockingIOError, InterruptedError):
+            self._block()
+        except OSError as error:
+            self.close(Closed.BROKEN, str(error))
+        if not self._out and self._sending:
+            now = self._now()
+            for stats, received, started, handled, ready in self._sending:
+                stats.answered(received, started, handled, ready, now)
+            self._sending.clear()
+
+    def _send_buffers(self, first: Buffer) -> int:
+        """Send the buffers at the front with one call, small neighbours joined."""
+        out = self._out
+        out.popleft()
+        data = first
+        if len(first) < _JOIN_BYTES_MAX:
+            joined, size = [first], len(first)
+            while out and not isinstance(out[0], FileRange) and size + len(out[0]) <= _JOIN_BYTES_MAX:
+                size += len(out[0])
+                joined.append(out[0])
+                out.popleft()
+            if len(joined) > 1:
+                data = b"".join(joined)
+        try:
+            sent = self._socket.send((data,), more=bool(out))
+        except OSError:
+            out.appendleft(data)
+            raise
+        self._out_bytes -= sent
+        if sent < len(data):
+            out.appendleft(memoryview(data)[sent:])
+        return sent
+
+    def _send_range(self, first: FileRange) -> int:
+        file, position, size = first
+        sent = self._socket.send_file(file, position, min(size, SEND_BYTES_PER_TURN_MAX))
+        if sent == 0:
+            raise OSError(f"{file.path} ends before the range that was promised")
+        if sent == size:
+            self._out.popleft()
+        else:
+            self._out[0] = FileRange(file, position + sent, size - sent)
+        return sent
+
+    # -- the socket
+
+    def _block(self) -> None:
+        self._blocked = True
+        self._socket.on_writable(self._unblock)
+
+    def _unblock(self) -> None:
+        self._blocked = False
+        self._socket.on_writable(None)
+        self._work()
+
+    def _watch_socket(self) -> None:
+        """Read on exactly while requests may start; close once a line that is ending is empty."""
+        if not self._open:
+            return
+        if self._ending and self.idle:
+            self.close(Closed.PEER)
+            return
+        reading = self._may_go_on()
+        if reading is not self._reading:
+            self._reading = reading
+            self._socket.on_readable(self._receive if reading else None)

@@ -1,0 +1,99 @@
+"""What a handler is given and what it gives back.
+
+A handler does its ordered work at once and returns the response, or `Later(awaitable)`: the part that may
+overlap with the requests behind it. A handler that must wait before it can act is `async def` and holds its
+connection's line until it is done. None means that the client asked for no answer.
+"""
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+from uuid import UUID
+
+from riverlog.drivers.metadata import MetadataDriver
+from riverlog.drivers.replicas import Replicas
+from riverlog.metadata.image import MetadataImage
+from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, ResourceType, operations_allowed
+from riverlog.model.ids import NodeId, TopicId
+from riverlog.model.ports import Clock, Random
+from riverlog.model.settings import NodeSettings
+from riverlog.observe.stats import RequestStats
+from riverlog.wire.apis import Api
+
+Response = TypeVar("Response")
+
+
+@dataclass(frozen=True, slots=True)
+class Later(Generic[Response]):
+    """A response still to come; requests behind this one go on meanwhile, their answers wait in line."""
+
+    response: Awaitable[Response]
+
+
+class Hangup(Exception):
+    """A handler's wish to end the connection: the only word that reaches a client who asked for no answer."""
+
+
+Answer: TypeAlias = Response | Later[Response] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What handlers may reach of the node."""
+
+    node_id: NodeId
+    cluster_id: str
+    settings: NodeSettings
+    metadata: MetadataDriver
+    replicas: Replicas
+    authorizer: Authorizer
+    clock: Clock
+    random: Random
+    served: tuple[Api, ...]
+
+    def new_topic_id(self) -> TopicId:
+        """Make up an id for a topic."""
+        return TopicId(UUID(int=self.random.getrandbits(128), version=4))
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who is at the other end of a connection, and through which listener they came."""
+
+    principal: Principal
+    listener: str
+
+
+class Context:
+    """One request's surroundings."""
+
+    __slots__ = ("client", "client_id", "now_ms", "services", "stats", "version")
+
+    def __init__(
+        self, services: Services, client: Client, *, client_id: str | None, version: int, stats: RequestStats
+    ) -> None:
+        self.services = services
+        self.client = client
+        self.client_id = client_id
+        self.version = version
+        self.stats = stats
+        self.now_ms = services.clock.wall_ms()
+
+    @property
+    def image(self) -> MetadataImage:
+        """Give the newest view of the cluster's metadata; it never changes under its holder."""
+        return self.services.metadata.image
+
+    def allows(self, operation: Operation, resource: ResourceType, name: str) -> bool:
+        """Ask whether the client may do this."""
+        return self.services.authorizer.allows(self.client.principal, operation, resource, name)
+
+    def allows_on_topic(self, operation: Operation, topic: str) -> bool:
+        return self.services.authorizer.allows(self.client.principal, operation, ResourceType.TOPIC, topic)
+
+    def allows_on_cluster(self, operation: Operation) -> bool:
+        return self.services.authorizer.allows(self.client.principal, operation, ResourceType.CLUSTER, CLUSTER)
+
+    def operations_allowed(self, resource: ResourceType, name: str) -> int:
+        """Give the bit field of what the client may do with a resource."""
+        return operations_allowed(self.services.authorizer, self.client.principal, resource, name)

@@ -1,0 +1,103 @@
+"""From a frame to its handler and back to bytes.
+
+One table row per served API; the row knows the version range, the handler and the counters. What a client may
+not send at all (an unknown API or version, bytes that are no message) raises `Unserved` or `MalformedMessage`,
+and the connection ends: there is no answer that such a client could read.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from riverlog.broker.context import Client, Context, Later, Services
+from riverlog.model.ports import Buffer, FileRange
+from riverlog.observe.stats import NodeStats, RequestStats
+from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
+from riverlog.wire.codec import decode
+from riverlog.wire.headers import RequestHeader, decode_request_header, encode_response
+
+Parts = list[Buffer | FileRange]
+Handler = Callable[[Any, Context], Any]
+
+
+class Unserved(Exception):
+    """The client asked for something that this node does not speak."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One served API."""
+
+    api: Api
+    handler: Handler
+    holds_line: bool
+    stats: RequestStats
+    lowest: int
+    highest: int
+
+
+class Promise:
+    """An answer still to come: what is awaited, and how its result becomes bytes."""
+
+    __slots__ = ("_header", "_row", "awaited", "holds_line")
+
+    def __init__(self, row: Row, header: RequestHeader, awaited: Awaitable[object]) -> None:
+        self._row = row
+        self._header = header
+        self.awaited = asyncio.ensure_future(awaited)
+        self.holds_line = row.holds_line
+
+    def encode(self) -> Parts:
+        """Give the answer's bytes, none where no answer is wanted; the awaited part is done. Raises what it raised."""
+        response = self.awaited.result()
+        if response is None:
+            return []
+        return encode_response(self._row.api, self._header.api_version, self._header.correlation_id, response)
+
+
+class Dispatcher:
+    """The table of served APIs, and the way from a frame to an answer."""
+
+    def __init__(self, handlers: Mapping[ApiKey, Handler], services: Services, stats: NodeStats) -> None:
+        self._services = services
+        self._rows = {int(key): _row(API_BY_KEY[key], handler, stats) for key, handler in handlers.items()}
+
+    def dispatch(self, frame: memoryview, client: Client) -> tuple[Row, Parts | Promise | None]:
+        """Decode a request, do its ordered work, and give its answer or the promise of one."""
+        header, position = decode_request_header(frame)
+        row = self._rows.get(header.api_key)
+        if row is None:
+            raise Unserved(f"API key {header.api_key} is not served here")
+        version = header.api_version
+        if not row.lowest <= version <= row.highest:
+            if header.api_key != ApiKey.API_VERSIONS:
+                raise Unserved(
+                    f"{row.api.name} version {version} is not served here; {row.lowest} to {row.highest} are"
+                )
+            # KIP-511: a client newer than us learns our range from an answer in the oldest form.
+            version, request = 0, None
+            header = RequestHeader(header.api_key, 0, header.correlation_id, None)
+        else:
+            request, _ = decode(row.api.request, version, frame, position)
+        context = Context(self._services, client, client_id=header.client_id, version=version, stats=row.stats)
+        answer = row.handler(request, context)
+        if row.holds_line:
+            return row, Promise(row, header, answer)
+        if type(answer) is Later:
+            return row, Promise(row, header, answer.response)
+        if answer is None:
+            return row, None
+        return row, encode_response(row.api, version, header.correlation_id, answer)
+
+
+def _row(api: Api, handler: Handler, stats: NodeStats) -> Row:
+    return Row(
+        api=api,
+        handler=handler,
+        holds_line=inspect.iscoroutinefunction(handler),
+        stats=stats.of_api(api.name),
+        lowest=api.versions.min,
+        highest=api.versions.max,
+    )

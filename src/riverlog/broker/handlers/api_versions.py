@@ -1,0 +1,51 @@
+"""ApiVersions: what this node speaks, and which features the cluster has switched on."""
+
+import re
+from typing import Final
+
+from riverlog.broker.context import Context
+from riverlog.metadata.features import SUPPORTED_FEATURES
+from riverlog.model.errors import ErrorCode
+from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
+from riverlog.wire.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_FIRST_VERSION_WITH_SOFTWARE: Final = 3
+_FIRST_VERSION_WITH_FEATURES_FROM_ZERO: Final = 4
+
+
+def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVersionsResponse:
+    """List the served APIs; without a request (its version is unknown to us) only this one, with the error."""
+    if request is None:
+        return ApiVersionsResponse(
+            error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_versions(API_BY_KEY[ApiKey.API_VERSIONS])]
+        )
+    if context.version >= _FIRST_VERSION_WITH_SOFTWARE and not (
+        _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
+    ):
+        context.stats.failed(ErrorCode.INVALID_REQUEST)
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    image = context.image
+    return ApiVersionsResponse(
+        api_keys=[_versions(api) for api in context.services.served],
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+            for name, (lowest, highest) in SUPPORTED_FEATURES.items()
+            if lowest > 0 or context.version >= _FIRST_VERSION_WITH_FEATURES_FROM_ZERO
+        ],
+        finalized_features_epoch=0,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in image.features.items()
+        ],
+    )
+
+
+def _versions(api: Api) -> ApiVersion:
+    return ApiVersion(api_key=api.key, min_version=api.versions.min, max_version=api.versions.max)

@@ -1,0 +1,124 @@
+"""Metadata: the brokers, and the topics that were asked for; a missing topic is created where that is allowed."""
+
+from collections.abc import Iterable
+
+from riverlog.broker.context import Context
+from riverlog.metadata.commands.topics import CreateTopics, NewTopic
+from riverlog.metadata.image import PartitionImage, TopicImage
+from riverlog.model.access import CLUSTER, Operation, ResourceType
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import NO_TOPIC_ID
+from riverlog.wire.messages.metadata import (
+    OPERATIONS_NOT_ASKED_FOR,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+
+async def metadata(request: MetadataRequest, context: Context) -> MetadataResponse:
+    """Describe the cluster; wait only where a topic has to be created first."""
+    everything = request.topics is None or (context.version == 0 and not request.topics)
+    if everything:
+        topics = [_topic(topic, request, context) for topic in context.image.all_topics() if _visible(topic, context)]
+    else:
+        asked = request.topics or []
+        refused = await _create_missing(asked, request, context)
+        topics = [_find(each, refused, request, context) for each in asked]
+    return MetadataResponse(
+        brokers=_brokers(context),
+        cluster_id=context.services.cluster_id,
+        controller_id=context.services.node_id,
+        topics=topics,
+        cluster_authorized_operations=context.operations_allowed(ResourceType.CLUSTER, CLUSTER)
+        if request.include_cluster_authorized_operations
+        else OPERATIONS_NOT_ASKED_FOR,
+    )
+
+
+def _brokers(context: Context) -> list[MetadataResponseBroker]:
+    """Give each broker's address on the listener that the client came through."""
+    listener = context.client.listener
+    return [
+        MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
+        for broker in context.image.brokers.values()
+        if (endpoint := broker.endpoint(listener)) is not None
+    ]
+
+
+async def _create_missing(
+    asked: Iterable[MetadataRequestTopic], request: MetadataRequest, context: Context
+) -> dict[str, ErrorCode]:
+    """Create the named topics that do not exist yet, if client and node both want that; tell which were refused."""
+    if not (request.allow_auto_topic_creation and context.services.settings.auto_create_topics_enable):
+        return {}
+    names = dict.fromkeys(each.name for each in asked if each.name)
+    missing = [name for name in names if context.image.topic(name) is None and _may_create(name, context)]
+    if not missing:
+        return {}
+    services = context.services
+    new = tuple(NewTopic(name, services.new_topic_id()) for name in missing)
+    created = await services.metadata.submit(CreateTopics(new))
+    return {each.name: each.outcome.code for each in created.topics if each.outcome.code is not ErrorCode.NONE}
+
+
+def _find(
+    asked: MetadataRequestTopic, refused: dict[str, ErrorCode], request: MetadataRequest, context: Context
+) -> MetadataResponseTopic:
+    image = context.image
+    by_id = asked.topic_id != NO_TOPIC_ID
+    topic = image.topic_by_id(asked.topic_id) if by_id else image.topic(asked.name or "")
+    if topic is not None and not context.allows_on_topic(Operation.DESCRIBE, topic.name):
+        code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    elif topic is not None:
+        return _topic(topic, request, context)
+    elif by_id:
+        code = ErrorCode.UNKNOWN_TOPIC_ID
+    elif not context.allows_on_topic(Operation.DESCRIBE, asked.name or ""):
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    else:
+        code = _unknown(asked.name or "", refused)
+    context.stats.failed(code)
+    return MetadataResponseTopic(error_code=code, name=None if by_id else asked.name or "", topic_id=asked.topic_id)
+
+
+def _unknown(name: str, refused: dict[str, ErrorCode]) -> ErrorCode:
+    """Say why a topic that was asked for is not there; a race with its creator is no reason to complain."""
+    code = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if code is ErrorCode.TOPIC_ALREADY_EXISTS:
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    return code
+
+
+def _topic(topic: TopicImage, request: MetadataRequest, context: Context) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.is_internal,
+        partitions=[_partition(partition) for partition in topic.partitions],
+        topic_authorized_operations=context.operations_allowed(ResourceType.TOPIC, topic.name)
+        if request.include_topic_authorized_operations
+        else OPERATIONS_NOT_ASKED_FOR,
+    )
+
+
+def _partition(partition: PartitionImage) -> MetadataResponsePartition:
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=partition.index,
+        leader_id=partition.leader,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+    )
+
+
+def _visible(topic: TopicImage, context: Context) -> bool:
+    return context.allows_on_topic(Operation.DESCRIBE, topic.name)
+
+
+def _may_create(name: str, context: Context) -> bool:
+    return context.allows_on_cluster(Operation.CREATE) or context.allows_on_topic(Operation.CREATE, name)

@@ -1,0 +1,39 @@
+"""OffsetForLeaderEpoch: where a leader epoch ended, so that a reader notices a log that was cut (KIP-320)."""
+
+from riverlog.broker.context import Context
+from riverlog.model.access import Operation
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import LeaderEpoch
+from riverlog.wire.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+
+
+def offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, context: Context) -> OffsetForLeaderEpochResponse:
+    """Answer each partition on its own."""
+    response = OffsetForLeaderEpochResponse()
+    for topic in request.topics:
+        answer = OffsetForLeaderTopicResult(topic=topic.topic)
+        response.topics.append(answer)
+        for part in topic.partitions:
+            try:
+                answer.partitions.append(_end(topic.topic, part, context))
+            except Refusal as refusal:
+                context.stats.failed(refusal.code)
+                answer.partitions.append(EpochEndOffset(partition=part.partition, error_code=refusal.code))
+    return response
+
+
+def _end(topic: str, part: OffsetForLeaderPartition, context: Context) -> EpochEndOffset:
+    if not context.allows_on_topic(Operation.DESCRIBE, topic):
+        raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to describe {topic}")
+    partition = context.services.replicas.get(topic, part.partition)
+    if partition is None:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {part.partition} of {topic} here")
+    partition.check_epoch(part.current_leader_epoch)
+    epoch, end_offset = partition.end_of_epoch(LeaderEpoch(part.leader_epoch))
+    return EpochEndOffset(partition=part.partition, leader_epoch=epoch, end_offset=end_offset)

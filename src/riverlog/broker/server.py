@@ -1,0 +1,114 @@
+"""The door: listens, lets connections in up to the limit, sends the idle ones away, and stops in good order."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from riverlog.broker.connection import Connection
+from riverlog.broker.context import Client
+from riverlog.broker.dispatch import Dispatcher
+from riverlog.model.access import ANONYMOUS, Principal
+from riverlog.model.endpoints import Endpoint
+from riverlog.model.ids import Address
+from riverlog.model.limits import IDLE_SWEEP_SECONDS
+from riverlog.model.ports import Clock, Listener, Network, Socket
+from riverlog.model.settings import NodeSettings
+from riverlog.observe.logging import get_logger
+from riverlog.observe.stats import Closed, NodeStats
+
+_WORTH_A_LINE: Final = {Closed.MALFORMED, Closed.SLOW}
+
+
+class Server:
+    """All client connections of one node."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        settings: NodeSettings,
+        network: Network,
+        clock: Clock,
+        stats: NodeStats,
+        *,
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._settings = settings
+        self._network = network
+        self._clock = clock
+        self._stats = stats.connections
+        self._failed = failed
+        self._listeners: list[Listener] = []
+        self._connections: dict[Connection, None] = {}  # in order of arrival
+        self._empty = asyncio.Event()
+        self._serving = False
+        self._log = get_logger("riverlog.server")
+
+    def listen(self, endpoint: Endpoint) -> Address:
+        """Open one listener and give the address it got; a busy port is an OSError."""
+        accepted = partial(self._let_in, endpoint.listener)
+        listener = self._network.listen(endpoint.host, endpoint.port, accepted)
+        self._listeners.append(listener)
+        return listener.address
+
+    def serve(self) -> None:
+        """Begin to answer; whoever connected before has waited for this."""
+        self._serving = True
+        for connection in tuple(self._connections):
+            connection.start()
+
+    async def run(self) -> None:
+        """Look after idle connections, for ever."""
+        while True:
+            await asyncio.sleep(IDLE_SWEEP_SECONDS)
+            self._sweep()
+
+    async def stop(self) -> None:
+        """Accept and read no more, give answers under way a moment, then close everything."""
+        for listener in self._listeners:
+            listener.close()
+        for connection in tuple(self._connections):
+            connection.finish(Closed.STOPPING)
+        if self._connections:
+            await self._empty.wait()  # bounded: each connection closes itself after CLOSING_SECONDS_MAX at the latest
+
+    def _let_in(self, listener: str, socket: Socket) -> None:
+        if len(self._connections) >= self._settings.max_connections:
+            self._stats.refused += 1
+            self._log.warning("connection refused", peer=str(socket.peer), open=len(self._connections))
+            socket.close()
+            return
+        connection = Connection(
+            socket,
+            Client(Principal(ANONYMOUS, socket.peer.host), listener),
+            self._dispatcher,
+            self._clock,
+            frame_bytes_max=self._settings.socket_request_max_bytes,
+            closed=self._forget,
+            failed=self._failed,
+        )
+        self._connections[connection] = None
+        self._empty.clear()
+        self._stats.opened()
+        if self._serving:
+            connection.start()
+
+    def _forget(self, connection: Connection, reason: Closed, detail: str) -> None:
+        del self._connections[connection]
+        if not self._connections:
+            self._empty.set()
+        self._stats.ended(reason)
+        if reason in _WORTH_A_LINE:
+            peer = connection.client.principal.host
+            self._log.warning("connection closed", peer=peer, reason=reason.value, detail=detail)
+
+    def _sweep(self) -> None:
+        now = self._clock.monotonic()
+        idle_seconds_max = self._settings.connections_max_idle_ms / 1000
+        for connection in tuple(self._connections):
+            quiet_seconds = now - connection.last_heard
+            if quiet_seconds > idle_seconds_max:
+                connection.close(Closed.IDLE)
+            elif quiet_seconds > IDLE_SWEEP_SECONDS:
+                connection.rest()

@@ -1,0 +1,65 @@
+"""Group commit: bring appended batches to the medium, many requests with one flush.
+
+Each partition has at most one flush under way. Whatever is appended meanwhile shares the next one, so the
+number of flushes follows the disk and not the number of requests. A failed flush is never tried again: the
+directory goes offline.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from riverlog.drivers.volume import Volume
+from riverlog.model.ports import Clock, Workers
+from riverlog.observe.stats import NodeStats
+
+if TYPE_CHECKING:
+    from riverlog.drivers.partition import Partition
+
+
+class Flusher:
+    """Flushes the partitions of one log directory."""
+
+    def __init__(self, workers: Workers, volume: Volume, clock: Clock, stats: NodeStats) -> None:
+        self._workers = workers
+        self._volume = volume
+        self._clock = clock
+        self._stats = stats
+        self._wanted: set[Partition] = set()
+        self._under_way: dict[Partition, asyncio.Task[None]] = {}
+
+    def flush(self, partition: "Partition") -> None:
+        """See that everything appended to this partition so far reaches the medium soon."""
+        if partition in self._under_way:
+            self._wanted.add(partition)
+        else:
+            self._under_way[partition] = asyncio.get_running_loop().create_task(self._rounds(partition))
+
+    async def settled(self, partition: "Partition") -> None:
+        """Wait until no flush of this partition is under way."""
+        while partition in self._under_way:
+            await asyncio.wait([self._under_way[partition]])
+
+    async def drain(self) -> None:
+        """Wait until nothing is under way."""
+        while self._under_way:
+            await asyncio.wait(set(self._under_way.values()))
+
+    async def _rounds(self, partition: "Partition") -> None:
+        try:
+            while True:
+                self._wanted.discard(partition)
+                plan = partition.log.pending_sync()
+                began = self._clock.monotonic()
+                try:
+                    await self._workers.run(plan.run)
+                except OSError as error:
+                    self._volume.fail(f"a flush failed ({error})")
+                    return
+                self._stats.flushes.observe(self._clock.monotonic() - began)
+                partition.log.synced(plan)
+                partition.flushed()
+                if partition not in self._wanted:
+                    return
+        finally:
+            self._wanted.discard(partition)
+            del self._under_way[partition]

@@ -1,0 +1,196 @@
+"""One partition that this node leads: its log, its high watermark, and everybody who waits for either.
+
+Appending is synchronous: when `append` returns, the batch has its offset and stands in the log. It is
+*committed* once the high watermark has passed it: at once with `durability=os`, after the flush with
+`durability=fsync`. Consumers see nothing above the high watermark, and it never goes back.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from riverlog.drivers.flusher import Flusher
+from riverlog.drivers.volume import Volume
+from riverlog.log.epochs import EpochEnd
+from riverlog.log.log import Appended, DeletedSegment, Log, LogRead
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from riverlog.model.settings import Durability
+from riverlog.observe.stats import PartitionStats
+from riverlog.records.batch import check_produced
+
+
+class Partition:
+    """A led partition. All methods run on the node's loop; between two of them nothing else runs."""
+
+    __slots__ = (
+        "_commit_waiters", "_data_waiters", "_flusher", "_removed", "_unflushed_since_ms", "_volume", "high_watermark",
+        "leader_epoch", "log", "name", "stats", "topic_id",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: TopicPartition,
+        topic_id: TopicId,
+        log: Log,
+        leader_epoch: LeaderEpoch,
+        *,
+        volume: Volume,
+        flusher: Flusher,
+    ) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.log = log
+        self.leader_epoch = leader_epoch
+        self.stats = PartitionStats()
+        self.high_watermark = log.log_end_offset  # a node alone: all that recovery kept is committed
+        self._volume = volume
+        self._flusher = flusher
+        self._commit_waiters: deque[tuple[Offset, Callable[[ErrorCode], None]]] = deque()  # in offset order
+        self._data_waiters: list[Callable[[], None]] = []
+        self._removed = False
+        self._unflushed_since_ms: int | None = None  # as far as flush_if_due has noticed
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        """Give the offset below which every transaction is decided."""
+        return self.high_watermark
+
+    def append(self, batch: memoryview, *, now_ms: int) -> Appended:
+        """Check and append one batch as a client sent it; Refusal says why not."""
+        self._volume.check_writable()
+        log = self.log
+        header = check_produced(batch, batch_bytes_max=log.config.max_message_bytes)
+        try:
+            appended = log.append(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+        if appended.duplicate:
+            return appended
+        stats = self.stats
+        stats.batches_in += 1
+        stats.messages_in += header.record_count
+        stats.bytes_in += header.size
+        config = log.config
+        if config.durability is Durability.OS:
+            if log.log_end_offset - log.flushed_offset >= config.flush_messages:
+                self._flusher.flush(self)
+            if config.flush_messages > 1:
+                self._advance(log.log_end_offset)
+        else:
+            self._flusher.flush(self)
+        return appended
+
+    def when_committed(self, last_offset: Offset, done: Callable[[ErrorCode], None]) -> None:
+        """Call `done` once this offset is committed, or with the reason why it never will be here."""
+        if last_offset < self.high_watermark:
+            done(ErrorCode.NONE)
+        elif self._removed:
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        else:
+            self._commit_waiters.append((last_offset, done))
+
+    def when_readable(self, woken: Callable[[], None]) -> Callable[[], None]:
+        """Call `woken` each time there may be more to read, until the returned function is called."""
+        self._data_waiters.append(woken)
+        return lambda: self._data_waiters.remove(woken) if woken in self._data_waiters else None
+
+    def wake(self) -> None:
+        """Let everybody who waits to read look again."""
+        for woken in tuple(self._data_waiters):
+            woken()
+
+    def read(self, offset: Offset, *, bytes_max: int, upto: Offset, at_least_one: bool) -> LogRead:
+        """Give committed bytes from `offset` on; Refusal where that offset is not in the log."""
+        if offset > self.high_watermark:
+            raise Refusal(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.name} ends at offset {self.high_watermark}; {offset} was asked for",
+            )
+        try:
+            return self.log.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+
+    def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
+        """Say where an epoch ended; the one that still goes on ends with the log, even if nothing was written in it."""
+        if epoch == self.leader_epoch:
+            return EpochEnd(epoch, self.log.log_end_offset)
+        return self.log.end_of_epoch(epoch)
+
+    def check_epoch(self, epoch: int) -> None:
+        """Refuse a client whose idea of the leader epoch is not ours; -1 means that it has none."""
+        if epoch < 0 or epoch == self.leader_epoch:
+            return
+        if epoch < self.leader_epoch:
+            raise Refusal(
+                ErrorCode.FENCED_LEADER_EPOCH, f"{self.name} is at leader epoch {self.leader_epoch}, not {epoch}"
+            )
+        raise Refusal(
+            ErrorCode.UNKNOWN_LEADER_EPOCH, f"{self.name} is at leader epoch {self.leader_epoch}, not yet {epoch}"
+        )
+
+    def delete_records(self, before: Offset) -> Offset:
+        """Give up the records below an offset, -1 meaning all that are committed; give the new start of the log."""
+        self._volume.check_writable()
+        if before < 0:
+            before = self.high_watermark
+        if before > self.high_watermark:
+            raise Refusal(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"{self.name} ends at offset {self.high_watermark}; {before} was given"
+            )
+        self.log.advance_log_start(before)
+        return self.log.log_start_offset
+
+    def retain(self, *, now_ms: int, producers_older_than_ms: int) -> list[DeletedSegment]:
+        """Let go of segments, deleted files and silent producers whose time has come."""
+        if self._volume.offline:
+            return []
+        try:
+            self.log.remove_deleted(now_ms)
+            self.log.expire_producers(producers_older_than_ms)
+            return self.log.enforce_retention(now_ms, upto=self.high_watermark)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+
+    def flush_if_due(self, *, now_ms: int) -> None:
+        """Flush what has waited for longer than `flush.ms`."""
+        log = self.log
+        if log.flushed_offset == log.log_end_offset or self._volume.offline:
+            self._unflushed_since_ms = None
+        elif log.flushed_offset < log.active_base_offset:  # a closed segment is flushed, so that recovery skips it
+            self._flusher.flush(self)
+        elif self._unflushed_since_ms is None:
+            self._unflushed_since_ms = now_ms
+        elif now_ms - self._unflushed_since_ms >= log.config.flush_ms:
+            self._unflushed_since_ms = None
+            self._flusher.flush(self)
+
+    def flushed(self) -> None:
+        """Take note that the log's flushed offset has grown."""
+        self._advance(max(self.high_watermark, self.log.flushed_offset))
+
+    def remove(self) -> None:
+        """Tell all who wait that this partition is no longer here."""
+        self._removed = True
+        self._fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def storage_failed(self) -> None:
+        """Tell all who wait that what they wrote will not become durable."""
+        self._fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    def _advance(self, high_watermark: Offset) -> None:
+        assert high_watermark >= self.high_watermark
+        assert high_watermark <= self.log.log_end_offset
+        if high_watermark == self.high_watermark:
+            return
+        self.high_watermark = high_watermark
+        waiters = self._commit_waiters
+        while waiters and waiters[0][0] < high_watermark:
+            waiters.popleft()[1](ErrorCode.NONE)
+        self.wake()
+
+    def _fail_waiters(self, code: ErrorCode) -> None:
+        waiting, self._commit_waiters = self._commit_waiters, deque()
+        for _offset, done in waiting:
+            done(code)
+        self.wake()

@@ -1,0 +1,265 @@
+"""The partitions that this node holds, kept in step with the cluster's metadata.
+
+A partition is opened when somebody first asks for it: creating a thousand of them costs a thousand records of
+metadata, not a thousand folders. A partition that was deleted is gone for clients at once; its folder follows when
+no flush of it is under way.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from riverlog.drivers.flusher import Flusher
+from riverlog.drivers.metadata import MetadataDriver
+from riverlog.drivers.metadata_log import METADATA_FOLDER
+from riverlog.drivers.partition import Partition
+from riverlog.drivers.volume import Volume
+from riverlog.log.directory import LogDirectory
+from riverlog.log.log import Log
+from riverlog.metadata.delta import MetadataDelta
+from riverlog.metadata.image import TopicImage
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NodeId, Offset, TopicPartition
+from riverlog.model.ports import Clock, Random, Workers
+from riverlog.observe.logging import get_logger
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A log directory with all that goes with it."""
+
+    directory: LogDirectory
+    volume: Volume
+    flusher: Flusher
+
+
+class Replicas:
+    """Finds, opens and removes this node's partitions."""
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        homes: Sequence[Home],
+        metadata: MetadataDriver,
+        *,
+        clock: Clock,
+        random: Random,
+        workers: Workers,
+    ) -> None:
+        self.stopping = False
+        self._node_id = node_id
+        self._homes = homes
+        self._metadata = metadata
+        self._clock = clock
+        self._random = random
+        self._workers = workers
+        self._open: dict[tuple[str, int], Partition] = {}
+        self._home_of: dict[TopicPartition, Home] = {}  # every partition that has a folder
+        self._leaving: set[TopicPartition] = set()  # deleted, but the folder is still there
+        self._removals: set[asyncio.Task[None]] = set()
+        self._log = get_logger("riverlog.replicas")
+
+    def start(self) -> None:
+        """Find the folders of partitions, set aside those that belong to no topic, and follow the metadata."""
+        for home in self._homes:
+            for name in home.directory.partitions():
+                if str(name) == METADATA_FOLDER:
+                    continue
+                if self._is_ours(name, home):
+                    self._home_of[name] = home
+                else:
+                    aside = home.directory.set_aside(name, self._random)
+                    self._log.warning("folder set aside: it belongs to no topic", partition=str(name), folder=aside)
+        self._metadata.watch(self._follow)
+
+    def get(self, topic: str, index: int) -> Partition | None:
+        """Give a partition that this node leads, opening it if need be; Refusal where the disk is in the way."""
+        partition = self._open.get((topic, index))
+        return partition if partition is not None else self._open_partition(topic, index)
+
+    def opened(self) -> list[Partition]:
+        """List the partitions that are open."""
+        return list(self._open.values())
+
+    def unopened(self) -> Iterator[TopicPartition]:
+        """Name the partitions that have a folder but are not open."""
+        return (name for name in tuple(self._home_of) if name not in self._open)
+
+    def homes(self) -> Sequence[Home]:
+        return self._homes
+
+    def home_of(self, name: TopicPartition) -> Home | None:
+        """Say where a partition lies, if it has a folder."""
+        return self._home_of.get(name)
+
+    def look_at_disks(self) -> None:
+        """See how much room is left, and remove what deleted partitions left behind."""
+        for home in self._homes:
+            home.volume.look()
+            folders = home.directory.deleted_folders()
+            if folders and not home.volume.offline:
+                self._run(self._remove_folders(home, folders))
+
+    async def checkpoint(self) -> None:
+        """Write down how far each log is flushed and where it starts."""
+        for home in self._homes:
+            if home.volume.offline:
+                continue
+            plan = home.directory.pending_checkpoint(self._high_watermarks(home))
+            try:
+                await self._workers.run(plan.run)
+                home.directory.checkpointed(plan)
+            except OSError as error:
+                home.volume.failed(error)
+
+    def stop_waiting(self) -> None:
+        """Let fetches that wait for records answer with what there is: the node is about to stop."""
+        self.stopping = True
+        for partition in self._open.values():
+            partition.wake()
+
+    async def close(self) -> None:
+        """Flush and close every log, and note that this was done in good order."""
+        while self._removals:
+            await asyncio.wait(self._removals)
+        for home in self._homes:
+            await home.flusher.drain()
+            if home.volume.offline:
+                home.directory.abandon()
+                continue
+            all_recovered = not any(self._home_of[name] is home for name in self.unopened())
+            close = partial(home.directory.close, self._high_watermarks(home), all_recovered=all_recovered)
+            try:
+                await self._workers.run(close)
+            except OSError as error:
+                home.volume.failed(error)
+                home.directory.abandon()
+
+    def storage_failed(self, volume: Volume) -> None:
+        """Tell those who wait on a directory that has gone offline."""
+        for name, home in self._home_of.items():
+            if home.volume is volume and (partition := self._open.get(name)) is not None:
+                partition.storage_failed()
+
+    # -- opening
+
+    def _is_ours(self, name: TopicPartition, home: Home) -> bool:
+        """A folder is a live partition's if metadata knows the topic and its id is not another one's."""
+        topic = self._metadata.image.topic(name.topic)
+        if topic is None or name.partition >= topic.partition_count:
+            return False
+        topic_id = home.directory.topic_id(name)
+        return topic_id is None or topic_id == topic.id
+
+    def _open_partition(self, topic: str, index: int) -> Partition | None:
+        known = self._metadata.image.topic(topic)
+        if known is None or not 0 <= index < known.partition_count:
+            return None
+        facts = known.partition(index)
+        if facts.leader != self._node_id:
+            return None
+        name = TopicPartition(topic, index)
+        if name in self._leaving:
+            raise Refusal(ErrorCode.LEADER_NOT_AVAILABLE, f"an earlier {name} is still being removed; try again")
+        home = self._home_of.get(name) or self._roomiest_home()
+        home.volume.check_online()
+        try:
+            log = home.directory.create_log(
+                name, known.id, self._metadata.topic_config(topic), now_ms=self._clock.wall_ms()
+            )
+        except OSError as error:
+            raise home.volume.failed(error) from error
+        self._home_of[name] = home
+        self._tell_what_was_found(name, log)
+        partition = Partition(name, known.id, log, facts.leader_epoch, volume=home.volume, flusher=home.flusher)
+        self._open[name] = partition
+        return partition
+
+    def _roomiest_home(self) -> Home:
+        """New partitions go to the directory that has the fewest and still takes writes."""
+        homes = [home for home in self._homes if not home.volume.offline]
+        if not homes:
+            raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "every log directory of this node is offline")
+        if len(homes) == 1:
+            return homes[0]
+        taken = list(self._home_of.values())
+        return min(homes, key=taken.count)
+
+    def _tell_what_was_found(self, name: TopicPartition, log: Log) -> None:
+        for damage in log.damage:
+            self._log.error("damage found", partition=str(name), detail=damage)
+        if log.bytes_cut:
+            self._log.warning(
+                "torn end of log cut off", partition=str(name), bytes=log.bytes_cut, log_end_offset=log.log_end_offset
+            )
+
+    # -- following the metadata
+
+    def _follow(self, delta: MetadataDelta) -> None:
+        """Bring the partitions in step with a change."""
+        for topic in delta.deleted:
+            self._delete(topic)
+        for topic in delta.changed:
+            self._renew_epochs(topic)
+        affected = self._open.values() if delta.nodes_configured else self._partitions_of(delta.configured)
+        for partition in affected:
+            partition.log.config = self._metadata.topic_config(partition.name.topic)
+
+    def _partitions_of(self, topics: Sequence[TopicImage]) -> list[Partition]:
+        return [
+            partition
+            for topic in topics
+            for index in range(topic.partition_count)
+            if (partition := self._open.get((topic.name, index))) is not None
+        ]
+
+    def _renew_epochs(self, topic: TopicImage) -> None:
+        for facts in topic.partitions:
+            partition = self._open.get((topic.name, facts.index))
+            if partition is not None:
+                partition.leader_epoch = facts.leader_epoch
+
+    def _delete(self, topic: TopicImage) -> None:
+        names = [TopicPartition(topic.name, index) for index in range(topic.partition_count)]
+        partitions = [partition for name in names if (partition := self._open.pop(name, None)) is not None]
+        for partition in partitions:
+            partition.remove()
+        there = [name for name in names if name in self._home_of]
+        if there:
+            self._leaving.update(there)
+            self._run(self._delete_folders(there, partitions))
+
+    async def _delete_folders(self, names: list[TopicPartition], partitions: list[Partition]) -> None:
+        for partition in partitions:
+            await self._home_of[partition.name].flusher.settled(partition)
+        for home in self._homes:
+            here = [name for name in names if self._home_of[name] is home]
+            try:
+                if here:
+                    home.directory.delete_logs(here, self._random)
+            except OSError as error:
+                home.volume.failed(error)
+        for name in names:
+            del self._home_of[name]
+            self._leaving.discard(name)
+
+    async def _remove_folders(self, home: Home, folders: list[str]) -> None:
+        try:
+            await self._workers.run(lambda: home.directory.remove_deleted(folders))
+        except FileNotFoundError:
+            pass  # an earlier round was still at it
+        except OSError as error:
+            self._log.warning("folders of deleted partitions could not be removed", detail=str(error))
+
+    def _high_watermarks(self, home: Home) -> dict[TopicPartition, Offset]:
+        return {
+            partition.name: partition.high_watermark
+            for partition in self._open.values()
+            if self._home_of.get(partition.name) is home
+        }
+
+    def _run(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._removals.add(task)
+        task.add_done_callback(self._removals.discard)

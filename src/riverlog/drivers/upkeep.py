@@ -1,0 +1,78 @@
+"""What a node does by itself from time to time: retention, checkpoints, flushing by time, looking at the disk.
+
+Each task has its own period and runs on the loop in small steps; what waits for the medium goes to a worker. A task
+that fails because of the disk takes that directory offline, like any other write.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from riverlog.drivers.partition import Partition
+from riverlog.drivers.replicas import Replicas
+from riverlog.model.ports import Clock
+from riverlog.model.settings import NodeSettings
+from riverlog.observe.logging import get_logger
+
+_TICK_SECONDS: Final = 1.0
+_PARTITIONS_PER_STEP: Final = 16
+
+
+class Upkeep:
+    """The periodic work over all partitions of a node."""
+
+    def __init__(self, replicas: Replicas, settings: NodeSettings, clock: Clock) -> None:
+        self._replicas = replicas
+        self._settings = settings
+        self._clock = clock
+        self._log = get_logger("riverlog.upkeep")
+
+    async def run(self) -> None:
+        """Open what is not open yet, then keep everything in order, for ever."""
+        await self._open_all()
+        settings = self._settings
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._every(_TICK_SECONDS, self._flush_by_time))
+            tasks.create_task(self._every(settings.log_retention_check_interval_ms / 1000, self._retain))
+            tasks.create_task(self._checkpoint(settings.log_flush_offset_checkpoint_interval_ms / 1000))
+            tasks.create_task(self._look_at_disks())
+
+    async def _open_all(self) -> None:
+        """Open the partitions that nobody has asked for yet, one at a time, so that requests come first."""
+        for name in self._replicas.unopened():
+            self._replicas.get(name.topic, name.partition)
+            await asyncio.sleep(0)
+
+    async def _every(self, seconds: float, work: Callable[[Partition], None]) -> None:
+        """Do the work for every open partition, a few per turn of the loop, once per period."""
+        while True:
+            await asyncio.sleep(seconds)
+            for done, partition in enumerate(self._replicas.opened()):
+                work(partition)
+                if done % _PARTITIONS_PER_STEP == _PARTITIONS_PER_STEP - 1:
+                    await asyncio.sleep(0)
+
+    def _flush_by_time(self, partition: Partition) -> None:
+        partition.flush_if_due(now_ms=self._clock.wall_ms())
+
+    def _retain(self, partition: Partition) -> None:
+        now_ms = self._clock.wall_ms()
+        silent_since_ms = now_ms - self._settings.producer_id_expiration_ms
+        for deleted in partition.retain(now_ms=now_ms, producers_older_than_ms=silent_since_ms):
+            self._log.info(
+                "segment deleted",
+                partition=str(partition.name),
+                base_offset=deleted.base_offset,
+                bytes=deleted.size,
+                reason=deleted.reason.value,
+            )
+
+    async def _checkpoint(self, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await self._replicas.checkpoint()
+
+    async def _look_at_disks(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_SECONDS)
+            self._replicas.look_at_disks()

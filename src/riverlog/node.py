@@ -1,0 +1,319 @@
+"""The composition root: builds one node from settings, starts its parts in order, stops them in reverse.
+
+Nothing else creates long-lived parts, and nothing else hands out the real world.
+"""
+
+import asyncio
+import random
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from riverlog import __version__
+from riverlog.broker.authorization import AllowEveryone
+from riverlog.broker.context import Services
+from riverlog.broker.dispatch import Dispatcher
+from riverlog.broker.handlers import HANDLERS
+from riverlog.broker.server import Server
+from riverlog.drivers.flusher import Flusher
+from riverlog.drivers.metadata import MetadataDriver
+from riverlog.drivers.metadata_log import METADATA_FOLDER, MetadataLog
+from riverlog.drivers.replicas import Home, Replicas
+from riverlog.drivers.upkeep import Upkeep
+from riverlog.drivers.volume import Volume
+from riverlog.log.directory import LogDirectory
+from riverlog.metadata.commands.brokers import RegisterBroker
+from riverlog.model.endpoints import Endpoint
+from riverlog.model.ids import Address, NodeId
+from riverlog.model.ports import Clock, Disk, Network, Random, Workers
+from riverlog.model.settings import NodeSettings
+from riverlog.observe.http import Door
+from riverlog.observe.logging import get_logger
+from riverlog.observe.metrics import BrokerReading, LogDirectoryReading, PartitionReading
+from riverlog.observe.stats import NodeStats
+from riverlog.wire.apis import API_BY_KEY
+from riverlog.world.clock import SystemClock
+from riverlog.world.disk import FileSystem
+from riverlog.world.network import TcpNetwork
+from riverlog.world.workers import ThreadWorkers
+
+_WORKER_THREADS: Final = 8
+_EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The ports, as one node uses them; the real ones unless others are given."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    disk: Disk = field(default_factory=FileSystem)
+    network: Network = field(default_factory=TcpNetwork)
+    workers: Workers = field(default_factory=lambda: ThreadWorkers(_WORKER_THREADS))
+    random: Random = field(default_factory=lambda: random.Random(secrets.randbits(128)))
+
+
+class Node:
+    """One riverlog node: `start` it, `run` until it cannot go on or is told to end, then `stop` it.
+
+    It is also what the metrics' door looks at.
+    """
+
+    def __init__(self, settings: NodeSettings, world: World | None = None) -> None:
+        self.stats = NodeStats()
+        self.endpoints: tuple[Endpoint, ...] = ()
+        """The addresses that clients are told."""
+        self.metrics: Address | None = None
+        self._settings = settings
+        self._world = world or World()
+        self._parts = AsyncExitStack()
+        self._serving = False
+        self._failed: asyncio.Future[BaseException]
+        self._homes: list[Home]
+        self._metadata: MetadataDriver
+        self._replicas: Replicas
+        self._log = get_logger("riverlog.node")
+
+    async def start(self) -> None:
+        """Open the data and the doors, and begin to serve.
+
+        Raises DirectoryRefused or BadMetadata for data that cannot be used, OSError for an address that cannot.
+        """
+        self._failed = asyncio.get_running_loop().create_future()
+        try:
+            self._open_data()
+            server = self._open_server()
+            await self._open_door()
+            await self._register()
+        except BaseException:
+            await self._parts.aclose()
+            raise
+        server.serve()
+        upkeep = Upkeep(self._replicas, self._metadata.settings, self._world.clock)
+        self._run_beside(server.run(), upkeep.run())
+        self._serving = True
+
+    async def run(self) -> BaseException:
+        """Wait for something after which the node must not go on, and give it."""
+        return await asyncio.shield(self._failed)
+
+    async def stop(self) -> None:
+        """Accept no more, answer what is under way, flush, close; a second call does nothing."""
+        self._serving = False
+        await self._parts.aclose()
+
+    # -- the parts, in the order in which they start
+
+    def _open_data(self) -> None:
+        """Open the log directories and read the metadata."""
+        world, settings = self._world, self._settings
+        self._homes = []
+        self._parts.push_async_callback(self._close_data)
+        for folder in settings.log_dirs:
+            cluster_id = self._homes[0].directory.identity.cluster_id if self._homes else None
+            directory = LogDirectory.open(
+                world.disk,
+                folder,
+                node_id=settings.node_id,
+                random=world.random,
+                cluster_id=cluster_id,
+                region=settings.region,
+            )
+            volume = Volume(world.disk, folder, changed=self._volume_changed)
+            self._homes.append(Home(directory, volume, Flusher(world.workers, volume, world.clock, self.stats)))
+        log = MetadataLog.open(world.disk, world.clock, world.workers, f"{settings.log_dirs[0]}/{METADATA_FOLDER}")
+        self._metadata = MetadataDriver(log=log, settings=settings, clock=world.clock, failed=self._fail)
+        self._parts.push_async_callback(self._metadata.close)
+        self._metadata.start()
+        self._replicas = Replicas(
+            settings.node_id,
+            self._homes,
+            self._metadata,
+            clock=world.clock,
+            random=world.random,
+            workers=world.workers,
+        )
+        self._replicas.start()
+
+    async def _close_data(self) -> None:
+        if hasattr(self, "_replicas"):
+            await self._replicas.close()
+        else:  # the start failed half-way: what was opened is given back as it was found
+            for home in self._homes:
+                home.directory.close({}, all_recovered=False)
+
+    def _open_server(self) -> Server:
+        """Listen for clients; they are answered once the node has registered."""
+        world, settings = self._world, self._metadata.settings
+        services = Services(
+            node_id=self.node_id,
+            cluster_id=self.cluster_id,
+            settings=settings,
+            metadata=self._metadata,
+            replicas=self._replicas,
+            authorizer=AllowEveryone(),
+            clock=world.clock,
+            random=world.random,
+            served=tuple(API_BY_KEY[key] for key in HANDLERS),
+        )
+        dispatcher = Dispatcher(HANDLERS, services, self.stats)
+        server = Server(dispatcher, settings, world.network, world.clock, self.stats, failed=self._fail)
+        self._parts.push_async_callback(server.stop)
+        self._parts.callback(self._replicas.stop_waiting)
+        advertised = {endpoint.listener: endpoint for endpoint in settings.advertised_listeners}
+        for endpoint in settings.listeners:
+            if endpoint.listener not in settings.controller_listener_names:
+                bound = server.listen(endpoint)
+                self.endpoints += (advertised.get(endpoint.listener) or _reachable(endpoint, bound),)
+        return server
+
+    async def _open_door(self) -> None:
+        """Open the door for metrics and health."""
+        settings = self._settings
+        if settings.metrics_port < 0:
+            return
+        door = Door(self, self._world.workers, version=__version__)
+        self._parts.push_async_callback(door.close)
+        host = settings.metrics_host or settings.listeners[0].host
+        self.metrics = await door.open(host, settings.metrics_port)
+
+    async def _register(self) -> None:
+        """Tell the cluster that this node is here, where, and whether it remembers everything."""
+        registered = await self._metadata.submit(
+            RegisterBroker(
+                node_id=self.node_id,
+                incarnation_id=UUID(int=self._world.random.getrandbits(128), version=4),
+                endpoints=self.endpoints,
+                rack=self._settings.broker_rack or None,
+                log_dirs=tuple(home.directory.identity.directory_id for home in self._homes),
+                clean=all(home.directory.clean for home in self._homes),
+            )
+        )
+        self._log.info("node registered", node_id=self.node_id, epoch=registered.epoch, cluster_id=self.cluster_id)
+
+    def _run_beside(self, *works: "asyncio._CoroutineLike[None]") -> None:
+        """Run parts that live as long as the node; if one of them ends by itself, the node must."""
+        for work in works:
+            task = asyncio.get_running_loop().create_task(work)
+            task.add_done_callback(self._task_ended)
+            self._parts.push_async_callback(_cancelled, task)
+
+    # -- trouble
+
+    def _task_ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        """Note what must end the node: a failed metadata log, or a mistake of our own."""
+        self._log.error("the node cannot go on", cause=error)
+        if not self._failed.done():
+            self._failed.set_result(error)
+
+    def _volume_changed(self, volume: Volume) -> None:
+        if volume.trouble is None:
+            self._log.info("log directory takes writes again", directory=volume.path)
+            return
+        self._log.error("log directory in trouble", directory=volume.path, detail=volume.trouble)
+        if volume.offline:
+            self._replicas.storage_failed(volume)
+
+    # -- what the door shows
+
+    @property
+    def node_id(self) -> NodeId:
+        return self._settings.node_id
+
+    @property
+    def cluster_id(self) -> str:
+        return self._homes[0].directory.identity.cluster_id
+
+    def not_ready(self) -> str | None:
+        """Say why clients cannot be served, if they cannot."""
+        if not self._serving:
+            return "the node is starting or stopping"
+        return next((home.volume.trouble for home in self._homes if home.volume.offline), None)
+
+    def brokers(self) -> Iterable[BrokerReading]:
+        for broker in self._metadata.image.brokers.values():
+            yield BrokerReading(broker.id, str(broker.endpoints[0].address) if broker.endpoints else "")
+
+    def topics(self) -> Iterable[tuple[str, int]]:
+        return ((topic.name, topic.partition_count) for topic in self._metadata.image.all_topics())
+
+    def partitions(self) -> Iterable[PartitionReading]:
+        image = self._metadata.image
+        for partition in self._replicas.opened():
+            topic = image.topic(partition.name.topic)
+            if topic is None:
+                continue
+            facts = topic.partition(partition.name.partition)
+            log = partition.log
+            yield PartitionReading(
+                topic=topic.name,
+                partition=facts.index,
+                leader=facts.leader,
+                replicas=facts.replicas,
+                in_sync_replicas=facts.isr,
+                log_start_offset=log.log_start_offset,
+                high_watermark=partition.high_watermark,
+                log_end_offset=log.log_end_offset,
+                size_bytes=log.size,
+                segments=log.segment_count,
+                stats=partition.stats,
+            )
+
+    def log_directories(self) -> Iterable[LogDirectoryReading]:
+        for home in self._homes:
+            yield LogDirectoryReading(
+                directory=home.directory.folder,
+                online=not home.volume.offline,
+                size_bytes=sum(log.size for log in home.directory.logs().values()),
+                free_bytes=self._world.disk.free_bytes(home.directory.folder),
+            )
+
+
+def _reachable(endpoint: Endpoint, bound: Address) -> Endpoint:
+    """Give the address to tell clients: the one that was bound, or the machine's name where that is every address."""
+    host = endpoint.host if endpoint.host not in _EVERY_ADDRESS else socket.gethostname()
+    return Endpoint(endpoint.listener, host, bound.port)
+
+
+async def _cancelled(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def run_node(settings: NodeSettings, *, ready: Callable[[Node], None]) -> int:
+    """Run one node in this process until a signal ends it; give the exit code. Raises what `Node.start` raises."""
+    with asyncio.Runner(loop_factory=_fast_loop()) as runner:
+        return runner.run(_run_until_told(settings, ready))
+
+
+async def _run_until_told(settings: NodeSettings, ready: Callable[[Node], None]) -> int:
+    node = Node(settings)
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
+    await node.start()
+    ready(node)
+    ends = {loop.create_task(told.wait()), loop.create_task(node.run())}
+    _done, pending = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    await node.stop()
+    return 0 if told.is_set() else 1
+
+
+def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop]:
+    """uvloop gives about a tenth more; asyncio's own loop does where it is missing."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop

@@ -1,0 +1,256 @@
+"""A connection's promises: order, bounds, few calls, a clean end."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from riverlog.broker.connection import Connection
+from riverlog.broker.context import Client, Hangup
+from riverlog.broker.dispatch import Promise
+from riverlog.model.access import Principal
+from riverlog.model.limits import (
+    ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
+    SENDFILE_BYTES_MIN,
+    UNSENT_BYTES_PER_CONNECTION_MAX,
+)
+from riverlog.model.ports import FileRange
+from riverlog.observe.stats import Closed, RequestStats
+from tests.support.sockets import PuppetSocket
+
+
+class StillClock:
+    def monotonic(self) -> float:
+        return 1.0
+
+    def wall_ms(self) -> int:
+        return 1_000
+
+
+class Row:
+    def __init__(self) -> None:
+        self.stats = RequestStats("Test")
+
+
+class LaterEcho(Promise):
+    """The promise of an answer that a test decides about."""
+
+    def __init__(self, awaited: "asyncio.Future[Any]", holds_line: bool) -> None:
+        self.awaited = awaited
+        self.holds_line = holds_line
+
+    def encode(self) -> Any:
+        return self.awaited.result()
+
+
+class Broker:
+    """A dispatcher that obeys: `=x` answers x, `?` promises, `!` holds the line, and so on."""
+
+    def __init__(self) -> None:
+        self.row = Row()
+        self.promises: list[asyncio.Future[Any]] = []
+        self.seen: list[bytes] = []
+        self.big: Any = None
+
+    def dispatch(self, frame: memoryview, client: Client) -> tuple[Any, Any]:
+        request = bytes(frame)
+        self.seen.append(request)
+        match request[:1]:
+            case b"=":
+                return self.row, [request[1:]]
+            case b"?" | b"!":
+                future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+                self.promises.append(future)
+                return self.row, LaterEcho(future, request[:1] == b"!")
+            case b"0":
+                return self.row, None
+            case b"B":
+                return self.row, [self.big]
+            case b"H":
+                raise Hangup("not with acks=0")
+            case _:
+                raise ZeroDivisionError
+
+
+class Line:
+    """A connection between a puppet and an obedient broker."""
+
+    def __init__(self, window: int = 1 << 30) -> None:
+        self.socket = PuppetSocket(window)
+        self.broker = Broker()
+        self.ended: list[Closed] = []
+        self.bugs: list[BaseException] = []
+        self.connection = Connection(
+            self.socket,
+            Client(Principal("x", "127.0.0.1"), "PLAINTEXT"),
+            self.broker,  # type: ignore[arg-type]
+            StillClock(),
+            frame_bytes_max=1 << 20,
+            closed=lambda _connection, reason, _detail: self.ended.append(reason),
+            failed=self.bugs.append,
+        )
+        self.connection.start()
+
+    def ask(self, *requests: bytes) -> None:
+        self.socket.arrive(b"".join(len(request).to_bytes(4, "big") + request for request in requests))
+
+    @property
+    def sent(self) -> bytes:
+        return bytes(self.socket.sent)
+
+
+def on_loop(test: Callable[[Line], Any]) -> Callable[[], None]:
+    """Run a test that needs a loop for its futures."""
+
+    def run() -> None:
+        async def body() -> None:
+            await test(Line())
+
+        asyncio.run(body())
+
+    run.__name__ = test.__name__
+    return run
+
+
+async def turn() -> None:
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+@on_loop
+async def test_all_frames_of_a_turn_are_answered_with_one_send(line: Line) -> None:
+    line.ask(b"=a", b"=b", b"=c")
+    assert line.sent == b"abc"
+    assert line.socket.sends == 1
+    assert line.broker.row.stats.count == 3
+
+
+@on_loop
+async def test_answers_keep_the_order_of_requests(line: Line) -> None:
+    line.ask(b"?", b"=b", b"?", b"=d")
+    assert line.sent == b""
+    assert line.broker.seen == [b"?", b"=b", b"?", b"=d"]
+    line.broker.promises[1].set_result([b"c"])
+    await turn()
+    assert line.sent == b""
+    line.broker.promises[0].set_result([b"a"])
+    await turn()
+    assert line.sent == b"abcd"
+
+
+@on_loop
+async def test_an_async_handler_holds_the_line(line: Line) -> None:
+    line.ask(b"!", b"=b")
+    assert line.broker.seen == [b"!"]
+    assert line.socket.readable is None
+    line.broker.promises[0].set_result([b"a"])
+    await turn()
+    assert line.sent == b"ab"
+    assert line.socket.readable is not None
+
+
+@on_loop
+async def test_no_answer_takes_no_place(line: Line) -> None:
+    line.ask(b"0", b"=a")
+    assert line.sent == b"a"
+    assert line.broker.row.stats.count == 2
+
+
+@on_loop
+async def test_too_many_unanswered_requests_stop_the_reading(line: Line) -> None:
+    line.ask(*[b"?"] * (ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX + 5))
+    assert len(line.broker.seen) == ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX
+    assert line.socket.readable is None
+    line.broker.promises[0].set_result([b"a"])
+    await turn()
+    assert len(line.broker.seen) == ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX + 1
+
+
+@on_loop
+async def test_a_peer_that_does_not_read_is_not_read_from(line: Line) -> None:
+    line.socket.window = 0
+    large = b"=" + b"x" * (UNSENT_BYTES_PER_CONNECTION_MAX // 2)
+    line.ask(large, large, large, large, large)
+    assert len(line.broker.seen) == 3
+    assert line.socket.readable is None
+    line.socket.take(1 << 30)
+    assert len(line.broker.seen) == 5
+    assert len(line.sent) == 5 * (len(large) - 1)
+    assert line.socket.readable is not None
+
+
+@on_loop
+async def test_partial_sends_lose_and_repeat_nothing(line: Line) -> None:
+    line.socket.window = 0
+    line.ask(*[b"=%d," % number for number in range(200)])
+    for _ in range(1_000):
+        line.socket.take(1)
+    assert line.sent == b"".join(b"%d," % number for number in range(200))
+
+
+@pytest.mark.parametrize("size", [10, SENDFILE_BYTES_MIN - 1, SENDFILE_BYTES_MIN, SENDFILE_BYTES_MIN * 3])
+def test_ranges_of_files_are_sent_whole_and_in_place(size: int) -> None:
+    class Content:
+        path = "x.log"
+        data = bytes(number % 251 for number in range(size + 7))
+
+        def read(self, position: int, count: int) -> bytes:
+            return self.data[position : position + count]
+
+    async def body() -> None:
+        line = Line(window=0)
+        line.broker.big = FileRange(Content(), 7, size)  # type: ignore[arg-type]
+        line.ask(b"=before", b"B", b"=after")
+        while len(line.sent) < size + 11:
+            line.socket.take(50_000)
+        assert line.sent == b"before" + Content.data[7:] + b"after"
+
+    asyncio.run(body())
+
+
+@on_loop
+async def test_after_the_peers_end_due_answers_are_still_sent(line: Line) -> None:
+    line.ask(b"?")
+    line.socket.end()
+    assert not line.socket.closed
+    line.broker.promises[0].set_result([b"a"])
+    await turn()
+    assert line.sent == b"a"
+    assert line.ended == [Closed.PEER]
+
+
+@on_loop
+async def test_an_idle_connection_closes_with_its_peer(line: Line) -> None:
+    line.socket.end()
+    assert line.ended == [Closed.PEER]
+    assert line.socket.closed
+
+
+@on_loop
+async def test_a_lying_length_closes_the_connection(line: Line) -> None:
+    line.socket.arrive(b"\x7f\xff\xff\xff")
+    assert line.ended == [Closed.MALFORMED]
+
+
+@on_loop
+async def test_a_handler_may_hang_up(line: Line) -> None:
+    line.ask(b"H")
+    assert line.ended == [Closed.MALFORMED]
+    assert not line.bugs
+
+
+@on_loop
+async def test_a_bug_ends_the_connection_and_is_reported(line: Line) -> None:
+    line.ask(b"bug")
+    assert line.ended == [Closed.BROKEN]
+    assert [type(bug) for bug in line.bugs] == [ZeroDivisionError]
+
+
+@on_loop
+async def test_closing_cancels_what_nobody_waits_for(line: Line) -> None:
+    line.ask(b"?")
+    line.connection.close(Closed.IDLE)
+    await turn()
+    assert line.broker.promises[0].cancelled()
+    assert line.sent == b""
