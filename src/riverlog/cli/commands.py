@@ -14,10 +14,80 @@ class Command(NamedTuple):
 
 
 GROUPS: Final = {
+    "topics": "Create, list, describe, alter and delete topics",
+    "cluster": "Look at brokers, partitions and log directories",
     "config": "Explain settings",
 }
 
 COMMANDS: Final = (
+    Command(
+        "topics create",
+        "riverlog.cli.topics",
+        "create",
+        "Create a topic",
+        ("topics create orders --partitions 3", "topics create --name audit --config retention.ms=86400000"),
+    ),
+    Command(
+        "topics list", "riverlog.cli.topics", "list_topics", "List the topics", ("topics list", "topics list -o json")
+    ),
+    Command(
+        "topics describe",
+        "riverlog.cli.topics",
+        "describe",
+        "Show a topic's partitions and settings",
+        ("topics describe orders", "topics describe --name orders -o yaml"),
+    ),
+    Command(
+        "topics alter",
+        "riverlog.cli.topics",
+        "alter",
+        "Add partitions to a topic, or change its settings",
+        ("topics alter orders --partitions 6", "topics alter orders --config retention.ms=3600000"),
+    ),
+    Command(
+        "topics delete",
+        "riverlog.cli.topics",
+        "delete",
+        "Delete topics with all their records",
+        ("topics delete orders", "topics delete --name orders --yes"),
+    ),
+    Command(
+        "produce",
+        "riverlog.cli.produce",
+        "produce",
+        "Send lines of standard input or of files as records",
+        (
+            "produce orders < orders.jsonl",
+            "produce orders --key-separator : --header source=shop",
+            "produce orders --file a.jsonl --file b.jsonl --compression zstd --rate 500",
+        ),
+    ),
+    Command(
+        "consume",
+        "riverlog.cli.consume",
+        "consume",
+        "Print the records of a topic",
+        (
+            "consume orders --from-beginning --exit",
+            "consume orders --offset -10 --exit",
+            "consume orders --from-time -15m --output json",
+            r"consume orders -f '%t-%p@%o %k: %s\n'",
+        ),
+    ),
+    Command(
+        "cluster status",
+        "riverlog.cli.cluster",
+        "status",
+        "Show brokers, controller, partitions and log directories",
+        ("cluster status", "cluster status -b broker:9092 -o json"),
+    ),
+    Command(
+        "doctor",
+        "riverlog.cli.doctor",
+        "doctor",
+        "Try every address of a cluster and say what is wrong",
+        ("doctor", "doctor -b broker-1:9092,broker-2:9092"),
+    ),
     Command(
         "config explain",
         "riverlog.cli.config",

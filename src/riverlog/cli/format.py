@@ -6,7 +6,6 @@ Keys and values pass through as the bytes they are. A format is compiled once; a
 """
 
 import base64
-import json
 import re
 from collections.abc import Callable, Sequence
 from struct import Struct
@@ -14,6 +13,7 @@ from typing import Final, Protocol
 
 from riverlog.cli.exits import usage
 from riverlog.cli.expressions import unescape
+from riverlog.cli.render import Row, as_json, as_yaml
 
 _LENGTH: Final = Struct(">i")
 
@@ -65,32 +65,41 @@ def compile_format(text: str, *, null: bytes = b"") -> Piece:
     return lambda record: b"".join([piece(record) for piece in pieces])
 
 
-def as_line(record: RecordLike) -> bytes:
+def as_line(record: RecordLike, *, null: bytes = b"") -> bytes:
     """Print the value and a newline, as it is."""
-    return (record.value or b"") + b"\n"
+    return (null if record.value is None else record.value) + b"\n"
 
 
-def as_visible_line(record: RecordLike) -> bytes:
+def as_visible_line(record: RecordLike, *, null: bytes = b"") -> bytes:
     """Print the value for a terminal: what is not printable is shown, not executed."""
-    text = (record.value or b"").decode("utf-8", "backslashreplace")
+    text = as_line(record, null=null)[:-1].decode("utf-8", "backslashreplace")
     return (_UNPRINTABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", text) + "\n").encode()
 
 
 def as_json_line(record: RecordLike) -> bytes:
-    """Print all of a record as one line of JSON; bytes that are not UTF-8 become `{"base64": "…"}`."""
-    fields = {
+    """Print all of a record as one line of JSON."""
+    return as_json(_fields(record)).encode() + b"\n"
+
+
+def as_yaml_item(record: RecordLike) -> bytes:
+    """Print all of a record as one item of a YAML list."""
+    return ("\n".join(as_yaml([_fields(record)])) + "\n").encode()
+
+
+_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def _fields(record: RecordLike) -> Row:
+    """Name all of a record as plain values; bytes that are not UTF-8 become `{"base64": "…"}`."""
+    return {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp_ms": record.timestamp_ms,
-        "key": _json_bytes(record.key),
-        "value": _json_bytes(record.value),
-        "headers": [{"key": header.key, "value": _json_bytes(header.value)} for header in record.headers],
+        "key": _plain(record.key),
+        "value": _plain(record.value),
+        "headers": [{"key": header.key, "value": _plain(header.value)} for header in record.headers],
     }
-    return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
-
-
-_UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def _letters(null: bytes) -> dict[str, Piece]:
@@ -123,7 +132,7 @@ def _headers(record: RecordLike) -> bytes:
     )
 
 
-def _json_bytes(content: bytes | None) -> str | dict[str, str] | None:
+def _plain(content: bytes | None) -> str | dict[str, str] | None:
     if content is None:
         return None
     try:

@@ -22,7 +22,8 @@ ORIGIN: Final = "Made by `python -m riverlog.cli.help` from the command's signat
 PROGRAM: Final = "$PROGRAM"
 
 SECTIONS: Final = {
-    "Look inside": ("config", "version"),
+    "Topics and records": ("topics", "produce", "consume"),
+    "Look inside": ("cluster", "doctor", "config", "version"),
 }
 
 
@@ -36,7 +37,7 @@ def overview(program: str) -> str:
     for section, words in SECTIONS.items():
         blocks.append(f"{section}:\n" + _columns((word, summaries[word]) for word in words))
     blocks += [
-        f"Every command explains itself: `{program} config explain --help`.\n"
+        f"Every command explains itself: `{program} topics --help`, `{program} topics create --help`.\n"
         "Commands that talk to a cluster take -b HOST:PORT (or RIVERLOG_BOOTSTRAP_SERVERS; default 127.0.0.1:9092).\n"
         "Tables become JSON lines when the output is piped; -o table|json|yaml chooses. NO_COLOR is honoured.\n",
         exit_codes(),

@@ -31,3 +31,8 @@ Output = Annotated[
         help="How to print. Without it: text on a terminal, JSON lines when piped.",
     ),
 ]
+TextOutput = Annotated[
+    OutputFormat | None,
+    typer.Option("-o", "--output", metavar="table|json|yaml", help="How to print. Without it: text, also when piped."),
+]
+"""For commands whose text is made of lines that a program can read as well."""

@@ -3,11 +3,11 @@
 import platform
 
 from riverlog import __version__
-from riverlog.cli.options import Output
+from riverlog.cli.options import TextOutput
 from riverlog.cli.render import OutputFormat, emit
 
 
-def version(output: Output = None) -> None:
+def version(output: TextOutput = None) -> None:
     """Print the version."""
     facts = {"riverlog": __version__, "python": platform.python_version(), "system": platform.platform(terse=True)}
     sentence = f"riverlog {__version__} (Python {facts['python']}, {facts['system']})"

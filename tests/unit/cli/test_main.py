@@ -39,11 +39,11 @@ def test_a_group_lists_its_commands(group: str, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["confgi"], "riverlog: there is no command 'confgi'; did you mean 'config'? See `riverlog --help`.\n"),
+        (["topcis"], "riverlog: there is no command 'topcis'; did you mean 'topics'? See `riverlog --help`.\n"),
         (["xyz"], "riverlog: there is no command 'xyz'. See `riverlog --help`.\n"),
         (
-            ["config", "explian"],
-            "riverlog: there is no command 'config explian'; did you mean 'explain'? See `riverlog config --help`.\n",
+            ["topics", "crate"],
+            "riverlog: there is no command 'topics crate'; did you mean 'create'? See `riverlog topics --help`.\n",
         ),
         (
             ["-b", "a:1", "topics", "list"],
@@ -76,10 +76,10 @@ def test_the_other_name_is_used_where_it_was_typed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["/usr/bin/streaming-system"])
-    assert main(["config", "explain", "--help"]) == ExitCode.DONE
+    assert main(["topics", "create", "--help"]) == ExitCode.DONE
     out = capsys.readouterr().out
-    assert out.startswith("Usage: streaming-system config explain")
-    assert "\n  streaming-system config explain retention.ms" in out
+    assert out.startswith("Usage: streaming-system topics create")
+    assert "\n  streaming-system topics create orders" in out
 
 
 def test_trouble_is_a_sentence_and_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +121,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
     assert ended.stdout.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["config", "--help"], ["config", "explain", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["config", "--help"], ["topics", "create", "--help"]])
 def test_help_loads_nothing_that_takes_time(arguments: list[str]) -> None:
     program = (
         "import sys\nfrom riverlog.cli.main import main\n"

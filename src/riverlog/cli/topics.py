@@ -1,0 +1,269 @@
+"""`topics`: create, list, describe, alter and delete, on any Kafka-compatible cluster."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from riverlog.cli.connect import made, run
+from riverlog.cli.exits import Trouble, usage
+from riverlog.cli.expressions import pairs
+from riverlog.cli.options import BOOTSTRAP_DEFAULT, Bootstrap, ClientSettings, Output, TextOutput
+from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural
+
+if TYPE_CHECKING:
+    from riverlog.client.admin import ConfigEntry
+    from riverlog.client.cluster import Partition, Topic
+
+Name = Annotated[str | None, typer.Argument(metavar="NAME", help="The topic; --name does the same.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The topics; --name does the same.")]
+NameOption = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The topic.")]
+NamesOption = Annotated[list[str] | None, typer.Option("--name", metavar="NAME", help="A topic.")]
+Config = Annotated[
+    list[str] | None,
+    typer.Option("--config", metavar="NAME=VALUE", help="A setting of the topic, such as retention.ms=3600000."),
+]
+
+
+def create(
+    name: Name = None,
+    name_option: NameOption = None,
+    partitions: Annotated[
+        int | None, typer.Option(metavar="N", help="How many; the cluster's default without it.", min=1)
+    ] = None,
+    replication_factor: Annotated[
+        int | None, typer.Option(metavar="N", help="Copies of each partition; the cluster's default without it.", min=1)
+    ] = None,
+    config: Config = None,
+    if_not_exists: Annotated[
+        bool, typer.Option("--if-not-exists", help="Leave a topic alone that exists already.")
+    ] = False,
+    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
+    settings: ClientSettings = None,
+    output: Output = None,
+) -> None:
+    """Create a topic."""
+    topic = _one(name, name_option)
+    configs = pairs(config, option="--config")
+
+    async def work() -> Row:
+        from riverlog import Admin, KafkaError
+        from riverlog.model.errors import ErrorCode
+
+        async with made(Admin, bootstrap, settings) as admin:
+            try:
+                created = await admin.create_topic(
+                    topic, partitions=partitions or -1, replication_factor=replication_factor or -1, configs=configs
+                )
+            except KafkaError as error:
+                if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
+                    raise
+                return {"topic": topic, "created": False}
+            return {
+                "topic": topic,
+                "created": True,
+                "topic_id": str(created.topic_id),
+                "partitions": created.partitions,
+                "replication_factor": created.replication_factor,
+            }
+
+    row = run(work())
+    sentence = f"Topic {topic} exists already."
+    if row["created"]:
+        count, copies = row["partitions"], row["replication_factor"]
+        sentence = f"Created topic {topic}: Partitions={count}, ReplicationFactor={copies}"
+    emit([row], output, lambda: print(sentence))
+
+
+def list_topics(
+    internal: Annotated[bool, typer.Option("--internal", help="Also those that the cluster keeps for itself.")] = False,
+    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
+    settings: ClientSettings = None,
+    output: Output = None,
+) -> None:
+    """List the topics."""
+
+    async def work() -> "list[Topic]":
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            return await admin.list_topics(internal=internal)
+
+    rows = [
+        {
+            "name": topic.name,
+            "partitions": len(topic.partitions),
+            "replication_factor": len(topic.partitions[0].replicas),
+            "internal": topic.is_internal,
+        }
+        for topic in run(work())
+    ]
+    columns = ["topic", "partitions", "replication"]
+    emit(rows, output, lambda: draw_table(columns, [list(row.values())[:3] for row in rows]))
+
+
+def describe(
+    names: Names = None,
+    names_option: NamesOption = None,
+    every_setting: Annotated[bool, typer.Option("--all", help="All settings, not only the topic's own.")] = False,
+    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
+    settings: ClientSettings = None,
+    output: TextOutput = None,
+) -> None:
+    """Show a topic's partitions and settings.
+
+    One line for each partition: `Partition 0: Leader=1, ISR=[1,2,3]`. Then the settings that were made for this
+    topic.
+    """
+    wanted = _many(names, names_option)
+
+    async def work() -> "list[tuple[Topic, dict[str, ConfigEntry]]]":
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            topics = await admin.describe_topics(wanted)
+            return [(topic, await admin.describe_configs(topic=topic.name)) for topic in topics]
+
+    rows = [description(topic, configs, every_setting=every_setting) for topic, configs in run(work())]
+    # This text is one line per partition by definition; it stays so in a pipe.
+    emit(rows, output or OutputFormat.TABLE, lambda: print("\n\n".join(map(lines_of, rows))))
+
+
+def alter(
+    name: Name = None,
+    name_option: NameOption = None,
+    partitions: Annotated[
+        int | None, typer.Option(metavar="N", help="Grow to N partitions; there is no way back.", min=1)
+    ] = None,
+    config: Config = None,
+    delete_config: Annotated[
+        list[str] | None, typer.Option("--delete-config", metavar="NAME", help="Take a setting back to its default.")
+    ] = None,
+    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
+    settings: ClientSettings = None,
+    output: Output = None,
+) -> None:
+    """Add partitions to a topic, or change its settings.
+
+    Records stay where they are; records with a key may go to another partition than before once there are more.
+    """
+    topic = _one(name, name_option)
+    changes: dict[str, str | None] = {**pairs(config, option="--config"), **dict.fromkeys(delete_config or ())}
+    if partitions is None and not changes:
+        raise usage("nothing to change: give --partitions, --config or --delete-config")
+
+    async def work() -> None:
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            if changes and partitions is not None:
+                await admin.create_partitions(topic, partitions, validate_only=True)  # all or nothing
+            if changes:
+                await admin.alter_configs(changes, topic=topic)
+            if partitions is not None:
+                await admin.create_partitions(topic, partitions)
+
+    run(work())
+    row: dict[str, object] = {"topic": topic}
+    if partitions is not None:
+        row["partitions"] = partitions
+    if changes:
+        row["configs"] = changes
+    done = [
+        f"{name}={value}" if value is not None else f"{name} back to its default" for name, value in changes.items()
+    ]
+    done += [f"Partitions={partitions}"] if partitions is not None else []
+    emit([row], output, lambda: print(f"Altered topic {topic}: {', '.join(done)}"))
+
+
+def delete(
+    names: Names = None,
+    names_option: NamesOption = None,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
+    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
+    settings: ClientSettings = None,
+    output: Output = None,
+) -> None:
+    """Delete topics with all their records.
+
+    On a terminal it asks first.
+    """
+    wanted = _many(names, names_option)
+    if not yes and sys.stdin.isatty():
+        print(f"Delete {', '.join(wanted)} with all records? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise Trouble("nothing was deleted")
+
+    async def work() -> None:
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            await admin.delete_topics(wanted)
+
+    run(work())
+    rows = [{"topic": name, "deleted": True} for name in wanted]
+    emit(rows, output, lambda: print(f"Deleted {plural(len(wanted), 'topic')}: {', '.join(wanted)}"))
+
+
+def description(topic: "Topic", configs: "Mapping[str, ConfigEntry]", *, every_setting: bool) -> Row:
+    """Gather what is to be said about a topic."""
+    from riverlog.client.admin import ConfigSource
+
+    shown = {
+        name: entry for name, entry in sorted(configs.items()) if every_setting or entry.source == ConfigSource.TOPIC
+    }
+    return {
+        "name": topic.name,
+        "topic_id": str(topic.topic_id),
+        "internal": topic.is_internal,
+        "replication_factor": len(topic.partitions[0].replicas),
+        "partitions": [_partition(each) for each in topic.partitions],
+        "configs": {name: entry.value for name, entry in shown.items()},
+    }
+
+
+def lines_of(row: Row) -> str:
+    """Write a topic's description, a line for each partition and each setting."""
+    partitions, configs = row["partitions"], row["configs"]
+    assert isinstance(partitions, list)
+    assert isinstance(configs, dict)
+    lines = [f"Topic {row['name']}: Partitions={len(partitions)}, ReplicationFactor={row['replication_factor']}"]
+    for each in partitions:
+        leader = "none" if each["leader"] is None else each["leader"]
+        offline = f", Offline={_ids(each['offline'])}" if each["offline"] else ""
+        lines.append(f"Partition {each['partition']}: Leader={leader}, ISR={_ids(each['isr'])}{offline}")
+    lines += [f"Config {name}={value}" for name, value in configs.items()]
+    return "\n".join(lines)
+
+
+def _partition(partition: "Partition") -> Row:
+    return {
+        "partition": partition.index,
+        "leader": partition.leader if partition.leader >= 0 else None,
+        "leader_epoch": partition.leader_epoch,
+        "replicas": list(partition.replicas),
+        "isr": list(partition.in_sync),
+        "offline": list(partition.offline),
+    }
+
+
+def _ids(nodes: Sequence[int]) -> str:
+    return f"[{','.join(map(str, nodes))}]"
+
+
+def _one(positional: str | None, option: str | None) -> str:
+    if positional is not None and option is not None and positional != option:
+        raise usage(f"two topics were named, {positional} and {option}; name one")
+    return _given(positional or option)
+
+
+def _many(positional: list[str] | None, option: list[str] | None) -> list[str]:
+    names = list(dict.fromkeys([*(positional or ()), *(option or ())]))
+    return [_given(name) for name in names or [""]]
+
+
+def _given(name: str | None) -> str:
+    if not name:
+        raise usage("name a topic, as NAME or with --name NAME")
+    return name

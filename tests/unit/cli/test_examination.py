@@ -1,0 +1,68 @@
+"""What the doctor concludes; its conversations with brokers are tried end to end."""
+
+from riverlog.cli.examination import Examination, connect_advice, resolve_advice
+from riverlog.client.cluster import Partition, Topic
+from riverlog.model.ids import NO_TOPIC_ID, Address, NodeId
+from riverlog.wire.messages.metadata import MetadataResponse
+
+HERE = Address("127.0.0.1", 9092)
+THERE = Address("10.0.0.5", 9092)
+
+
+def topic(name: str, *partitions: tuple[int, list[int], list[int]]) -> Topic:
+    return Topic(
+        name,
+        NO_TOPIC_ID,
+        tuple(
+            Partition(index, NodeId(leader), 0, tuple(map(NodeId, replicas)), tuple(map(NodeId, in_sync)))
+            for index, (leader, replicas, in_sync) in enumerate(partitions)
+        ),
+    )
+
+
+def test_partitions_that_are_led_and_in_sync_are_fine() -> None:
+    examination = Examination(1.0)
+    examination.judge_partitions([topic("orders", (1, [1], [1]), (1, [1], [1]))])
+    assert [(step.ok, step.found) for step in examination.steps] == [(True, "2 partitions, all led and in sync")]
+
+
+def test_partitions_without_leader_and_with_too_few_copies_are_found() -> None:
+    examination = Examination(1.0)
+    examination.judge_partitions([topic("orders", (-1, [1, 2], [2]), (1, [1, 2], [1, 2]))])
+    assert [(step.step, step.ok, step.found) for step in examination.steps] == [
+        ("leaders", False, "1 partition without one: orders-0"),
+        ("replicas", False, "1 partition with replicas out of sync: orders-0"),
+    ]
+    assert all(step.advice for step in examination.steps)
+
+
+def test_a_long_list_of_partitions_is_cut() -> None:
+    examination = Examination(1.0)
+    examination.judge_partitions([topic("t", *[(-1, [1], [1])] * 8)])
+    assert examination.steps[0].found == "8 partitions without one: t-0, t-1, t-2, t-3, t-4 and 3 more"
+
+
+def test_different_clusters_and_a_missing_controller_are_found() -> None:
+    examination = Examination(1.0)
+    examination.judge_cluster(
+        {HERE: MetadataResponse(cluster_id="a", controller_id=-1), THERE: MetadataResponse(cluster_id="b")}
+    )
+    assert [(step.step, step.ok) for step in examination.steps] == [("identity", False), ("controller", False)]
+    assert examination.steps[0].found == "127.0.0.1:9092: a, 10.0.0.5:9092: b"
+
+
+def test_one_cluster_with_a_controller_is_fine() -> None:
+    examination = Examination(1.0)
+    examination.judge_cluster({HERE: MetadataResponse(cluster_id="a", controller_id=3)})
+    assert [(step.ok, step.found) for step in examination.steps] == [(True, "node 3")]
+
+
+def test_advice_tells_a_bootstrap_address_from_an_advertised_one() -> None:
+    assert "Check the spelling of 'brokr'" in resolve_advice(Address("brokr", 9092), None)
+    assert "set advertised.listeners" in resolve_advice(Address("kafka", 9092), THERE)
+    assert "`riverlog dev --port 9093`" in connect_advice(Address("127.0.0.1", 9093), None)
+    advertised = connect_advice(Address("localhost", 9092), THERE)
+    assert "That is this machine itself." in advertised
+    assert "advertised.listeners" in advertised
+    assert "That is this machine itself." not in connect_advice(Address("localhost", 9093), HERE)
+    assert "That is this machine itself." not in connect_advice(Address("10.0.0.6", 9092), THERE)
