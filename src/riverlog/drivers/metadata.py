@@ -17,7 +17,7 @@ from riverlog.metadata.commands.partitions import CreatePartitions, PartitionsCr
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds, ProducerIdBlock
 from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, TopicDefaults, TopicsCreated, TopicsDeleted
 from riverlog.metadata.delta import MetadataDelta, delta_of
-from riverlog.metadata.image import ConfigResource, MetadataImage, ResourceType
+from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.machine import MetadataCommand, MetadataMachine
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.ids import ProducerId
@@ -124,8 +124,8 @@ class MetadataDriver:
         node_id = str(self._started_with.node_id)
         return with_dynamic(
             self._started_with,
-            node=self.image.config(ConfigResource(ResourceType.BROKER, node_id)),
-            cluster=self.image.config(ConfigResource(ResourceType.BROKER, "")),
+            node=self.image.config(ConfigResource(ConfigResourceType.BROKER, node_id)),
+            cluster=self.image.config(ConfigResource(ConfigResourceType.BROKER, "")),
         )
 
 

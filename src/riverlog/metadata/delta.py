@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from riverlog.metadata.image import MetadataImage, ResourceType, TopicImage
+from riverlog.metadata.image import ConfigResourceType, MetadataImage, TopicImage
 from riverlog.metadata.records import (
     ConfigRecord,
     MetadataRecord,
@@ -40,7 +40,7 @@ def delta_of(before: MetadataImage, after: MetadataImage, records: Iterable[Meta
         match record:
             case TopicRecord() | PartitionRecord() | PartitionChangeRecord() | RemoveTopicRecord():
                 touched[record.topic_id] = None
-            case ConfigRecord() if record.resource_type == ResourceType.TOPIC:
+            case ConfigRecord() if record.resource_type == ConfigResourceType.TOPIC:
                 configured[record.resource_name] = None
             case ConfigRecord():
                 nodes_configured = True

@@ -40,7 +40,7 @@ REPLICA_LISTS_SHARED_MAX: Final = 65_536
 _NOTHING_SET: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-class ResourceType(IntEnum):
+class ConfigResourceType(IntEnum):
     """What can have settings, with Kafka's codes."""
 
     TOPIC = 2
@@ -50,7 +50,7 @@ class ResourceType(IntEnum):
 class ConfigResource(NamedTuple):
     """A topic, a broker by its number, or all brokers, which is the broker without a name."""
 
-    type: ResourceType
+    type: ConfigResourceType
     name: str
 
     @property
@@ -167,7 +167,7 @@ class MetadataImage:
 
     def topic_overrides(self, topic: str) -> Mapping[str, str]:
         """Give what was set for a topic."""
-        return self.config(ConfigResource(ResourceType.TOPIC, topic))
+        return self.config(ConfigResource(ConfigResourceType.TOPIC, topic))
 
     def after_all(self, records: Iterable[MetadataRecord]) -> "MetadataImage":
         """Give the view after several records."""
@@ -201,7 +201,7 @@ class MetadataImage:
                     topics=self.topics.without(name),
                     topic_names=self.topic_names.without(record.topic_id.hex),
                     folded_names=self.folded_names.without(folded(name)),
-                    configs=self.configs.without(ConfigResource(ResourceType.TOPIC, name).key),
+                    configs=self.configs.without(ConfigResource(ConfigResourceType.TOPIC, name).key),
                 )
             case ConfigRecord():
                 return replace(self, configs=self._configs_after(record))
@@ -224,7 +224,7 @@ class MetadataImage:
         return replace(self, topics=self.topics.with_entry(topic.name, topic.with_partition(partition)))
 
     def _configs_after(self, record: ConfigRecord) -> SharedMap[Mapping[str, str]]:
-        resource = ConfigResource(ResourceType(record.resource_type), record.resource_name)
+        resource = ConfigResource(ConfigResourceType(record.resource_type), record.resource_name)
         values = {name: value for name, value in self.config(resource).items() if name != record.name}
         if record.value is not None:
             values[record.name] = record.value

@@ -12,16 +12,17 @@ from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import MetadataLog
 from riverlog.drivers.metadata_snapshot import BadMetadata, decode_snapshot, encode_snapshot, snapshot_offset
 from riverlog.metadata.commands.brokers import RegisterBroker
-from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ConfigOperation, ResourceChanges
+from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, NewTopic
 from riverlog.metadata.delta import MetadataDelta
-from riverlog.metadata.image import MetadataImage, ResourceType
+from riverlog.metadata.image import ConfigResourceType, MetadataImage
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, NodeId, TopicId
 from riverlog.model.resolve import configure
 from riverlog.records.errors import CorruptBatch
+from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 from tests.support.disk import MemoryDisk
 
 FOLDER = "/data/__cluster_metadata-0"
@@ -164,11 +165,11 @@ async def test_settings_of_the_node_change_while_it_runs():
     await node.create("orders")
     assert node.driver.topic_config("orders").retention_ms == 5
     set_seven = ConfigChange("log.retention.ms", ConfigOperation.SET, "7")
-    await node.driver.submit(AlterConfigs((ResourceChanges(ResourceType.BROKER, "", (set_seven,)),)))
+    await node.driver.submit(AlterConfigs((ResourceChanges(ConfigResourceType.BROKER, "", (set_seven,)),)))
     assert node.deltas[-1].nodes_configured
     assert node.driver.topic_config("orders").retention_ms == 7
     set_nine = ConfigChange("retention.ms", ConfigOperation.SET, "9")
-    await node.driver.submit(AlterConfigs((ResourceChanges(ResourceType.TOPIC, "orders", (set_nine,)),)))
+    await node.driver.submit(AlterConfigs((ResourceChanges(ConfigResourceType.TOPIC, "orders", (set_nine,)),)))
     assert [each.name for each in node.deltas[-1].configured] == ["orders"]
     assert node.driver.topic_config("orders").retention_ms == 9
     await node.driver.close()

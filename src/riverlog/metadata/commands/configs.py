@@ -2,25 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 
 from riverlog.metadata.commands.outcome import DONE, Outcome
 from riverlog.metadata.commands.topics import config_records
-from riverlog.metadata.image import ConfigResource, MetadataImage, ResourceType
+from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.resolve import check_node, check_topic
 from riverlog.model.setting import BadSetting, Kind, Setting
 from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS, Layers
-
-
-class ConfigOperation(IntEnum):
-    """What to do with a value, with Kafka's codes; the last two are for lists."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
+from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +71,14 @@ def alter_configs(
 
 def resource_of(image: MetadataImage, type_: int, name: str) -> ConfigResource:
     """Give the resource that a client names, if there is one."""
-    if type_ == ResourceType.TOPIC:
+    if type_ == ConfigResourceType.TOPIC:
         if image.topic(name) is None:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
-        return ConfigResource(ResourceType.TOPIC, name)
-    if type_ == ResourceType.BROKER:
+        return ConfigResource(ConfigResourceType.TOPIC, name)
+    if type_ == ConfigResourceType.BROKER:
         if name and not (name.isascii() and name.isdigit() and int(name) in image.brokers):
             raise Refusal(ErrorCode.INVALID_REQUEST, f"There is no broker {name!r}; brokers are named by their number.")
-        return ConfigResource(ResourceType.BROKER, name and str(int(name)))
+        return ConfigResource(ConfigResourceType.BROKER, name and str(int(name)))
     raise Refusal(ErrorCode.INVALID_REQUEST, f"Resources of type {type_} have no settings; topics and brokers do.")
 
 
@@ -144,7 +135,7 @@ def _parts(text: str) -> list[str]:
 
 def _setting(resource: ConfigResource, name: str) -> Setting | None:
     """Give the table's row for a setting; None for those that mean nothing here."""
-    if resource.type is ResourceType.TOPIC:
+    if resource.type is ConfigResourceType.TOPIC:
         return TOPIC_SETTINGS.get(name)
     row = NODE_SETTINGS.get(name)
     return row[0] if row else None
@@ -152,7 +143,7 @@ def _setting(resource: ConfigResource, name: str) -> Setting | None:
 
 def _check(resource: ConfigResource, after: Mapping[str, str], before: Mapping[str, str], layers: Layers) -> None:
     try:
-        if resource.type is ResourceType.TOPIC:
+        if resource.type is ConfigResourceType.TOPIC:
             check_topic(after, layers)
         else:
             check_node({name: value for name, value in after.items() if before.get(name) != value})

@@ -11,7 +11,7 @@ from riverlog.metadata.commands.partitions import (
     partition_records,
     replication_factor_of,
 )
-from riverlog.metadata.image import ConfigResource, MetadataImage, ResourceType, TopicImage, folded
+from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage, TopicImage, folded
 from riverlog.metadata.placement import place
 from riverlog.metadata.records import ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
 from riverlog.model.errors import ErrorCode, Refusal
@@ -167,7 +167,7 @@ def _topic_records(
     replicas = _replicas(image, new, defaults, partitions_left)
     return [
         TopicRecord(name=new.name, topic_id=new.id),
-        *config_records(ConfigResource(ResourceType.TOPIC, new.name), configs),
+        *config_records(ConfigResource(ConfigResourceType.TOPIC, new.name), configs),
         *partition_records(image, new.id, replicas, first=0),
     ]
 

@@ -1,0 +1,66 @@
+"""DescribeLogDirs: which partition lies in which folder of this node, and how large it is."""
+
+from collections.abc import Iterator
+
+from riverlog.broker.context import Context
+from riverlog.drivers.replicas import Home
+from riverlog.model.access import Operation
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import TopicPartition
+from riverlog.wire.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> DescribeLogDirsResponse:
+    """Describe every folder; one that is offline is named with its error and without partitions."""
+    if not context.allows_on_cluster(Operation.DESCRIBE):
+        context.stats.failed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    homes = context.services.replicas.homes()
+    partitions: dict[str, list[TopicPartition]] = {home.volume.path: [] for home in homes}
+    for name in _asked_for(request, context):
+        # A partition that nobody has used yet has no folder; it counts as empty in the first one.
+        home = context.services.replicas.home_of(name) or homes[0]
+        partitions[home.volume.path].append(name)
+    return DescribeLogDirsResponse(results=[_result(home, partitions[home.volume.path], context) for home in homes])
+
+
+def _asked_for(request: DescribeLogDirsRequest, context: Context) -> Iterator[TopicPartition]:
+    """Name the partitions that are asked for and that this node holds."""
+    node_id = context.services.node_id
+    wanted = None if request.topics is None else {each.topic: set(each.partitions) for each in request.topics}
+    for topic in context.image.all_topics():
+        if wanted is not None and topic.name not in wanted:
+            continue
+        for partition in topic.partitions:
+            if node_id in partition.replicas and (wanted is None or partition.index in wanted[topic.name]):
+                yield TopicPartition(topic.name, partition.index)
+
+
+def _result(home: Home, names: list[TopicPartition], context: Context) -> DescribeLogDirsResult:
+    if home.volume.offline:
+        context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
+        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=home.volume.path)
+    topics: dict[str, DescribeLogDirsTopic] = {}
+    for name in names:
+        topic = topics.setdefault(name.topic, DescribeLogDirsTopic(name=name.topic))
+        topic.partitions.append(
+            DescribeLogDirsPartition(partition_index=name.partition, partition_size=_size(name, context))
+        )
+    return DescribeLogDirsResult(log_dir=home.volume.path, topics=list(topics.values()))
+
+
+def _size(name: TopicPartition, context: Context) -> int:
+    replicas = context.services.replicas
+    if replicas.home_of(name) is None:
+        return 0
+    try:
+        partition = replicas.get(name.topic, name.partition)
+    except Refusal:
+        return 0
+    return 0 if partition is None else partition.log.size
