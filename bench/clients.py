@@ -52,12 +52,12 @@ def fresh_topic(node: Node, settings: Mapping[str, str] | None = None) -> Iterat
     admin = AdminClient(_common(node))
     topic = f"bench-{uuid.uuid4().hex[:12]}"
     created = admin.create_topics([NewTopic(topic, 1, 1, config=dict(settings or {}))])
-    _result(created[topic].result, f"the topic {topic} cannot be created")
+    _result(created[topic].result, "a topic cannot be created")
     try:
         yield topic
     finally:
         deleted = admin.delete_topics([topic])
-        _result(deleted[topic].result, f"the topic {topic} cannot be deleted")
+        _result(deleted[topic].result, "a topic cannot be deleted")
         deadline = time.monotonic() + DELETION_SECONDS_MAX
         while any(node.data.glob(f"{topic}-*")) and time.monotonic() < deadline:
             time.sleep(DELETION_POLL_SECONDS)

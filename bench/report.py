@@ -151,10 +151,10 @@ def _notes(lines: Sequence[Line], columns: Columns, entrants: Sequence[Entrant])
                 f"{entrant.name} was warmed up with {entrant.warmed_seconds:.0f} s of mixed load; "
                 f"right after its start it did {entrant.cold['rate']:,.0f} small requests/s (8x1)."
             )
-    absences = {
-        f"{name} {column.absence}": None
-        for line in lines
-        for name, column in columns[line.name].items()
-        if column.absence is not None
-    }
-    yield from absences
+    lines_by_absence: dict[tuple[str, str], list[str]] = {}
+    for line in lines:
+        for name, column in columns[line.name].items():
+            if column.absence is not None:
+                lines_by_absence.setdefault((name, column.absence), []).append(line.name)
+    for (name, absence), names in lines_by_absence.items():
+        yield f"{name} {absence} ({'all lines' if len(names) == len(lines) else ', '.join(names)})"

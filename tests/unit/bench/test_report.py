@@ -75,7 +75,14 @@ def test_a_disturbed_sample_is_marked_and_explained() -> None:
 def test_what_was_not_measured_says_why_once() -> None:
     text = report(column(5.0), Column(absence="NOT RUN: no Java is installed"))
     assert "| NOT RUN " in text
-    assert text.count("Kafka NOT RUN: no Java is installed") == 1
+    assert text.count("Kafka NOT RUN: no Java is installed (all lines)") == 1
+
+
+def test_lines_that_failed_for_the_same_reason_are_named_together() -> None:
+    lines = [Line(name, "about", lambda _: {}, (RATE,)) for name in ("one", "two", "three")]
+    columns = {line.name: {"riverlog": Column(absence="FAILED: it broke")} for line in lines[:2]}
+    text = markdown(lines, columns | {"three": {"riverlog": column(1.0)}}, [], SEEN)
+    assert text.endswith("- riverlog FAILED: it broke (one, two)\n")
 
 
 def test_the_json_keeps_every_sample() -> None:
