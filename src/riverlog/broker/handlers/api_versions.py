@@ -48,4 +48,4 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
 
 
 def _versions(api: Api) -> ApiVersion:
-    return ApiVersion(api_key=api.key, min_version=api.versions.min, max_version=api.versions.max)
+    return ApiVersion(api_key=api.key, min_version=api.advertised.min, max_version=api.advertised.max)

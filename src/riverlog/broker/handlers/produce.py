@@ -1,7 +1,4 @@
-"""Produce: append now, in arrival order; answer once the requested acknowledgements are in.
-
-Versions 0 to 2 are advertised, because librdkafka compresses only if it sees them, and refused (KAFKA-18659).
-"""
+"""Produce: append now, in arrival order; answer once the requested acknowledgements are in."""
 
 import asyncio
 from collections.abc import Iterator
@@ -28,7 +25,6 @@ NONE: Final = 0
 LEADER: Final = 1
 ALL: Final = -1
 
-_FIRST_VERSION_WITH_RECORD_BATCHES: Final = 3
 _FIRST_VERSION_WITH_ZSTD: Final = 7
 _FIRST_VERSION_BY_TOPIC_ID: Final = 13
 
@@ -66,11 +62,6 @@ def _partition(
     """Find the partition to append to, or refuse."""
     if request.acks not in (ALL, LEADER, NONE):
         raise Refusal(ErrorCode.INVALID_REQUIRED_ACKS, f"acks may be -1, 0 or 1, not {request.acks}")
-    if context.version < _FIRST_VERSION_WITH_RECORD_BATCHES:
-        raise Refusal(
-            ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
-            "Produce before version 3 carries record formats 0 and 1; send record batches (Kafka 0.11 and later)",
-        )
     name = topic.name
     if context.version >= _FIRST_VERSION_BY_TOPIC_ID:
         found = context.image.topic_by_id(topic.topic_id)
