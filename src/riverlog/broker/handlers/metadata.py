@@ -6,7 +6,7 @@ from riverlog.broker.context import Context
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import CLUSTER, Operation, ResourceType
-from riverlog.model.errors import ErrorCode
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TOPIC_ID
 from riverlog.wire.messages.metadata import (
     OPERATIONS_NOT_ASKED_FOR,
@@ -61,7 +61,10 @@ async def _create_missing(
         return {}
     services = context.services
     new = tuple(NewTopic(name, services.new_topic_id()) for name in missing)
-    created = await services.metadata.submit(CreateTopics(new))
+    try:
+        created = await services.metadata.submit(CreateTopics(new))
+    except Refusal as refusal:
+        return dict.fromkeys(missing, refusal.code)
     return {each.name: each.outcome.code for each in created.topics if each.outcome.code is not ErrorCode.NONE}
 
 
