@@ -130,7 +130,7 @@ class Versions:
         return str(self.min) if self.min == self.max else f"{self.min}–{self.max}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Api:
     """One line of the table: an API and the versions of it that riverlog speaks."""
 

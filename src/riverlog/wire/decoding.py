@@ -131,7 +131,7 @@ class _Decoding:
         return values
 
     def _elements(self, element: Fixed | Variable | Struct, values: str, count: str, label: str) -> None:
-        if isinstance(element, Fixed):
+        if isinstance(element, Fixed) and element is not UUID_:
             self.source.line(f"{values} = list(unpack_from(f'>{{{count}}}{element.code}', buffer, p))")
             self.source.line(f"p += {count} * {element.size}")
             return
@@ -141,6 +141,7 @@ class _Decoding:
         self.source.line(f"{values} = []")
         with self.source.block(f"for _ in range({count})"):
             value = self._value(element, False, label)
+            self._read_run()
             self.source.line(f"{values}.append({value})")
 
     def _nullable_struct(self, type_: Struct) -> str:

@@ -129,9 +129,8 @@ class _Encoding:
         else:
             self.source.line(f"{count} = {self._counted(f'len({values})')}")
         self._length(count, "i")
-        if isinstance(element, Fixed):
-            plain = f"[value.bytes for value in {values}]" if element is UUID_ else values
-            self.source.line(f"{self._out} += pack(f'>{{len({values})}}{element.code}', *{plain})")
+        if isinstance(element, Fixed) and element is not UUID_:
+            self.source.line(f"{self._out} += pack(f'>{{len({values})}}{element.code}', *{values})")
             return
         one = self.source.fresh()
         with self.source.block(f"for {one} in {values}"):

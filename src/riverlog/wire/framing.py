@@ -71,11 +71,12 @@ class FrameBuffer:
             self._replace(RECEIVE_BUFFER_BYTES)
 
     def _make_room(self) -> None:
-        """Bring the unfinished frame to the front, into a larger buffer if this one cannot hold it."""
+        """Bring the unfinished frame to the front; only if it has filled this buffer, into a larger one."""
         wanted = self._unfinished_frame_bytes()
-        if self._start == 0 or wanted > len(self._buffer):
+        if self._end == len(self._buffer) and wanted > len(self._buffer):
             self._replace(min(2 * len(self._buffer), wanted + RECEIVE_BUFFER_BYTES))
             return
+        assert self._start > 0, "whole frames wait to be taken"
         kept = self._end - self._start
         self._view[:kept] = bytes(self._view[self._start : self._end])
         self._start, self._end = 0, kept

@@ -10,16 +10,20 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from riverlog.model.ports import Buffer, FileRange
-from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
+from riverlog.wire.apis import APIS, Api, ApiKey
 from riverlog.wire.codec import MalformedMessage, Part, decode, encode_parts, joined
 from riverlog.wire.framing import LENGTH, LENGTH_BYTES
-from riverlog.wire.primitives import skip_tagged_fields
+from riverlog.wire.primitives import refuse, skip_tagged_fields
 
 _REQUEST: Final = Struct(">hhih")
 _REQUEST_FRAME: Final = Struct(">ihhih")
 _RESPONSE: Final = Struct(">i")
 _RESPONSE_FRAME: Final = Struct(">ii")
 _FLEXIBLE_RESPONSE_FRAME: Final = Struct(">iix")
+
+
+NULL: Final = -1
+_IS_FLEXIBLE: Final = {(int(api.key), version): api.is_flexible(version) for api in APIS for version in api.versions}
 
 
 class RequestHeader(NamedTuple):
@@ -34,37 +38,37 @@ class RequestHeader(NamedTuple):
 def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
     """Read a request's header; give it and the position of the body.
 
-    An API or version that nobody here knows still gives key, version and correlation id: it is refused by name.
+    Of an API or version that is not spoken, only key, version and correlation id are read: enough to refuse it by name.
     """
     try:
         api_key, api_version, correlation_id, client_id_length = _REQUEST.unpack_from(frame)
-    except struct.error:
-        raise MalformedMessage(f"{len(frame)} bytes are too few for a request header") from None
-    position = _REQUEST.size
-    client_id = None
-    if client_id_length >= 0:
-        stop = position + client_id_length
-        if stop > len(frame):
-            raise MalformedMessage(f"the client id claims {client_id_length} bytes, {len(frame) - position} are left")
-        try:
+        flexible = _IS_FLEXIBLE.get((api_key, api_version))
+        if flexible is None:
+            return RequestHeader(api_key, api_version, correlation_id, None), len(frame)
+        position = _REQUEST.size
+        client_id = None
+        if client_id_length != NULL:
+            stop = position + client_id_length
+            if not position <= stop <= len(frame):
+                refuse("the client id", client_id_length, len(frame) - position)
             client_id = str(frame[position:stop], "utf-8")
-        except UnicodeDecodeError:
-            raise MalformedMessage("the client id is not UTF-8") from None
-        position = stop
-    api = API_BY_KEY.get(api_key)
-    if api is not None and api_version >= api.flexible_since:
-        try:
-            count = frame[position]
-            position = skip_tagged_fields(frame, position + 1, count) if count else position + 1
-        except IndexError:
-            raise MalformedMessage("the request header ends early") from None
+            position = stop
+        if flexible:
+            tagged_fields = frame[position]
+            position += 1
+            if tagged_fields:
+                position = skip_tagged_fields(frame, position, tagged_fields)
+    except (struct.error, IndexError):
+        raise MalformedMessage(f"{len(frame)} bytes are too few for a request header") from None
+    except UnicodeDecodeError:
+        raise MalformedMessage("the client id is not UTF-8") from None
     return RequestHeader(api_key, api_version, correlation_id, client_id), position
 
 
 def encode_request(api: Api, version: int, correlation_id: int, client_id: str | None, message: Any) -> bytes:
     """Write a whole request, with its length in front."""
     name = None if client_id is None else client_id.encode()
-    out = bytearray(_REQUEST_FRAME.pack(0, api.key, version, correlation_id, -1 if name is None else len(name)))
+    out = bytearray(_REQUEST_FRAME.pack(0, api.key, version, correlation_id, NULL if name is None else len(name)))
     out += name or b""
     if api.is_flexible(version):
         out.append(0)

@@ -13,7 +13,7 @@ from riverlog.wire.apis import APIS, Api
 from riverlog.wire.codec import decode, encode
 from riverlog.wire.types import NEVER, Array, Struct, fields_of
 
-ROUNDS = 8
+ROUNDS = 5
 
 every_message_and_version = pytest.mark.parametrize(
     ("api", "direction", "version"),

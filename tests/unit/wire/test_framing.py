@@ -1,0 +1,126 @@
+"""Frames come out whole, whatever way the bytes arrive, and a length field alone costs nothing."""
+
+from struct import pack
+
+import pytest
+
+from riverlog.model.limits import RECEIVE_BUFFER_BYTES
+from riverlog.wire.framing import FrameBuffer, FrameRefused
+
+FRAME_BYTES_MAX = 1_000_000
+
+
+def frame(content: bytes) -> bytes:
+    return pack(">i", len(content)) + content
+
+
+def feed(buffer: FrameBuffer, data: bytes) -> list[bytes]:
+    """Receive as a socket would, as much at a time as there is room; take the frames after each time."""
+    frames = []
+    while data:
+        room = buffer.room()
+        assert len(room) > 0
+        count = min(len(room), len(data))
+        room[:count] = data[:count]
+        buffer.received(count)
+        data = data[count:]
+        frames += [bytes(view) for view in buffer.frames()]
+    return frames
+
+
+def memory(buffer: FrameBuffer) -> int:
+    return buffer.waiting + len(buffer.room())
+
+
+def test_frames_that_arrive_together_come_out_one_by_one() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    assert feed(buffer, frame(b"one") + frame(b"two") + frame(b"three")) == [b"one", b"two", b"three"]
+    assert buffer.waiting == 0
+
+
+def test_a_frame_cut_at_every_place_comes_out_whole() -> None:
+    stream = frame(b"first") + frame(b"second")
+    for cut in range(len(stream) + 1):
+        buffer = FrameBuffer(FRAME_BYTES_MAX)
+        assert feed(buffer, stream[:cut]) + feed(buffer, stream[cut:]) == [b"first", b"second"]
+
+
+def test_byte_by_byte() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    stream = frame(b"slow") + frame(b"x")
+    assert [got for byte in stream for got in feed(buffer, bytes([byte]))] == [b"slow", b"x"]
+
+
+def test_frames_are_views_of_one_memory_and_writable() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    room = buffer.room()
+    room[:9] = frame(b"batch")
+    buffer.received(9)
+    (view,) = buffer.frames()
+    view[0:1] = b"B"
+    assert bytes(room[4:9]) == b"Batch"
+
+
+@pytest.mark.parametrize("length", [FRAME_BYTES_MAX + 1, 2**31 - 1, 0, -1, -(2**31)])
+def test_a_length_out_of_bounds_is_refused_before_a_byte_behind_it_is_kept(length: int) -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    with pytest.raises(FrameRefused, match=f"a frame of {length} bytes"):
+        feed(buffer, pack(">i", length))
+
+
+def test_the_largest_frame_is_taken() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    content = bytes(range(256)) * (FRAME_BYTES_MAX // 256)
+    assert feed(buffer, frame(content) + frame(b"next")) == [content, b"next"]
+
+
+def test_memory_grows_with_what_arrived_not_with_what_was_claimed() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    feed(buffer, pack(">i", FRAME_BYTES_MAX))
+    assert memory(buffer) == RECEIVE_BUFFER_BYTES
+    arrived = 4
+    while arrived < FRAME_BYTES_MAX:
+        feed(buffer, bytes(10_000))
+        arrived += 10_000
+        assert memory(buffer) <= max(RECEIVE_BUFFER_BYTES, 2 * arrived)
+
+
+def test_a_claim_behind_taken_frames_does_not_grow_the_buffer() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    feed(buffer, frame(bytes(RECEIVE_BUFFER_BYTES // 2)) + pack(">i", FRAME_BYTES_MAX))
+    assert memory(buffer) == RECEIVE_BUFFER_BYTES
+
+
+def test_many_frames_through_a_small_buffer() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    contents = [bytes([number % 256]) * (1 + number * 37 % 20_000) for number in range(200)]
+    assert feed(buffer, b"".join(frame(content) for content in contents)) == contents
+    assert memory(buffer) == RECEIVE_BUFFER_BYTES
+
+
+def test_frames_left_for_later_are_still_there() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    room = buffer.room()
+    stream = frame(b"now") + frame(b"later")
+    room[: len(stream)] = stream
+    buffer.received(len(stream))
+    assert bytes(next(buffer.frames())) == b"now"
+    assert buffer.waiting == len(frame(b"later"))
+    assert [bytes(view) for view in buffer.frames()] == [b"later"]
+
+
+def test_rest_gives_back_what_a_large_frame_needed_and_keeps_what_waits() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    feed(buffer, frame(bytes(500_000)) + frame(b"half a frame")[:7])
+    assert memory(buffer) > 500_000
+    buffer.rest()
+    assert memory(buffer) == RECEIVE_BUFFER_BYTES
+    assert feed(buffer, frame(b"half a frame")[7:]) == [b"half a frame"]
+
+
+def test_rest_leaves_a_large_unfinished_frame_alone() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    content = bytes(400_000)
+    feed(buffer, frame(content)[:300_000])
+    buffer.rest()
+    assert feed(buffer, frame(content)[300_000:]) == [content]
