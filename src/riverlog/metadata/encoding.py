@@ -64,7 +64,7 @@ def _write_struct(out: bytearray, value: object, version: int) -> None:
         content = getattr(value, field.name)
         if field.wire.tag is None:
             _write(out, field.type, content, version)
-        elif content is not None and content != _default(field):
+        elif content is not None and content != field.default:
             piece = bytearray()
             _write(piece, field.type, content, version)
             tagged.append((field.wire.tag, piece))
@@ -73,10 +73,6 @@ def _write_struct(out: bytearray, value: object, version: int) -> None:
         _write_varint(out, tag)
         _write_varint(out, len(piece))
         out += piece
-
-
-def _default(field: Field) -> object:
-    return tuple(field.default) if isinstance(field.default, list) else field.default
 
 
 def _write(out: bytearray, type_: Type, value: Any, version: int) -> None:

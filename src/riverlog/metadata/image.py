@@ -1,15 +1,15 @@
 """What the cluster's metadata comes to: a view that never changes under its holder.
 
 `after` gives the view that one more record makes; it shares with this one whatever did not change. Partitions are
-kept as columns per topic, and equal lists of replicas are one object, so that millions of partitions fit.
+kept as columns, and equal lists of replicas are one object, so that millions of partitions fit.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, NamedTuple, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 from uuid import UUID
 
 from riverlog.metadata.records import (
@@ -33,6 +33,8 @@ Replicas = tuple[NodeId, ...]
 
 FIRST_PRODUCER_ID: Final = ProducerId(0)
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+
+PARTITIONS_PER_CHUNK: Final = 64
 
 REPLICA_LISTS_SHARED_MAX: Final = 65_536
 """Beyond so many different lists of replicas, equal ones are no longer found; they only cost more memory."""
@@ -70,22 +72,24 @@ class PartitionImage(NamedTuple):
     directories: tuple[UUID, ...]
 
 
+Columns = tuple[tuple[object, ...], ...]
+"""Some partitions, field by field, in the order of PartitionImage without its index."""
+
+
 @dataclass(frozen=True, slots=True)
 class TopicImage:
     """A topic and its partitions, which are numbered from 0 without a gap."""
 
     name: str
     id: TopicId
-    _columns: tuple[tuple[object, ...], ...] = ((),) * (len(PartitionImage._fields) - 1)
+    partition_count: int = 0
+    _chunks: tuple[Columns, ...] = ()
+    """A few partitions each, so that changing one copies a few."""
 
     @property
-    def partition_count(self) -> int:
-        return len(self._columns[0])
-
-    @property
-    def partitions(self) -> Iterable[PartitionImage]:
+    def partitions(self) -> Iterator[PartitionImage]:
         """Give the partitions in their order."""
-        return (PartitionImage(index, *row) for index, row in enumerate(zip(*self._columns, strict=True)))
+        return (self.partition(index) for index in range(self.partition_count))
 
     @property
     def replication_factor(self) -> int:
@@ -98,18 +102,23 @@ class TopicImage:
 
     def partition(self, index: int) -> PartitionImage:
         """Give one partition; IndexError where there is none."""
-        if index < 0:
+        if not 0 <= index < self.partition_count:
             raise IndexError(index)
-        return PartitionImage(index, *(column[index] for column in self._columns))  # type: ignore[arg-type]  # columns hold what with_partition put there
+        chunk, row = divmod(index, PARTITIONS_PER_CHUNK)
+        values: Any = (column[row] for column in self._chunks[chunk])
+        return PartitionImage(index, *values)
 
     def with_partition(self, partition: PartitionImage) -> "TopicImage":
         """Give the topic with this partition changed, or added behind the last one."""
         index = partition.index
         assert 0 <= index <= self.partition_count, f"{self.name} has {self.partition_count} partitions, not {index}"
-        columns = zip(self._columns, partition[1:], strict=True)
-        return replace(
-            self, _columns=tuple((*column[:index], value, *column[index + 1 :]) for column, value in columns)
+        chunk, row = divmod(index, PARTITIONS_PER_CHUNK)
+        columns = self._chunks[chunk] if chunk < len(self._chunks) else ((),) * (len(partition) - 1)
+        changed = tuple(
+            (*column[:row], value, *column[row + 1 :]) for column, value in zip(columns, partition[1:], strict=True)
         )
+        chunks = (*self._chunks[:chunk], changed, *self._chunks[chunk + 1 :])
+        return TopicImage(self.name, self.id, max(self.partition_count, index + 1), chunks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,15 @@ def _record(declaration: type[T]) -> type[T]:
     return dataclass(frozen=True, slots=True)(declaration)
 
 
+def _several(element: Any, **where: int) -> Any:
+    """Declare an array that is a tuple, as everything in a record is immutable."""
+    return array(element, default_factory=_nothing, **where)
+
+
+def _nothing() -> Any:
+    return ()
+
+
 @struct
 class BrokerEndpoint:
     """An address of a broker, by the name of its listener."""
@@ -48,12 +57,12 @@ class RegisterBrokerRecord:
     is_migrating_zk_broker: bool = boolean(since=2)
     incarnation_id: UUID = uuid()
     broker_epoch: int = int64()
-    end_points: tuple[BrokerEndpoint, ...] = array(BrokerEndpoint)
-    features: tuple[BrokerFeature, ...] = array(BrokerFeature)
+    end_points: tuple[BrokerEndpoint, ...] = _several(BrokerEndpoint)
+    features: tuple[BrokerFeature, ...] = _several(BrokerFeature)
     rack: str | None = string(nullable_since=0)
     fenced: bool = boolean(default=True)
     in_controlled_shutdown: bool = boolean(since=1)
-    log_dirs: tuple[UUID, ...] = array(UUID_, since=3, tag=0)
+    log_dirs: tuple[UUID, ...] = _several(UUID_, since=3, tag=0)
     cordoned_log_dirs: tuple[UUID, ...] | None = array(UUID_, since=4, nullable_since=4, tag=1)
 
 
@@ -71,15 +80,15 @@ class PartitionRecord:
 
     partition_id: int = int32(default=-1)
     topic_id: UUID = uuid()
-    replicas: tuple[int, ...] = array(INT32)
-    isr: tuple[int, ...] = array(INT32)
-    removing_replicas: tuple[int, ...] = array(INT32)
-    adding_replicas: tuple[int, ...] = array(INT32)
+    replicas: tuple[int, ...] = _several(INT32)
+    isr: tuple[int, ...] = _several(INT32)
+    removing_replicas: tuple[int, ...] = _several(INT32)
+    adding_replicas: tuple[int, ...] = _several(INT32)
     leader: int = int32(default=-1)
     leader_recovery_state: int = int8(tag=0)
     leader_epoch: int = int32(default=-1)
     partition_epoch: int = int32(default=-1)
-    directories: tuple[UUID, ...] = array(UUID_, since=1)
+    directories: tuple[UUID, ...] = _several(UUID_, since=1)
     eligible_leader_replicas: tuple[int, ...] | None = array(INT32, since=2, nullable_since=2, tag=1)
     last_known_elr: tuple[int, ...] | None = array(INT32, since=2, nullable_since=2, tag=2)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from riverlog.metadata.commands.outcome import DONE, Outcome
+from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
 from riverlog.metadata.commands.topics import config_records
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.records import MetadataRecord
@@ -54,10 +54,10 @@ def alter_configs(
     """Decide about each resource on its own."""
     records: list[MetadataRecord] = []
     outcomes: list[Outcome] = []
-    resources = [(changes.type, changes.name) for changes in command.resources]
+    repeated = repeats((changes.type, changes.name) for changes in command.resources)
     for changes in command.resources:
         try:
-            if resources.count((changes.type, changes.name)) > 1:
+            if (changes.type, changes.name) in repeated:
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names {changes.name!r} more than once.")
             facts = _changed(image, changes, layers, replace=command.replace)
         except Refusal as refusal:
@@ -86,9 +86,8 @@ def _changed(
     image: MetadataImage, changes: ResourceChanges, layers: Layers, *, replace: bool
 ) -> Iterable[MetadataRecord]:
     resource = resource_of(image, changes.type, changes.name)
-    names = [change.name for change in changes.changes]
-    if len(set(names)) < len(names):
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names a setting of {changes.name!r} more than once.")
+    if repeated := repeats(change.name for change in changes.changes):
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names the setting {min(repeated)} more than once.")
     before = image.config(resource)
     after = {} if replace else dict(before)
     for change in changes.changes:
@@ -106,7 +105,6 @@ def _value(resource: ConfigResource, before: Mapping[str, str], change: ConfigCh
     """Give the setting's new value, None where it goes back to its default."""
     match change.operation:
         case ConfigOperation.DELETE:
-            _setting(resource, change.name)
             return None
         case ConfigOperation.SET:
             return _given(change)

@@ -1,8 +1,13 @@
 """What became of one part of a command: done, or refused with a code and a sentence."""
 
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from riverlog.model.errors import ErrorCode, Refusal
+
+Named = TypeVar("Named", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +23,8 @@ class Outcome:
 
 
 DONE = Outcome()
+
+
+def repeats(names: Iterable[Named]) -> set[Named]:
+    """Give the names that a request holds more than once: which of them is meant, nobody can say."""
+    return {name for name, count in Counter(names).items() if count > 1}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from riverlog.metadata.commands.outcome import DONE, Outcome
+from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
 from riverlog.metadata.image import MetadataImage, Replicas, TopicImage
 from riverlog.metadata.placement import place, usable_brokers
 from riverlog.metadata.records import MetadataRecord, PartitionRecord
@@ -49,10 +49,10 @@ def create_partitions(
     """Decide about each topic on its own."""
     records: list[MetadataRecord] = []
     outcomes: list[Outcome] = []
-    names = [new.topic for new in command.topics]
+    repeated = repeats(new.topic for new in command.topics)
     for new in command.topics:
         try:
-            if names.count(new.topic) > 1:
+            if new.topic in repeated:
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names the topic {new.topic!r} more than once.")
             facts = _added(image, new)
         except Refusal as refusal:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from riverlog.metadata.commands.outcome import DONE, Outcome
+from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
 from riverlog.metadata.commands.partitions import (
     Assignment,
     check_replicas,
@@ -94,11 +94,11 @@ def create_topics(
     """Decide about each topic on its own; one that cannot be created does not hold up the others."""
     records: list[MetadataRecord] = []
     created: list[CreatedTopic] = []
-    names = [topic.name for topic in command.topics]
+    repeated = repeats(topic.name for topic in command.topics)
     partitions_left = PARTITIONS_PER_REQUEST_MAX
     for new in command.topics:
         try:
-            if names.count(new.name) > 1:
+            if new.name in repeated:
                 raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names the topic {new.name!r} more than once.")
             facts = _topic_records(image, new, defaults, partitions_left)
         except Refusal as refusal:
@@ -201,6 +201,8 @@ def _partition_count(wanted: int, default: int) -> int:
 
 
 def _checked_configs(configs: Mapping[str, str | None], layers: Layers) -> dict[str, str]:
+    if not configs:
+        return {}
     values = {name: value for name, value in configs.items() if value is not None}
     if len(values) < len(configs):
         missing = sorted(configs.keys() - values.keys())
