@@ -21,6 +21,20 @@ GROUPS: Final = {
 
 COMMANDS: Final = (
     Command(
+        "dev",
+        "riverlog.cli.node",
+        "dev",
+        "Start a broker for development; there is nothing to set up",
+        ("dev", "dev --ephemeral --port 0", "dev --data ./data --set num.partitions=4"),
+    ),
+    Command(
+        "serve",
+        "riverlog.cli.node",
+        "serve",
+        "Start a broker from a configuration file",
+        ("serve --config server.properties", "serve --config server.properties --set node.id=2"),
+    ),
+    Command(
         "topics create",
         "riverlog.cli.topics",
         "create",

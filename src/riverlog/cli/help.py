@@ -22,6 +22,7 @@ ORIGIN: Final = "Made by `python -m riverlog.cli.help` from the command's signat
 PROGRAM: Final = "$PROGRAM"
 
 SECTIONS: Final = {
+    "Run a broker": ("dev", "serve"),
     "Topics and records": ("topics", "produce", "consume"),
     "Look inside": ("cluster", "doctor", "config", "version"),
 }

@@ -1,0 +1,109 @@
+"""`dev` and `serve`: settings from file, variables and flags, then a node until it is told to stop.
+
+The difference is manners. `dev` is for one's own machine: it takes the next free port where one is busy, and its
+defaults favour trying things out. `serve` is for keeping: it changes nothing that was not asked for.
+"""
+
+import os
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from riverlog.cli.exits import Trouble, usage
+from riverlog.cli.expressions import pairs
+from riverlog.cli.ports import doors, is_free, moved
+from riverlog.model.endpoints import PORT_MAX
+from riverlog.model.properties import read_properties
+from riverlog.model.resolve import Configured, configure
+from riverlog.model.setting import BadSetting
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any setting; `config explain` lists them."),
+]
+
+
+def dev(
+    port: Annotated[
+        int | None, typer.Option(metavar="PORT", help="Where clients connect (9092); 0 takes a free port.")
+    ] = None,
+    data: Annotated[str | None, typer.Option(metavar="DIR", help="Where the data lies (./riverlog-data).")] = None,
+    ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep the data only while the broker runs.")] = False,
+    settings: Set = None,
+) -> int:
+    """Start a broker for development; there is nothing to set up.
+
+    It listens on this machine only, takes the next free port where one is busy, and prints one line once it can be
+    used. Ctrl-C stops it cleanly.
+    """
+    flags = pairs(settings, option="--set")
+    if port is not None:
+        _exclude("--port", "listeners", flags)
+        if not 0 <= port <= PORT_MAX:
+            raise usage(f"--port takes a number from 0 to {PORT_MAX}, not {port}")
+        flags["listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
+        if port == 0:
+            flags.setdefault("metrics.port", "0")
+    if data is not None:
+        _exclude("--data", "log.dirs", flags)
+        flags["log.dirs"] = data
+    with ExitStack() as at_the_end:
+        if ephemeral:
+            _exclude("--ephemeral", "log.dirs", flags)
+            flags["log.dirs"] = at_the_end.enter_context(tempfile.TemporaryDirectory(prefix="riverlog-"))
+        configured = _configure("dev", flags=flags)
+        changes = moved(configured.settings)
+        if changes:
+            configured = _configure("dev", flags=flags | changes)
+        return _run(configured)
+
+
+def serve(
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A file of settings, such as Kafka's server.properties.")
+    ] = None,
+    settings: Set = None,
+) -> int:
+    """Start a broker from a configuration file.
+
+    Settings come from the file, then RIVERLOG_* variables, then --set, each overriding the one before. Acknowledged
+    records are on the medium unless a topic says otherwise. SIGTERM and Ctrl-C stop it cleanly.
+    """
+    try:
+        file = read_properties(config.read_text(encoding="utf-8")) if config else {}
+    except (BadSetting, UnicodeDecodeError) as error:
+        raise usage(f"{config}: {error}") from error
+    configured = _configure("serve", file=file, flags=pairs(settings, option="--set"))
+    for door in doors(configured.settings):
+        if not is_free(door):
+            raise Trouble(f"port {door.port} is in use; stop who uses it, or choose another port with {door.flag}")
+    return _run(configured)
+
+
+def _exclude(flag: str, name: str, flags: dict[str, str]) -> None:
+    if name in flags:
+        raise usage(f"{flag} and {name} say the same thing; give one of them")
+
+
+def _configure(profile: str, *, flags: dict[str, str], file: dict[str, str] | None = None) -> Configured:
+    try:
+        return configure(profile=profile, file=file, variables=os.environ, flags=flags)
+    except BadSetting as error:
+        raise usage(f"{error} `riverlog config explain` lists every setting") from error
+
+
+def _run(configured: Configured) -> int:
+    import uvloop
+
+    from riverlog.cli.serving import serve_until_told
+    from riverlog.observe.logging import configure as configure_logging
+    from riverlog.observe.logging import get_logger
+
+    configure_logging(sys.stderr)
+    if configured.without_meaning:
+        get_logger("riverlog.cli").warning("settings without meaning here", names=", ".join(configured.without_meaning))
+    return uvloop.run(serve_until_told(configured.settings))

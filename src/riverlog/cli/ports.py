@@ -1,0 +1,78 @@
+"""The ports that a node will open: are they free, and which are the next that are?
+
+Answered by listening for a moment, before the node starts; who takes a port in between makes the node itself say so.
+"""
+
+import errno
+import socket
+import sys
+from typing import Final, NamedTuple
+
+from riverlog.cli.exits import Trouble
+from riverlog.model.endpoints import PORT_MAX, Endpoint
+from riverlog.model.resolve import client_listeners
+from riverlog.model.settings import NodeSettings
+
+PORTS_TRIED_MAX: Final = 100
+
+
+class Door(NamedTuple):
+    """A port to be opened, and the flag that moves it."""
+
+    host: str
+    port: int
+    flag: str
+
+
+def doors(settings: NodeSettings) -> list[Door]:
+    """List the doors: the listeners in their order, then metrics, if they are served."""
+    listeners = client_listeners(settings)
+    found = [
+        Door(each.host, each.port, f"--set listeners={Endpoint(each.listener, each.host, 0)}"[:-1] + "PORT")
+        for each in listeners
+    ]
+    if settings.metrics_port >= 0:
+        host = settings.metrics_host or listeners[0].host
+        found.append(Door(host, settings.metrics_port, "--set metrics.port=PORT"))
+    return found
+
+
+def moved(settings: NodeSettings) -> dict[str, str]:
+    """Give the settings that move busy doors to the next free ports, and tell the person about each."""
+    taken: list[int] = []
+    for door in doors(settings):
+        port = next_free(door, taken)
+        if port != door.port:
+            print(f"riverlog: port {door.port} is in use; taking {port} instead", file=sys.stderr)
+        taken.append(port)
+    listeners = client_listeners(settings)
+    changes = {}
+    if taken[: len(listeners)] != [each.port for each in listeners]:
+        endpoints = [each._replace(port=port) for each, port in zip(listeners, taken, strict=False)]
+        changes["listeners"] = ",".join(map(str, endpoints))
+    if taken[len(listeners) :] not in ([], [settings.metrics_port]):
+        changes["metrics.port"] = str(taken[-1])
+    return changes
+
+
+def next_free(door: Door, taken: list[int]) -> int:
+    """Give the door's port, or the next one that is free and not taken; 0 stays 0."""
+    for port in range(door.port, min(door.port + PORTS_TRIED_MAX, PORT_MAX + 1)):
+        if port == 0 or (port not in taken and is_free(door._replace(port=port))):
+            return port
+    raise Trouble(f"none of {PORTS_TRIED_MAX} ports from {door.port} on is free; choose one with {door.flag}")
+
+
+def is_free(door: Door) -> bool:
+    """Tell whether the port can be listened on; what else may be wrong is for the node to meet and to say."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            door.host or "0.0.0.0", door.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen(1)
+    except OSError as error:
+        return error.errno != errno.EADDRINUSE
+    return True

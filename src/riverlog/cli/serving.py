@@ -1,0 +1,55 @@
+"""A node in this process: start it, say where it is, stop it when a signal comes."""
+
+import asyncio
+import os
+import signal
+from typing import Final
+
+from riverlog.cli.exits import ExitCode, Trouble
+from riverlog.drivers.metadata_snapshot import BadMetadata
+from riverlog.log.identity import DirectoryRefused
+from riverlog.model.ids import Address
+from riverlog.model.settings import NodeSettings
+from riverlog.node import Node
+
+STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+async def serve_until_told(settings: NodeSettings) -> int:
+    """Serve until SIGTERM or Ctrl-C; a second one does not wait for the node to finish."""
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+
+    def tell() -> None:
+        told.set()
+        for each in STOPPING:
+            loop.remove_signal_handler(each)
+
+    for each in STOPPING:
+        loop.add_signal_handler(each, tell)
+    node = Node(settings)
+    try:
+        await node.start()
+    except (DirectoryRefused, BadMetadata) as error:
+        raise Trouble(str(error)) from error
+    try:
+        print(ready_line(node.endpoints[0].address, node.metrics, settings.log_dirs), flush=True)
+        failing = asyncio.create_task(node.run())
+        waiting = asyncio.create_task(told.wait())
+        await asyncio.wait({failing, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await node.stop()
+    if failing.done():
+        raise Trouble(f"the node could not go on: {failing.result()}; its log says more") from failing.result()
+    failing.cancel()
+    return ExitCode.DONE
+
+
+def ready_line(kafka: Address, metrics: Address | None, folders: tuple[str, ...]) -> str:
+    """Say that the node can be used, with every address that it has."""
+    words = [f"riverlog ready kafka={kafka}"]
+    if metrics is not None:
+        host = kafka.host if metrics.host in ("0.0.0.0", "::") else metrics.host
+        words.append(f"metrics=http://{Address(host, metrics.port)}")
+    words.append(f"data={','.join(map(os.path.abspath, folders))}")
+    return " ".join(words)

@@ -1,0 +1,52 @@
+"""`dev` and `serve`: what is refused before a node starts. Running nodes are tried end to end."""
+
+from pathlib import Path
+
+import pytest
+
+from riverlog.cli.exits import ExitCode
+from riverlog.cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["dev", "--port", "65536"], "--port takes a number from 0 to 65535, not 65536"),
+        (
+            ["dev", "--port", "1", "--set", "listeners=PLAINTEXT://:2"],
+            "--port and listeners say the same thing; give one of them",
+        ),
+        (["dev", "--data", "a", "--ephemeral"], "--ephemeral and log.dirs say the same thing; give one of them"),
+        (["dev", "--set", "num.partitions"], "--set needs name=value, but 'num.partitions' was given"),
+        (
+            ["dev", "--set", "num.partitons=3"],
+            "There is no setting num.partitons; did you mean num.partitions? "
+            "`riverlog config explain` lists every setting",
+        ),
+        (
+            ["serve", "--set", "num.partitions=none"],
+            "num.partitions cannot be 'none': it takes a whole number of at least 1. "
+            "`riverlog config explain` lists every setting",
+        ),
+    ],
+)
+def test_wrong_settings_are_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == ExitCode.USAGE
+    assert capsys.readouterr() == ("", f"riverlog: {sentence}\n")
+
+
+def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", "--config", str(tmp_path / "none")]) == ExitCode.FAILED
+    assert capsys.readouterr().err == f"riverlog: {tmp_path}/none: No such file or directory\n"
+
+
+@pytest.mark.parametrize("content", [b"=value\n", b"\xff\xfe"])
+def test_a_file_that_is_no_configuration_is_named(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "server.properties"
+    path.write_bytes(content)
+    assert main(["serve", "--config", str(path)]) == ExitCode.USAGE
+    assert capsys.readouterr().err.startswith(f"riverlog: {path}: ")
