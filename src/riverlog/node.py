@@ -18,7 +18,7 @@ from riverlog import __version__
 from riverlog.broker.authorization import AllowEveryone
 from riverlog.broker.context import Services
 from riverlog.broker.dispatch import Dispatcher
-from riverlog.broker.handlers import HANDLERS
+from riverlog.broker.handlers import HANDLERS, load_handler
 from riverlog.broker.server import Server
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.metadata import MetadataDriver
@@ -160,7 +160,7 @@ class Node:
             random=world.random,
             served=tuple(API_BY_KEY[key] for key in HANDLERS),
         )
-        dispatcher = Dispatcher(HANDLERS, services, self.stats)
+        dispatcher = Dispatcher(services.served, load_handler, services, self.stats)
         server = Server(dispatcher, settings, world.network, world.clock, self.stats, failed=self._fail)
         self._parts.push_async_callback(server.stop)
         self._parts.callback(self._replicas.stop_waiting)

@@ -7,14 +7,14 @@ and the connection ends: there is no answer that such a client could read.
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from riverlog.broker.context import Client, Context, Later, Services
 from riverlog.model.ports import Buffer, FileRange
 from riverlog.observe.stats import NodeStats, RequestStats
-from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
+from riverlog.wire.apis import Api, ApiKey
 from riverlog.wire.codec import decode
 from riverlog.wire.headers import RequestHeader, decode_request_header, encode_response
 
@@ -60,16 +60,19 @@ class Promise:
 class Dispatcher:
     """The table of served APIs, and the way from a frame to an answer."""
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler], services: Services, stats: NodeStats) -> None:
+    def __init__(
+        self, served: Iterable[Api], load: Callable[[ApiKey], Handler], services: Services, stats: NodeStats
+    ) -> None:
+        self._served = {int(api.key): api for api in served}
+        self._load = load
         self._services = services
-        self._rows = {int(key): _row(API_BY_KEY[key], handler, stats) for key, handler in handlers.items()}
+        self._stats = stats
+        self._rows: dict[int, Row] = {}  # of the APIs that were asked for so far
 
     def dispatch(self, frame: memoryview, client: Client) -> tuple[Row, Parts | Promise | None]:
         """Decode a request, do its ordered work, and give its answer or the promise of one."""
         header, position = decode_request_header(frame)
-        row = self._rows.get(header.api_key)
-        if row is None:
-            raise Unserved(f"API key {header.api_key} is not served here")
+        row = self._rows.get(header.api_key) or self._row(header.api_key)
         version = header.api_version
         if not row.lowest <= version <= row.highest:
             if header.api_key != ApiKey.API_VERSIONS:
@@ -91,13 +94,18 @@ class Dispatcher:
             return row, None
         return row, encode_response(row.api, version, header.correlation_id, answer)
 
-
-def _row(api: Api, handler: Handler, stats: NodeStats) -> Row:
-    return Row(
-        api=api,
-        handler=handler,
-        holds_line=inspect.iscoroutinefunction(handler),
-        stats=stats.of_api(api.name),
-        lowest=api.versions.min,
-        highest=api.versions.max,
-    )
+    def _row(self, key: int) -> Row:
+        """Complete the table's row for an API that is asked for the first time."""
+        api = self._served.get(key)
+        if api is None:
+            raise Unserved(f"API key {key} is not served here")
+        handler = self._load(api.key)
+        row = self._rows[key] = Row(
+            api=api,
+            handler=handler,
+            holds_line=inspect.iscoroutinefunction(handler),
+            stats=self._stats.of_api(api.name),
+            lowest=api.versions.min,
+            highest=api.versions.max,
+        )
+        return row
