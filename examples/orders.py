@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,7 +42,8 @@ class Event(NamedTuple):
 def main() -> None:
     """Tell the story from start to end; every line printed is something that has just happened."""
     with broker() as (bootstrap, metrics):
-        AdminClient({"bootstrap.servers": bootstrap}).create_topics([NewTopic("orders", PARTITIONS)])["orders"].result()
+        admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        admin.create_topics([NewTopic("orders", PARTITIONS)])["orders"].result()
         say(f"created the topic 'orders' with {PARTITIONS} partitions")
 
         take_orders(bootstrap)
@@ -67,7 +69,7 @@ def main() -> None:
 
         with urllib.request.urlopen(f"{metrics}/metrics") as answer:
             lines = answer.read().decode().splitlines()
-        counted = [line for line in lines if line.startswith("riverlog_partition_messages_in_total")]
+        counted = [line for line in sorted(lines) if line.startswith("riverlog_partition_messages_in_total")]
         say(f"the broker counted too ({metrics}/metrics):\n")
         print(*(f"    {line}" for line in counted), sep="\n", end="\n\n")
     say("asked the broker to stop; it ended with exit code 0")
@@ -123,7 +125,7 @@ def read_with_kafka_python(bootstrap: str, count: int) -> list[Event]:
     consumer.seek_to_beginning(*partitions)
     events = [
         Event(record.partition, record.offset, record.key.decode(), json.loads(record.value))
-        for record, _ in zip(consumer, range(count), strict=False)
+        for record in islice(consumer, count)
     ]
     consumer.close()
     return sorted(events, key=lambda event: event[:2])
