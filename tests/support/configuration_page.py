@@ -1,0 +1,107 @@
+"""The page of all settings, written from their table. `python -m tests.support.configuration_page` renews it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
+from riverlog.model.resolve import can_change
+from riverlog.model.setting import LONG_MAX, NodeName, Setting
+from riverlog.model.settings import NODE_ONLY_SETTINGS, PROFILES, TOPIC_SETTINGS
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
+
+OPENING: Final = """\
+<!-- generated from the table of settings by python -m tests.support.configuration_page -->
+
+# Settings
+
+Settings have Kafka's names wherever Kafka has the setting. A node takes them from three places, each overriding the
+one before:
+
+1. a file in the form of Kafka's `server.properties` (`serve --config FILE`),
+2. variables: `RIVERLOG_NUM_PARTITIONS=4` sets `num.partitions`,
+3. flags: `--set num.partitions=4`, for any setting.
+
+What can change while a node runs is set for one node or for all of them with any Kafka tool, and for a topic when it is
+created or later. A topic's own setting wins over the node's, and the finest unit wins over coarser ones
+(`log.retention.ms` over `log.retention.hours`). `riverlog config explain NAME` explains one setting.
+
+A name that is not in these tables is an error that names the nearest one, so that a misspelt setting does not go
+unnoticed. Names that Kafka knows and that mean nothing here are listed at the end: a node accepts them and says in one
+warning which ones it was given. Settings that promise protection (authorisers, TLS, SASL) are not among them: a node
+that cannot give it does not start as if it did.
+
+`dev` and `serve` are the same node with a few different defaults.
+"""
+
+
+def page() -> str:
+    """Write the whole page."""
+    return "\n".join(
+        [
+            OPENING,
+            *_profiles(),
+            "## Settings of nodes",
+            "",
+            "| Name | Type | Default | Changes while running | Meaning |",
+            "|---|---|---|---|---|",
+            *(_node_row(setting) for setting in NODE_ONLY_SETTINGS.values()),
+            "",
+            "## Settings of topics",
+            "",
+            "The second column is the name under which a node sets the value for all topics that say nothing themselves.",
+            "All of these can change while the topic is in use.",
+            "",
+            "| Name | For all topics of a node | Type | Default | Meaning |",
+            "|---|---|---|---|---|",
+            *(_topic_row(setting) for setting in TOPIC_SETTINGS.values()),
+            "",
+            "## Known from Kafka, without meaning here",
+            "",
+            f"Nodes: {_names(NODE_SETTINGS_WITHOUT_MEANING)}.",
+            "",
+            f"Topics: {_names(TOPIC_SETTINGS_WITHOUT_MEANING)}.",
+            "",
+        ]
+    )
+
+
+def _profiles() -> Iterable[str]:
+    rows = [f"| `{name}` | `{value}` |" for name, value in PROFILES["dev"].items()]
+    return ["| Setting | Default of `dev` |", "|---|---|", *rows, ""]
+
+
+def _node_row(setting: Setting) -> str:
+    older = [name.name for name in setting.node_names[1:]]
+    meaning = setting.doc + (f" Also known as {_names(older)}." if older else "")
+    changes = "yes" if can_change(setting, setting.node_names[0]) else "no"
+    return f"| `{setting.name}` | {_type(setting)} | {_default(setting)} | {changes} | {meaning} |"
+
+
+def _topic_row(setting: Setting) -> str:
+    names = ", ".join(_node_name(name) for name in setting.node_names)
+    return f"| `{setting.name}` | {names} | {_type(setting)} | {_default(setting)} | {setting.doc} |"
+
+
+def _node_name(name: NodeName) -> str:
+    return f"`{name.name}`"
+
+
+def _type(setting: Setting) -> str:
+    unit = f" ({setting.unit})" if setting.unit else ""
+    return f"{setting.range}{unit}"
+
+
+def _default(setting: Setting) -> str:
+    if setting.default == str(LONG_MAX):
+        return "no limit"
+    return f"`{setting.default}`" if setting.default else "-"
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
