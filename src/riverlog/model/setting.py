@@ -102,10 +102,11 @@ class Setting:
                 return "true or false"
             case Kind.INT | Kind.LONG | Kind.DOUBLE:
                 noun = "a number" if self.kind is Kind.DOUBLE else "a whole number"
-                least, most = self.bounds
+                if self.least is None:
+                    return noun
                 if self.most is None:
-                    return f"{noun} of at least {least:g}" if abs(least) < 1e6 else noun
-                return f"{noun} from {least:g} to {most:,.15g}"
+                    return f"{noun} of at least {self.least:,.15g}"
+                return f"{noun} from {self.least:,.15g} to {self.most:,.15g}"
             case Kind.LIST:
                 return "a list with commas"
             case Kind.STRING | Kind.PASSWORD:
