@@ -1,0 +1,68 @@
+"""A whole world in one process: virtual time, a disk that forgets, a network in memory, seeded chance."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import TypeVar
+
+from riverlog.client.ports import Ports
+from riverlog.model.resolve import configure
+from riverlog.node import Node, World
+from tests.support.disk import MemoryDisk
+from tests.support.network import MemoryNetwork
+from tests.support.virtual_time import VirtualClock
+
+T = TypeVar("T")
+
+
+class PatientWorkers:
+    """The Workers port on virtual time: work begins now, and its end is told a little later."""
+
+    def __init__(self, random: Random, seconds_max: float = 0.005) -> None:
+        self._random = random
+        self._seconds_max = seconds_max
+
+    def run(self, work: Callable[[], T]) -> Awaitable[T]:
+        return self._later(work)
+
+    async def _later(self, work: Callable[[], T]) -> T:
+        result = work()
+        await asyncio.sleep(self._random.random() * self._seconds_max)
+        return result
+
+
+class Universe:
+    """What outlives a node: its disk, the network and the clock."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.random = Random(seed)
+        self.disk = MemoryDisk(seed)
+        self.network = MemoryNetwork()
+        self.clock = VirtualClock()
+
+    def node(self, **settings: str) -> Node:
+        """Build a node on this disk; settings are written with underscores: `log_segment_bytes="4096"`."""
+        flags = {name.replace("_", "."): value for name, value in settings.items()}
+        given = {"listeners": "PLAINTEXT://node:9092", "log.dirs": "/data", "metrics.port": "-1"} | flags
+        world = World(
+            clock=self.clock,
+            disk=self.disk,
+            network=self.network,
+            workers=PatientWorkers(self.random),
+            random=self.random,
+        )
+        return Node(configure(profile="dev", flags=given).settings, world)
+
+    async def lose_power(self) -> None:
+        """End everything that runs, without a word; the disk forgets what was not synced, and all streams are cut."""
+        self.disk.crash()
+        self.network = MemoryNetwork()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    @property
+    def ports(self) -> Ports:
+        """What a client in this universe is given."""
+        return Ports(self.network, self.clock, self.random)
