@@ -56,8 +56,12 @@ def _produce_request_by_name(compiled: Decoder) -> Decoder:
     def decode(buffer: memoryview, start: int) -> tuple[ProduceRequest, int]:
         try:
             transactional, acks, timeout_ms, topics, name_length = head(buffer, start)
+            if transactional or topics != ONE or not EMPTY <= name_length < 128:
+                return compiled(buffer, start)
             name_end = start + 8 + name_length
             partitions, index, length = rest(buffer, name_end)
+            if partitions != ONE:
+                return compiled(buffer, start)
             p = name_end + 6
             if length > 127:
                 length, p = long_varint(buffer, p, length)
@@ -65,7 +69,7 @@ def _produce_request_by_name(compiled: Decoder) -> Decoder:
             tags = buffer[stop] or buffer[stop + 1] or buffer[stop + 2]
         except (struct.error, IndexError):
             return compiled(buffer, start)
-        if transactional or tags or not topics == partitions == ONE or not EMPTY <= name_length < 128 or not length:
+        if tags or not length:
             return compiled(buffer, start)
         name = str(buffer[start + 9 : name_end], "utf-8")
         topic = TopicProduceData(name, NO_UUID, [PartitionProduceData(index, buffer[p:stop])])
@@ -81,6 +85,8 @@ def _produce_request_by_id(compiled: Decoder) -> Decoder:
     def decode(buffer: memoryview, start: int) -> tuple[ProduceRequest, int]:
         try:
             transactional, acks, timeout_ms, topics, topic_id, partitions, index, length = head(buffer, start)
+            if transactional or not topics == partitions == ONE:
+                return compiled(buffer, start)
             p = start + 30
             if length > 127:
                 length, p = long_varint(buffer, p, length)
@@ -88,7 +94,7 @@ def _produce_request_by_id(compiled: Decoder) -> Decoder:
             tags = buffer[stop] or buffer[stop + 1] or buffer[stop + 2]
         except (struct.error, IndexError):
             return compiled(buffer, start)
-        if transactional or tags or not topics == partitions == ONE or not length:
+        if tags or not length:
             return compiled(buffer, start)
         topic = TopicProduceData("", uuid_of(topic_id), [PartitionProduceData(index, buffer[p:stop])])
         return ProduceRequest(None, acks, timeout_ms, [topic]), stop + 3

@@ -78,6 +78,8 @@ PRODUCE_REQUESTS = [
     sent(partitions=2),
     sent(transactional_id="t"),
     sent(transactional_id=""),
+    sent(transactional_id="漢" * 40),
+    sent(name="漢" * 60),
     ProduceRequest(),
 ]
 FETCH_REQUESTS = [
