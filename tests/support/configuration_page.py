@@ -50,7 +50,7 @@ def page() -> str:
             "",
             "## Settings of topics",
             "",
-            "The second column has the names by which a node sets the value for all topics that say nothing themselves,",
+            "The second column has the names by which nodes set the value for all topics that say nothing themselves,",
             "strongest first. All of these can change while the topic is in use.",
             "",
             "| Name | For all topics of a node | Type | Default | Meaning |",
