@@ -173,11 +173,6 @@ class ReadsAndWrites:
     def test_partitions_are_counted(self, client: Client, new_topic: NewTopic) -> None:
         assert client.partition_count(new_topic(partitions=5)) == 5
 
-    def test_an_unknown_topic_is_named_as_such(self, client: Client, fresh_name: Callable[[], str]) -> None:
-        with pytest.raises(Refused) as refused:
-            client.partition_count(fresh_name())
-        assert refused.value.code == UNKNOWN_TOPIC_OR_PARTITION
-
     def test_writing_creates_a_missing_topic(self, client: Client, fresh_name: Callable[[], str]) -> None:
         topic = fresh_name()
         client.produce(topic, [Message(b"v", partition=0)])
@@ -239,9 +234,20 @@ class Administers(ReadsAndWrites):
             client.create_topic(new_topic())
         assert refused.value.code == TOPIC_ALREADY_EXISTS
 
-    def test_only_known_topics_can_be_deleted(self, client: Administrator, fresh_name: Callable[[], str]) -> None:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda client, topic: client.delete_topic(topic),
+            lambda client, topic: client.create_partitions(topic, 2),
+            lambda client, topic: client.alter_config(topic, "retention.ms", "1000"),
+        ],
+        ids=["delete", "add partitions", "change settings"],
+    )
+    def test_an_unknown_topic_is_named_as_such(
+        self, client: Administrator, fresh_name: Callable[[], str], change: Callable[[Administrator, str], object]
+    ) -> None:
         with pytest.raises(Refused) as refused:
-            client.delete_topic(fresh_name())
+            change(client, fresh_name())
         assert refused.value.code == UNKNOWN_TOPIC_OR_PARTITION
 
     def test_partitions_can_be_added_and_not_removed(self, client: Administrator, new_topic: NewTopic) -> None:

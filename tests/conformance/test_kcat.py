@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.conformance.adapters import Client, Message
+from tests.conformance.adapters import Client, Message, Refused
 from tests.conformance.adapters.kcat import Kcat
 from tests.conformance.adapters.registry import why_missing
-from tests.conformance.behaviours import ReadsAndWrites
+from tests.conformance.behaviours import UNKNOWN_TOPIC_OR_PARTITION, ReadsAndWrites
 
 pytestmark = pytest.mark.skipif(why_missing("kcat") is not None, reason="kcat is not installed")
 
@@ -31,6 +31,11 @@ class TestKcat(ReadsAndWrites):
         assert self._run(bootstrap, "-C", "-t", topic, "-o", "beginning", "-c", "2", "-q") == b"0\n1\n"
         assert self._run(bootstrap, "-C", "-t", topic, "-o", "end", "-e", "-q") == b""
         assert self._run(bootstrap, "-C", "-t", topic, "-o", "s@1", "-c", "1", "-e", "-q") == b"0\n"
+
+    def test_an_unknown_topic_is_named_as_such(self, client: Client, fresh_name: Callable[[], str]) -> None:
+        with pytest.raises(Refused) as refused:
+            client.consume(fresh_name(), 0, count=1)
+        assert refused.value.code == UNKNOWN_TOPIC_OR_PARTITION
 
     def _run(self, bootstrap: str, *arguments: str) -> bytes:
         return subprocess.run(["kcat", "-b", bootstrap, *arguments], check=True, capture_output=True, timeout=15).stdout

@@ -107,7 +107,7 @@ class Client(ABC):
 
     @abstractmethod
     def partition_count(self, topic: str) -> int:
-        """Tell how many partitions a topic has; raise Refused for an unknown one."""
+        """Tell how many partitions an existing topic has."""
 
     def close(self) -> None:  # noqa: B027 - most clients hold nothing between calls
         """Let go of connections."""

@@ -125,8 +125,6 @@ class Aiokafka(Administrator):
         async def work() -> int:
             async with self._admin() as admin:
                 (described,) = await admin.describe_topics([topic])
-            if described["error_code"]:
-                raise Refused(described["error_code"], topic)
             return len(described["partitions"])
 
         return self._runner.run(work())

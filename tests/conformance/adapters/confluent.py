@@ -132,12 +132,7 @@ class ConfluentKafka(Administrator):
             consumer.close()
 
     def partition_count(self, topic: str) -> int:
-        consumer = self._consumer()  # an admin or producer would create the topic by asking
-        described = consumer.list_topics(topic, WAIT_SECONDS_MAX).topics[topic]
-        consumer.close()
-        if described.error is not None:
-            raise _refusal(described.error)
-        return len(described.partitions)
+        return len(self._admin.list_topics(topic, WAIT_SECONDS_MAX).topics[topic].partitions)
 
     def create_topic(
         self, topic: str, *, partitions: int = 1, replicas: int = 1, configs: Mapping[str, str] | None = None
