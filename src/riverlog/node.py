@@ -152,7 +152,6 @@ class Node:
         services = Services(
             node_id=self.node_id,
             cluster_id=self.cluster_id,
-            settings=settings,
             metadata=self._metadata,
             replicas=self._replicas,
             authorizer=AllowEveryone(),

@@ -16,7 +16,6 @@ from riverlog.metadata.image import MetadataImage
 from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, ResourceType, operations_allowed
 from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.ports import Clock, Random
-from riverlog.model.settings import NodeSettings
 from riverlog.observe.stats import RequestStats
 from riverlog.wire.apis import Api
 
@@ -43,7 +42,6 @@ class Services:
 
     node_id: NodeId
     cluster_id: str
-    settings: NodeSettings
     metadata: MetadataDriver
     replicas: Replicas
     authorizer: Authorizer

@@ -122,7 +122,7 @@ def _wanted(topic: FetchTopic, part: FetchPartition, context: Context) -> Wanted
 def _read(request: FetchRequest, plan: Plan, context: Context) -> tuple[FetchResponse, bool]:
     """Read every partition in the order asked for, within all limits; tell whether that is enough to answer."""
     response = FetchResponse()
-    left = request.max_bytes
+    left = min(request.max_bytes, context.services.metadata.settings.fetch_max_bytes)
     size = 0
     enough = False
     for topic, parts in plan:

@@ -53,7 +53,7 @@ async def _create_missing(
     asked: Iterable[MetadataRequestTopic], request: MetadataRequest, context: Context
 ) -> dict[str, ErrorCode]:
     """Create the named topics that do not exist yet, if client and node both want that; tell which were refused."""
-    if not (request.allow_auto_topic_creation and context.services.settings.auto_create_topics_enable):
+    if not (request.allow_auto_topic_creation and context.services.metadata.settings.auto_create_topics_enable):
         return {}
     names = dict.fromkeys(each.name for each in asked if each.name)
     missing = [name for name in names if context.image.topic(name) is None and _may_create(name, context)]
