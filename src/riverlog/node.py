@@ -93,7 +93,7 @@ class Node:
             await self._parts.aclose()
             raise
         server.serve()
-        upkeep = Upkeep(self._replicas, self._metadata.settings, self._world.clock)
+        upkeep = Upkeep(self._replicas, self._current_settings, self._world.clock)
         self._run_beside(server.run(), upkeep.run())
         self._serving = True
 
@@ -148,7 +148,7 @@ class Node:
 
     def _open_server(self) -> Server:
         """Listen for clients; they are answered once the node has registered."""
-        world, settings = self._world, self._metadata.settings
+        world, settings = self._world, self._settings
         services = Services(
             node_id=self.node_id,
             cluster_id=self.cluster_id,
@@ -160,7 +160,7 @@ class Node:
             served=tuple(API_BY_KEY[key] for key in HANDLERS),
         )
         dispatcher = Dispatcher(services.served, load_handler, services, self.stats)
-        server = Server(dispatcher, settings, world.network, world.clock, self.stats, failed=self._fail)
+        server = Server(dispatcher, self._current_settings, world.network, world.clock, self.stats, failed=self._fail)
         self._parts.push_async_callback(server.stop)
         self._parts.callback(self._replicas.stop_waiting)
         advertised = {endpoint.listener: endpoint for endpoint in settings.advertised_listeners}
@@ -200,6 +200,10 @@ class Node:
             task = asyncio.get_running_loop().create_task(work)
             task.add_done_callback(self._task_ended)
             self._parts.push_async_callback(_cancelled, task)
+
+    def _current_settings(self) -> NodeSettings:
+        """Give the settings with what was changed since the start."""
+        return self._metadata.settings
 
     # -- trouble
 

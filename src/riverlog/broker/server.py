@@ -21,12 +21,12 @@ _WORTH_A_LINE: Final = {Closed.MALFORMED, Closed.SLOW}
 
 
 class Server:
-    """All client connections of one node."""
+    """All client connections of one node. Settings are asked for each time: some change while the node runs."""
 
     def __init__(
         self,
         dispatcher: Dispatcher,
-        settings: NodeSettings,
+        settings: Callable[[], NodeSettings],
         network: Network,
         clock: Clock,
         stats: NodeStats,
@@ -74,7 +74,7 @@ class Server:
             await self._empty.wait()  # bounded: each connection closes itself after CLOSING_SECONDS_MAX at the latest
 
     def _let_in(self, listener: str, socket: Socket) -> None:
-        if len(self._connections) >= self._settings.max_connections:
+        if len(self._connections) >= self._settings().max_connections:
             self._stats.refused += 1
             self._log.warning("connection refused", peer=str(socket.peer), open=len(self._connections))
             socket.close()
@@ -84,7 +84,7 @@ class Server:
             Client(Principal(ANONYMOUS, socket.peer.host), listener),
             self._dispatcher,
             self._clock,
-            frame_bytes_max=self._settings.socket_request_max_bytes,
+            frame_bytes_max=self._settings().socket_request_max_bytes,
             closed=self._forget,
             failed=self._failed,
         )
@@ -105,7 +105,7 @@ class Server:
 
     def _sweep(self) -> None:
         now = self._clock.monotonic()
-        idle_seconds_max = self._settings.connections_max_idle_ms / 1000
+        idle_seconds_max = self._settings().connections_max_idle_ms / 1000
         for connection in tuple(self._connections):
             quiet_seconds = now - connection.last_heard
             if quiet_seconds > idle_seconds_max:

@@ -19,9 +19,9 @@ _PARTITIONS_PER_STEP: Final = 16
 
 
 class Upkeep:
-    """The periodic work over all partitions of a node."""
+    """The periodic work over all partitions of a node. Settings are asked for: some change while it runs."""
 
-    def __init__(self, replicas: Replicas, settings: NodeSettings, clock: Clock) -> None:
+    def __init__(self, replicas: Replicas, settings: Callable[[], NodeSettings], clock: Clock) -> None:
         self._replicas = replicas
         self._settings = settings
         self._clock = clock
@@ -30,7 +30,7 @@ class Upkeep:
     async def run(self) -> None:
         """Open what is not open yet, then keep everything in order, for ever."""
         await self._open_all()
-        settings = self._settings
+        settings = self._settings()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._every(_TICK_SECONDS, self._flush_by_time))
             tasks.create_task(self._every(settings.log_retention_check_interval_ms / 1000, self._retain))
@@ -57,7 +57,7 @@ class Upkeep:
 
     def _retain(self, partition: Partition) -> None:
         now_ms = self._clock.wall_ms()
-        silent_since_ms = now_ms - self._settings.producer_id_expiration_ms
+        silent_since_ms = now_ms - self._settings().producer_id_expiration_ms
         for deleted in partition.retain(now_ms=now_ms, producers_older_than_ms=silent_since_ms):
             self._log.info(
                 "segment deleted",
