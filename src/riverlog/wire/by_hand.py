@@ -27,8 +27,8 @@ ONE: Final = 2
 """Compact counts: the wire adds one, so that 0 is null."""
 NO_TAGS: Final = b"\0\0\0"
 """No tagged fields behind a partition, its topic and the message."""
-ENDS_OF_FETCH_REQUEST: Final = [0, 0, EMPTY, EMPTY, 0]
-"""No tagged fields, no forgotten topics, no rack, no tagged fields."""
+BOTH_EMPTY: Final = EMPTY << 8 | EMPTY
+"""Two neighbouring compact counts, read as one number."""
 
 
 def decoder(declaration: type[Any], version: int, compiled: Decoder) -> Decoder:
@@ -104,18 +104,18 @@ def _produce_request_by_id(compiled: Decoder) -> Decoder:
 
 def _fetch_request(compiled: Decoder) -> Decoder:
     head = Struct(">iiibiiB16sB").unpack_from  # wait, bytes, isolation, session, topics, topic id, partitions
-    rest = Struct(">iiqiqiBBBBB").unpack_from  # the partition, its tags and its topic's, forgotten topics, rack, tags
+    rest = Struct(">iiqiqiHHB").unpack_from  # the partition, its tags and its topic's, forgotten topics and rack, tags
 
     def decode(buffer: memoryview, start: int) -> tuple[FetchRequest, int]:
         try:
             wait_ms, bytes_min, bytes_max, isolation, session, epoch, topics, topic_id, count = head(buffer, start)
-            index, leader_epoch, offset, fetched, log_start, partition_bytes_max, *ends = rest(buffer, start + 39)
+            index, leader_epoch, offset, fetched, log_start, limit, inner_tags, lists, tags = rest(buffer, start + 39)
         except struct.error:
             return compiled(buffer, start)
-        if not topics == count == ONE or ends != ENDS_OF_FETCH_REQUEST:
+        if not topics == count == ONE or inner_tags or lists != BOTH_EMPTY or tags:
             return compiled(buffer, start)
         partition = FetchPartition(
-            index, leader_epoch, offset, fetched, log_start, partition_bytes_max, NO_UUID, HIGH_WATERMARK_UNKNOWN
+            index, leader_epoch, offset, fetched, log_start, limit, NO_UUID, HIGH_WATERMARK_UNKNOWN
         )
         asked = [FetchTopic("", uuid_of(topic_id), [partition])]
         request = FetchRequest(None, -1, None, wait_ms, bytes_min, bytes_max, isolation, session, epoch, asked, [], "")

@@ -118,13 +118,12 @@ class _Decoding:
         count = self._length("i")
         element_bytes_min = bytes_min(element, self._version, self._flexible)
         assert element_bytes_min > 0
+        with self.source.block(f"if {count} == 0"):
+            self.source.line(f"{values} = []")
         if nullable:
-            with self.source.block(f"if {count} == -1"):
+            with self.source.block(f"elif {count} == -1"):
                 self.source.line(f"{values} = None")
-            opening = "elif"
-        else:
-            opening = "if"
-        with self.source.block(f"{opening} not 0 <= {count} * {element_bytes_min} <= end - p"):
+        with self.source.block(f"elif not 0 < {count} * {element_bytes_min} <= end - p"):
             self.source.line(f"refuse({label!r}, {count}, end - p)")
         with self.source.block("else"):
             self._elements(element, values, count, label)

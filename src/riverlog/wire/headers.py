@@ -19,8 +19,10 @@ _REQUEST: Final = Struct(">hhih")
 _REQUEST_FRAME: Final = Struct(">ihhih")
 _RESPONSE: Final = Struct(">i")
 _RESPONSE_FRAME: Final = Struct(">ii")
-_FLEXIBLE_RESPONSE_FRAME: Final = Struct(">iix")
+_TAGGED_RESPONSE_FRAME: Final = Struct(">iix")
 
+
+_NEVER_TAGGED: Final = ApiKey.API_VERSIONS
 
 NULL: Final = -1
 _IS_FLEXIBLE: Final = {(int(api.key), version): api.is_flexible(version) for api in APIS for version in api.versions}
@@ -79,7 +81,7 @@ def encode_request(api: Api, version: int, correlation_id: int, client_id: str |
 
 def encode_response(api: Api, version: int, correlation_id: int, message: Any) -> list[Part]:
     """Write a whole response, with its length in front; records stay parts of their own."""
-    head = _FLEXIBLE_RESPONSE_FRAME if _has_tagged_header(api, version) else _RESPONSE_FRAME
+    head = _TAGGED_RESPONSE_FRAME if _has_tagged_header(api, version) else _RESPONSE_FRAME
     out = bytearray(head.pack(0, correlation_id))
     parts = encode_parts(message, version, out)
     _write_length(out, parts)
@@ -100,12 +102,12 @@ def decode_response(api: Api, version: int, frame: Buffer) -> tuple[int, Any]:
 
 
 def _has_tagged_header(api: Api, version: int) -> bool:
-    return version >= api.flexible_since and api.key is not ApiKey.API_VERSIONS
+    return version >= api.flexible_since and api.key is not _NEVER_TAGGED
 
 
 def _write_length(out: bytearray, parts: list[Part]) -> None:
     """Write the length of what follows into the first four bytes of `out`, which is the first part."""
-    size = len(out)
-    if len(parts) > 1:
-        size = sum(part.size if isinstance(part, FileRange) else len(part) for part in parts)
-    LENGTH.pack_into(out, 0, size - LENGTH_BYTES)
+    size = -LENGTH_BYTES
+    for part in parts:
+        size += part.size if isinstance(part, FileRange) else len(part)
+    LENGTH.pack_into(out, 0, size)
