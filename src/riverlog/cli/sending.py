@@ -85,6 +85,11 @@ class Source(NamedTuple):
                 raise usage(f"{self.name} is too large for one record: it has more than {LINE_BYTES_MAX} bytes")
         yield [bytes(content)]
 
+    def close(self) -> None:
+        """Let go of a file."""
+        if self.descriptor != STANDARD_INPUT:
+            os.close(self.descriptor)
+
 
 class Sent(NamedTuple):
     """What was sent and acknowledged."""
@@ -103,7 +108,7 @@ class Sent(NamedTuple):
 
 
 Progress = Callable[[int, int], None]
-"""Is told how many records and bytes were read so far."""
+"""Is told how many records and bytes of input were read so far."""
 
 
 async def send(
@@ -117,7 +122,7 @@ async def send(
 ) -> Sent:
     """Send everything and wait until all of it is acknowledged; the first refusal is raised."""
     began = time.monotonic()
-    count = size = 0
+    count = size = read = 0
     under_way: deque[Delivery] = deque()  # bounded by the producer's own buffer
     for source in sources:
         number = 0
@@ -126,18 +131,21 @@ async def send(
                 number += 1
                 key, value = shape.split(line, number, source.name)
                 if rate:
+                    progress(count, read)
+                    _settle(under_way)
                     await asyncio.sleep(pause_seconds(count, rate, time.monotonic() - began))
                 await producer.ready(len(line))
                 under_way.append(
                     producer.send_soon(shape.topic, value, key=key, headers=shape.headers, partition=shape.partition)
                 )
                 count += 1
+                read += len(line) + 1
                 size += len(key or b"") + len(value or b"")
-            while under_way and under_way[0].done:
-                under_way.popleft().result()
-            progress(count, size)
+            progress(count, read)
+            _settle(under_way)
             # Reading a file never waits; the sender and Ctrl-C need their turn nevertheless.
             await asyncio.sleep(0)
+        source.close()
     await producer.flush()
     return Sent(shape.topic, count, size, round(time.monotonic() - began, 3))
 
@@ -166,6 +174,12 @@ def progress_bar(sources: Sequence[Source]) -> Iterator[Progress]:
             bar.update(task, completed=size, said=f"{plural(records, 'record')}, {size_text(size)}")
 
         yield show
+
+
+def _settle(under_way: "deque[Delivery]") -> None:
+    """Forget what is acknowledged; raise what was refused."""
+    while under_way and under_way[0].done:
+        under_way.popleft().result()
 
 
 def _size(descriptor: int) -> int | None:

@@ -1,0 +1,318 @@
+"""The command line against a real node, as a person and as a script use it."""
+
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from riverlog.cli.main import main
+from tests.support.node import Node
+
+PROGRAM = Path(sys.executable).with_name("riverlog")
+SECONDS_MAX = 30
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    with Node(tmp_path_factory.mktemp("cli"), settings={"auto.create.topics.enable": "false"}) as node:
+        yield node
+
+
+def environment(node: Node) -> dict[str, str]:
+    return {**os.environ, "RIVERLOG_BOOTSTRAP_SERVERS": node.bootstrap, "NO_COLOR": "1"}
+
+
+class Shell:
+    """Runs commands in this process, which saves starting a Python for each, with files as standard streams."""
+
+    def __init__(self, capture: pytest.CaptureFixture[bytes]) -> None:
+        self._capture = capture
+
+    def run(self, *arguments: str, given: bytes = b"") -> tuple[int, bytes, bytes]:
+        """Give the exit code and what was written to standard output and standard error."""
+        kept = os.dup(0)
+        with tempfile.TemporaryFile() as stream:
+            stream.write(given)
+            stream.seek(0)
+            os.dup2(stream.fileno(), 0)
+            try:
+                code = main(arguments)
+            finally:
+                os.dup2(kept, 0)
+                os.close(kept)
+        out, err = self._capture.readouterr()
+        return code, out, err
+
+    def done(self, *arguments: str, given: bytes = b"") -> bytes:
+        """Run a command that succeeds silently but for its output."""
+        code, out, err = self.run(*arguments, given=given)
+        assert (code, err) == (0, b"")
+        return out
+
+    def refused(self, *arguments: str, code: int, given: bytes = b"") -> str:
+        """Give the one sentence with which a command ended."""
+        ended, out, err = self.run(*arguments, given=given)
+        sentence = err.decode()
+        assert (ended, out) == (code, b"")
+        assert sentence.startswith("riverlog: ")
+        assert sentence.count("\n") == 1
+        return sentence
+
+
+@pytest.fixture
+def shell(node: Node, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    monkeypatch.setenv("RIVERLOG_BOOTSTRAP_SERVERS", node.bootstrap)
+    return Shell(capfdbinary)
+
+
+def on_terminal(node: Node, *arguments: str, typed: bytes = b"") -> tuple[int, str]:
+    """Run with a terminal as input and output; give the exit code and what was on the screen."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env={**environment(node), "TERM": "xterm"}
+    )
+    os.close(theirs)
+    os.write(ours, typed)
+    screen = b""
+    with suppress(OSError):  # Linux says EIO when the other side has gone
+        while block := os.read(ours, 4096):
+            screen += block
+    os.close(ours)
+    return process.wait(SECONDS_MAX), screen.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def topic(shell: Shell, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A topic of two partitions for one test."""
+    name = request.node.name.partition("[")[0].removeprefix("test_")
+    shell.done("topics", "create", name, "--partitions", "2")
+    yield name
+    shell.done("topics", "delete", name)
+
+
+def test_a_topic_lives_and_dies(shell: Shell) -> None:
+    created = json.loads(
+        shell.done("topics", "create", "--name", "life", "--partitions", "3", "--replication-factor", "1")
+    )
+    assert (created["topic"], created["partitions"], created["replication_factor"]) == ("life", 3, 1)
+    assert "already exists" in shell.refused("topics", "create", "life", code=4)
+    assert json.loads(shell.done("topics", "create", "life", "--if-not-exists"))["created"] is False
+    assert {"name": "life", "partitions": 3, "replication_factor": 1, "internal": False} in [
+        json.loads(line) for line in shell.done("topics", "list").splitlines()
+    ]
+    assert shell.done("topics", "describe", "--name", "life").decode() == (
+        "Topic life: Partitions=3, ReplicationFactor=1\n"
+        "Partition 0: Leader=1, ISR=[1]\nPartition 1: Leader=1, ISR=[1]\nPartition 2: Leader=1, ISR=[1]\n"
+    )
+    shell.done("topics", "alter", "--name", "life", "--partitions", "4", "--config", "retention.ms=3600000")
+    described = shell.done("topics", "describe", "life").decode()
+    assert described.startswith("Topic life: Partitions=4, ReplicationFactor=1\n")
+    assert described.endswith("Partition 3: Leader=1, ISR=[1]\nConfig retention.ms=3600000\n")
+    shell.done("topics", "alter", "life", "--delete-config", "retention.ms")
+    assert "Config" not in shell.done("topics", "describe", "life").decode()
+    assert "[INVALID_PARTITIONS]" in shell.refused("topics", "alter", "life", "--partitions", "2", code=4)
+    shell.done("topics", "delete", "--name", "life")
+    assert "[UNKNOWN_TOPIC_OR_PARTITION]" in shell.refused("topics", "describe", "life", code=4)
+
+
+def test_a_bad_name_or_setting_is_refused_by_the_cluster(shell: Shell) -> None:
+    assert "[INVALID_TOPIC_EXCEPTION]" in shell.refused("topics", "create", "a b", code=4)
+    assert "retention.ms" in shell.refused("topics", "create", "x", "--config", "retension.ms=1", code=4)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_lines_come_back_as_they_went(shell: Shell, topic: str, codec: str) -> None:
+    lines = b"".join(b"line %d \xff\x00\xc3\xa4\n" % number for number in range(1000))
+    sent = json.loads(shell.done("produce", topic, "-p", "1", "-z", codec, given=lines))
+    assert (sent["records"], sent["bytes"]) == (1000, len(lines) - 1000)
+    assert shell.done("consume", topic, "--from-beginning", "-e") == lines
+
+
+def test_keys_headers_and_nulls(shell: Shell, topic: str) -> None:
+    shell.done("produce", topic, "-K", r"\t", "-H", "a=1", "-H", "b=", "-Z", "-p", "0", given=b"k\tv\nk\t\n\tv\n")
+    assert shell.done("consume", topic, "--from-beginning", "-e", "-f", r"%p@%o %k=%s %K/%S %h\n") == (
+        b"0@0 k=v 1/1 a=1,b=\n0@1 k= 1/-1 a=1,b=\n0@2 =v -1/1 a=1,b=\n"
+    )
+    records = [
+        json.loads(line) for line in shell.done("consume", topic, "--from-beginning", "-e", "-o", "json").splitlines()
+    ]
+    assert [(record["key"], record["value"]) for record in records] == [("k", "v"), ("k", None), (None, "v")]
+    assert records[0]["headers"] == [{"key": "a", "value": "1"}, {"key": "b", "value": ""}]
+
+
+def test_the_same_key_goes_to_the_same_partition(shell: Shell, topic: str) -> None:
+    for _ in range(3):
+        shell.done("produce", topic, "-k", "same", given=b"x\n")
+    partitions = shell.done("consume", topic, "--from-beginning", "-e", "-f", "%p")
+    assert len(partitions) == 3
+    assert len(set(partitions)) == 1
+
+
+def test_files_as_lines_and_whole(shell: Shell, topic: str, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_bytes(b"1\n2\n")
+    second.write_bytes(b"3\n4")
+    files = ["--file", str(first), "--file", str(second)]
+    assert json.loads(shell.done("produce", topic, "-p", "0", *files))["records"] == 4
+    assert json.loads(shell.done("produce", topic, "-p", "0", "--whole", *files))["records"] == 2
+    assert shell.done("consume", topic, "--from-beginning", "-e", "-f", "[%s]") == b"[1][2][3][4][1\n2\n][3\n4]"
+
+
+def test_reading_starts_anywhere(shell: Shell, topic: str) -> None:
+    shell.done("produce", topic, "-p", "0", given=b"0\n1\n2\n")
+    between = str(int(time.time() * 1000) + 1)
+    while int(time.time() * 1000) <= int(between):
+        pass
+    shell.done("produce", topic, "-p", "0", given=b"3\n4\n")
+    for start, expected in (
+        (("--offset", "3"), b"3\n4\n"),
+        (("--offset", "-1"), b"4\n"),
+        (("--offset", "beginning", "-c", "2"), b"0\n1\n"),
+        (("--offset", "end"), b""),
+        (("--from-time", between), b"3\n4\n"),
+        (("--from-time", "-1h"), b"0\n1\n2\n3\n4\n"),
+        (("--from-time", "now"), b""),
+    ):
+        assert shell.done("consume", topic, "-p", "0", "-e", *start) == expected, start
+    assert "begins at 0 and ends before 5" in shell.refused("consume", topic, "-p", "0", "--offset", "6", code=4)
+    assert "partitions 0 to 1, not 2" in shell.refused("consume", topic, "-p", "2", code=4)
+
+
+def test_new_records_are_printed_as_they_come_until_interrupted(shell: Shell, node: Node, topic: str) -> None:
+    reader = subprocess.Popen(
+        [PROGRAM, "consume", topic, "--offset", "0", "-p", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(node),
+    )
+    assert reader.stdout is not None
+    shell.done("produce", topic, "-p", "0", given=b"first\n")
+    assert reader.stdout.readline() == b"first\n"
+    shell.done("produce", topic, "-p", "0", given=b"second\n")
+    assert reader.stdout.readline() == b"second\n"
+    reader.send_signal(signal.SIGINT)
+    assert reader.communicate(timeout=SECONDS_MAX) == (b"", b"")
+    assert reader.returncode == 130
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(shell: Shell, node: Node, topic: str) -> None:
+    shell.done("produce", topic, given=b"x\n" * 100_000)
+    pipeline = f"{PROGRAM} consume {topic} --from-beginning -e | head -n 1; exit ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(
+        ["bash", "-c", pipeline], capture_output=True, env=environment(node), timeout=SECONDS_MAX, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"x\n", b"")
+
+
+def test_a_rate_is_kept(shell: Shell, topic: str) -> None:
+    sent = json.loads(shell.done("produce", topic, "--rate", "50", given=b"x\n" * 26))
+    assert 0.5 <= sent["seconds"] < 5
+
+
+def test_what_cannot_be_sent_is_said_and_counts_as_failure(shell: Shell, topic: str) -> None:
+    assert "line 2 of standard input has no ':'" in shell.refused(
+        "produce", topic, "-K", ":", "-p", "0", given=b"a:1\nb\n", code=2
+    )
+    assert "[MESSAGE_TOO_LARGE]" in shell.refused("produce", topic, given=b"x" * 3_000_000, code=4)
+    assert "[UNKNOWN_TOPIC_OR_PARTITION]" in shell.refused("produce", topic, "-p", "7", given=b"x\n", code=4)
+    assert "there is no topic none" in shell.refused("consume", "none", code=4)
+
+
+def test_a_cluster_that_is_not_there(shell: Shell) -> None:
+    for arguments in (["topics", "list"], ["produce", "t"], ["consume", "t"], ["cluster", "status"]):
+        sentence = shell.refused(*arguments, "-b", "127.0.0.1:1", code=3)
+        assert "127.0.0.1:1" in sentence
+        assert "riverlog doctor" in sentence
+
+
+def test_cluster_status(shell: Shell, node: Node, topic: str) -> None:
+    shell.done("produce", topic, given=b"x\n")
+    status = json.loads(shell.done("cluster", "status"))
+    assert status["controller"] == 1
+    assert status["brokers"] == [{"id": 1, "address": node.bootstrap, "rack": None}]
+    assert status["partitions"] >= 2
+    assert (status["offline_partitions"], status["under_replicated_partitions"]) == (0, 0)
+    (directory,) = status["log_dirs"]
+    assert directory["path"] == str(node.data)
+    assert directory["bytes"] > 0
+    text = shell.done("cluster", "status", "-o", "table").decode()
+    assert text.startswith(f"Cluster {status['cluster_id']}; controller is broker 1\n")
+    assert node.bootstrap in text
+
+
+def test_the_doctor_finds_nothing_wrong_with_a_good_node(shell: Shell) -> None:
+    report = shell.done("doctor").decode()
+    assert "WRONG" not in report
+    assert report.endswith("\nNothing is wrong.\n")
+
+
+def test_the_doctor_finds_what_is_wrong(shell: Shell) -> None:
+    code, out, _ = shell.run("doctor", "-b", "127.0.0.1:1,nowhere.invalid:9092", "-o", "json")
+    assert code == 5
+    wrong = [step for step in map(json.loads, out.splitlines()) if not step["ok"]]
+    assert [(step["subject"], step["step"]) for step in wrong] == [
+        ("bootstrap 127.0.0.1:1", "connect"),
+        ("bootstrap nowhere.invalid:9092", "resolve"),
+    ]
+    assert all(step["advice"] for step in wrong)
+
+
+def test_the_doctor_finds_an_advertised_address_that_nobody_knows(shell: Shell, tmp_path: Path) -> None:
+    hidden = Node(tmp_path, settings={"advertised.listeners": "PLAINTEXT://broker.invalid:9092"})
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        hidden.port = free.getsockname()[1]
+    bootstrap = f"127.0.0.1:{hidden.port}"
+    with hidden:
+        code, out, _ = shell.run("doctor", "-b", bootstrap)
+    assert code == 5
+    report = out.decode()
+    assert "broker 1 at broker.invalid:9092\n  WRONG  resolve" in report
+    assert f"The broker at {bootstrap} tells clients to connect to 'broker.invalid'" in report
+    assert "set advertised.listeners" in report
+
+
+def test_on_a_terminal_rows_are_a_table(node: Node, topic: str) -> None:
+    code, screen = on_terminal(node, "topics", "list")
+    assert code == 0
+    styles = set(re.findall(r"\x1b\[([0-9;]*)m", screen))
+    assert styles <= {"0", "1"}, "NO_COLOR forbids all but bold"
+    screen = re.sub(r"\x1b\[[0-9;]*m", "", screen)
+    assert screen.splitlines()[0].split() == ["topic", "partitions", "replication"]
+    assert any(line.split() == [topic, "2", "1"] for line in screen.splitlines())
+
+
+def test_on_a_terminal_deleting_asks(shell: Shell, node: Node, topic: str) -> None:
+    code, screen = on_terminal(node, "topics", "delete", topic, typed=b"n\n")
+    assert code == 1
+    assert f"Delete {topic} with all records? [y/N]" in screen
+    assert "riverlog: nothing was deleted" in screen
+    assert topic in shell.done("topics", "list").decode()
+    shell.done("topics", "create", "doomed")
+    code, screen = on_terminal(node, "topics", "delete", "doomed", typed=b"y\n")
+    assert code == 0
+    assert "Deleted 1 topic: doomed" in screen
+
+
+def test_on_a_terminal_control_characters_are_shown(shell: Shell, node: Node, topic: str) -> None:
+    shell.done("produce", topic, given=b"\x1b]0;title\x07\n")
+    assert on_terminal(node, "consume", topic, "--from-beginning", "-e") == (0, "\\x1b]0;title\\x07\n")
+
+
+def test_on_a_terminal_producing_shows_progress_and_a_summary(node: Node, topic: str, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes((b"x" * 99 + b"\n") * 20_000)
+    code, screen = on_terminal(node, "produce", topic, "--file", str(path))
+    assert code == 0
+    assert "━" in screen
+    assert re.search(r"20,000 records \(\S+ [KM]iB\) sent to .* in \S+ s, [\d,]+/s\n", screen)
