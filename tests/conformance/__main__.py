@@ -18,7 +18,6 @@ from typing import Final
 from tests.conformance import kafka_python_suite
 from tests.conformance.adapters.registry import load, why_missing
 from tests.conformance.tally import Tally
-from tests.support.node import Node
 
 HERE: Final = Path(__file__).parent
 COLUMNS: Final = ("client", "version", "tests", "passed", "failed", "pending", "NOT RUN")
@@ -95,7 +94,7 @@ def _run_kafka_python_suite() -> Result:
         bootstrap = os.environ.get("RIVERLOG_TEST_BOOTSTRAP")
         if bootstrap is None:
             home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            bootstrap = stack.enter_context(Node(home, settings=kafka_python_suite.SETTINGS)).bootstrap
+            bootstrap = stack.enter_context(kafka_python_suite.node(home)).bootstrap
         return _run(
             Suite(
                 suite.name,

@@ -6,6 +6,7 @@ that runs elsewhere (KAFKA_URI), but two modules that they import are not packed
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -14,14 +15,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from tests.support.node import Node
+
 SUITE_FILES: Final = ("test_producer_integration.py", "test_consumer_integration.py", "test_admin_integration.py")
 """The tests over plaintext; two more files need TLS and SASL."""
 
 KAFKA_VERSION: Final = "4.3"
 """The version whose APIs our broker speaks; the tests hold it to that."""
-
-SETTINGS: Final = {"node.id": "0", "num.partitions": "4"}
-"""What the tests take for granted of the broker: new partitions are assigned to node 0."""
 
 PENDING: Final = Path(__file__).with_name("kafka_python_pending.txt")
 
@@ -63,6 +63,14 @@ def environment(bootstrap: str, folder: Path) -> dict[str, str]:
         "KAFKA_ROOT": str(folder),
         "PYTHONPATH": os.pathsep.join([str(folder), str(project)]),
     }
+
+
+def node(folder: Path) -> Node:
+    """Give a node as the tests take it for granted: it has the id 0, and was told which address to advertise."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    advertised = f"PLAINTEXT://127.0.0.1:{port}"
+    return Node(folder, port=port, settings={"node.id": "0", "num.partitions": "4", "advertised.listeners": advertised})
 
 
 def _download(release: str, folder: Path) -> Path:

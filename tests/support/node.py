@@ -26,14 +26,21 @@ class NodeFailed(AssertionError):
 
 
 class Node:
-    """One node process on one data folder. The first start takes a free port; a start after that takes the same."""
+    """One node process on one data folder. Port 0 takes a free one at the first start; later starts take the same."""
 
-    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None, arguments: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int = 0,
+        settings: Mapping[str, str] | None = None,
+        arguments: tuple[str, ...] = (),
+    ) -> None:
         self.folder = folder
         self.data = folder / "data"
         self.settings = dict(settings or {})
         self.arguments = arguments
-        self.port = 0
+        self.port = port
         self.addresses: dict[str, str] = {}  # of the ready line, by service: kafka, metrics, ...
         self._process: subprocess.Popen[bytes] | None = None
         self._out = folder / "node.out"
