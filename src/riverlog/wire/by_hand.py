@@ -183,6 +183,8 @@ def _fetch_response(compiled: Encoder) -> Encoder:
         ):
             return compiled(message, out)
         length = 1 + (records.size if isinstance(records, FileRange) else len(records))
+        if length == EMPTY:
+            return compiled(message, out)
         out += head(message.throttle_time_ms, message.error_code, message.session_id, ONE, topic.topic_id.bytes, ONE)
         out += rest(
             partition.partition_index,

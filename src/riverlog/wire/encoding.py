@@ -112,7 +112,7 @@ class _Encoding:
         with self.source.block("else"):
             self.source.line(f"{length} = {self._counted(f'len({raw})')}")
         self._length(length, RECORDS.length_code)
-        with self.source.block(f"if {raw} is not None"):
+        with self.source.block(f"if {length} > {self._counted('0')}"):  # null and empty records are no part
             self.source.line(f"parts += (out, {raw})")
             self.source.line("out = bytearray()")
 

@@ -20,11 +20,8 @@ _REQUEST_FRAME: Final = Struct(">ihhih")
 _RESPONSE: Final = Struct(">i")
 _RESPONSE_FRAME: Final = Struct(">ii")
 _TAGGED_RESPONSE_FRAME: Final = Struct(">iix")
-
-
+_NULL: Final = -1
 _NEVER_TAGGED: Final = ApiKey.API_VERSIONS
-
-NULL: Final = -1
 _IS_FLEXIBLE: Final = {(int(api.key), version): api.is_flexible(version) for api in APIS for version in api.versions}
 
 
@@ -49,7 +46,7 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
             return RequestHeader(api_key, api_version, correlation_id, None), len(frame)
         position = _REQUEST.size
         client_id = None
-        if client_id_length != NULL:
+        if client_id_length != _NULL:
             stop = position + client_id_length
             if not position <= stop <= len(frame):
                 refuse("the client id", client_id_length, len(frame) - position)
@@ -70,7 +67,7 @@ def decode_request_header(frame: memoryview) -> tuple[RequestHeader, int]:
 def encode_request(api: Api, version: int, correlation_id: int, client_id: str | None, message: Any) -> bytes:
     """Write a whole request, with its length in front."""
     name = None if client_id is None else client_id.encode()
-    out = bytearray(_REQUEST_FRAME.pack(0, api.key, version, correlation_id, NULL if name is None else len(name)))
+    out = bytearray(_REQUEST_FRAME.pack(0, api.key, version, correlation_id, _NULL if name is None else len(name)))
     out += name or b""
     if api.is_flexible(version):
         out.append(0)

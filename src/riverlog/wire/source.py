@@ -1,11 +1,11 @@
-"""Python source under construction: lines at a depth, the names they use, and fixed-size neighbours put together."""
+"""Python source under construction: lines at a depth and the names they use; and the least that a type can take."""
 
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from struct import Struct
 from typing import Any
 
-from riverlog.wire.types import Array, Fixed, Type, Variable, fields_of
+from riverlog.wire.types import Array, Fixed, Struct, Type, Variable, fields_of
 
 
 class Source:
@@ -41,8 +41,8 @@ class Source:
 
     def struct(self, codes: str, method: str) -> tuple[str, int]:
         """Give the name of a struct's method and the struct's size."""
-        packed = Struct(">" + codes)
-        name = f"{method}_{codes.replace('?', 'B')}"
+        packed = struct.Struct(">" + codes)
+        name = f"{method}_{codes.replace('?', '_')}"
         self.names.setdefault(name, getattr(packed, method))
         return name, packed.size
 
@@ -66,11 +66,13 @@ def bytes_min(type_: Type, version: int, flexible: bool) -> int:
             return 1 if flexible else {"h": 2, "i": 4}[code]
         case Array():
             return 1 if flexible else 4
-        case _:
-            present = [field for field in fields_of(type_.declaration) if field.wire.is_in(version)]
-            own = sum(
-                1 if field.wire.is_nullable_in(version) else bytes_min(field.type, version, flexible)
-                for field in present
-                if field.wire.tag is None
+        case Struct(declaration=declaration):
+            untagged = [
+                field for field in fields_of(declaration) if field.wire.is_in(version) and field.wire.tag is None
+            ]
+            return flexible + sum(
+                1  # a null struct is the byte that says so
+                if isinstance(field.type, Struct) and field.wire.is_nullable_in(version)
+                else bytes_min(field.type, version, flexible)
+                for field in untagged
             )
-            return own + (1 if flexible else 0)

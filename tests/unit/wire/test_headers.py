@@ -197,6 +197,15 @@ def test_records_of_a_fetch_are_parts_of_their_own_never_copied(version: int) ->
     ]
 
 
+@pytest.mark.parametrize("version", list(FETCH.versions))
+def test_empty_records_are_no_part_of_their_own(version: int) -> None:
+    for empty in (b"", FileRange(NoFile(), 0, 0)):  # type: ignore[arg-type]
+        response = FetchResponse(responses=[FetchableTopicResponse(partitions=[PartitionData(records=empty)])])
+        (only,) = encode_response(FETCH, version, 1, response)
+        _, back = decode_response(FETCH, version, memoryview(only)[4:])  # type: ignore[arg-type]
+        assert back.responses[0].partitions[0].records == b""
+
+
 def test_fetch_sessions_are_declined_with_session_id_0() -> None:
     _, back = decode_response(FETCH, 12, b"".join(encode_response(FETCH, 12, 1, FetchResponse()))[4:])
     assert back.session_id == 0

@@ -30,7 +30,7 @@ def test_two_values_with_the_same_wish_get_two_names() -> None:
 def test_a_struct_is_named_by_its_codes() -> None:
     source = Source("nothing()", {})
     name, size = source.struct("ih?", "pack")
-    assert (name, size) == ("pack_ihB", 7)
+    assert (name, size) == ("pack_ih_", 7)
     assert source.names[name](1, 2, True).hex() == "00000001000201"  # type: ignore[operator]
 
 
