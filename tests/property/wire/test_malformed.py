@@ -5,11 +5,11 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kio_oracle import random_message, spoken
 
 from riverlog.wire.apis import Api
 from riverlog.wire.codec import MalformedMessage, decode, encode
 from riverlog.wire.headers import decode_request_header, decode_response
+from tests.support.kio_oracle import random_message, spoken
 
 CASES = list(spoken())
 

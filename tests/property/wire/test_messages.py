@@ -7,11 +7,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from kio_oracle import kio_decode, kio_encode, kio_entity, random_entity, random_message, spoken
 
 from riverlog.wire.apis import APIS, Api
 from riverlog.wire.codec import decode, encode
 from riverlog.wire.types import NEVER, Array, Struct, fields_of
+from tests.support.kio_oracle import kio_decode, kio_encode, kio_entity, random_entity, random_message, spoken
 
 ROUNDS = 5
 
