@@ -1,0 +1,71 @@
+"""A full disk: writes are refused with the right code and go on once there is room; reads never stop."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from confluent_kafka import KafkaError, Message, Producer, TopicPartition
+
+from tests.e2e.clients import create_topic, read_all, send
+from tests.support.node import Node
+
+MIB: Final = 1024 * 1024
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 48 MiB, of which the node keeps 32 in reserve."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=48m", "riverlog-test", str(folder)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"tmpfs cannot be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def errors_of_one_send(bootstrap: str, size: int) -> list[str]:
+    """Send one record without retries; give the error it came to, if any."""
+    errors: list[str] = []
+
+    def delivered(error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            errors.append(error.name())
+
+    producer = Producer({"bootstrap.servers": bootstrap, "retries": 0, "message.timeout.ms": 10_000, "log_level": 0})
+    producer.produce("orders", bytes(size), partition=0, on_delivery=delivered)
+    producer.flush(20)
+    return errors
+
+
+def test_writes_stop_and_go_on_while_reads_continue(small_disk: Path) -> None:
+    with Node(small_disk) as node:
+        create_topic(node.bootstrap, "orders", config={"segment.bytes": str(MIB)})
+        kept = [b"%d" % number for number in range(100)]
+        send(node.bootstrap, "orders", kept)
+        ballast = small_disk / "ballast"
+        with ballast.open("wb") as file:
+            file.write(bytes(12 * MIB))
+
+        deadline = time.monotonic() + 30
+        while (errors := errors_of_one_send(node.bootstrap, MIB // 2)) == []:
+            assert time.monotonic() < deadline, "the disk never became full"
+        assert errors == ["KAFKA_STORAGE_ERROR"]
+
+        read = read_all(node.bootstrap, TopicPartition("orders", 0))
+        assert [value for _, value in read[:100]] == kept
+
+        ballast.unlink()
+        deadline = time.monotonic() + 60
+        while errors_of_one_send(node.bootstrap, 10) != []:
+            assert time.monotonic() < deadline, "writes did not go on although there was room again"
+        assert len(read_all(node.bootstrap, TopicPartition("orders", 0))) == len(read) + 1
+        assert node.stop() == 0
