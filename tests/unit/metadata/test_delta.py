@@ -1,0 +1,57 @@
+"""What some records changed."""
+
+from riverlog.metadata.commands.topics import CreateTopics, NewTopic, create_topics
+from riverlog.metadata.delta import MetadataDelta, delta_of
+from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.records import ConfigRecord, MetadataRecord, PartitionChangeRecord, RemoveTopicRecord
+from tests.unit.metadata.cluster import DEFAULTS, cluster, topic_id, with_topic
+
+
+def delta(before: MetadataImage, *records: MetadataRecord) -> MetadataDelta:
+    return delta_of(before, before.after_all(records), records)
+
+
+def names(topics) -> list[str]:
+    return [topic.name for topic in topics]
+
+
+def test_a_new_topic_is_created_and_nothing_else():
+    before = cluster(None)
+    new = NewTopic("orders", topic_id(1), 3, configs={"retention.ms": "5"})
+    records, _ = create_topics(before, CreateTopics((new,)), DEFAULTS)
+    change = delta(before, *records)
+    assert names(change.created) == ["orders"]
+    assert (change.changed, change.deleted, change.configured, change.nodes_configured) == ((), (), (), False)
+    assert change.image.topic("orders") == change.created[0]
+
+
+def test_a_deleted_topic_is_given_as_it_was():
+    before = with_topic(cluster(None), "orders", partitions=2)
+    change = delta(before, RemoveTopicRecord(topic_id=topic_id(1)))
+    assert change.deleted == (before.topic("orders"),)
+    assert change.changed == ()
+
+
+def test_a_topic_that_came_and_went_is_not_mentioned():
+    before = cluster(None)
+    records, _ = create_topics(before, CreateTopics((NewTopic("brief", topic_id(1)),)), DEFAULTS)
+    change = delta(before, *records, RemoveTopicRecord(topic_id=topic_id(1)))
+    assert (change.created, change.deleted, change.changed) == ((), (), ())
+
+
+def test_changed_leaders_and_settings_are_told_apart():
+    before = with_topic(with_topic(cluster(None), "orders", number=1), "bills", number=2)
+    change = delta(
+        before,
+        PartitionChangeRecord(partition_id=0, topic_id=topic_id(1), leader=1),
+        ConfigRecord(resource_type=2, resource_name="bills", name="retention.ms", value="5"),
+    )
+    assert names(change.changed) == ["orders"]
+    assert names(change.configured) == ["bills"]
+    assert not change.nodes_configured
+
+
+def test_settings_of_nodes_are_told():
+    change = delta(cluster(None), ConfigRecord(resource_type=4, resource_name="", name="max.connections", value="5"))
+    assert change.nodes_configured
+    assert change.configured == ()
