@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         runs=options.runs,
         seconds=options.seconds,
     )
-    contenders: list[Contender] = [Riverlog(), Kafka(cache_folder())]
+    contenders: list[Contender] = [Riverlog(cache_folder()), Kafka(cache_folder())]
     entrants = prepare([each for each in contenders if options.only in (None, each.name.lower())], _say)
     options.data.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="run-", dir=options.data) as folder:

@@ -43,7 +43,7 @@ LINES: Final = (
         "startup",
         "process start to the first Metadata answer: on an empty folder, and again on the same folder",
         probes.startup,
-        (Row("first", "s", LOWER, 1 / 8), Row("again", "s", LOWER, 1 / 8)),
+        (Row("first", "s", LOWER, 1 / 8), Row("again", "s", LOWER, 1 / 8), Row("CPU", "s", LOWER)),
         on_shared_node=False,
     ),
     Line(

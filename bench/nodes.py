@@ -88,13 +88,18 @@ class Riverlog:
     warm_seconds = 5.0
     durable_topic: Mapping[str, str] = {"durability": "fsync"}
 
-    def __init__(self) -> None:
+    def __init__(self, cache: Path) -> None:
         self._executable = Path(sys.executable).with_name("riverlog")
+        # Compiled beforehand and kept, as an installed package is; a checkout that is being edited is not.
+        self._environment = {"PYTHONPYCACHEPREFIX": str(cache / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}
 
     def prepare(self) -> str:
-        """Give the installed version, with the commit where this is a checkout."""
+        """Compile the package and give its version, with the commit where this is a checkout."""
         if not self._executable.exists():
             raise NotRun("the riverlog command is not installed beside this Python; run `make setup`")
+        package = str(Path(riverlog.__file__).parent)
+        compiling = [sys.executable, "-m", "compileall", "-q", package]
+        subprocess.run(compiling, env=os.environ | self._environment, check=True)
         git = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
         commit = subprocess.run(git, capture_output=True, text=True).stdout.strip() if shutil.which("git") else ""
         return f"{riverlog.__version__} ({commit})" if commit else riverlog.__version__
@@ -106,7 +111,8 @@ class Riverlog:
         """Start a node on this folder."""
         port = free_port()
         place = ["--port", str(port), "--data", str(folder / DATA_NAME)]
-        return BrokerProcess.start([str(self._executable), "dev", *place, "--set", DELETE_AT_ONCE], port, folder)
+        command = [str(self._executable), "dev", *place, "--set", DELETE_AT_ONCE]
+        return BrokerProcess.start(command, port, folder, **self._environment)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import Final
 from bench import clients, loadgen, machine, nodes
 from bench.clients import Moved, Settings, fresh_topic
 from bench.frames import produce_load
-from bench.trial import Stopwatch, Trial, Values
+from bench.trial import Stopwatch, Trial, Values, cpu_seconds
 
 MEGABYTE: Final = 1e6
 GIGABYTE: Final = 1e9
@@ -35,9 +35,9 @@ def startup(trial: Trial) -> Values:
     node.stop()
     begin = machine.now()
     node = trial.contender.start(trial.folder)
-    again = machine.now() - begin
+    again, spent = machine.now() - begin, cpu_seconds(node)
     node.stop()
-    return {"first": first, "again": again}
+    return {"first": first, "again": again, "CPU": spent}
 
 
 def memory(trial: Trial) -> Values:

@@ -1,6 +1,7 @@
 """Samples become medians, ranges, ratios and a verdict; what was not measured says why."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_lines_that_failed_for_the_same_reason_are_named_together() -> None:
 def test_the_json_keeps_every_sample() -> None:
     line = Line("produce", "about", lambda _: {}, (RATE,))
     columns = {"produce": {"riverlog": column(1, 2, 3), "Kafka": column(4)}}
-    kept = json.loads(as_json([line], columns, [Entrant(Riverlog(), version="1.0")], SEEN))
+    kept = json.loads(as_json([line], columns, [Entrant(Riverlog(Path()), version="1.0")], SEEN))
     samples = kept["lines"]["produce"]["columns"]["riverlog"]["samples"]
     assert [sample["values"]["rate"] for sample in samples] == [1, 2, 3]
     assert kept["lines"]["produce"]["rows"]["rate"]["ratio"] == 0.5
