@@ -1,0 +1,61 @@
+"""ApiVersions: the door through which every client comes in."""
+
+import pytest
+
+from riverlog.broker.handlers import HANDLERS
+from riverlog.model.errors import ErrorCode
+from riverlog.wire.apis import API_BY_KEY, ApiKey
+from riverlog.wire.messages.api_versions import ApiVersionsRequest
+from tests.support.asking import serving
+from tests.support.virtual_time import run
+
+WHO = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_every_served_api_is_listed(version: int) -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            response = await line.ask(ApiKey.API_VERSIONS, version, WHO)
+            assert response.error_code == ErrorCode.NONE
+            listed = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+            assert listed == {key: (API_BY_KEY[key].advertised.min, API_BY_KEY[key].advertised.max) for key in HANDLERS}
+            if version >= 3:
+                finalized = {each.name: each.max_version_level for each in response.finalized_features}
+                assert finalized["metadata.version"] > 0
+
+    run(scenario())
+
+
+def test_produce_is_advertised_from_0_on() -> None:
+    """librdkafka compresses only if it sees these versions (KAFKA-18659), though they are refused."""
+    assert API_BY_KEY[ApiKey.PRODUCE].advertised.min == 0
+    assert API_BY_KEY[ApiKey.PRODUCE].versions.min == 3
+
+
+def test_software_must_have_a_name_that_can_stand_in_a_metric() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            for bad in ("", "a b", "-a", 'x"y'):
+                request = ApiVersionsRequest(client_software_name=bad, client_software_version="1")
+                response = await line.ask(ApiKey.API_VERSIONS, 3, request)
+                assert response.error_code == ErrorCode.INVALID_REQUEST
+
+    run(scenario())
+
+
+def test_a_newer_client_is_answered_in_version_0_with_our_range() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            answered = line.send(ApiKey.API_VERSIONS, 0, WHO)
+            line._socket._on_the_way[-1] = _with_version(line._socket._on_the_way[-1], 99)
+            response = await answered
+            assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
+            (own,) = response.api_keys
+            assert (own.api_key, own.min_version, own.max_version) == (ApiKey.API_VERSIONS, 0, 4)
+
+    run(scenario())
+
+
+def _with_version(frame: bytes, version: int) -> bytes:
+    return frame[:6] + version.to_bytes(2, "big") + frame[8:]

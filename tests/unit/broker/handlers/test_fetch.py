@@ -1,0 +1,163 @@
+"""Fetch: limits, waiting, and refusals."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from riverlog.model.errors import ErrorCode
+from riverlog.records.record import read_batches
+from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from tests.support.asking import Line, connected, serving
+from tests.support.batches import batch_of
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+from tests.unit.broker.handlers.test_produce import create, produced, request
+
+VERSION = 12
+MINUTE_MS = 60_000
+
+
+def asking(offset: int = 0, *, wait_ms: int = 0, bytes_min: int = 1, bytes_max: int = 1 << 20, **fields: int) -> Any:
+    part = FetchPartition(
+        partition=fields.pop("partition", 0), fetch_offset=offset, partition_max_bytes=bytes_max, **fields
+    )
+    topics = [FetchTopic(topic="orders", partitions=[part])]
+    return FetchRequest(max_wait_ms=wait_ms, min_bytes=bytes_min, max_bytes=bytes_max, topics=topics)
+
+
+async def fetched(line: Line, asked: FetchRequest, version: int = VERSION) -> Any:
+    return (await line.ask(ApiKey.FETCH, version, asked)).responses[0].partitions[0]
+
+
+def values(answer: Any) -> list[bytes | None]:
+    return [record.value for _header, records in read_batches(answer.records) for record in records]
+
+
+def test_records_come_back_in_order_with_all_offsets_named() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await create(line)
+            for each in (b"a", b"b", b"c"):
+                await produced(line, request(batch_of([each])))
+            answer = await fetched(line, asking())
+            assert values(answer) == [b"a", b"b", b"c"]
+            assert (answer.high_watermark, answer.last_stable_offset, answer.log_start_offset) == (3, 3, 0)
+            assert values(await fetched(line, asking(2))) == [b"c"]
+
+    run(scenario())
+
+
+def test_the_first_batch_is_whole_even_if_it_is_too_large() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await create(line)
+            for each in (b"a" * 1_000, b"b"):
+                await produced(line, request(batch_of([each])))
+            assert values(await fetched(line, asking(bytes_max=10))) == [b"a" * 1_000]
+
+    run(scenario())
+
+
+def test_a_fetch_waits_for_enough_bytes_and_no_longer_than_it_was_told() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        loop = asyncio.get_running_loop()
+        async with serving(universe) as (line, _node):
+            await create(line)
+            before = loop.time()
+            assert values(await fetched(line, asking(wait_ms=5_000))) == []
+            assert loop.time() - before == pytest.approx(5, abs=0.1)
+
+            waiting = line.send(ApiKey.FETCH, VERSION, asking(wait_ms=MINUTE_MS, bytes_min=150))
+            other = await connected(universe)
+            await produced(other, request(batch_of([b"a"])))
+            await asyncio.sleep(1)
+            assert not waiting.done()
+            await produced(other, request(batch_of([b"b" * 100])))
+            await asyncio.sleep(0.1)
+            assert values(waiting.result().responses[0].partitions[0]) == [b"a", b"b" * 100]
+
+    run(scenario())
+
+
+def test_answers_behind_a_waiting_fetch_wait_too_but_their_work_is_done() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await create(line)
+            waiting = line.send(ApiKey.FETCH, VERSION, asking(wait_ms=MINUTE_MS))
+            behind = line.send(ApiKey.PRODUCE, 9, request(batch_of([b"a"])))
+            await asyncio.wait([behind])
+            assert values(waiting.result().responses[0].partitions[0]) == [b"a"]
+
+    run(scenario())
+
+
+def test_nothing_is_read_that_is_not_committed() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, durability="fsync") as (line, _node):
+            await create(line)
+            pending = line.send(ApiKey.PRODUCE, 9, request(batch_of([b"a"])))
+            other = await connected(universe)
+            seen = await fetched(other, asking())
+            assert len(values(seen)) == seen.high_watermark
+            await pending
+            assert values(await fetched(other, asking())) == [b"a"]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        (asking(1), ErrorCode.OFFSET_OUT_OF_RANGE),
+        (asking(-1), ErrorCode.OFFSET_OUT_OF_RANGE),
+        (asking(partition=9), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (asking(current_leader_epoch=7), ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ],
+)
+def test_what_cannot_be_read_is_told_at_once(asked: FetchRequest, code: ErrorCode) -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await create(line)
+            asked.max_wait_ms = MINUTE_MS
+            before = asyncio.get_running_loop().time()
+            answer = await fetched(line, asked)
+            assert answer.error_code == code
+            assert asyncio.get_running_loop().time() - before < 1
+
+    run(scenario())
+
+
+def test_sessions_are_not_kept() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await create(line)
+            asked = asking()
+            asked.session_epoch = 0
+            assert (await line.ask(ApiKey.FETCH, VERSION, asked)).session_id == 0
+            asked.session_id, asked.session_epoch = 7, 1
+            response = await line.ask(ApiKey.FETCH, VERSION, asked)
+            assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+    run(scenario())
+
+
+def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, node):
+            await create(line)
+            other = await connected(universe)
+            other.send(ApiKey.FETCH, VERSION, asking(wait_ms=MINUTE_MS))
+            await asyncio.sleep(0.1)
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            assert len(partition._data_waiters) == 1
+            other.close()
+            await asyncio.sleep(5)
+            assert partition._data_waiters == []
+
+    run(scenario())

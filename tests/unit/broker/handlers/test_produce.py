@@ -1,0 +1,171 @@
+"""Produce: what is appended, what is refused and how, and when the answer comes."""
+
+import asyncio
+import errno
+from typing import Any
+
+import pytest
+
+from riverlog.model.errors import ErrorCode
+from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.support.asking import Line, connected, serving
+from tests.support.batches import batch_of
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+
+VERSION = 12
+
+
+def request(
+    *batches: bytes | memoryview | None, acks: int = -1, topic: str = "orders", index: int = 0
+) -> ProduceRequest:
+    parts = [PartitionProduceData(index=index, records=batch) for batch in batches]  # type: ignore[arg-type]
+    return ProduceRequest(acks=acks, timeout_ms=1_000, topic_data=[TopicProduceData(name=topic, partition_data=parts)])
+
+
+async def create(line: Line) -> Any:
+    topics = [MetadataRequestTopic(name="orders")]
+    return (await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=topics))).topics[0]
+
+
+async def produced(line: Line, asked: ProduceRequest, version: int = VERSION) -> Any:
+    response = await line.ask(ApiKey.PRODUCE, version, asked)
+    return response.responses[0].partition_responses[0]
+
+
+def refusal(batch: bytes | memoryview | None, **how: Any) -> tuple[ErrorCode, str]:
+    """Send one batch to a fresh node; give the error."""
+
+    async def scenario() -> tuple[ErrorCode, str]:
+        async with serving() as (line, _node):
+            await create(line)
+            version = how.pop("version", VERSION)
+            answer = await produced(line, request(batch, **how), version)
+            assert answer.base_offset == -1
+            return ErrorCode(answer.error_code), answer.error_message or ""
+
+    return run(scenario())
+
+
+def changed(position: int, value: bytes, *, valid: bool = True) -> bytearray:
+    """Give a batch of two records with other bytes in its header, its checksum made right again or not."""
+    batch = bytearray(batch_of([b"a", b"b"]))
+    batch[position : position + len(value)] = value
+    if valid:
+        from riverlog.records.batch import CRC_POSITION, checksum
+
+        batch[CRC_POSITION : CRC_POSITION + 4] = checksum(batch).to_bytes(4, "big")
+    return batch
+
+
+def test_offsets_follow_each_other() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await create(line)
+            offsets = [(await produced(line, request(batch_of([b"a", b"b"])))).base_offset for _ in range(3)]
+            assert offsets == [0, 2, 4]
+
+    run(scenario())
+
+
+def test_pipelined_requests_take_effect_in_order() -> None:
+    async def scenario() -> None:
+        async with serving(durability="fsync") as (line, _node):
+            await create(line)
+            answers = await asyncio.gather(
+                *(line.send(ApiKey.PRODUCE, VERSION, request(batch_of([b"%d" % each]))) for each in range(50))
+            )
+            offsets = [answer.responses[0].partition_responses[0].base_offset for answer in answers]
+            assert offsets == list(range(50))
+
+    run(scenario())
+
+
+def test_topics_are_found_by_id() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            topic = await create(line)
+            asked = request(batch_of([b"a"]))
+            asked.topic_data[0].topic_id = topic.topic_id
+            assert (await produced(line, asked, 13)).error_code == ErrorCode.NONE
+            assert (await produced(line, request(batch_of([b"a"])), 13)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("batch", "code"),
+    [
+        (None, ErrorCode.INVALID_RECORD),
+        (b"", ErrorCode.INVALID_RECORD),
+        (b"short", ErrorCode.CORRUPT_MESSAGE),
+        (changed(30, b"\xff", valid=False), ErrorCode.CORRUPT_MESSAGE),
+        (changed(16, b"\x00", valid=False), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
+        (changed(16, b"\x01", valid=False), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
+        (changed(57, (3).to_bytes(4, "big")), ErrorCode.INVALID_RECORD),
+        (changed(21, b"\x00\x20"), ErrorCode.INVALID_RECORD),
+        (changed(21, b"\x00\x10"), ErrorCode.INVALID_TXN_STATE),
+        (changed(21, b"\x00\x05"), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        (bytes(batch_of([b"a"])) * 2, ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_a_bad_batch_is_refused_with_kafkas_code(batch: bytes | None, code: ErrorCode) -> None:
+    found, message = refusal(batch)
+    assert found is code
+    assert message
+
+
+def test_other_refusals() -> None:
+    good = batch_of([b"a"])
+    assert refusal(good, acks=5)[0] is ErrorCode.INVALID_REQUIRED_ACKS
+    assert refusal(good, topic="nowhere")[0] is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refusal(good, index=7)[0] is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refusal(changed(21, b"\x00\x04"), version=6)[0] is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+def test_a_refused_batch_does_not_spoil_its_neighbour() -> None:
+    async def scenario() -> None:
+        async with serving(num_partitions="2") as (line, _node):
+            await create(line)
+            parts = [
+                PartitionProduceData(index=0, records=memoryview(b"rubbish" * 20)),
+                PartitionProduceData(index=1, records=memoryview(batch_of([b"a"]))),
+            ]
+            asked = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="orders", partition_data=parts)])
+            response = await line.ask(ApiKey.PRODUCE, VERSION, asked)
+            bad, good = response.responses[0].partition_responses
+            assert bad.error_code != ErrorCode.NONE
+            assert (good.error_code, good.base_offset) == (ErrorCode.NONE, 0)
+
+    run(scenario())
+
+
+def test_without_acks_there_is_silence_and_for_an_error_the_line_goes_dead() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, _node):
+            await create(line)
+            silent = line.send(ApiKey.PRODUCE, VERSION, request(batch_of([b"a"]), acks=0))
+            line._waiting.pop()
+            assert (await produced(line, request(batch_of([b"b"])))).base_offset == 1
+            assert not silent.done()
+            other = await connected(universe)
+            other.send(ApiKey.PRODUCE, VERSION, request(b"rubbish" * 20, acks=0))
+            await other.ended.wait()
+
+    run(scenario())
+
+
+def test_a_commit_that_does_not_come_is_a_time_out_or_the_reason() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, durability="fsync") as (line, _node):
+            await create(line)
+            universe.disk.fail(0, errno.EIO, on=("sync",))
+            answer = await produced(line, request(batch_of([b"a"])))
+            assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert answer.base_offset == -1
+
+    run(scenario())
