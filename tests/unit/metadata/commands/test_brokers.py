@@ -1,0 +1,31 @@
+"""Brokers joining the cluster."""
+
+from riverlog.metadata.commands.brokers import register_broker
+from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.records import FeatureLevelRecord, PartitionChangeRecord, RegisterBrokerRecord
+from tests.unit.metadata.cluster import cluster, registration, with_topic
+
+
+def test_a_metadata_log_begins_with_its_version():
+    records, reply = register_broker(MetadataImage(), registration(1))
+    assert isinstance(records[0], FeatureLevelRecord)
+    assert records[0].name == "metadata.version"
+    assert isinstance(records[1], RegisterBrokerRecord)
+    assert reply.epoch == 0
+
+
+def test_every_start_is_a_new_epoch():
+    image = cluster(None)
+    records, reply = register_broker(image, registration(1))
+    assert reply.epoch == 1
+    assert [type(record) for record in records] == [RegisterBrokerRecord]
+
+
+def test_after_a_crash_what_the_broker_leads_begins_a_new_leader_epoch():
+    image = with_topic(cluster(None, None), "orders", partitions=4)
+    records, _ = register_broker(image, registration(1, clean=False))
+    changes = [record for record in records if isinstance(record, PartitionChangeRecord)]
+    assert [change.partition_id for change in changes] == [0, 2]
+    topic = image.after_all(records).topic("orders")
+    assert topic is not None
+    assert [each.leader_epoch for each in topic.partitions] == [1, 0, 1, 0]

@@ -1,0 +1,111 @@
+"""Creating and deleting topics. The conversations are in tests/scenarios/metadata; here are the edges."""
+
+import pytest
+
+from riverlog.metadata.commands.topics import (
+    CreateTopics,
+    DeleteTopics,
+    NewTopic,
+    TopicDefaults,
+    check_topic_name,
+    create_topics,
+    delete_topics,
+)
+from riverlog.metadata.image import MetadataImage
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NodeId
+from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
+from riverlog.model.settings import Layers
+from tests.unit.metadata.cluster import DEFAULTS, cluster, topic_id, with_topic
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-9", "x" * 249, "...", "_"])
+def test_names_that_can_be(name):
+    check_topic_name(name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "x" * 250, "a b", "a/b", "ä", "a\n", "a\0", "__cluster_metadata"])
+def test_names_that_cannot_be(name):
+    with pytest.raises(Refusal) as refused:
+        check_topic_name(name)
+    assert refused.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert refused.value.message.endswith(".")
+
+
+def test_the_reply_describes_the_new_topic():
+    new = NewTopic("orders", topic_id(1), 3, configs={"retention.ms": "5"})
+    records, reply = create_topics(cluster(None), CreateTopics((new,)), DEFAULTS)
+    created = reply.topics[0]
+    assert created.topic is not None
+    assert (created.topic.partition_count, created.topic.replication_factor) == (3, 1)
+    assert dict(created.configs) == {"retention.ms": "5"}
+    assert len(records) == 5
+
+
+def test_a_rehearsal_describes_and_writes_nothing():
+    command = CreateTopics((NewTopic("orders", topic_id(1)),), validate_only=True)
+    records, reply = create_topics(cluster(None), command, DEFAULTS)
+    assert records == []
+    assert reply.topics[0].topic is not None
+
+
+def test_defaults_are_the_nodes_and_replicas_as_many_as_fit():
+    defaults = TopicDefaults(partitions=4, replication_factor=3)
+    _, reply = create_topics(cluster(None, None), CreateTopics((NewTopic("orders", topic_id(1)),)), defaults)
+    topic = reply.topics[0].topic
+    assert topic is not None
+    assert (topic.partition_count, topic.replication_factor) == (4, 2)
+
+
+def test_names_that_collide_within_one_request():
+    command = CreateTopics((NewTopic("a.b", topic_id(1)), NewTopic("a_b", topic_id(2))))
+    _, reply = create_topics(cluster(None), command, DEFAULTS)
+    assert [each.outcome.code for each in reply.topics] == [ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION]
+
+
+def test_the_bound_counts_all_topics_of_a_request():
+    half = PARTITIONS_PER_REQUEST_MAX // 2
+    command = CreateTopics(tuple(NewTopic(f"t{number}", topic_id(number), half) for number in range(1, 4)))
+    _, reply = create_topics(cluster(None), command, DEFAULTS)
+    assert [each.outcome.code for each in reply.topics] == [
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+        ErrorCode.INVALID_PARTITIONS,
+    ]
+
+
+def test_a_setting_without_a_value_is_refused():
+    command = CreateTopics((NewTopic("orders", topic_id(1), configs={"retention.ms": None}),))
+    _, reply = create_topics(cluster(None), command, DEFAULTS)
+    assert reply.topics[0].outcome.code is ErrorCode.INVALID_CONFIG
+    assert reply.topics[0].outcome.message == "retention.ms has no value."
+
+
+def test_settings_are_checked_together_with_the_nodes():
+    defaults = TopicDefaults(1, 1, Layers(static={"log.cleaner.min.compaction.lag.ms": "10"}))
+    command = CreateTopics((NewTopic("orders", topic_id(1), configs={"max.compaction.lag.ms": "5"}),))
+    _, reply = create_topics(cluster(None), command, defaults)
+    assert reply.topics[0].outcome.code is ErrorCode.INVALID_CONFIG
+
+
+def test_without_brokers_nothing_can_be_created():
+    _, reply = create_topics(MetadataImage(), CreateTopics((NewTopic("orders", topic_id(1)),)), DEFAULTS)
+    assert reply.topics[0].outcome.code is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_replicas_assigned_by_hand_stay_as_they_are():
+    assigned = ((NodeId(2), NodeId(1)), (NodeId(1), NodeId(2)))
+    command = CreateTopics((NewTopic("orders", topic_id(1), assignments=assigned),))
+    _, reply = create_topics(cluster(None, None), command, DEFAULTS)
+    topic = reply.topics[0].topic
+    assert topic is not None
+    assert tuple(each.replicas for each in topic.partitions) == assigned
+    assert [each.leader for each in topic.partitions] == [2, 1]
+
+
+def test_a_topic_is_deleted_once():
+    image = with_topic(cluster(None), "orders")
+    records, reply = delete_topics(image, DeleteTopics((topic_id(1), topic_id(1), topic_id(9))))
+    assert len(records) == 1
+    codes = [outcome.code for outcome in reply.outcomes]
+    assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID]
