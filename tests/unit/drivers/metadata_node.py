@@ -1,0 +1,88 @@
+"""A metadata driver over a disk in memory, from start to stop or crash."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from uuid import UUID
+
+from riverlog.drivers.metadata import MetadataDriver
+from riverlog.drivers.metadata_log import MetadataLog
+from riverlog.metadata.commands.brokers import RegisterBroker
+from riverlog.metadata.commands.topics import CreateTopics, NewTopic
+from riverlog.metadata.delta import MetadataDelta
+from riverlog.metadata.image import MetadataImage
+from riverlog.model.endpoints import Endpoint
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import NodeId, TopicId
+from riverlog.model.resolve import configure
+from tests.support.disk import MemoryDisk
+
+FOLDER = "/data/__cluster_metadata-0"
+SEGMENT = f"{FOLDER}/{0:020}.log"
+
+
+class StillClock:
+    def monotonic(self) -> float:
+        return 1.0
+
+    def wall_ms(self) -> int:
+        return 1_700_000_000_000
+
+
+class TurnLater:
+    """Workers that do their work on a later turn of the loop."""
+
+    def run(self, work: Callable[[], None]) -> Awaitable[None]:
+        async def later() -> None:
+            await asyncio.sleep(0)
+            work()
+
+        return asyncio.ensure_future(later())
+
+
+class Node:
+    """A metadata driver over a disk, from start to stop or crash."""
+
+    def __init__(self, disk: MemoryDisk, **settings: str) -> None:
+        self.failures: list[Exception] = []
+        self.deltas: list[MetadataDelta] = []
+        disk.make_folder("/data")
+        disk.sync_folder("/")
+        self.log = MetadataLog.open(disk, StillClock(), TurnLater(), FOLDER)
+        self.driver = MetadataDriver(
+            log=self.log,
+            settings=configure(flags={name.replace("_", "."): value for name, value in settings.items()}).settings,
+            clock=StillClock(),
+            failed=self.failures.append,
+        )
+        self.driver.start()
+        self.driver.watch(self.deltas.append)
+
+    async def register(self, *, clean: bool = True) -> None:
+        await self.driver.submit(
+            RegisterBroker(
+                NodeId(1), UUID(int=7), (Endpoint("PLAINTEXT", "localhost", 9092),), None, (UUID(int=8),), clean
+            )
+        )
+
+    async def create(self, *names: str, partitions: int = 1) -> None:
+        created = await self.driver.submit(CreateTopics(tuple(topic(name, partitions) for name in names)))
+        assert [each.outcome.code for each in created.topics] == [ErrorCode.NONE] * len(names)
+
+
+def topic(name: str, partitions: int = 1) -> NewTopic:
+    return NewTopic(name, TopicId(UUID(int=Random(name).getrandbits(128), version=4)), partitions)
+
+
+def names(image: MetadataImage) -> list[str]:
+    return [each.name for each in image.all_topics()]
+
+
+def run(test):
+    """Run an async test on a loop of its own."""
+
+    def wrapped():
+        asyncio.run(test())
+
+    wrapped.__name__ = test.__name__
+    return wrapped

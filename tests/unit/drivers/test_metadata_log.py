@@ -1,0 +1,165 @@
+"""The local metadata log: whole after a crash, refused when it is damaged, never larger than it must be."""
+
+import asyncio
+import errno
+
+import pytest
+
+from riverlog.drivers.metadata_snapshot import BadMetadata, snapshot_offset
+from riverlog.metadata.commands.topics import CreateTopics
+from riverlog.model.errors import ErrorCode, Refusal
+from tests.support.disk import MemoryDisk
+from tests.unit.drivers.metadata_node import FOLDER, SEGMENT, Node, names, run, topic
+
+
+@run
+async def test_commands_that_come_together_share_a_flush():
+    disk = MemoryDisk()
+    node = Node(disk)
+    await node.register()
+    syncs = []
+    step = disk.step
+    disk.step = lambda kind, path: (syncs.append(path) if kind == "sync" else None, step(kind, path))[1]  # type: ignore[method-assign]  # counts
+    await asyncio.gather(*(node.driver.submit(CreateTopics((topic(f"t{number}"),))) for number in range(50)))
+    assert len(node.driver.image.topics) == 50
+    assert len([path for path in syncs if path == SEGMENT]) <= 2
+    await node.driver.close()
+
+
+@run
+async def test_a_full_disk_refuses_and_later_goes_on():
+    disk = MemoryDisk()
+    node = Node(disk)
+    await node.register()
+    disk.fail(0, errno.ENOSPC, on=("write",))
+    with pytest.raises(Refusal) as refused:
+        await node.create("orders")
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert names(node.driver.image) == []
+    disk.heal()
+    await node.create("orders")
+    assert node.failures == []
+    image = node.driver.image
+    await node.driver.close()
+    assert Node(disk).driver.image == image
+
+
+@run
+async def test_a_failed_flush_is_final():
+    disk = MemoryDisk()
+    node = Node(disk)
+    await node.register()
+    disk.fail(0, errno.EIO, on=("sync",))
+    with pytest.raises(OSError, match=r"."):
+        await node.create("orders")
+    assert len(node.failures) == 1
+    await node.driver.close()
+
+
+@run
+async def test_a_snapshot_replaces_what_lies_below_it():
+    disk = MemoryDisk()
+    node = Node(disk, metadata_log_max_record_bytes_between_snapshots="4096")
+    await node.register()
+    for number in range(100):
+        await node.create(f"t{number}", partitions=3)
+        await asyncio.sleep(0)
+    image = node.driver.image
+    await node.driver.close()
+    files = disk.list(FOLDER)
+    snapshots = [name for name in files if name.endswith(".checkpoint")]
+    assert len(snapshots) == 1
+    assert snapshot_offset(snapshots[0]) > 100
+    assert f"{0:020}.log" not in files
+    again = Node(disk)
+    assert again.driver.image == image
+    await again.create("more")
+    await again.driver.close()
+    assert "more" in names(Node(disk).driver.image)
+
+
+@run
+async def test_crashes_while_snapshots_are_written_lose_nothing():
+    for seed in range(25):
+        disk = MemoryDisk(seed)
+        node = Node(disk, metadata_log_max_record_bytes_between_snapshots="1024")
+        await node.register()
+        acknowledged = []
+        for number in range(30):
+            await node.create(f"t{number:02}", partitions=2)
+            acknowledged.append(f"t{number:02}")
+            if number == 5 + seed:
+                break
+        await asyncio.sleep(0)
+        disk.crash()
+        assert names(Node(disk).driver.image) == acknowledged
+
+
+async def damaged_node(position: int) -> MemoryDisk:
+    disk = MemoryDisk()
+    node = Node(disk)
+    await node.register()
+    await node.create("first")
+    await node.create("second")
+    await node.driver.close()
+    disk.damage(SEGMENT, position)
+    return disk
+
+
+@run
+async def test_damage_in_the_middle_stops_the_node_and_changes_nothing():
+    for position in (20, 70, 300):
+        disk = await damaged_node(position)
+        size = disk.open(SEGMENT).size()
+        with pytest.raises(BadMetadata, match="is damaged at position") as refused:
+            Node(disk)
+        assert FOLDER in str(refused.value)
+        assert str(refused.value).endswith("put the folder back from a copy and start again.")
+        assert disk.open(SEGMENT).size() == size
+
+
+@run
+async def test_a_damaged_snapshot_stops_the_node():
+    disk = MemoryDisk()
+    node = Node(disk, metadata_log_max_record_bytes_between_snapshots="1024")
+    await node.register()
+    for number in range(30):
+        await node.create(f"t{number}", partitions=2)
+        await asyncio.sleep(0)
+    await node.driver.close()
+    snapshot = next(name for name in disk.list(FOLDER) if name.endswith(".checkpoint"))
+    disk.damage(f"{FOLDER}/{snapshot}", 200)
+    with pytest.raises(BadMetadata, match="checksum"):
+        Node(disk)
+
+
+@run
+async def test_a_missing_snapshot_stops_the_node():
+    disk = MemoryDisk()
+    node = Node(disk, metadata_log_max_record_bytes_between_snapshots="1024")
+    await node.register()
+    for number in range(30):
+        await node.create(f"t{number}", partitions=2)
+        await asyncio.sleep(0)
+    await node.driver.close()
+    for name in disk.list(FOLDER):
+        if name.endswith(".checkpoint"):
+            disk.remove(f"{FOLDER}/{name}")
+    with pytest.raises(BadMetadata, match="are needed from 0 on"):
+        Node(disk)
+
+
+@run
+async def test_what_was_acknowledged_survives_a_crash():
+    for seed in range(20):
+        disk = MemoryDisk(seed)
+        node = Node(disk)
+        await node.register()
+        await node.create("first")
+        await node.create("second")
+        under_way = node.driver.submit(CreateTopics((topic("third"),)))
+        await asyncio.sleep(0)
+        disk.crash()
+        under_way.cancel()
+        again = Node(disk)
+        assert names(again.driver.image)[:2] == ["first", "second"]

@@ -1,0 +1,41 @@
+"""Snapshot files of the metadata log."""
+
+import pytest
+
+from riverlog.drivers.metadata_snapshot import (
+    BadMetadata,
+    decode_snapshot,
+    encode_snapshot,
+    snapshot_name,
+    snapshot_offset,
+)
+from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.records import ConfigRecord
+from riverlog.metadata.snapshot import snapshot_records
+from riverlog.model.ids import LeaderEpoch, Offset
+from riverlog.records.errors import CorruptBatch
+
+
+def test_a_snapshot_needs_its_beginning_and_its_end():
+    whole = encode_snapshot(snapshot_records(MetadataImage()), LeaderEpoch(1), 5)
+    assert list(decode_snapshot(whole)) == []
+    for cut in (whole[:-10], whole[: len(whole) // 2], b""):
+        with pytest.raises(CorruptBatch):
+            list(decode_snapshot(cut))
+
+
+@pytest.mark.parametrize("name", ["x.checkpoint", "0-0.checkpoint", f"{1:020}-{1:09}.checkpoint"])
+def test_a_strange_snapshot_name_is_refused(name):
+    with pytest.raises(BadMetadata, match="not the name of a snapshot"):
+        snapshot_offset(f"/data/{name}")
+
+
+def test_a_large_snapshot_has_several_batches():
+    records = [ConfigRecord(resource_type=4, name=f"setting.{number}", value="5") for number in range(25_000)]
+    assert list(decode_snapshot(encode_snapshot(records, LeaderEpoch(1), 5))) == records
+
+
+def test_names_carry_the_offset_behind_the_last_record():
+    name = snapshot_name(Offset(12_345), LeaderEpoch(7))
+    assert name == "00000000000000012345-0000000007.checkpoint"
+    assert snapshot_offset(name) == 12_345
