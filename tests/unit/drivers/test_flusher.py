@@ -1,0 +1,100 @@
+"""Group commit: one flush at a time and partition, and nobody forgotten."""
+
+import asyncio
+import errno
+
+from riverlog.drivers.flusher import Flusher
+from riverlog.drivers.volume import Volume
+from riverlog.observe.stats import NodeStats
+from tests.support.disk import MemoryDisk
+from tests.support.virtual_time import VirtualClock, run
+
+
+class Plan:
+    def __init__(self, upto: int, error: int | None) -> None:
+        self.upto = upto
+        self._error = error
+
+    def run(self) -> None:
+        if self._error is not None:
+            raise OSError(self._error, "flush failed")
+
+
+class Partition:
+    """A partition as the flusher sees it: a log that makes plans, and a place to tell how far they came."""
+
+    def __init__(self) -> None:
+        self.end = 0
+        self.plans = 0
+        self.reached: list[int] = []
+        self.error: int | None = None
+        self.log = self
+
+    def pending_sync(self) -> Plan:
+        self.plans += 1
+        return Plan(self.end, self.error)
+
+    def synced(self, plan: Plan) -> None:
+        self.reached.append(plan.upto)
+
+    def flushed(self) -> None:
+        assert self.reached
+
+
+class SlowWorkers:
+    async def run(self, work):  # type: ignore[no-untyped-def]
+        work()
+        await asyncio.sleep(0.005)
+
+
+def a_flusher() -> tuple[Flusher, Volume, NodeStats]:
+    volume = Volume(MemoryDisk(), "/data", changed=lambda _volume: None)
+    stats = NodeStats()
+    return Flusher(SlowWorkers(), volume, VirtualClock(), stats), volume, stats  # type: ignore[arg-type]
+
+
+def test_what_comes_during_a_flush_shares_the_next() -> None:
+    async def scenario() -> None:
+        flusher, _volume, stats = a_flusher()
+        partition = Partition()
+        for end in range(1, 101):
+            partition.end = end
+            flusher.flush(partition)  # type: ignore[arg-type]
+            await asyncio.sleep(0.0001)
+        await flusher.drain()
+        assert partition.reached[-1] == 100
+        assert partition.plans < 10
+        assert sum(stats.flushes.counts) == partition.plans
+
+    run(scenario())
+
+
+def test_partitions_do_not_wait_for_each_other() -> None:
+    async def scenario() -> None:
+        flusher, _volume, _stats = a_flusher()
+        partitions = [Partition() for _ in range(10)]
+        before = asyncio.get_running_loop().time()
+        for partition in partitions:
+            partition.end = 1
+            flusher.flush(partition)  # type: ignore[arg-type]
+        for partition in partitions:
+            await flusher.settled(partition)  # type: ignore[arg-type]
+        assert asyncio.get_running_loop().time() - before < 0.01
+        assert all(partition.reached == [1] for partition in partitions)
+
+    run(scenario())
+
+
+def test_a_failed_flush_is_not_tried_again() -> None:
+    async def scenario() -> None:
+        flusher, volume, _stats = a_flusher()
+        partition = Partition()
+        partition.error = errno.EIO
+        flusher.flush(partition)  # type: ignore[arg-type]
+        flusher.flush(partition)  # type: ignore[arg-type]
+        await flusher.drain()
+        assert volume.offline
+        assert partition.plans == 1
+        assert partition.reached == []
+
+    run(scenario())

@@ -1,0 +1,148 @@
+"""A led partition: the high watermark, those who wait for it, and epochs."""
+
+from dataclasses import replace
+
+import pytest
+
+from riverlog.drivers.flusher import Flusher
+from riverlog.drivers.partition import Partition
+from riverlog.drivers.volume import Volume
+from riverlog.log.log import Log
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, Durability
+from tests.support.batches import batch_of
+from tests.support.disk import MemoryDisk
+
+NOW = 10_000
+
+
+class Hand:
+    """A flusher whose flushes the test carries out."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def flush(self, partition: Partition) -> None:
+        self.asked += 1
+
+    def carry_out(self, partition: Partition) -> None:
+        partition.log.flush()
+        partition.flushed()
+
+
+def a_partition(**config: object) -> tuple[Partition, Hand]:
+    disk = MemoryDisk()
+    settings = replace(DEFAULT_TOPIC_CONFIG, **config)  # type: ignore[arg-type]
+    log = Log.open(disk, "/data/orders-0", settings, recovery_point=Offset(0), clean=True, now_ms=NOW)
+    hand = Hand()
+    flusher: Flusher = hand  # type: ignore[assignment]
+    volume = Volume(disk, "/data", changed=lambda _volume: None)
+    name, topic_id = TopicPartition("orders", 0), TopicId(__import__("uuid").UUID(int=1))
+    return Partition(name, topic_id, log, LeaderEpoch(3), volume=volume, flusher=flusher), hand
+
+
+def append(partition: Partition, *values: bytes) -> None:
+    partition.append(memoryview(batch_of(values)), now_ms=NOW)
+
+
+def test_in_the_page_cache_is_committed_with_durability_os() -> None:
+    partition, hand = a_partition(durability=Durability.OS)
+    append(partition, b"a", b"b")
+    assert partition.high_watermark == 2
+    assert hand.asked == 0
+
+
+def test_on_the_medium_is_committed_with_durability_fsync() -> None:
+    partition, hand = a_partition(durability=Durability.FSYNC)
+    codes: list[ErrorCode] = []
+    append(partition, b"a")
+    partition.when_committed(Offset(0), codes.append)
+    assert (partition.high_watermark, codes, hand.asked) == (0, [], 1)
+    with pytest.raises(Refusal) as refused:
+        partition.read(Offset(1), bytes_max=100, upto=partition.high_watermark, at_least_one=True)
+    assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+    hand.carry_out(partition)
+    assert (partition.high_watermark, codes) == (1, [ErrorCode.NONE])
+
+
+def test_flush_messages_1_means_what_it_says_and_more_means_later() -> None:
+    partition, hand = a_partition(durability=Durability.OS, flush_messages=1)
+    append(partition, b"a")
+    assert (partition.high_watermark, hand.asked) == (0, 1)
+    partition, hand = a_partition(durability=Durability.OS, flush_messages=3)
+    append(partition, b"a", b"b")
+    assert (partition.high_watermark, hand.asked) == (2, 0)
+    append(partition, b"c")
+    assert (partition.high_watermark, hand.asked) == (3, 1)
+
+
+def test_flush_ms_is_noticed_and_kept() -> None:
+    partition, hand = a_partition(durability=Durability.OS, flush_ms=1_000)
+    append(partition, b"a")
+    partition.flush_if_due(now_ms=NOW)
+    partition.flush_if_due(now_ms=NOW + 999)
+    assert hand.asked == 0
+    partition.flush_if_due(now_ms=NOW + 1_000)
+    assert hand.asked == 1
+    hand.carry_out(partition)
+    partition.flush_if_due(now_ms=NOW + 9_000)
+    assert hand.asked == 1
+
+
+def test_a_closed_segment_is_flushed_soon() -> None:
+    partition, hand = a_partition(durability=Durability.OS, segment_bytes=200)
+    append(partition, b"a" * 100)
+    partition.flush_if_due(now_ms=NOW)
+    assert hand.asked == 0
+    append(partition, b"b" * 100)
+    partition.flush_if_due(now_ms=NOW)
+    assert hand.asked == 1
+
+
+def test_readers_are_woken_until_they_let_go() -> None:
+    partition, _hand = a_partition(durability=Durability.OS)
+    woken: list[int] = []
+    let_go = partition.when_readable(lambda: woken.append(1))
+    append(partition, b"a")
+    assert woken == [1]
+    let_go()
+    let_go()
+    append(partition, b"b")
+    assert woken == [1]
+
+
+def test_those_who_wait_are_told_when_it_will_never_come() -> None:
+    for end, code in (
+        (Partition.remove, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (Partition.storage_failed, ErrorCode.KAFKA_STORAGE_ERROR),
+    ):
+        partition, _hand = a_partition(durability=Durability.FSYNC)
+        codes: list[ErrorCode] = []
+        append(partition, b"a")
+        partition.when_committed(Offset(0), codes.append)
+        end(partition)
+        assert codes == [code]
+
+
+def test_another_epoch_is_fenced_or_unknown() -> None:
+    partition, _hand = a_partition()
+    partition.check_epoch(-1)
+    partition.check_epoch(3)
+    with pytest.raises(Refusal) as older:
+        partition.check_epoch(2)
+    with pytest.raises(Refusal) as newer:
+        partition.check_epoch(4)
+    assert older.value.code is ErrorCode.FENCED_LEADER_EPOCH
+    assert newer.value.code is ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def test_records_are_deleted_up_to_the_high_watermark_and_no_further() -> None:
+    partition, _hand = a_partition(durability=Durability.OS)
+    append(partition, b"a", b"b", b"c")
+    assert partition.delete_records(Offset(2)) == 2
+    assert partition.delete_records(Offset(1)) == 2
+    with pytest.raises(Refusal) as refused:
+        partition.delete_records(Offset(4))
+    assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+    assert partition.delete_records(Offset(-1)) == 3

@@ -1,0 +1,149 @@
+"""The partitions of a node: opened when asked for, gone when deleted, found again after a crash."""
+
+import asyncio
+
+import pytest
+
+from riverlog import Admin
+from riverlog.model.ids import Offset, TopicPartition
+from riverlog.node import Node
+from tests.support.batches import batch_of
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+
+AT = "node:9092"
+
+
+async def started(universe: Universe, **settings: str) -> Node:
+    node = universe.node(**settings)
+    await node.start()
+    return node
+
+
+def append(node: Node, topic: str = "orders", index: int = 0) -> None:
+    partition = node._replicas.get(topic, index)
+    assert partition is not None
+    partition.append(memoryview(batch_of([b"value"])), now_ms=1_700_000_000_000)
+
+
+def folders(universe: Universe) -> list[str]:
+    return [name for name in universe.disk.list("/data") if name.startswith("orders-")]
+
+
+def test_a_thousand_partitions_are_metadata_until_they_are_used() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=1_000)
+        assert folders(universe) == []
+        append(node, index=7)
+        assert folders(universe) == ["orders-7"]
+        assert node._replicas.get("orders", 1_000) is None
+        assert node._replicas.get("nothing", 0) is None
+        await node.stop()
+
+    run(scenario())
+
+
+def test_settings_of_a_topic_reach_its_open_partitions() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=1)
+            append(node)
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            await admin.alter_configs({"retention.ms": "1234"}, topic="orders")
+            assert partition.log.config.retention_ms == 1234
+        await node.stop()
+
+    run(scenario())
+
+
+def test_a_deleted_partition_leaves_and_its_room_comes_back() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=2)
+            append(node)
+            append(node, index=1)
+            await admin.delete_topics(["orders"])
+        assert node._replicas.get("orders", 0) is None
+        await asyncio.sleep(3)
+        assert folders(universe) == []
+        await node.stop()
+
+    run(scenario())
+
+
+def test_a_folder_that_belongs_to_no_topic_is_set_aside_and_kept() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=1)
+        append(node)
+        await node.stop()
+        universe.disk.rename("/data/orders-0", "/data/orders-5")
+        node = await started(universe)
+        (kept,) = folders(universe)
+        assert kept.startswith("orders-5.")
+        assert kept.endswith("-stray")
+        await node.stop()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("stops_cleanly", [True, False])
+def test_a_partition_nobody_opened_after_a_crash_is_still_recovered_later(stops_cleanly: bool) -> None:
+    async def scenario() -> None:
+        universe = Universe(3)
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=1)
+        for _ in range(20):
+            append(node)
+        await universe.lose_power()
+        node = universe.node()
+        await node.start()
+        assert not node._homes[0].directory.clean
+        if stops_cleanly:
+            await node.stop()  # before upkeep had a chance to open anything
+        else:
+            await universe.lose_power()
+        node = universe.node()
+        await node.start()
+        partition = node._replicas.get("orders", 0)
+        assert partition is not None
+        end = partition.log.log_end_offset
+        read = partition.read(Offset(0), bytes_max=1 << 20, upto=end, at_least_one=True)
+        assert read.size == end * (len(batch_of([b"value"])))
+        await node.stop()
+
+    run(scenario())
+
+
+def test_several_directories_share_the_partitions() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        both = "/data,/more"
+        node = await started(universe, log_dirs=both)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=4)
+        for index in range(4):
+            append(node, index=index)
+        homes = [node._replicas.home_of(TopicPartition("orders", index)) for index in range(4)]
+        paths = [home.directory.folder for home in homes if home is not None]
+        assert sorted(paths) == ["/data", "/data", "/more", "/more"]
+        await node.stop()
+        node = await started(universe, log_dirs=both)
+        for index in range(4):
+            partition = node._replicas.get("orders", index)
+            assert partition is not None
+            assert partition.high_watermark == 1
+        await node.stop()
+
+    run(scenario())
