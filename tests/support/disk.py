@@ -148,7 +148,8 @@ class MemoryFile:
     def close(self) -> None:
         if self.is_open:
             self.is_open = False
-            self._disk.open_files -= 1
+            if self._life == self._disk.life:
+                self._disk.open_files -= 1
 
     def _check(self) -> None:
         if not self.is_open:

@@ -35,6 +35,7 @@ LOG_STARTS_FILE: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
 PARTITION_FILE: Final = "partition.metadata"
 DELETED_FOLDER_SUFFIX: Final = "-delete"
+STRAY_FOLDER_SUFFIX: Final = "-stray"
 _FILE_NAME_CHARACTERS_MAX: Final = 255
 _CLEAN_CONTENT: Final = b'{"version":0,"brokerEpoch":-1}'
 
@@ -87,7 +88,7 @@ class LogDirectory:
         region: str = "",
     ) -> "LogDirectory":
         """Lock the directory and check whose it is, creating it where there is none; DirectoryRefused says why not."""
-        disk.make_folder(folder)
+        _make_folder_durably(disk, folder)
         try:
             lock = disk.lock(f"{folder}/{LOCK_FILE}")
         except BlockingIOError:
@@ -104,14 +105,18 @@ class LogDirectory:
             raise
         return directory
 
-    def close(self, high_watermarks: Mapping[TopicPartition, Offset]) -> None:
-        """Close all logs, write the checkpoints and the marker of a clean shutdown, give up the lock."""
+    def close(self, high_watermarks: Mapping[TopicPartition, Offset], *, all_recovered: bool = True) -> None:
+        """Close all logs, write the checkpoints and the marker of a clean shutdown, give up the lock.
+
+        After a crash, a log that nobody has opened has not been recovered: then there is no marker.
+        """
         for log in self._logs.values():
             log.close()
         plan = self.pending_checkpoint(high_watermarks)
         for path, content in plan.files:
             replace_file(self._disk, path, content)
-        replace_file(self._disk, f"{self.folder}/{CLEAN_FILE}", _CLEAN_CONTENT)
+        if self.clean or all_recovered:
+            replace_file(self._disk, f"{self.folder}/{CLEAN_FILE}", _CLEAN_CONTENT)
         self._logs.clear()
         self._lock.release()
 
@@ -204,11 +209,21 @@ class LogDirectory:
             log = self._logs.pop(partition, None)
             if log is not None:
                 log.release()
-            suffix = f"-{partition.partition}.{random.getrandbits(128):032x}{DELETED_FOLDER_SUFFIX}"
-            name = partition.topic[: _FILE_NAME_CHARACTERS_MAX - len(suffix)] + suffix
-            self._disk.rename(self._folder_of(partition), f"{self.folder}/{name}")
-            self._forget(partition)
+            self._rename_folder(partition, DELETED_FOLDER_SUFFIX, random)
         self._disk.sync_folder(self.folder)
+
+    def set_aside(self, partition: TopicPartition, random: Random) -> str:
+        """Rename a folder that belongs to no topic, so that it is kept and in nobody's way; give its new name."""
+        name = self._rename_folder(partition, STRAY_FOLDER_SUFFIX, random)
+        self._disk.sync_folder(self.folder)
+        return name
+
+    def _rename_folder(self, partition: TopicPartition, ending: str, random: Random) -> str:
+        suffix = f"-{partition.partition}.{random.getrandbits(128):032x}{ending}"
+        name = partition.topic[: _FILE_NAME_CHARACTERS_MAX - len(suffix)] + suffix
+        self._disk.rename(self._folder_of(partition), f"{self.folder}/{name}")
+        self._forget(partition)
+        return name
 
     def deleted_folders(self) -> list[str]:
         """List the folders of deleted partitions that still take up room."""
@@ -270,3 +285,14 @@ class LogDirectory:
         except BadCheckpoint as bad:
             self.damage.append(str(bad))
             return {}
+
+
+def _make_folder_durably(disk: Disk, folder: str) -> None:
+    """Create the folder and its parents, and sync each folder that got a new name."""
+    missing = []
+    while folder and not disk.exists(folder):
+        missing.append(folder)
+        folder = folder.rpartition("/")[0]
+    for path in reversed(missing):
+        disk.make_folder(path)
+        disk.sync_folder(path.rpartition("/")[0] or ("/" if path.startswith("/") else "."))

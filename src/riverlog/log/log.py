@@ -153,13 +153,12 @@ class Log:
     def _find_ends(self, recovery_point: Offset, log_start_offset: Offset, *, clean: bool, now_ms: int) -> None:
         segments = self._segments
         end = segments.active.next_offset if len(segments) else Offset(0)
-        if end < recovery_point or not len(segments):
-            if end < recovery_point and not self.damage:
-                self.damage.append(
-                    f"{self.folder} ends at offset {end}, but records up to {recovery_point} were synced"
-                )
-            # Offsets that were once given away are not given to other records.
-            segments.begin(max(end, recovery_point, log_start_offset), now_ms=now_ms)
+        if end < recovery_point and not self.damage:
+            self.damage.append(f"{self.folder} ends at offset {end}, but records up to {recovery_point} were synced")
+        # Offsets that were given away or given up are not given to other records.
+        floor = max(recovery_point, log_start_offset)
+        if end < floor or not len(segments):
+            segments.begin(floor, now_ms=now_ms)
         self.log_end_offset = segments.active.next_offset
         self.log_start_offset = min(max(log_start_offset, segments.bases[0]), self.log_end_offset)
         self.flushed_offset = min(recovery_point, self.log_end_offset)
@@ -183,8 +182,8 @@ class Log:
 
     def _open_producers(self, snapshots: list[Offset], now_ms: int) -> None:
         """Learn the producers from the newest good snapshot and from the batches behind it."""
-        usable = [offset for offset in snapshots if self.log_start_offset <= offset <= self.log_end_offset]
-        replay_from = self.log_start_offset
+        replay_from = self._segments.bases[0]
+        usable = [offset for offset in snapshots if replay_from <= offset <= self.log_end_offset]
         self.producers = Producers()
         for offset in reversed(usable):
             content = read_file(self._disk, path_of(self.folder, offset, SNAPSHOT_SUFFIX))
@@ -256,6 +255,11 @@ class Log:
         return sum(segment.size for segment in self._segments)
 
     @property
+    def active_base_offset(self) -> Offset:
+        """Give the offset with which the active segment begins."""
+        return self._segments.active.base_offset
+
+    @property
     def segment_count(self) -> int:
         """Count the segments, the active one included."""
         return len(self._segments)
@@ -276,12 +280,18 @@ class Log:
             if written is not None:
                 stamped = written.appended_ms if self._config.message_timestamp_log_append_time else NO_TIMESTAMP
                 return Appended(written.base_offset, written.last_offset, stamped, True)
-        if self._config.message_timestamp_log_append_time:
+        config = self._config
+        if config.message_timestamp_log_append_time:
             stamp(batch, now_ms)
             begun = reached = stamped = now_ms
         else:
             begun, reached, stamped = header.first_timestamp, header.max_timestamp, NO_TIMESTAMP
-            self._check_times(header, now_ms)
+            if (
+                reached - now_ms > config.message_timestamp_after_max_ms
+                or now_ms - begun > config.message_timestamp_before_max_ms
+                or header.attributes & LOG_APPEND_TIME
+            ):
+                self._check_times(header, now_ms)
         base_offset = self.log_end_offset
         last_offset = Offset(base_offset + header.last_offset_delta)
         active = self._segments.active
@@ -400,7 +410,7 @@ class Log:
         segment = segments[slot]
         position = segment.locate(offset)
         while position == segment.size:
-            if segment.trailing_bytes:
+            if segment.broken:
                 raise segment.damaged(position)
             slot += 1
             if slot == len(segments):
@@ -424,8 +434,8 @@ class Log:
         """Find the first record that is as late as this or later; None where there is none."""
         for slot in range(self._segments.slot_of_time(timestamp_ms), len(self._segments)):
             segment = self._segments[slot]
-            found = segment.locate_time(timestamp_ms)
-            if found is not None and found[1].last_offset >= self.log_start_offset:
+            found = segment.locate_time(timestamp_ms, from_offset=self.log_start_offset)
+            if found is not None:
                 return self._first_record(segment, *found, timestamp_ms)
         return None
 
@@ -559,6 +569,7 @@ class Log:
         if position < active.size:
             end = min(offset, active.header_at(position).base_offset)
             active.truncate(position)
+        self._disk.sync_folder(self.folder)
         self._end_at(end, now_ms)
 
     def restart(self, offset: Offset, *, now_ms: int) -> None:

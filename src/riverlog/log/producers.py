@@ -116,17 +116,11 @@ class Producers:
 
     def remember(self, header: BatchHeader, base_offset: Offset, appended_ms: int) -> None:
         """Take note of a batch that is in the log now."""
-        self._remember(
-            header.producer_id,
-            header.producer_epoch,
-            Written(
-                header.base_sequence,
-                header.last_sequence,
-                base_offset,
-                Offset(base_offset + header.last_offset_delta),
-                appended_ms,
-            ),
-        )
+        producer = self._by_id.get(header.producer_id)
+        if producer is None or producer.epoch != header.producer_epoch:
+            producer = self._begin(header.producer_id, header.producer_epoch)
+        last_offset = Offset(base_offset + header.last_offset_delta)
+        producer.remember(Written(header.base_sequence, header.last_sequence, base_offset, last_offset, appended_ms))
 
     def expire(self, older_than_ms: int) -> None:
         """Forget producers that wrote nothing since this moment."""
@@ -169,16 +163,17 @@ class Producers:
         ):
             first_sequence = (last_sequence - delta) & _SEQUENCE_MASK if last_sequence >= 0 else last_sequence
             written = Written(first_sequence, last_sequence, Offset(last_offset - delta), last_offset, appended_ms)
-            producers._remember(producer_id, epoch, written)
+            producer = producers.get(producer_id)
+            if producer is None or producer.epoch != epoch:
+                producer = producers._begin(producer_id, epoch)
+            producer.remember(written)
         return producers
 
-    def _remember(self, producer_id: ProducerId, epoch: ProducerEpoch, written: Written) -> None:
-        producer = self._by_id.get(producer_id)
-        if producer is None or producer.epoch != epoch:
-            if len(self._by_id) >= PRODUCERS_PER_PARTITION_MAX:
-                self._forget_some()
-            producer = self._by_id[producer_id] = Producer(epoch)
-        producer.remember(written)
+    def _begin(self, producer_id: ProducerId, epoch: ProducerEpoch) -> Producer:
+        if len(self._by_id) >= PRODUCERS_PER_PARTITION_MAX:
+            self._forget_some()
+        producer = self._by_id[producer_id] = Producer(epoch)
+        return producer
 
     def _forget_some(self) -> None:
         """Forget the tenth that was not heard of for longest, so that this is not done for every newcomer."""

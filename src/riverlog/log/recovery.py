@@ -80,6 +80,7 @@ def recover(
             now_ms=now_ms,
             upto=recovery_point,
         )
+        segment.closed = segment.broken = False
         take_verified(segment)
         recovered.segments.append(segment)
         expected = segment.next_offset
@@ -88,6 +89,7 @@ def recover(
                 f"{segment.path(LOG_SUFFIX)} is damaged at position {segment.size}: "
                 f"records from offset {segment.next_offset} on were synced and cannot be read"
             )
+            segment.broken = True
             expected = None
         elif segment.trailing_bytes:
             recovered.bytes_cut += segment.trailing_bytes
@@ -103,7 +105,7 @@ def take_verified(segment: Segment) -> None:
     epoch = -1
     for position, header, batch in scan_batches(segment.file(), segment.size, end):
         # An older epoch behind a newer one is what a truncation left behind that was not synced.
-        if header.base_offset < segment.next_offset or header.leader_epoch < epoch or checksum(batch) != header.crc:
+        if not segment.is_next(header) or header.leader_epoch < epoch or checksum(batch) != header.crc:
             break
         epoch = header.leader_epoch
         segment.note_header(position, header)

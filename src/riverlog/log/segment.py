@@ -13,7 +13,7 @@ from fastcrc.crc32 import iscsi as crc32c
 
 from riverlog.log.checkpoint import read_file
 from riverlog.log.files import HeldFile, OpenFiles, write_file
-from riverlog.log.index import OffsetIndex, TimeEntry, TimeIndex
+from riverlog.log.index import RELATIVE_OFFSET_MAX, OffsetIndex, TimeEntry, TimeIndex
 from riverlog.log.scan import LOOKUP_CHUNK_BYTES, scan_batches, scan_headers
 from riverlog.log.verified import VerifiedRanges
 from riverlog.model.errors import ErrorCode, Refusal
@@ -50,6 +50,7 @@ class Segment:
         "_trusted_from",
         "_verified",
         "base_offset",
+        "broken",
         "closed",
         "created_ms",
         "first_timestamp",
@@ -84,6 +85,8 @@ class Segment:
         self.size = 0
         self.trailing_bytes = 0
         """Bytes behind the last whole batch, as found in the file when it was loaded."""
+        self.broken = False
+        """Records that were in this segment behind its last whole batch are lost or damaged."""
         self.next_offset = base_offset
         self.first_timestamp = NO_TIMESTAMP
         self.last_timestamp = NO_TIMESTAMP
@@ -124,7 +127,7 @@ class Segment:
     ) -> Self:
         """Learn about a segment from its files: its indexes, and the batches behind their last entry.
 
-        With `upto`, only from what lies below that offset; the rest is left as trailing bytes.
+        With `upto`, only what lies wholly below that offset; the rest is left as trailing bytes.
         """
         segment = cls(disk, files, folder, base_offset, index_interval_bytes=index_interval_bytes, now_ms=now_ms)
         file_bytes = segment.file().size()
@@ -136,7 +139,8 @@ class Segment:
             segment._restart()
             segment._scan(file_bytes, upto)
             segment._rebuilt = True
-        segment.closed = not segment._rebuilt and upto is None
+        segment.closed = not segment._rebuilt
+        segment.broken = segment.trailing_bytes > 0
         segment._trusted_from = segment.size
         return segment
 
@@ -219,11 +223,14 @@ class Segment:
             if entry is not None and position == start and header.last_offset != entry.last_offset:
                 return position, False
             if header.last_offset >= offset:
-                return position, True
+                return position, header.last_offset < self.next_offset
         return position, False
 
-    def locate_time(self, timestamp: int) -> tuple[int, BatchHeader] | None:
-        """Find the first batch with a record as late as this, in one scan of at most an index interval."""
+    def locate_time(self, timestamp: int, *, from_offset: Offset) -> tuple[int, BatchHeader] | None:
+        """Find the first batch from an offset on with a record as late as this.
+
+        In one scan of at most an index interval, unless a batch below the offset is as late: then from the offset on.
+        """
         if timestamp > self.last_timestamp:
             return None
         found = self._scan_for_time(timestamp)
@@ -232,7 +239,12 @@ class Segment:
             found = self._scan_for_time(timestamp)
         if found is None:
             raise self.damaged(0)
-        return found
+        if found[1].last_offset >= from_offset:
+            return found
+        for position, header in scan_headers(self.file(), self.locate(from_offset), self.size):
+            if header.max_timestamp >= timestamp:
+                return position, header
+        return None
 
     def _scan_for_time(self, timestamp: int) -> tuple[int, BatchHeader] | None:
         offset_index, time_index = self.indexes()
@@ -283,28 +295,35 @@ class Segment:
         """
         if position >= self._trusted_from:
             return end
-        budget_end = position + UNVERIFIED_BYTES_PER_READ_MAX
-        start, good = position, self._verified.end_of(position)
-        while good < min(end, budget_end, self._trusted_from):
-            before = good
-            for at, header, batch in scan_batches(self.file(), good, self.size):
-                if checksum(batch) != header.crc or not self._fits(header):
-                    break
-                good = at + header.size
-                if good >= min(end, budget_end, self._trusted_from):
-                    break
-            if good == before:
+        good = self._verified.end_of(position)
+        target = min(end, position + UNVERIFIED_BYTES_PER_READ_MAX, self._trusted_from)
+        while good < target:
+            checked = self._verify_from(good, target)
+            if checked == good:
                 break
-            self._verified.add(start, good)
-            good = self._verified.end_of(good)
+            self._verified.add(good, checked)
+            good = self._verified.end_of(checked)
         if good == position:
             raise self.damaged(position)
-        if good >= self._trusted_from:
-            return end
-        return min(good, end)
+        return end if good >= self._trusted_from else min(good, end)
 
-    def _fits(self, header: BatchHeader) -> bool:
-        return self.base_offset <= header.base_offset and header.last_offset < self.next_offset
+    def _verify_from(self, position: int, target: int) -> int:
+        """Verify whole batches until the target is reached; say how far they are good.
+
+        Base offsets are not under the checksum, but a wrong one does not fit between its neighbours: a batch is good
+        only if the next one, or the end of the segment, lies behind it.
+        """
+        good = unconfirmed = position
+        next_offset = self.base_offset
+        for at, header, batch in scan_batches(self.file(), position, self.size):
+            if header.base_offset < next_offset:
+                return good
+            good = unconfirmed
+            if at >= target or header.last_offset >= self.next_offset or checksum(batch) != header.crc:
+                return good
+            unconfirmed = at + header.size
+            next_offset = header.next_offset
+        return unconfirmed
 
     def damaged(self, position: int) -> Refusal:
         """Say that the bytes at this position are not what was written."""
@@ -344,8 +363,11 @@ class Segment:
             if self._disk.exists(self.path(suffix)):
                 self._disk.remove(self.path(suffix))
         self.file().truncate(position)
+        # Durable at once: bytes of the past that came back behind new ones would be taken for their successors.
+        self.file().sync()
         self.unsynced = True
         self.closed = False
+        self.broken = False
         self._verified.truncate(position)
         trusted_from = min(self._trusted_from, position)
         offset_index.truncate(position)
@@ -362,8 +384,8 @@ class Segment:
         if self._indexes is None:
             self._indexes = self._read_indexes(self.size, None)
             if self._indexes is None:
+                self._indexes = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
                 self.rebuild_indexes()
-        assert self._indexes is not None
         return self._indexes
 
     def finish_indexes(self) -> list[HeldFile]:
@@ -376,17 +398,26 @@ class Segment:
         ]
 
     def rebuild_indexes(self) -> None:
-        """Make both indexes anew from the batches."""
-        end, first_timestamp, trusted_from = self.size, self.first_timestamp, self._trusted_from
-        facts = self.next_offset, self.last_timestamp, self.last_timestamp_offset
-        self._restart()
-        self._scan(end)
+        """Make both indexes anew from the batches; where these break off, what is known stays as it is."""
         self._rebuilt = True
-        if self.size < end:
-            # The batches break off: what lies behind the damage stays as it is known, and is not found.
-            self.size, self.first_timestamp = end, first_timestamp
-            self.next_offset, self.last_timestamp, self.last_timestamp_offset = facts
-        self._trusted_from = trusted_from
+        anew = Segment(
+            self._disk,
+            self._files,
+            self.folder,
+            self.base_offset,
+            index_interval_bytes=self.index_interval_bytes,
+            now_ms=self.created_ms,
+        )
+        anew.held = self.file()
+        anew._scan(self.size)
+        if anew.size == self.size:
+            self.closed = False
+            self._indexes = anew._indexes
+            self.index_entries = anew.index_entries
+            self.last_timestamp, self.last_timestamp_offset = anew.last_timestamp, anew.last_timestamp_offset
+            self._bytes_since_entry = anew._bytes_since_entry
+            self._recent_from = anew._recent_from
+            self._recent_offsets, self._recent_positions = anew._recent_offsets, anew._recent_positions
 
     def _read_indexes(self, file_bytes: int, upto: Offset | None) -> tuple[OffsetIndex, TimeIndex] | None:
         """Read both index files, as far as they are about offsets below `upto`.
@@ -435,12 +466,16 @@ class Segment:
     def _scan(self, end: int, upto: Offset | None = None) -> None:
         """Take note of all batches behind those already known, up to `end`, `upto`, or where they break off."""
         for position, header in scan_headers(self.file(), self.size, end):
-            if header.base_offset < self.next_offset or (upto is not None and header.base_offset >= upto):
+            if not self.is_next(header) or (upto is not None and header.last_offset >= upto):
                 break
             self.note_header(position, header)
         self.trailing_bytes = end - self.size
         if self.size and self.first_timestamp == NO_TIMESTAMP:
             self.first_timestamp = first_timestamp(self.header_at(0))
+
+    def is_next(self, header: BatchHeader) -> bool:
+        """Tell whether a batch can follow those already known; compaction may have left a gap."""
+        return header.base_offset >= self.next_offset and header.last_offset - self.base_offset <= RELATIVE_OFFSET_MAX
 
     def note_header(self, position: int, header: BatchHeader) -> None:
         """Take note of a batch found in the file."""

@@ -65,6 +65,7 @@ class Segments:
                 self.bases[slot],
                 index_interval_bytes=self._index_interval_bytes,
                 now_ms=self._opened_ms,
+                upto=self.bases[slot + 1] if slot + 1 < len(self.bases) else None,
             )
         return segment
 
