@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from riverlog.model.settings import NodeSettings
 
 WAIT_SECONDS_MAX: Final = 30.0
+WORKER_THREADS: Final = 4
 
 
 class RunningBroker:
@@ -104,12 +105,14 @@ class _BrokerThread(threading.Thread):
     async def _serve(self) -> None:
         import asyncio
 
-        from riverlog.node import Node
+        from riverlog.node import Node, World
+        from riverlog.world.workers import ThreadWorkers
 
         self._stopping = asyncio.Event()
-        node = Node(self._settings)
-        await node.start()
+        workers = ThreadWorkers(WORKER_THREADS)
+        node = Node(self._settings, World(workers=workers))
         try:
+            await node.start()
             self.ready.set_result(RunningBroker(node.endpoints[0].address, self._folder, asyncio.get_running_loop()))
             told = asyncio.create_task(self._stopping.wait())
             failed = asyncio.create_task(node.run())
@@ -119,6 +122,7 @@ class _BrokerThread(threading.Thread):
             failed.cancel()
         finally:
             await node.stop()
+            workers.close()
 
 
 def _text(value: object) -> str:

@@ -6,14 +6,12 @@ thing, that name is kept, so that dashboards made for it show riverlog too. Metr
 leader only: sums over a cluster count nothing twice.
 """
 
-import os
-import resource
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, StrEnum, unique
 from typing import Final, NamedTuple, Protocol
 
 from riverlog.model.ids import NodeId, Offset
+from riverlog.observe.process import read_process
 from riverlog.observe.stats import Histogram, NodeStats, PartitionStats
 
 
@@ -283,11 +281,10 @@ def _read_connections(stats: NodeStats) -> Iterator[Reading]:
 
 
 def _read_process() -> Iterator[Reading]:
-    """Read what the system knows about this process; where it has no /proc, only what can be had without."""
-    yield Reading(Metric.PROCESS_CPU, (), time.process_time())
-    yield Reading(Metric.PROCESS_OPEN_FILES_MAX, (), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    if os.path.isdir("/proc/self/fd"):
-        yield Reading(Metric.PROCESS_OPEN_FILES, (), len(os.listdir("/proc/self/fd")))
-        with open("/proc/self/statm", "rb") as statm:
-            resident_pages = int(statm.read().split()[1])
-        yield Reading(Metric.PROCESS_RESIDENT, (), resident_pages * resource.getpagesize())
+    process = read_process()
+    yield Reading(Metric.PROCESS_CPU, (), process.cpu_seconds)
+    yield Reading(Metric.PROCESS_OPEN_FILES_MAX, (), process.open_files_max)
+    if process.resident_bytes is not None:
+        yield Reading(Metric.PROCESS_RESIDENT, (), process.resident_bytes)
+    if process.open_files is not None:
+        yield Reading(Metric.PROCESS_OPEN_FILES, (), process.open_files)
