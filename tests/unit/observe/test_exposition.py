@@ -2,11 +2,11 @@
 
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
-from tests.unit.observe.source import ScrapedNode
 
 from riverlog.model.errors import ErrorCode
 from riverlog.observe.exposition import render
 from riverlog.observe.metrics import Metric, Reading, Scrape, scrape
+from tests.unit.observe.source import ScrapedNode
 
 
 def parse(node: ScrapedNode) -> dict[str, Family]:

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import pytest
-from tests.unit.observe.source import ScrapedNode
 
 from riverlog.model.limits import HTTP_CONNECTIONS_MAX, HTTP_REQUEST_BYTES_MAX
 from riverlog.observe import http
 from riverlog.observe.http import Door
+from tests.unit.observe.source import ScrapedNode
 
 T = TypeVar("T")
 

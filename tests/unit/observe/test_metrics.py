@@ -2,11 +2,10 @@
 
 import re
 
-from tests.unit.observe.source import ScrapedNode
-
 from riverlog.model.errors import ErrorCode
 from riverlog.observe.metrics import PARTITION_VALUES, Kind, Metric, scrape
 from riverlog.observe.stats import Closed
+from tests.unit.observe.source import ScrapedNode
 
 
 def test_names_follow_prometheus_conventions() -> None:

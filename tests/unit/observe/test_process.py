@@ -4,9 +4,14 @@ import os
 import resource
 import time
 
+import pytest
+
 from riverlog.observe.process import read_process, seconds_since_start
 
+needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system has no /proc")
 
+
+@needs_proc
 def test_memory_is_that_of_this_process() -> None:
     ballast = bytearray(64 * 1024 * 1024)
     with_ballast = read_process().resident_bytes
@@ -16,6 +21,7 @@ def test_memory_is_that_of_this_process() -> None:
     assert with_ballast - without > 32 * 1024 * 1024
 
 
+@needs_proc
 def test_open_files_are_counted() -> None:
     before = read_process().open_files
     descriptor = os.open("/dev/null", os.O_RDONLY)
