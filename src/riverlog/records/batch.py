@@ -136,23 +136,23 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
     """
     size = len(batch)
     if size <= MAGIC_POSITION:
-        raise Refusal(ErrorCode.CORRUPT_MESSAGE, f"{size} bytes are too few for a record batch")
+        raise Refusal(ErrorCode.INVALID_RECORD, f"{size} bytes are too few for a record batch")
     magic = batch[MAGIC_POSITION]
     if magic != MAGIC:
         if magic < MAGIC:
             raise Refusal(
-                ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+                ErrorCode.INVALID_RECORD,
                 f"record format {magic} is not supported; send record batches of format 2 (Kafka 0.11 and later)",
             )
         raise Refusal(ErrorCode.CORRUPT_MESSAGE, f"record format {magic} does not exist")
     if size < HEADER_BYTES:
-        raise Refusal(ErrorCode.CORRUPT_MESSAGE, f"{size} bytes are too few for a record batch")
+        raise Refusal(ErrorCode.INVALID_RECORD, f"{size} bytes are too few for a record batch")
     header = BatchHeader._make(HEADER.unpack_from(batch))
     if header.length + LOG_OVERHEAD != size:
         if HEADER_BYTES <= header.length + LOG_OVERHEAD < size:
             raise Refusal(ErrorCode.INVALID_RECORD, "more than one record batch was sent for one partition")
         raise Refusal(
-            ErrorCode.CORRUPT_MESSAGE,
+            ErrorCode.INVALID_RECORD,
             f"the batch says that it has {header.length + LOG_OVERHEAD} bytes, but {size} arrived",
         )
     if size > batch_bytes_max:

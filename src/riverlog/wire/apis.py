@@ -174,6 +174,7 @@ APIS: Final = (
     Api(ApiKey.FETCH, Versions(4, 18), flexible_since=12),
     Api(ApiKey.LIST_OFFSETS, Versions(1, 11), flexible_since=6),
     Api(ApiKey.METADATA, Versions(0, 13), flexible_since=9),
+    Api(ApiKey.FIND_COORDINATOR, Versions(0, 6), flexible_since=3),
     Api(ApiKey.API_VERSIONS, Versions(0, 4), flexible_since=3),
     Api(ApiKey.CREATE_TOPICS, Versions(2, 7), flexible_since=5),
     Api(ApiKey.DELETE_TOPICS, Versions(1, 6), flexible_since=4),

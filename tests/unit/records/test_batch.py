@@ -53,20 +53,20 @@ def test_a_good_batch_gives_its_header() -> None:
 @pytest.mark.parametrize(
     ("change", "code", "reason"),
     [
-        (field("b", 16, 0), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, "format 0 is not supported"),
-        (field("b", 16, 1), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, "format 1 is not supported"),
+        (field("b", 16, 0), ErrorCode.INVALID_RECORD, "format 0 is not supported"),
+        (field("b", 16, 1), ErrorCode.INVALID_RECORD, "format 1 is not supported"),
         (field("b", 16, 3), ErrorCode.CORRUPT_MESSAGE, "format 3 does not exist"),
-        (field(">i", 8, 10_000), ErrorCode.CORRUPT_MESSAGE, "says that it has 10012 bytes"),
-        (field(">i", 8, -1), ErrorCode.CORRUPT_MESSAGE, "says that it has 11 bytes"),
+        (field(">i", 8, 10_000), ErrorCode.INVALID_RECORD, "says that it has 10012 bytes"),
+        (field(">i", 8, -1), ErrorCode.INVALID_RECORD, "says that it has 11 bytes"),
         (field(">I", 17, 0), ErrorCode.CORRUPT_MESSAGE, "checksum"),
         (field(">i", 23, 5), ErrorCode.INVALID_RECORD, "last offset delta is 5"),
         (field(">i", 57, 0), ErrorCode.INVALID_RECORD, "counts 0 records"),
         (field(">h", 21, 0x20), ErrorCode.INVALID_RECORD, "control batches"),
         (field(">h", 21, 5), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "codec 5"),
         (lambda batch: batch.extend(batch_of(1)), ErrorCode.INVALID_RECORD, "more than one record batch"),
-        (lambda batch: batch.__delitem__(slice(10, None)), ErrorCode.CORRUPT_MESSAGE, "10 bytes are too few"),
-        (lambda batch: batch.__delitem__(slice(60, None)), ErrorCode.CORRUPT_MESSAGE, "60 bytes are too few"),
-        (lambda batch: batch.clear(), ErrorCode.CORRUPT_MESSAGE, "0 bytes are too few"),
+        (lambda batch: batch.__delitem__(slice(10, None)), ErrorCode.INVALID_RECORD, "10 bytes are too few"),
+        (lambda batch: batch.__delitem__(slice(60, None)), ErrorCode.INVALID_RECORD, "60 bytes are too few"),
+        (lambda batch: batch.clear(), ErrorCode.INVALID_RECORD, "0 bytes are too few"),
     ],
 )
 def test_each_refusal_has_its_code_and_sentence(

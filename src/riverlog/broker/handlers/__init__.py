@@ -16,6 +16,7 @@ HANDLERS: Final[Mapping[ApiKey, str]] = {
     ApiKey.FETCH: "fetch.fetch",
     ApiKey.LIST_OFFSETS: "list_offsets.list_offsets",
     ApiKey.METADATA: "metadata.metadata",
+    ApiKey.FIND_COORDINATOR: "find_coordinator.find_coordinator",
     ApiKey.API_VERSIONS: "api_versions.api_versions",
     ApiKey.CREATE_TOPICS: "create_topics.create_topics",
     ApiKey.DELETE_TOPICS: "delete_topics.delete_topics",

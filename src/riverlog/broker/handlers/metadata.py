@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from riverlog.broker.context import Context
-from riverlog.metadata.commands.topics import CreateTopics, NewTopic
+from riverlog.metadata.commands.topics import CreateTopics, NewTopic, check_topic_name
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import CLUSTER, Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
@@ -90,6 +90,10 @@ def _find(
 
 def _unknown(name: str, refused: dict[str, ErrorCode]) -> ErrorCode:
     """Say why a topic that was asked for is not there; a race with its creator is no reason to complain."""
+    try:
+        check_topic_name(name)
+    except Refusal as refusal:
+        return refusal.code
     code = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if code is ErrorCode.TOPIC_ALREADY_EXISTS:
         return ErrorCode.LEADER_NOT_AVAILABLE

@@ -100,10 +100,10 @@ def test_topics_are_found_by_id() -> None:
     [
         (None, ErrorCode.INVALID_RECORD),
         (b"", ErrorCode.INVALID_RECORD),
-        (b"short", ErrorCode.CORRUPT_MESSAGE),
+        (b"short", ErrorCode.INVALID_RECORD),
         (changed(30, b"\xff", valid=False), ErrorCode.CORRUPT_MESSAGE),
-        (changed(16, b"\x00", valid=False), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
-        (changed(16, b"\x01", valid=False), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
+        (changed(16, b"\x00", valid=False), ErrorCode.INVALID_RECORD),
+        (changed(16, b"\x01", valid=False), ErrorCode.INVALID_RECORD),
         (changed(57, (3).to_bytes(4, "big")), ErrorCode.INVALID_RECORD),
         (changed(21, b"\x00\x20"), ErrorCode.INVALID_RECORD),
         (changed(21, b"\x00\x10"), ErrorCode.INVALID_TXN_STATE),
