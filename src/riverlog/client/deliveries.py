@@ -93,6 +93,13 @@ class Batch:
     def done(self) -> bool:
         return self.future.done()
 
+    @property
+    def error(self) -> KafkaError | None:
+        """Say why the batch failed, if it did."""
+        error = self.future.exception() if self.future.done() else None
+        assert error is None or isinstance(error, KafkaError)
+        return error
+
     def append(self, key: bytes | None, value: bytes | None, headers: HeadersLike, timestamp_ms: int) -> int:
         builder = self._builder
         assert builder is not None, "a batch that was sent takes no more records"
@@ -137,6 +144,7 @@ class Delivery:
     """A record handed over for sending. Await it for its RecordMetadata, or never look at it again."""
 
     __slots__ = ("_batch", "_delta", "_placing", "observed", "timestamp_ms")
+    count = 1
 
     def __init__(self, timestamp_ms: int) -> None:
         self.timestamp_ms = timestamp_ms
@@ -166,9 +174,16 @@ class Delivery:
     @property
     def done(self) -> bool:
         """Tell whether the outcome is known."""
+        return self._batch.done if self._batch is not None else self.error is not None
+
+    @property
+    def error(self) -> KafkaError | None:
+        """Say why the record was not delivered, if that is known; this does not count as having been told."""
         if self._batch is not None:
-            return self._batch.done
-        return self._placing is not None and self._placing.done() and self._placing.exception() is not None
+            return self._batch.error
+        error = self._placing.exception() if self._placing is not None and self._placing.done() else None
+        assert error is None or isinstance(error, KafkaError)
+        return error
 
     def result(self) -> RecordMetadata:
         """Give where the record lies or raise why it was not delivered; InvalidStateError before that is known."""
@@ -223,6 +238,7 @@ class PartitionQueue:
         self._producer: tuple[ProducerId, ProducerEpoch] | None = None
         self._batches_started = 0
         self._next_sequence = 0
+        self._is_known = not idempotent  # whether the broker has a batch with our numbers: until then any passes
         self._has_gap = False  # a numbered batch failed for good: the broker may lack its sequence
         self._must_renumber = False  # the broker lacks a sequence for certain, and all that came behind it
 
@@ -259,7 +275,10 @@ class PartitionQueue:
 
     def ready_at(self, *, linger_seconds: float, batch_bytes_max: int, hurry: bool) -> float:
         """Say from when on the next batch may be sent; NEVER while something else must happen first."""
-        if not self._waiting or self._retrying or len(self.in_flight) >= PRODUCER_BATCHES_REMEMBERED:
+        # A broker that knows no batch of this producer takes any sequence as the first: a second batch that overtakes
+        # a refused first one would be accepted. So the first is alone until it is acknowledged.
+        in_flight_max = PRODUCER_BATCHES_REMEMBERED if self._is_known else 1
+        if not self._waiting or self._retrying or len(self.in_flight) >= in_flight_max:
             return NEVER
         first = self._waiting[0]
         full = len(self._waiting) > 1 or first.size >= batch_bytes_max
@@ -290,7 +309,7 @@ class PartitionQueue:
         assert not self.in_flight
         self._producer = (producer_id, producer_epoch)
         self._next_sequence = 0
-        self._has_gap = self._must_renumber = False
+        self._has_gap = self._must_renumber = self._is_known = False
         for batch in self._waiting:
             batch.base_sequence = NO_SEQUENCE
 
@@ -305,6 +324,7 @@ class PartitionQueue:
 
     def acknowledged(self, batch: Batch, base_offset: Offset, log_append_time_ms: int) -> None:
         self._land(batch)
+        self._is_known = True
         self._has_gap = False  # the broker has this sequence, so it misses none before it
         self.attempts = 0
         self.last_problem = None

@@ -10,6 +10,7 @@ accepted and not yet acknowledged is bounded by `buffer_bytes_max`.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Final, Literal, Self
@@ -21,6 +22,7 @@ from riverlog.client.partitioner import DefaultPartitioner, Partitioner, RoundRo
 from riverlog.client.ports import Ports
 from riverlog.client.sender import Sender, SendingRules
 from riverlog.model.errors import ErrorCode
+from riverlog.model.limits import FAILURES_REMEMBERED_MAX
 from riverlog.records.batch import HEADER_BYTES, Compression
 from riverlog.records.record import HeadersLike, record_bytes_max
 
@@ -92,12 +94,12 @@ class Producer:
         self._sender: Sender | None = None
         self._running: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: KafkaError | None = None
         self._buffered = 0
         self._room: asyncio.Event | None = None
         self._placing: dict[str, _Placing] = {}
         self._flushes = 0
-        self._unseen: list[KafkaError] = []  # the first failure that nobody asked about; further ones are counted
-        self._unseen_records = 0
+        self._failed: deque[Batch | Delivery] = deque(maxlen=FAILURES_REMEMBERED_MAX)  # unless somebody asked already
 
     async def start(self) -> Self:
         """Reach the cluster; raise Unreachable where that fails."""
@@ -147,7 +149,7 @@ class Producer:
         that nobody awaits is raised by `flush` and `close`.
         """
         if self._sender is None:
-            raise Closed("producer") if self._loop else _not_started()
+            raise self._end or _not_started()
         key_bytes = key.encode() if isinstance(key, str) else key
         value_bytes = value.encode() if isinstance(value, str) else value
         if headers and not isinstance(headers, Mapping):
@@ -227,7 +229,7 @@ class Producer:
             await self._shut()
 
     def __repr__(self) -> str:
-        state = "closed" if self._sender is None and self._loop else f"{self._buffered} bytes under way"
+        state = "closed" if self._end else f"{self._buffered} bytes under way"
         return f"<Producer for {', '.join(map(str, self._cluster.bootstrap))}, {state}>"
 
     # Inside -----------------------------------------------------------------------------------------------
@@ -296,7 +298,6 @@ class Producer:
                     self._place(found, *record)
                 except KafkaError as error:
                     record[0].refuse(error)
-                    self._note_unseen(error, 1)
             entry.future.set_result(None)
         finally:
             del self._placing[topic]
@@ -304,28 +305,24 @@ class Producer:
             if not entry.future.done():
                 entry.future.set_exception(problem)
                 entry.future.exception()
-                self._note_unseen(problem, sum(not record[0].observed for record in entry.records))
+            self._failed.extend(record[0] for record in entry.records if record[0].error is not None)
 
     def _finished(self, batch: Batch) -> None:
         self._buffered -= batch.size
         assert self._buffered >= 0
         assert self._room is not None
         self._room.set()
-        error = batch.future.exception()
-        if error is not None and not batch.observed:
-            assert isinstance(error, KafkaError)
-            self._note_unseen(error, batch.count)
-
-    def _note_unseen(self, error: KafkaError, records: int) -> None:
-        self._unseen_records += records
-        if records and not self._unseen:
-            self._unseen.append(error)
+        if batch.error is not None and not batch.observed:
+            self._failed.append(batch)
 
     def _raise_unseen(self) -> None:
-        if self._unseen:
-            error, records = self._unseen.pop(), self._unseen_records
-            self._unseen_records = 0
-            raise KafkaError(error.code, f"{records} records were not delivered: {error.message}") from error
+        unseen = [failed for failed in self._failed if not failed.observed]
+        self._failed.clear()
+        if unseen:
+            error = unseen[0].error
+            assert error is not None
+            count = sum(failed.count for failed in unseen)
+            raise KafkaError(error.code, f"{count} records were not delivered: {error.message}") from error
 
     def _stopped(self, task: "asyncio.Task[None]") -> None:
         """The sender only ends when it is cancelled or cannot go on; nothing may wait for it then."""
@@ -333,7 +330,12 @@ class Producer:
         if sender is None:
             return
         error = None if task.cancelled() else task.exception()
-        sender.abandon(error if isinstance(error, KafkaError) else Closed("producer"))
+        if isinstance(error, KafkaError):
+            self._end = error
+        else:
+            self._end = Closed("producer")
+            self._end.__cause__ = error
+        sender.abandon(self._end)
 
     async def _shut(self) -> None:
         for entry in self._placing.values():

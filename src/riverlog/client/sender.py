@@ -271,12 +271,16 @@ class Sender:
                 self._failed(batch, problem)
 
     def _acknowledged(self, batch: Batch, base_offset: Offset, log_append_time_ms: int) -> None:
+        late = batch.done  # its time was up while it was in flight, and it was finished then
         self.queues[batch.partition].acknowledged(batch, base_offset, log_append_time_ms)
-        self._finished(batch)
+        if not late:
+            self._finished(batch)
 
     def _failed(self, batch: Batch, problem: KafkaError) -> None:
+        late = batch.done
         self.queues[batch.partition].failed(batch, problem)
-        self._finished(batch)
+        if not late:
+            self._finished(batch)
 
     def _try_again(self, batch: Batch, problem: KafkaError) -> None:
         queue = self.queues[batch.partition]
@@ -291,7 +295,7 @@ class Sender:
     def _expire(self, now: float) -> None:
         for queue in self.queues.values():
             if queue and queue.next_deadline() <= now:
-                why = f": {queue.last_problem}" if queue.last_problem else ""
+                why = f": {queue.last_problem.message}" if queue.last_problem else ""
                 error = TimedOut(f"records for {queue.partition} were not acknowledged within delivery_timeout_ms{why}")
                 for batch in queue.expire(now, error):
                     self._finished(batch)

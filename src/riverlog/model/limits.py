@@ -101,3 +101,6 @@ PARTITIONS_PER_REQUEST_MAX: Final = 10_000
 COMMANDS_IN_FLIGHT_MAX: Final = 100_000
 """Commands whose records a machine's log has not committed; each belongs to a connection that waits, so more
 means that connections are not bounded."""
+
+FAILURES_REMEMBERED_MAX: Final = 1_000
+"""Failed batches that a producer keeps until somebody asks; of more, only the newest are told about."""
