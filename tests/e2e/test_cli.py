@@ -20,6 +20,7 @@ from riverlog.cli.main import main
 from tests.support.node import Node
 
 PROGRAM = Path(sys.executable).with_name("riverlog")
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 SECONDS_MAX = 30
 
 
@@ -84,12 +85,18 @@ def on_terminal(node: Node, *arguments: str, typed: bytes = b"") -> tuple[int, s
     )
     os.close(theirs)
     os.write(ours, typed)
+    screen = read_all(ours)
+    return process.wait(SECONDS_MAX), screen
+
+
+def read_all(terminal: int) -> str:
+    """Read a terminal's other end until the last program has left it."""
     screen = b""
     with suppress(OSError):  # Linux says EIO when the other side has gone
-        while block := os.read(ours, 4096):
+        while block := os.read(terminal, 4096):
             screen += block
-    os.close(ours)
-    return process.wait(SECONDS_MAX), screen.decode().replace("\r\n", "\n")
+    os.close(terminal)
+    return screen.decode().replace("\r\n", "\n")
 
 
 @pytest.fixture
@@ -316,3 +323,58 @@ def test_on_a_terminal_producing_shows_progress_and_a_summary(node: Node, topic:
     assert code == 0
     assert "━" in screen
     assert re.search(r"20,000 records \(\S+ [KM]iB\) sent to .* in \S+ s, [\d,]+/s\n", screen)
+
+
+def session_output(node: Node, line: str) -> str:
+    """Run a line of a shell that stands on a terminal of no talents; give what was printed, errors at the end."""
+    ours, theirs = pty.openpty()
+    path = f"{PROGRAM.parent}:{os.environ['PATH']}"
+    process = subprocess.Popen(
+        ["bash", "-c", line],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env={**environment(node), "TERM": "dumb", "PATH": path},
+    )
+    os.close(theirs)
+    screen = read_all(ours)
+    assert process.stderr is not None
+    said = screen + process.stderr.read().decode()
+    process.stderr.close()
+    process.wait(SECONDS_MAX)
+    return "".join(f"{line.rstrip()}\n" for line in said.splitlines())
+
+
+VARYING = (
+    (r"clock .*", "CLOCK"),
+    (r"\d+ APIs", "APIS"),
+    (r"Connect call failed \(.*\)|Connection refused", "REFUSED"),
+    (r"127\.0\.0\.1:\d{4,5}", "ADDRESS"),
+    (r"(?:/[\w.-]+)+/(?:riverlog-)?data\b", "FOLDER"),
+    (r"[0-9a-f]{8}-[0-9a-f-]{27}", "UUID"),
+    (r"\b[\w-]{22}\b", "ID"),
+    (r"\b1[0-9]{12}\b", "TIMESTAMP"),
+    (r"[\d.]+ (?:ms|[KMGT]?i?B)\b", "AMOUNT"),
+    (r"in [\d.]+ s, [\d,]+/s", "IN TIME"),
+    (r"riverlog \d.*", "VERSION"),
+    (r"─+", "──"),
+    (r"  +", "  "),
+    (r"AMOUNT  AMOUNT of AMOUNT", "AMOUNT"),
+)
+"""What differs from one run to the next, and from one machine to the next."""
+
+
+def plain(text: str) -> str:
+    """Put names in place of what varies."""
+    for pattern, name in VARYING:
+        text = re.sub(pattern, name, text)
+    return text
+
+
+def test_the_sessions_of_the_document_are_true() -> None:
+    blocks = re.findall(r"^```console\n(.*?)^```", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert blocks
+    # A short folder, because a terminal of no talents is narrow and would break a long one in a table.
+    with tempfile.TemporaryDirectory() as folder, Node(Path(folder)) as fresh:
+        for line, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", "".join(blocks), re.MULTILINE):
+            assert plain(session_output(fresh, line)) == plain(expected), line

@@ -31,7 +31,7 @@ METRICS_PORT: Final = 9644
 HTTP_HEAD_BYTES_MAX: Final = 8 * 1024
 CLOCK_SECONDS_MAX: Final = 2.0
 """A broker's time comes from the Date of an HTTP answer, in whole seconds: a smaller difference says nothing."""
-SLOW_SECONDS: Final = 0.5
+SLOW_SECONDS: Final = 1.0
 NAMES_SHOWN_MAX: Final = 5
 
 

@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
 
 
 MEANINGS: Final = {
-    ExitCode.DONE: "done; also when the reader of the output has seen enough, as in `| head`",
+    ExitCode.DONE: "done; also when the reader of the output has seen enough, as with `head`",
     ExitCode.FAILED: "failed: a file, a port or this machine did not do its part",
     ExitCode.USAGE: "the command line or a setting is wrong; nothing was done",
     ExitCode.UNREACHABLE: "no broker could be reached, or none answered in time",

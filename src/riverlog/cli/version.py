@@ -9,6 +9,10 @@ from riverlog.cli.render import OutputFormat, emit
 
 def version(output: TextOutput = None) -> None:
     """Print the version."""
-    facts = {"riverlog": __version__, "python": platform.python_version(), "system": platform.platform(terse=True)}
+    facts = {
+        "riverlog": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
     sentence = f"riverlog {__version__} (Python {facts['python']}, {facts['system']})"
     emit([facts], output or OutputFormat.TABLE, lambda: print(sentence))

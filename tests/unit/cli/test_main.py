@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from riverlog import __version__
 from riverlog.cli.commands import COMMANDS, GROUPS
 from riverlog.cli.exits import MEANINGS, ExitCode, Trouble
 from riverlog.cli.main import guarded, main
@@ -64,12 +63,6 @@ def test_a_wrong_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> 
     assert "Usage: riverlog version" in err
     assert "--frobnicate" in err
     assert "Traceback" not in err
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["version"], ["--version"]):
-        assert main(arguments) == ExitCode.DONE
-        assert capsys.readouterr().out.startswith(f"riverlog {__version__} (Python 3.")
 
 
 def test_the_other_name_is_used_where_it_was_typed(

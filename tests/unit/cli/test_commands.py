@@ -1,0 +1,29 @@
+"""The table of commands."""
+
+from importlib import import_module
+
+import pytest
+
+from riverlog.cli.commands import COMMAND_BY_WORDS, COMMANDS, GROUPS, Command
+
+
+def test_no_two_commands_have_the_same_words() -> None:
+    assert len(COMMAND_BY_WORDS) == len(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_a_command_is_where_the_table_says(command: Command) -> None:
+    assert callable(getattr(import_module(command.module), command.function))
+
+
+def test_a_group_has_commands_and_is_none_itself() -> None:
+    used = {command.words.split()[0] for command in COMMANDS if " " in command.words}
+    assert used == set(GROUPS)
+    assert not used & set(COMMAND_BY_WORDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_examples_are_of_this_command(command: Command) -> None:
+    assert command.examples
+    for example in command.examples:
+        assert example == command.words or example.startswith(f"{command.words} ")
