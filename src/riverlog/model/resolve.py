@@ -70,7 +70,7 @@ def configure(
     rest = given.keys() - static.keys()
     unknown = sorted(rest - NODE_SETTINGS_WITHOUT_MEANING)
     if unknown:
-        raise BadSetting(" ".join(unknown_name(name, NODE_SETTINGS) for name in unknown))
+        raise BadSetting(" ".join(_unknown_to_nodes(name) for name in unknown))
     settings = node_settings(Layers(static=static, profile=PROFILES[profile]))
     topic_config({}, settings.layers)
     _check_listeners(settings)
@@ -108,7 +108,7 @@ def check_topic(overrides: Mapping[str, str], layers: Layers) -> None:
         if setting is not None:
             setting.read(text)
         elif name not in TOPIC_SETTINGS_WITHOUT_MEANING:
-            raise BadSetting(unknown_name(name, TOPIC_SETTINGS))
+            raise BadSetting(_unknown_to_topics(name))
     config = topic_config(overrides, layers)
     if config.max_compaction_lag_ms < config.min_compaction_lag_ms:
         raise BadSetting(
@@ -124,7 +124,7 @@ def check_node(overrides: Mapping[str, str]) -> None:
         if row is None:
             if name in NODE_SETTINGS_WITHOUT_MEANING:
                 continue
-            raise BadSetting(unknown_name(name, NODE_SETTINGS))
+            raise BadSetting(_unknown_to_nodes(name))
         setting, node_name = row
         if not can_change(setting, node_name):
             raise BadSetting(f"{name} cannot change while a node runs; set it in its configuration and restart it.")
@@ -161,6 +161,20 @@ def unknown_name(name: str, known: Iterable[str]) -> str:
     nearest = get_close_matches(name, list(known), n=1, cutoff=0.6)
     hint = f"; did you mean {nearest[0]}?" if nearest else "."
     return f"There is no setting {name}{hint}"
+
+
+def _unknown_to_nodes(name: str) -> str:
+    if name in TOPIC_SETTINGS:
+        return (
+            f"{name} is a setting of topics; for all topics of a node it is {TOPIC_SETTINGS[name].node_names[0].name}."
+        )
+    return unknown_name(name, NODE_SETTINGS)
+
+
+def _unknown_to_topics(name: str) -> str:
+    if name in NODE_SETTINGS and (setting := NODE_SETTINGS[name][0]).name in TOPIC_SETTINGS:
+        return f"{name} is a setting of nodes; for one topic it is {setting.name}."
+    return unknown_name(name, TOPIC_SETTINGS)
 
 
 def _read_all(

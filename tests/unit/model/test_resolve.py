@@ -177,6 +177,15 @@ def test_topics_cannot_be_given_what_does_not_exist():
         check_topic({"cleanup.policy": "delete,delete"}, Layers())
 
 
+def test_topics_and_nodes_are_told_the_others_name():
+    with pytest.raises(BadSetting, match=r"setting of topics; for all topics of a node it is log\.retention\.ms\."):
+        configure(file={"retention.ms": "5"})
+    with pytest.raises(BadSetting, match=r"setting of nodes; for one topic it is retention\.ms\."):
+        check_topic({"log.retention.hours": "5"}, Layers())
+    with pytest.raises(BadSetting, match=r"There is no setting node\.id"):
+        check_topic({"node.id": "5"}, Layers())
+
+
 def test_running_nodes_change_only_what_can_change():
     check_node({"log.retention.ms": "5", "max.connections": "7"})
     with pytest.raises(BadSetting, match="cannot change while a node runs"):

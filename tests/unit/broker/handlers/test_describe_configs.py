@@ -1,0 +1,123 @@
+"""DescribeConfigs."""
+
+from typing import Any
+
+import pytest
+
+from riverlog.model.access import Operation
+from riverlog.model.errors import ErrorCode
+from riverlog.model.setting import Kind, Source
+from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS
+from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from riverlog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from riverlog.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.support.asking import Line, serving
+from tests.support.denial import deny
+from tests.support.virtual_time import run
+
+TOPIC = 2
+BROKER = 4
+
+
+async def describe(line: Line, *resources: DescribeConfigsResource, version: int = 4, **wants: bool) -> list[Any]:
+    request = DescribeConfigsRequest(resources=list(resources), **wants)
+    return list((await line.ask(ApiKey.DESCRIBE_CONFIGS, version, request)).results)
+
+
+async def with_orders(line: Line) -> None:
+    config = CreatableTopicConfig("retention.ms", "5")
+    request = CreateTopicsRequest(topics=[CreatableTopic("orders", 1, 1, [], [config])])
+    await line.ask(ApiKey.CREATE_TOPICS, 7, request)
+
+
+def test_every_version_describes_every_setting_of_a_topic():
+    async def scenario() -> None:
+        async with serving(log_retention_hours="2") as (line, _node):
+            await with_orders(line)
+            for version in range(1, 5):
+                (result,) = await describe(line, DescribeConfigsResource(TOPIC, "orders"), version=version)
+                assert [each.name for each in result.configs] == list(TOPIC_SETTINGS)
+                retention = next(each for each in result.configs if each.name == "retention.ms")
+                assert (retention.value, retention.config_source) == ("5", Source.TOPIC)
+                assert retention.synonyms == []
+                assert retention.documentation is None
+
+    run(scenario())
+
+
+def test_synonyms_types_and_documentation_are_given_when_asked_for():
+    async def scenario() -> None:
+        async with serving(log_retention_hours="2") as (line, _node):
+            await with_orders(line)
+            asked = DescribeConfigsResource(TOPIC, "orders", ["retention.ms"])
+            (result,) = await describe(line, asked, include_synonyms=True, include_documentation=True)
+            (retention,) = result.configs
+            assert retention.config_type == Kind.LONG
+            assert retention.documentation == TOPIC_SETTINGS["retention.ms"].doc
+            assert [(each.name, each.value, each.source) for each in retention.synonyms] == [
+                ("retention.ms", "5", Source.TOPIC),
+                ("log.retention.hours", "2", Source.STATIC),
+                ("log.retention.hours", "168", Source.DEFAULT),
+            ]
+
+    run(scenario())
+
+
+def test_a_broker_describes_itself_alone():
+    async def scenario() -> None:
+        async with serving(node_id="4") as (line, _node):
+            own, other, nobody = await describe(
+                line,
+                DescribeConfigsResource(BROKER, "4"),
+                DescribeConfigsResource(BROKER, "5"),
+                DescribeConfigsResource(8, "4"),
+            )
+            assert {each.name for each in own.configs} == set(NODE_SETTINGS)
+            read_only = {each.name: each.read_only for each in own.configs}
+            assert (read_only["node.id"], read_only["log.retention.ms"]) == (True, False)
+            assert other.error_code == nobody.error_code == ErrorCode.INVALID_REQUEST
+            assert other.error_message
+            assert nobody.error_message
+
+    run(scenario())
+
+
+def test_all_brokers_have_what_was_set_for_all():
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            (nothing,) = await describe(line, DescribeConfigsResource(BROKER, ""))
+            assert nothing.configs == []
+            change = AlterConfigsResource(BROKER, "", [AlterableConfig("max.connections", 0, "7")])
+            await line.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(resources=[change]))
+            (result,) = await describe(line, DescribeConfigsResource(BROKER, ""))
+            assert [(each.name, each.value, each.config_source) for each in result.configs] == [
+                ("max.connections", "7", Source.CLUSTER)
+            ]
+            (own,) = await describe(line, DescribeConfigsResource(BROKER, "1", ["max.connections"]))
+            assert [(each.value, each.config_source) for each in own.configs] == [("7", Source.CLUSTER)]
+
+    run(scenario())
+
+
+def test_a_missing_topic_and_a_forbidden_one(monkeypatch: pytest.MonkeyPatch):
+    async def missing() -> None:
+        async with serving() as (line, _node):
+            (result,) = await describe(line, DescribeConfigsResource(TOPIC, "orders"))
+            assert result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    async def forbidden() -> None:
+        async with serving() as (line, _node):
+            topic, broker = await describe(
+                line, DescribeConfigsResource(TOPIC, "orders"), DescribeConfigsResource(BROKER, "1")
+            )
+            assert topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            assert broker.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+    run(missing())
+    deny(monkeypatch, Operation.DESCRIBE_CONFIGS)
+    run(forbidden())

@@ -1,0 +1,80 @@
+"""DescribeLogDirs."""
+
+from typing import Any
+
+import pytest
+
+from riverlog.model.access import Operation
+from riverlog.model.errors import ErrorCode
+from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from riverlog.wire.messages.describe_log_dirs import DescribableLogDirTopic, DescribeLogDirsRequest
+from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.support.asking import Line, serving
+from tests.support.batches import batch_of
+from tests.support.denial import deny
+from tests.support.virtual_time import run
+
+
+async def with_records(line: Line) -> int:
+    """Create two topics and write to one partition; give how many bytes were written."""
+    topics = [CreatableTopic("orders", 2), CreatableTopic("bills", 1)]
+    await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=topics))
+    batch = batch_of([b"x"] * 10)
+    part = PartitionProduceData(index=1, records=batch)  # type: ignore[arg-type]  # as on the wire
+    data = [TopicProduceData(name="orders", partition_data=[part])]
+    await line.ask(ApiKey.PRODUCE, 12, ProduceRequest(acks=-1, timeout_ms=1000, topic_data=data))
+    return len(batch)
+
+
+def sizes(response: Any) -> dict[tuple[str, int], int]:
+    return {
+        (topic.name, part.partition_index): part.partition_size
+        for result in response.results
+        for topic in result.topics
+        for part in topic.partitions
+    }
+
+
+def test_every_version_tells_where_partitions_are_and_how_large():
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            written = await with_records(line)
+            for version in range(1, 6):
+                response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, version, DescribeLogDirsRequest(topics=None))
+                assert [result.log_dir for result in response.results] == ["/data"]
+                assert sizes(response) == {("orders", 0): 0, ("orders", 1): written, ("bills", 0): 0}
+
+    run(scenario())
+
+
+def test_some_partitions_can_be_asked_for():
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            written = await with_records(line)
+            asked = [DescribableLogDirTopic("orders", [1, 7]), DescribableLogDirTopic("missing", [0])]
+            response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=asked))
+            assert sizes(response) == {("orders", 1): written}
+
+    run(scenario())
+
+
+def test_several_directories_are_told_apart():
+    async def scenario() -> None:
+        async with serving(log_dirs="/data,/more") as (line, _node):
+            await with_records(line)
+            response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
+            assert sorted(result.log_dir for result in response.results) == ["/data", "/more"]
+            assert set(sizes(response)) == {("orders", 0), ("orders", 1), ("bills", 0)}
+
+    run(scenario())
+
+
+def test_who_may_not_describe_sees_nothing(monkeypatch: pytest.MonkeyPatch):
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=None))
+            assert (response.error_code, response.results) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, [])
+
+    deny(monkeypatch, Operation.DESCRIBE)
+    run(scenario())
