@@ -1,0 +1,136 @@
+"""The repository about itself: what a reviewer would otherwise have to look for again and again."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from riverlog.cli.commands import COMMANDS, GROUPS
+from riverlog.model.settings import NODE_ONLY_SETTINGS, TOPIC_SETTINGS
+from tests.support.documents import metrics_table
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+SOURCE: Final = ROOT / "src" / "riverlog"
+DOCUMENTS: Final = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+TESTED_ELSEWHERE: Final = {
+    "__main__": "two lines; every e2e test of the command line goes through the same main()",
+    "broker.authorization": "one line that says yes, asked in the tests of every handler",
+    "broker.context": "types and lookups of one line, used in the tests of every handler",
+    "records.errors": "exceptions without behaviour; test_batch.py and test_record.py raise them",
+}
+"""Modules without a test file of their own, each with where it is tested instead."""
+
+UNWANTED: Final = {
+    "a path of one machine": r"/(?:work|home|root|Users)/\w",
+    "a note to self": r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b",
+    "a promise to come back": r"\b(?:for n" + r"ow\b(?! on|, \w+ in )|work in prog" + r"ress)",
+    "the registry of one network": r"https?://[\w.-]*(?:artifact|nexus|mirror|proxy)[\w.-]*",
+}
+"""What no file of the project says, as regular expressions."""
+
+
+def tracked() -> list[Path]:
+    """List the files that git knows; outside a clone, all that look like ours."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode == 0 and listed.stdout:
+        return [path for line in listed.stdout.splitlines() if (path := ROOT / line).is_file()]
+    folders = ("src", "tests", "bench", "docs", "examples")
+    return [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+
+
+def modules() -> list[str]:
+    """Name every module that holds code, from `riverlog` down: `log.segment`."""
+    return [
+        ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        for path in sorted(SOURCE.rglob("*.py"))
+        if path.name != "__init__.py"
+    ]
+
+
+def has_tests(module: str) -> bool:
+    *room, name = module.split(".")
+    return any(
+        (ROOT / "tests" / kind).joinpath(*room, f"test_{name}.py").is_file() for kind in ("unit", "property", "e2e")
+    )
+
+
+def test_import_contracts_are_kept() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    checked = subprocess.run([linter], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+
+
+def test_every_module_is_tested() -> None:
+    messages = "wire.messages."  # all of them at once: tests/property/wire
+    untested = [module for module in modules() if not has_tests(module) and not module.startswith(messages)]
+    assert [module for module in untested if module not in TESTED_ELSEWHERE] == []
+
+
+@pytest.mark.parametrize("module", TESTED_ELSEWHERE)
+def test_no_exception_outlives_its_reason(module: str) -> None:
+    assert module in modules(), f"{module} is gone; take it from the list"
+    assert not has_tests(module), f"{module} has its own tests now; take it from the list"
+
+
+@pytest.mark.parametrize("module", modules())
+def test_every_module_opens_with_a_promise(module: str) -> None:
+    text = SOURCE.joinpath(*module.split(".")).with_suffix(".py").read_text()
+    assert text.startswith(('"""', 'r"""'))
+    assert len(text.splitlines()) <= 600, "look for the second idea in this module"
+
+
+def test_no_file_says_what_is_none_of_its_business() -> None:
+    found = []
+    for path in tracked():
+        if path.suffix not in {".py", ".md", ".toml", ".txt", ".yml", ".yaml", ".sh", ""} or path == Path(__file__):
+            continue
+        text = path.read_text(errors="replace")
+        for what, pattern in UNWANTED.items():
+            found += [f"{path.relative_to(ROOT)}: {what}: {match[0]}" for match in re.finditer(pattern, text)]
+    assert found == []
+
+
+def test_every_setting_is_documented() -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text()
+    assert [name for name in (*NODE_ONLY_SETTINGS, *TOPIC_SETTINGS) if f"`{name}`" not in text] == []
+
+
+def test_the_table_of_metrics_is_current() -> None:
+    assert metrics_table() in (ROOT / "docs" / "operations.md").read_text()
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    names = sorted(path.name for path in (ROOT / "docs" / "adr").glob("*.md"))
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
+    for name in names:
+        assert re.fullmatch(r"\d{4}(-[a-z0-9]+)+\.md", name)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "adr").glob("*.md")), ids=lambda path: path.name)
+def test_a_decision_says_why_and_what_would_change_it(path: Path) -> None:
+    text = path.read_text().lower()
+    for part in ("context", "choice", "price", "what would change our mind"):
+        assert part in text
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if "://" not in target and not target.startswith("#"):
+            assert (path.parent / target.partition("#")[0]).exists(), target
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_in_documents_exist(path: Path) -> None:
+    text = path.read_text()
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= targets
+    words = {command.words for command in COMMANDS} | set(GROUPS)
+    for line in re.findall(r"(?:^|`)(?:\.venv/bin/)?riverlog (?!ready )([a-z][a-z -]*)", text, re.MULTILINE):
+        first, *rest = line.split()
+        command = f"{first} {rest[0]}" if first in GROUPS and rest else first
+        assert command in words, f"riverlog {line}"
