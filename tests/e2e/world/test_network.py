@@ -1,0 +1,129 @@
+"""TCP behind the port: the same promises as the network in memory, kept by real sockets."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from riverlog.world.disk import FileSystem
+from riverlog.world.network import TcpNetwork, TcpSocket
+
+
+async def pair(network: TcpNetwork) -> tuple[TcpSocket, TcpSocket]:
+    """Give both ends of one connection."""
+    accepted: asyncio.Future[TcpSocket] = asyncio.get_running_loop().create_future()
+    listener = network.listen("127.0.0.1", 0, accepted.set_result)  # type: ignore[arg-type]
+    ours = await network.connect(*listener.address)
+    theirs = await accepted
+    listener.close()
+    return ours, theirs
+
+
+async def readable(end: TcpSocket) -> None:
+    ready = asyncio.Event()
+    end.on_readable(ready.set)
+    await asyncio.wait_for(ready.wait(), 5)
+    end.on_readable(None)
+
+
+async def receive(end: TcpSocket, count: int) -> bytes:
+    data = bytearray()
+    room = memoryview(bytearray(65_536))
+    while len(data) < count:
+        await readable(end)
+        data += room[: end.receive_into(room)]
+    return bytes(data)
+
+
+def test_bytes_arrive_in_order_and_the_end_is_seen() -> None:
+    async def scenario() -> None:
+        ours, theirs = await pair(TcpNetwork())
+        assert ours.peer == theirs.local
+        assert theirs.peer == ours.local
+        assert ours.send((b"head", memoryview(b"body")), more=True) == 8
+        assert ours.send((b"tail",)) == 4
+        assert await receive(theirs, 12) == b"headbodytail"
+        with pytest.raises(BlockingIOError):
+            theirs.receive_into(memoryview(bytearray(10)))
+        ours.close()
+        ours.close()
+        await readable(theirs)
+        assert theirs.receive_into(memoryview(bytearray(10))) == 0
+        theirs.close()
+
+    asyncio.run(scenario())
+
+
+def test_files_are_sent_from_where_they_lie(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        ours, theirs = await pair(TcpNetwork())
+        file = FileSystem().open(str(tmp_path / "x.log"), create=True)
+        content = bytes(range(256)) * 4_096
+        file.write(0, [content])
+        sent = 0
+        got = b""
+        while sent < len(content) - 100:
+            sent += ours.send_file(file, 100 + sent, len(content) - 100 - sent)
+            got += await receive(theirs, sent - len(got))
+        assert got == content[100:]
+        file.close()
+        ours.close()
+        theirs.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_full_socket_says_not_now_and_later_says_when() -> None:
+    async def scenario() -> None:
+        ours, theirs = await pair(TcpNetwork())
+        sent = 0
+        for _ in range(1_000):
+            try:
+                sent += ours.send((bytes(1 << 20),))
+            except BlockingIOError:
+                break
+        assert sent < 1_000 << 20
+        writable = asyncio.Event()
+        ours.on_writable(writable.set)
+        await receive(theirs, sent)
+        await asyncio.wait_for(writable.wait(), 5)
+        ours.close()
+        theirs.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_busy_port_and_a_deaf_one_are_errors() -> None:
+    async def scenario() -> None:
+        network = TcpNetwork()
+        nobody: Callable[[object], None] = lambda _socket: None  # noqa: E731
+        listener = network.listen("127.0.0.1", 0, nobody)
+        with pytest.raises(OSError, match="in use"):
+            network.listen("127.0.0.1", listener.address.port, nobody)
+        listener.close()
+        with pytest.raises(ConnectionRefusedError):
+            await network.connect(*listener.address)
+
+    asyncio.run(scenario())
+
+
+def test_localhost_means_every_address_it_has() -> None:
+    async def scenario() -> None:
+        network = TcpNetwork()
+        accepted: list[object] = []
+        listener = network.listen("localhost", 0, accepted.append)
+        families = {found[0] for found in socket.getaddrinfo("localhost", 0, type=socket.SOCK_STREAM)}
+        for host in ("127.0.0.1", "::1") if socket.AF_INET6 in families and socket.has_ipv6 else ("127.0.0.1",):
+            try:
+                (await network.connect(host, listener.address.port)).close()
+            except OSError:
+                assert host == "::1", "a host without IPv6 may still name it"
+        await asyncio.sleep(0)
+        assert listener.address.host == "127.0.0.1"
+        listener.close()
+        for end in accepted:
+            end.close()  # type: ignore[attr-defined]
+
+    asyncio.run(scenario())

@@ -1,0 +1,60 @@
+"""From a frame to its handler: what is not served ends the line, what is served keeps it."""
+
+import asyncio
+
+import pytest
+
+from riverlog.wire.apis import API_BY_KEY, ApiKey
+from riverlog.wire.headers import encode_request
+from riverlog.wire.messages.api_versions import ApiVersionsRequest
+from riverlog.wire.messages.metadata import MetadataRequest
+from tests.support.asking import connected, serving
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+
+GOOD = encode_request(API_BY_KEY[ApiKey.METADATA], 12, 1, "test", MetadataRequest(topics=[]))
+
+
+def framed(body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + body
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        framed(b"\x00\x63" + GOOD[6:]),
+        framed(GOOD[4:6] + b"\x00\x63" + GOOD[8:]),
+        framed(GOOD[4:6] + b"\xff\xff" + GOOD[8:]),
+        framed(b"\x00\x00\x00\x02" + GOOD[8:]),
+        framed(GOOD[4:-3]),
+        framed(b"\x00"),
+        b"\x00\x00\x00\x00",
+        b"\xff\xff\xff\xff",
+        b"\x7f\xff\xff\xff",
+        b"GET / HTTP/1.1\r\n\r\n",
+    ],
+    ids=["api", "version", "negative", "produce-2", "cut", "tiny", "zero", "minus", "huge", "http"],
+)
+def test_what_cannot_be_read_ends_this_line_and_no_other(frame: bytes) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, node):
+            other = await connected(universe)
+            other.send_bytes(frame)
+            await asyncio.wait_for(other.ended.wait(), 5)
+            assert (await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[]))).brokers
+            assert node.stats.connections.open == 1
+
+    run(scenario())
+
+
+def test_requests_are_counted_by_api_with_their_errors() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            for _ in range(3):
+                await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[]))
+            await line.ask(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("", ""))
+            assert node.stats.requests["Metadata"].count == 3
+            assert sum(node.stats.requests["ApiVersions"].errors.values()) == 1
+
+    run(scenario())

@@ -1,0 +1,59 @@
+"""The door: how many come in, how long they may be silent, and how it closes."""
+
+import asyncio
+
+from riverlog.observe.stats import Closed
+from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.support.asking import connected, serving
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+
+
+def test_one_client_too_many_is_turned_away() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, max_connections="2") as (_line, node):
+            await connected(universe)
+            third = await connected(universe)
+            await asyncio.wait_for(third.ended.wait(), 5)
+            assert node.stats.connections.refused == 1
+            assert node.stats.connections.open == 2
+
+    run(scenario())
+
+
+def test_silence_has_an_end() -> None:
+    async def scenario() -> None:
+        async with serving(connections_max_idle_ms="60000") as (line, node):
+            await asyncio.sleep(30)
+            await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[]))
+            await asyncio.sleep(50)
+            assert not line.ended.is_set()
+            await asyncio.sleep(20)
+            assert line.ended.is_set()
+            assert node.stats.connections.closed[Closed.IDLE] == 1
+
+    run(scenario())
+
+
+def test_stopping_answers_those_who_wait_at_once() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        line = await connected(universe)
+        await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[MetadataRequestTopic(name="orders")]))
+        part = FetchPartition(partition=0, partition_max_bytes=1_000)
+        asked = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[FetchTopic(topic="orders", partitions=[part])])
+        waiting = line.send(ApiKey.FETCH, 12, asked)
+        await asyncio.sleep(0.1)
+        before = asyncio.get_running_loop().time()
+        await node.stop()
+        await asyncio.sleep(0.1)
+        assert waiting.done()
+        assert asyncio.get_running_loop().time() - before < 1
+        assert line.ended.is_set()
+
+    run(scenario())

@@ -1,0 +1,41 @@
+"""The real disk: what the port promises beyond the contract that it shares with the one in memory."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from riverlog.world.disk import FileSystem
+
+
+def test_files_and_folders_belong_to_their_owner_alone(tmp_path: Path) -> None:
+    disk = FileSystem()
+    disk.make_folder(str(tmp_path / "data"))
+    disk.open(str(tmp_path / "data" / "x"), create=True).close()
+    assert stat.S_IMODE(os.stat(tmp_path / "data").st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(tmp_path / "data" / "x").st_mode) == 0o600
+
+
+def test_many_buffers_are_one_write(tmp_path: Path) -> None:
+    file = FileSystem().open(str(tmp_path / "x"), create=True)
+    buffers = [b"%d," % number for number in range(3_000)] + [b""]
+    assert file.write(5, buffers) == sum(map(len, buffers))
+    assert file.read(5, 1 << 20) == b"".join(buffers)
+    assert file.read(0, 5) == bytes(5)
+    file.close()
+    file.close()
+
+
+def test_a_lock_holds_until_it_is_released(tmp_path: Path) -> None:
+    disk = FileSystem()
+    held = disk.lock(str(tmp_path / ".lock"))
+    with pytest.raises(BlockingIOError):
+        disk.lock(str(tmp_path / ".lock"))
+    held.release()
+    held.release()
+    disk.lock(str(tmp_path / ".lock")).release()
+
+
+def test_room_is_told_in_bytes(tmp_path: Path) -> None:
+    assert FileSystem().free_bytes(str(tmp_path)) > 0
