@@ -22,13 +22,13 @@ class BadCheckpoint(ValueError):
 
 def replace_file(disk: Disk, path: str, content: bytes) -> None:
     """Write the content beside the file, sync it, rename it into place, sync the folder."""
-    write_beside(disk, path, content)
-    put_in_place(disk, path)
+    write_durably(disk, path + TEMPORARY_SUFFIX, content)
+    put_in_place(disk, path + TEMPORARY_SUFFIX, path)
 
 
-def write_beside(disk: Disk, path: str, content: bytes) -> None:
-    """Do the slow half of a replacement: the new content is on the medium, under its temporary name."""
-    file = disk.open(path + TEMPORARY_SUFFIX, create=True)
+def write_durably(disk: Disk, path: str, content: bytes) -> None:
+    """Write a file whole and wait until its content is on the medium; its name is not, yet."""
+    file = disk.open(path, create=True)
     try:
         file.truncate(0)
         file.write(0, [content])
@@ -37,9 +37,9 @@ def write_beside(disk: Disk, path: str, content: bytes) -> None:
         file.close()
 
 
-def put_in_place(disk: Disk, path: str) -> None:
-    """Do the deciding half of a replacement: the new content takes the file's name, durably."""
-    disk.rename(path + TEMPORARY_SUFFIX, path)
+def put_in_place(disk: Disk, beside: str, path: str) -> None:
+    """Let a file that is on the medium take the place of another, durably."""
+    disk.rename(beside, path)
     disk.sync_folder(path.rpartition("/")[0])
 
 

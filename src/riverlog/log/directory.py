@@ -19,7 +19,7 @@ from riverlog.log.checkpoint import (
     put_in_place,
     read_file,
     replace_file,
-    write_beside,
+    write_durably,
 )
 from riverlog.log.files import OpenFiles
 from riverlog.log.identity import DirectoryRefused, Identity, claim
@@ -37,6 +37,8 @@ PARTITION_FILE: Final = "partition.metadata"
 DELETED_FOLDER_SUFFIX: Final = "-delete"
 STRAY_FOLDER_SUFFIX: Final = "-stray"
 _FILE_NAME_CHARACTERS_MAX: Final = 255
+_PLANNED_SUFFIX: Final = ".planned"
+"""A plan runs beside the loop, which may replace the same files meanwhile: their temporary names must differ."""
 _CLEAN_CONTENT: Final = b'{"version":0,"brokerEpoch":-1}'
 
 
@@ -51,7 +53,7 @@ class CheckpointPlan:
     def run(self) -> None:
         """Write and sync the new contents beside the files they will replace."""
         for path, content in self.files:
-            write_beside(self.disk, path, content)
+            write_durably(self.disk, path + _PLANNED_SUFFIX, content)
 
 
 class LogDirectory:
@@ -253,7 +255,7 @@ class LogDirectory:
         """Put the files of a plan that was run in place, unless something was forgotten or lowered meanwhile."""
         if plan.generation == self._generation:
             for path, _ in plan.files:
-                put_in_place(self._disk, path)
+                put_in_place(self._disk, path + _PLANNED_SUFFIX, path)
 
     def _forget(self, partition: TopicPartition) -> None:
         """Drop a partition from the checkpoints; they are written when it matters, or at the next occasion."""

@@ -5,10 +5,11 @@ valid after its segment was let go, rolled away or deleted, and nobody has to co
 """
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 from riverlog.model.limits import OPEN_SEGMENT_FILES_MAX
-from riverlog.model.ports import Disk, File
+from riverlog.model.ports import Buffer, Disk, File
 
 _CANDIDATES_MAX: Final = 64
 """How many open files are looked at to find one to let go; where all are in use, one more stays open."""
@@ -17,19 +18,31 @@ _CANDIDATES_MAX: Final = 64
 class HeldFile:
     """A File that lives as long as somebody refers to it: its segment, a plan to sync, a range being sent."""
 
-    __slots__ = ("__weakref__", "_file", "fileno", "path", "read", "size", "sync", "truncate", "used", "write")
+    __slots__ = ("_file", "path", "used")
 
     def __init__(self, file: File) -> None:
         self._file = file
         self.path = file.path
         self.used = True
-        # The file's own methods, so that holding it costs the append path nothing.
-        self.size = file.size
-        self.read = file.read
-        self.write = file.write
-        self.truncate = file.truncate
-        self.sync = file.sync
-        self.fileno = file.fileno
+        """Somebody used it since it was last looked at as one to let go."""
+
+    def size(self) -> int:
+        return self._file.size()
+
+    def read(self, position: int, count: int) -> bytes:
+        return self._file.read(position, count)
+
+    def write(self, position: int, buffers: Sequence[Buffer]) -> int:
+        return self._file.write(position, buffers)
+
+    def truncate(self, size: int) -> None:
+        self._file.truncate(size)
+
+    def sync(self) -> None:
+        self._file.sync()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
 
     def close(self) -> None:
         """Do nothing: others may hold it too, and it closes with its last holder."""
@@ -79,15 +92,15 @@ class OpenFiles:
     def opened(self, holder: Holder) -> None:
         """Take note of a file just opened, and let another one go if they are too many."""
         self._holders.append(holder)
-        if len(self._holders) <= self._files_max:
-            return
         for _ in range(min(len(self._holders) - 1, _CANDIDATES_MAX)):
+            if len(self._holders) <= self._files_max:
+                return
             candidate = self._holders.popleft()
             held = candidate.held
             if held is None:
-                return
-            if not held.used and not candidate.unsynced:
+                continue
+            if held.used or candidate.unsynced:
+                held.used = False
+                self._holders.append(candidate)
+            else:
                 candidate.let_go()
-                return
-            held.used = False
-            self._holders.append(candidate)

@@ -1,0 +1,74 @@
+"""Open files, bounded, and closed with their last holder."""
+
+from riverlog.log.files import HeldFile, OpenFiles, write_file
+from tests.support.disk import MemoryDisk
+
+
+class Segment:
+    """The least that can hold a file."""
+
+    def __init__(self, disk: MemoryDisk, name: str) -> None:
+        self._disk = disk
+        self._name = name
+        self.held: HeldFile | None = None
+        self.unsynced = False
+
+    def use(self, files: OpenFiles) -> HeldFile:
+        if self.held is None:
+            self.held = HeldFile(self._disk.open(self._name, create=True))
+            files.opened(self)
+        self.held.used = True
+        return self.held
+
+    def let_go(self) -> None:
+        self.held = None
+
+
+def test_a_file_closes_with_its_last_holder() -> None:
+    disk = MemoryDisk()
+    held = HeldFile(disk.open("/a", create=True))
+    also = held
+    held.close()
+    assert held.write(0, [b"abc"]) == 3
+    del held
+    assert also.read(0, 3) == b"abc"
+    assert disk.open_files == 1
+    del also
+    assert disk.open_files == 0
+
+
+def test_the_one_not_used_lately_is_let_go() -> None:
+    disk, files = MemoryDisk(), OpenFiles(files_max=3)
+    segments = [Segment(disk, f"/{number}") for number in range(6)]
+    for segment in segments:
+        segment.use(files)
+        segments[0].use(files)
+    assert disk.open_files <= 4
+    assert len(files) == disk.open_files
+    assert segments[0].held is not None
+
+
+def test_a_file_with_unsynced_bytes_stays_open() -> None:
+    disk, files = MemoryDisk(), OpenFiles(files_max=2)
+    segments = [Segment(disk, f"/{number}") for number in range(10)]
+    for segment in segments[:4]:
+        segment.unsynced = True
+    for segment in segments:
+        segment.use(files)
+    assert all(segment.held is not None for segment in segments[:4])
+    assert disk.open_files <= 7
+    for segment in segments:
+        segment.unsynced = False
+    for _ in range(3):
+        for segment in segments:
+            segment.use(files)
+    assert disk.open_files <= 3
+
+
+def test_a_written_file_can_be_read_and_synced() -> None:
+    disk = MemoryDisk()
+    write_file(disk, "/file", b"longer content").sync()
+    write_file(disk, "/file", b"short").sync()
+    disk.sync_folder("/")
+    disk.crash()
+    assert disk.open("/file").read(0, 100) == b"short"

@@ -1,0 +1,71 @@
+"""Whose log directory it is."""
+
+from random import Random
+
+import pytest
+
+from riverlog.log.checkpoint import read_file, replace_file
+from riverlog.log.identity import DirectoryRefused, Identity, claim
+from riverlog.model.ids import NodeId
+from tests.support.disk import MemoryDisk
+
+
+def claimed(disk: MemoryDisk, *, node: int = 1, cluster: str | None = None, region: str = "") -> Identity:
+    disk.make_folder("/data")
+    return claim(disk, "/data", node_id=NodeId(node), cluster_id=cluster, region=region, random=Random(4))
+
+
+def test_a_new_directory_is_claimed_and_stays_the_same() -> None:
+    disk = MemoryDisk()
+    first = claimed(disk, region="eu")
+    content = read_file(disk, "/data/meta.properties") or b""
+    assert content.startswith(b"version=1\ncluster.id=")
+    assert b"\nnode.id=1\ndirectory.id=" in content
+    assert content.endswith(b"\nregion=eu\n")
+    assert claimed(disk) == claimed(disk, cluster=first.cluster_id) == first
+    assert len(first.cluster_id) == 22
+
+
+def test_a_region_may_change() -> None:
+    disk = MemoryDisk()
+    claimed(disk, region="eu")
+    assert claimed(disk, region="us").region == claimed(disk).region == "us"
+
+
+def test_another_cluster_or_node_is_refused_in_one_sentence() -> None:
+    disk = MemoryDisk()
+    claimed(disk, cluster="ours")
+    with pytest.raises(DirectoryRefused, match="/data belongs to the cluster ours, not to theirs"):
+        claimed(disk, cluster="theirs")
+    with pytest.raises(DirectoryRefused, match="/data belongs to node 1, not to node 2"):
+        claimed(disk, node=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "damaged"),
+        (b"version=1\ncluster.id=a\nnode.id=x\ndirectory.id=y\n", "damaged"),
+        (b"version=1\nnode.id=1\n", "damaged"),
+        (b"version=0\nbroker.id=1\n", "version 0"),
+        (b"\xff\xfe", "damaged"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_one_sentence(content: bytes, message: str) -> None:
+    disk = MemoryDisk()
+    disk.make_folder("/data")
+    replace_file(disk, "/data/meta.properties", content)
+    with pytest.raises(DirectoryRefused, match=message):
+        claimed(disk)
+
+
+def test_a_file_as_kafka_writes_it_is_understood() -> None:
+    disk = MemoryDisk()
+    disk.make_folder("/data")
+    replace_file(
+        disk,
+        "/data/meta.properties",
+        b"#\n#Mon Jan 05 10:00:00 UTC 2026\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n"
+        b"directory.id=DR4vMEFSY3SFlqe4ydrr_A\nnode.id=1\nversion=1\n",
+    )
+    assert claimed(disk)[:2] == ("MkU3OEVBNTcwNTJENDM2Qg", 1)
