@@ -10,46 +10,55 @@ from zlib import crc32
 
 Value = TypeVar("Value")
 
-BUCKETS: Final = 1_024
+BRANCHES: Final = 32
+"""Buckets are reached in two steps of so many branches: a change copies one bucket and two short tuples."""
+
+Bucket = dict[str, Value]
 
 
 class SharedMap(Generic[Value]):
     """An immutable mapping from text, cheap to derive from. Items come in the order of their keys."""
 
-    __slots__ = ("_buckets", "_count")
+    __slots__ = ("_branches", "_count")
 
     def __init__(self) -> None:
-        empty: dict[str, Value] = {}
-        self._buckets: tuple[dict[str, Value], ...] = tuple([empty] * BUCKETS)
+        empty: Bucket[Value] = {}
+        self._branches: tuple[tuple[Bucket[Value], ...], ...] = ((empty,) * BRANCHES,) * BRANCHES
         self._count = 0
 
     def get(self, key: str) -> Value | None:
-        return self._buckets[_bucket(key)].get(key)
+        branch, twig = _place(key)
+        return self._branches[branch][twig].get(key)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._buckets[_bucket(key)]
+        branch, twig = _place(key)
+        return key in self._branches[branch][twig]
 
     def __len__(self) -> int:
         return self._count
 
     def items(self) -> Iterator[tuple[str, Value]]:
         """Give all entries, sorted by key: the same on every node."""
-        return iter(sorted((item for bucket in self._buckets for item in bucket.items()), key=lambda item: item[0]))
+        entries = (item for branch in self._branches for bucket in branch for item in bucket.items())
+        return iter(sorted(entries, key=lambda item: item[0]))
 
     def with_entry(self, key: str, value: Value) -> "SharedMap[Value]":
         """Give a map that has this entry and otherwise equals this one."""
-        bucket = self._buckets[_bucket(key)]
-        return self._derived(key, {**bucket, key: value}, self._count + (key not in bucket))
+        branch, twig = _place(key)
+        bucket = self._branches[branch][twig]
+        return self._derived(branch, twig, {**bucket, key: value}, self._count + (key not in bucket))
 
     def without(self, key: str) -> "SharedMap[Value]":
         """Give a map that lacks this key and otherwise equals this one."""
-        bucket = self._buckets[_bucket(key)]
+        branch, twig = _place(key)
+        bucket = self._branches[branch][twig]
         if key not in bucket:
             return self
-        return self._derived(key, {each: value for each, value in bucket.items() if each != key}, self._count - 1)
+        kept = {each: value for each, value in bucket.items() if each != key}
+        return self._derived(branch, twig, kept, self._count - 1)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SharedMap) and self._buckets == other._buckets
+        return isinstance(other, SharedMap) and self._branches == other._branches
 
     def __hash__(self) -> int:
         raise TypeError("a SharedMap is too large to be hashed")
@@ -57,14 +66,16 @@ class SharedMap(Generic[Value]):
     def __repr__(self) -> str:
         return f"SharedMap({dict(self.items())!r})"
 
-    def _derived(self, key: str, bucket: dict[str, Value], count: int) -> "SharedMap[Value]":
-        buckets = list(self._buckets)
-        buckets[_bucket(key)] = bucket
+    def _derived(self, branch: int, twig: int, bucket: Bucket[Value], count: int) -> "SharedMap[Value]":
+        twigs = list(self._branches[branch])
+        twigs[twig] = bucket
+        branches = list(self._branches)
+        branches[branch] = tuple(twigs)
         derived: SharedMap[Value] = SharedMap.__new__(SharedMap)
-        derived._buckets = tuple(buckets)
+        derived._branches = tuple(branches)
         derived._count = count
         return derived
 
 
-def _bucket(key: str) -> int:
-    return crc32(key.encode()) % BUCKETS
+def _place(key: str) -> tuple[int, int]:
+    return divmod(crc32(key.encode()) % (BRANCHES * BRANCHES), BRANCHES)

@@ -31,8 +31,12 @@ def test_a_map_does_not_change_under_its_holder():
 def test_what_did_not_change_is_shared():
     before = filled(3_000)
     after = before.with_entry("key-1", 7)
-    same = sum(ours is theirs for ours, theirs in zip(before._buckets, after._buckets, strict=True))
-    assert same == len(before._buckets) - 1
+    pairs = [
+        (ours, theirs)
+        for branch, other in zip(before._branches, after._branches, strict=True)
+        for ours, theirs in zip(branch, other, strict=True)
+    ]
+    assert sum(ours is not theirs for ours, theirs in pairs) == 1
 
 
 def test_taking_away_what_is_not_there_is_nothing():
