@@ -136,13 +136,21 @@ def can_change(setting: Setting, name: NodeName) -> bool:
     return setting.dynamic and name == setting.node_names[0]
 
 
-def describe_topic(overrides: Mapping[str, str], layers: Layers) -> list[Described]:
+def describe_topic(overrides: Mapping[str, str], layers: Layers, *, replication_factor: int) -> list[Described]:
     """Describe every setting of a topic, and those of Kafka's that were set though they mean nothing here."""
     described = [
         _describe(setting, setting.name, overrides, layers, read_only=False) for setting in TOPIC_SETTINGS.values()
     ]
     foreign = ((name, text, Source.TOPIC) for name, text in overrides.items() if name not in TOPIC_SETTINGS)
-    return described + [_without_meaning(*each) for each in foreign]
+    return [_capped(each, replication_factor) for each in described] + [_without_meaning(*each) for each in foreign]
+
+
+def _capped(described: Described, replication_factor: int) -> Described:
+    """Show what holds: a topic with fewer replicas than min.insync.replicas needs all it has. Tools that warn of
+    topics below their minimum compare this value with the replicas that are in sync."""
+    if described.name != "min.insync.replicas" or described.source is Source.TOPIC:
+        return described
+    return replace(described, text=str(min(int(described.text), replication_factor)))
 
 
 def describe_node(layers: Layers) -> list[Described]:

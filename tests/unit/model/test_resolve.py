@@ -144,7 +144,10 @@ def test_a_stock_server_properties_of_a_combined_node_works():
 
 def test_describing_a_topic_says_where_each_value_came_from():
     layers = Layers(static={"log.retention.hours": "1"}, cluster={"log.retention.ms": "9"})
-    described = {each.name: each for each in describe_topic({"retention.ms": "7", "preallocate": "true"}, layers)}
+    described = {
+        each.name: each
+        for each in describe_topic({"retention.ms": "7", "preallocate": "true"}, layers, replication_factor=1)
+    }
     retention = described["retention.ms"]
     assert (retention.text, retention.source) == ("7", Source.TOPIC)
     assert [(said.name, said.text, said.source) for said in retention.said] == [
@@ -158,13 +161,25 @@ def test_describing_a_topic_says_where_each_value_came_from():
 
 
 def test_a_value_set_in_hours_is_described_in_the_settings_own_unit():
-    described = {each.name: each for each in describe_topic({}, Layers(static={"log.retention.hours": "1"}))}
+    described = {
+        each.name: each
+        for each in describe_topic({}, Layers(static={"log.retention.hours": "1"}), replication_factor=1)
+    }
     assert (described["retention.ms"].text, described["retention.ms"].source) == ("3600000", Source.STATIC)
     node = {each.name: each for each in describe_node(Layers(static={"log.retention.hours": "1"}))}
     assert node["log.retention.hours"].text == "1"
     assert node["log.retention.ms"].text == "3600000"
     assert node["log.retention.hours"].read_only
     assert not node["log.retention.ms"].read_only
+
+
+def test_a_topic_cannot_need_more_replicas_than_it_has_unless_it_says_so():
+    def described(overrides: dict[str, str], replication_factor: int) -> str:
+        found = describe_topic(overrides, Layers(), replication_factor=replication_factor)
+        return next(each.text for each in found if each.name == "min.insync.replicas")
+
+    assert [described({}, factor) for factor in (1, 2, 3)] == ["1", "2", "2"]
+    assert described({"min.insync.replicas": "3"}, 1) == "3"
 
 
 def test_topics_cannot_be_given_what_does_not_exist():

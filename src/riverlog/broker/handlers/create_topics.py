@@ -78,12 +78,14 @@ def _result(created: CreatedTopic, context: Context) -> CreatableTopicResult:
     if not context.allows_on_topic(Operation.DESCRIBE_CONFIGS, topic.name):
         hidden = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return CreatableTopicResult(name=topic.name, topic_id=topic.id, topic_config_error_code=hidden)
+    layers = context.services.metadata.settings.layers
+    described = describe_topic(created.configs, layers, replication_factor=topic.replication_factor)
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic.id,
         num_partitions=topic.partition_count,
         replication_factor=topic.replication_factor,
-        configs=[_config(each) for each in describe_topic(created.configs, context.services.metadata.settings.layers)],
+        configs=[_config(each) for each in described],
     )
 
 

@@ -45,8 +45,9 @@ def _describe(asked: DescribeConfigsResource, context: Context) -> Iterable[Desc
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not allowed to see the settings of brokers.")
     resource = resource_of(context.image, asked.resource_type, asked.resource_name)
     layers = context.services.metadata.settings.layers
-    if resource.type is ConfigResourceType.TOPIC:
-        return describe_topic(context.image.config(resource), layers)
+    topic = context.image.topic(resource.name)
+    if resource.type is ConfigResourceType.TOPIC and topic is not None:
+        return describe_topic(context.image.config(resource), layers, replication_factor=topic.replication_factor)
     if not resource.name:
         return _set_for_all(resource, context)
     if resource.name != str(context.services.node_id):
