@@ -128,7 +128,7 @@ class Producer:
         timestamp_ms: int | None = None,
     ) -> RecordMetadata:
         """Send one record and wait until it is acknowledged; wait before that while the buffer is full."""
-        await self.ready(len(value or b"") + len(key or b""))
+        await self._wait_for_room(len(value or b"") + len(key or b""))
         return await self.send_soon(
             topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms
         )
@@ -166,20 +166,14 @@ class Producer:
             self._place(known, *record)
         return delivery
 
-    async def ready(self, size: int = 0) -> None:
-        """Wait until the buffer has room for another record of `size` bytes; TimedOut after `block_ms_max`."""
-        if self._buffered + size + _RECORD_OVERHEAD <= self._buffer_bytes_max or not self._buffered:
-            return
-        assert self._room is not None
-        try:
-            async with asyncio.timeout(self._block_seconds):
-                while self._buffered and self._buffered + size + _RECORD_OVERHEAD > self._buffer_bytes_max:
-                    self._room.clear()
-                    await self._room.wait()
-        except TimeoutError:
-            raise TimedOut(
-                f"the buffer of {self._buffer_bytes_max} bytes stayed full for {self._block_seconds:g} s"
-            ) from None
+    async def ready(self, size: int | None = None) -> None:
+        """Let others run, and wait until there is room for `size` bytes more, by default a quarter of the buffer.
+
+        A loop around `send_soon` awaits this every so many records, so that sending goes on beside it. TimedOut
+        after `block_ms_max`.
+        """
+        await asyncio.sleep(0)
+        await self._wait_for_room(self._buffer_bytes_max // 4 if size is None else size)
 
     async def flush(self) -> None:
         """Send all that was accepted and wait for the outcome; raise the first failure that nobody has seen."""
@@ -233,6 +227,20 @@ class Producer:
         return f"<Producer for {', '.join(map(str, self._cluster.bootstrap))}, {state}>"
 
     # Inside -----------------------------------------------------------------------------------------------
+
+    async def _wait_for_room(self, size: int) -> None:
+        if self._buffered + size + _RECORD_OVERHEAD <= self._buffer_bytes_max or not self._buffered:
+            return
+        assert self._room is not None
+        try:
+            async with asyncio.timeout(self._block_seconds):
+                while self._buffered and self._buffered + size + _RECORD_OVERHEAD > self._buffer_bytes_max:
+                    self._room.clear()
+                    await self._room.wait()
+        except TimeoutError:
+            raise TimedOut(
+                f"the buffer of {self._buffer_bytes_max} bytes stayed full for {self._block_seconds:g} s"
+            ) from None
 
     def _place(
         self,
