@@ -86,7 +86,9 @@ class OpenFiles:
         self._files_max = files_max
         self._holders: deque[Holder] = deque()
 
-    def __len__(self) -> int:
+    @property
+    def count(self) -> int:
+        """Count the files that are open."""
         return sum(holder.held is not None for holder in self._holders)
 
     def opened(self, holder: Holder) -> None:

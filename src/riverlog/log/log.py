@@ -114,7 +114,7 @@ class Log:
         files: OpenFiles | None = None,
     ) -> "Log":
         """Open the log in this folder, which is created if it is missing; recover it after a crash."""
-        files = files or OpenFiles()
+        files = OpenFiles() if files is None else files
         disk.make_folder(folder)
         found = list_folder(disk, folder)
         for path in found.leftovers:

@@ -44,7 +44,7 @@ def test_the_one_not_used_lately_is_let_go() -> None:
         segment.use(files)
         segments[0].use(files)
     assert disk.open_files <= 4
-    assert len(files) == disk.open_files
+    assert files.count == disk.open_files
     assert segments[0].held is not None
 
 
