@@ -78,6 +78,15 @@ def names(image: MetadataImage) -> list[str]:
     return [each.name for each in image.all_topics()]
 
 
+async def crash(disk: MemoryDisk) -> None:
+    """Lose the power: what runs ends without a word, and the disk forgets what was not synced."""
+    disk.crash()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
 def run(test):
     """Run an async test on a loop of its own."""
 

@@ -7,7 +7,7 @@ from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics
 from riverlog.metadata.image import ConfigResourceType
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 from tests.support.disk import MemoryDisk
-from tests.unit.drivers.metadata_node import Node, names, run, topic
+from tests.unit.drivers.metadata_node import Node, crash, names, run, topic
 
 
 @run
@@ -81,7 +81,7 @@ async def test_an_unclean_start_begins_new_leader_epochs():
     node = Node(disk)
     await node.register()
     await node.create("orders", partitions=2)
-    disk.crash()
+    await crash(disk)
     again = Node(disk)
     await again.register(clean=False)
     orders = again.driver.image.topic("orders")

@@ -9,7 +9,7 @@ from riverlog.drivers.metadata_snapshot import BadMetadata, snapshot_offset
 from riverlog.metadata.commands.topics import CreateTopics
 from riverlog.model.errors import ErrorCode, Refusal
 from tests.support.disk import MemoryDisk
-from tests.unit.drivers.metadata_node import FOLDER, SEGMENT, Node, names, run, topic
+from tests.unit.drivers.metadata_node import FOLDER, SEGMENT, Node, crash, names, run, topic
 
 
 @run
@@ -91,7 +91,7 @@ async def test_crashes_while_snapshots_are_written_lose_nothing():
             if number == 5 + seed:
                 break
         await asyncio.sleep(0)
-        disk.crash()
+        await crash(disk)
         assert names(Node(disk).driver.image) == acknowledged
 
 
@@ -159,7 +159,7 @@ async def test_what_was_acknowledged_survives_a_crash():
         await node.create("second")
         under_way = node.driver.submit(CreateTopics((topic("third"),)))
         await asyncio.sleep(0)
-        disk.crash()
+        await crash(disk)
         under_way.cancel()
         again = Node(disk)
         assert names(again.driver.image)[:2] == ["first", "second"]
