@@ -18,13 +18,13 @@ MIB: Final = 1024 * 1024
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 48 MiB, of which the node keeps 32 in reserve."""
+    """A file system of 96 MiB, of which the node keeps 32 in reserve."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small file system")
     folder = tmp_path / "small"
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=48m", "riverlog-test", str(folder)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=96m", "riverlog-test", str(folder)], capture_output=True, check=False
     )
     if mounted.returncode != 0:
         pytest.skip(f"tmpfs cannot be mounted here: {mounted.stderr.decode().strip()}")
@@ -53,7 +53,7 @@ def test_writes_stop_and_go_on_while_reads_continue(small_disk: Path) -> None:
         send(node.bootstrap, "orders", kept)
         ballast = small_disk / "ballast"
         with ballast.open("wb") as file:
-            file.write(bytes(12 * MIB))
+            file.write(bytes(50 * MIB))
 
         deadline = time.monotonic() + 30
         while (errors := errors_of_one_send(node.bootstrap, MIB // 2)) == []:
