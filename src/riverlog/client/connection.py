@@ -118,7 +118,9 @@ class Connection:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFF_FFFF
         self._waiting.append(_Waiting(self._correlation_id, api, version, answer, deadline))
         self._write(encode_request(api, version, self._correlation_id, self._client_id, message))
-        if self._timer is None:
+        if self._timer is None or deadline < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
             self._timer = self._loop.call_at(deadline, self._look_at_deadlines)
         return answer
 
