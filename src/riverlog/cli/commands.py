@@ -16,6 +16,7 @@ class Command(NamedTuple):
 GROUPS: Final = {
     "topics": "Create, list, describe, alter and delete topics",
     "cluster": "Look at brokers, partitions and log directories",
+    "log": "Read the files of a log directory without a broker",
     "config": "Explain settings",
 }
 
@@ -94,6 +95,13 @@ COMMANDS: Final = (
         "status",
         "Show brokers, controller, partitions and log directories",
         ("cluster status", "cluster status -b broker:9092 -o json"),
+    ),
+    Command(
+        "log dump",
+        "riverlog.cli.log",
+        "dump",
+        "Print segments and indexes, and verify them",
+        ("log dump riverlog-data/orders-0", "log dump --records 00000000000000000000.log"),
     ),
     Command(
         "doctor",

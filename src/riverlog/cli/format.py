@@ -86,19 +86,29 @@ def as_yaml_item(record: RecordLike) -> bytes:
     return ("\n".join(as_yaml([_fields(record)])) + "\n").encode()
 
 
+def plain(content: bytes | None) -> str | dict[str, str] | None:
+    """Give bytes as a JSON value: text, or `{"base64": "…"}` where they are not UTF-8."""
+    if content is None:
+        return None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(content).decode("ascii")}
+
+
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def _fields(record: RecordLike) -> Row:
-    """Name all of a record as plain values; bytes that are not UTF-8 become `{"base64": "…"}`."""
+    """Name all of a record as plain values."""
     return {
         "topic": record.topic,
         "partition": record.partition,
         "offset": record.offset,
         "timestamp_ms": record.timestamp_ms,
-        "key": _plain(record.key),
-        "value": _plain(record.value),
-        "headers": [{"key": header.key, "value": _plain(header.value)} for header in record.headers],
+        "key": plain(record.key),
+        "value": plain(record.value),
+        "headers": [{"key": header.key, "value": plain(header.value)} for header in record.headers],
     }
 
 
@@ -130,12 +140,3 @@ def _headers(record: RecordLike) -> bytes:
     return b",".join(
         header.key.encode() + b"=" + (NULL if header.value is None else header.value) for header in record.headers
     )
-
-
-def _plain(content: bytes | None) -> str | dict[str, str] | None:
-    if content is None:
-        return None
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(content).decode("ascii")}

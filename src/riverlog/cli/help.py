@@ -24,7 +24,7 @@ PROGRAM: Final = "$PROGRAM"
 SECTIONS: Final = {
     "Run a broker": ("dev", "serve"),
     "Topics and records": ("topics", "produce", "consume"),
-    "Look inside": ("cluster", "doctor", "config", "version"),
+    "Look inside": ("cluster", "log", "doctor", "config", "version"),
 }
 
 

@@ -86,9 +86,9 @@ def size_text(count: int) -> str:
     raise AssertionError("the last unit takes every size")
 
 
-def plural(count: int, noun: str) -> str:
-    """Count a noun: `1 record`, `2 records`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Count a noun: `1 record`, `2 records`; `nouns` where the plural is no mere s."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
 def _nested(value: object) -> bool:

@@ -77,3 +77,5 @@ def test_counted_nouns() -> None:
     assert plural(1, "record") == "1 record"
     assert plural(1200, "record") == "1,200 records"
     assert plural(0, "record") == "0 records"
+    assert plural(1, "batch", "batches") == "1 batch"
+    assert plural(2, "batch", "batches") == "2 batches"

@@ -1,0 +1,269 @@
+"""`log dump`: what lies in segments and indexes, each entry with a verdict. Reads files and changes nothing."""
+
+import errno
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import typer
+
+from riverlog.cli.exits import ExitCode, usage
+from riverlog.cli.format import plain
+from riverlog.cli.options import TextOutput
+from riverlog.cli.render import OutputFormat, Row, as_json, as_yaml, plural, size_text
+from riverlog.log.dump import DumpedBatch, dump_batches, dump_offsets, dump_times, segments_of
+from riverlog.log.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, path_of
+from riverlog.model.ids import NO_TIMESTAMP, Offset
+from riverlog.records.batch import BatchHeader, Compression
+from riverlog.records.errors import CorruptBatch
+from riverlog.records.record import read_batch
+from riverlog.world.disk import FileSystem
+
+KINDS: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
+_FILE_NAME: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex)")
+
+
+class DumpedFile(NamedTuple):
+    """A file to look into."""
+
+    folder: str
+    base_offset: Offset
+    kind: str
+
+    @property
+    def path(self) -> str:
+        return path_of(self.folder, self.base_offset, self.kind)
+
+
+def dump(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH", help="Segments, indexes, partition folders, or whole log directories."),
+    ],
+    records: Annotated[bool, typer.Option("--records", help="Print the records of each batch.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only what is wrong, and the summary.")] = False,
+    output: TextOutput = None,
+) -> int:
+    """Print segments and indexes, and verify them.
+
+    Every batch's checksum is verified, and every entry of an index is compared with the batch it points at. The
+    files may be Kafka's own. The exit code is 5 if something is wrong.
+    """
+    tally = Tally()
+    form = output or OutputFormat.TABLE
+    for file in [file for path in paths for file in files_at(path)]:
+        heading = f"{file.path}\n" if form is OutputFormat.TABLE else ""
+        for row in rows_of(file, records=records):
+            tally.count(row)
+            if quiet and row["problem"] is None:
+                continue
+            print(heading + rendered(row, form))
+            heading = ""
+    if form is OutputFormat.TABLE:
+        print(tally)
+    return ExitCode.FOUND if tally.problems else ExitCode.DONE
+
+
+def files_at(path: Path) -> list[DumpedFile]:
+    """Find what to look into: one file, the files of a partition's folder, or those of all partitions in it."""
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    if path.is_dir():
+        found = _files_in(path) or [
+            file for each in sorted(path.iterdir()) if each.is_dir() for file in _files_in(each)
+        ]
+        if not found:
+            raise usage(f"{path} holds no segments, and neither do the folders in it")
+        return found
+    name = _FILE_NAME.fullmatch(path.name)
+    if name is None:
+        raise usage(f"{path} is not named as a segment or index: 20 digits and {', '.join(KINDS)}")
+    return [DumpedFile(str(path.parent), Offset(int(name[1])), name[2])]
+
+
+def rows_of(file: DumpedFile, *, records: bool) -> Iterator[Row]:
+    """Give everything in a file, each entry with what is wrong with it or None."""
+    disk = FileSystem()
+    match file.kind:
+        case ".index":
+            for offset in dump_offsets(disk, file.folder, file.base_offset):
+                yield {
+                    "file": file.path,
+                    "kind": "index",
+                    "offset": offset.last_offset,
+                    "position": offset.position,
+                    "problem": offset.verdict or None,
+                }
+        case ".timeindex":
+            for time in dump_times(disk, file.folder, file.base_offset):
+                yield {
+                    "file": file.path,
+                    "kind": "timeindex",
+                    "timestamp_ms": time.timestamp,
+                    "offset": time.last_offset,
+                    "problem": time.verdict or None,
+                }
+        case _:
+            for batch in dump_batches(disk, file.folder, file.base_offset):
+                yield from _batch_rows(file, batch, records=records)
+
+
+class Tally:
+    """Counts what was seen."""
+
+    def __init__(self) -> None:
+        self.files: set[object] = set()
+        self.batches = 0
+        self.records = 0
+        self.bytes = 0
+        self.entries = 0
+        self.problems = 0
+
+    def count(self, row: Row) -> None:
+        """Take one row into account."""
+        self.files.add(row["file"])
+        self.problems += row["problem"] is not None
+        match row:
+            case {"kind": "batch", "records": int(records), "size": int(size)}:
+                self.batches += 1
+                self.records += records
+                self.bytes += size
+            case {"kind": "index" | "timeindex"}:
+                self.entries += 1
+            case _:
+                pass
+
+    def __str__(self) -> str:
+        verdict = f"{plural(self.problems, 'problem')} found" if self.problems else "nothing is wrong"
+        counts = [
+            plural(self.batches, "batch", "batches"),
+            plural(self.records, "record"),
+            size_text(self.bytes),
+            plural(self.entries, "index entry", "index entries"),
+        ]
+        return f"{plural(len(self.files), 'file')}: {', '.join(counts)}; {verdict}"
+
+
+def rendered(row: Row, form: OutputFormat) -> str:
+    """Write one row."""
+    match form:
+        case OutputFormat.JSON:
+            return as_json(row)
+        case OutputFormat.YAML:
+            return "\n".join(as_yaml([row]))
+        case OutputFormat.TABLE:
+            wrong = "" if row["problem"] is None else f"  WRONG: {row['problem']}"
+            return f"{_line(row)}{wrong}"
+
+
+def _files_in(folder: Path) -> list[DumpedFile]:
+    files = [
+        DumpedFile(str(folder), base_offset, kind)
+        for base_offset in sorted(segments_of(FileSystem(), str(folder)))
+        for kind in KINDS
+    ]
+    return [file for file in files if os.path.exists(file.path)]
+
+
+def _batch_rows(file: DumpedFile, found: DumpedBatch, *, records: bool) -> Iterator[Row]:
+    header = found.header
+    if header is None:
+        zeros = found.verdict.startswith("zeros")  # what was allocated beforehand and not yet written
+        yield {
+            "file": file.path,
+            "kind": "tail",
+            "position": found.position,
+            "size": found.size,
+            "content": found.verdict,
+            "problem": None if zeros else f"{found.size} bytes that are no whole batch",
+        }
+        return
+    yield {"file": file.path, "kind": "batch", **_facts(header, found), "problem": found.verdict or None}
+    if not records or found.batch is None or found.verdict:
+        return
+    try:
+        for record in read_batch(found.batch):
+            yield {
+                "file": file.path,
+                "kind": "record",
+                "offset": record.offset,
+                "timestamp_ms": record.timestamp,
+                "key": plain(record.key),
+                "value": plain(record.value),
+                "headers": [{"key": each.key, "value": plain(each.value)} for each in record.headers],
+                "problem": None,
+            }
+    except CorruptBatch as error:
+        yield {"file": file.path, "kind": "record", "offset": header.base_offset, "problem": str(error)}
+
+
+def _facts(header: BatchHeader, found: DumpedBatch) -> dict[str, object]:
+    known = header.compression in Compression.__members__.values()
+    return {
+        "base_offset": header.base_offset,
+        "last_offset": header.last_offset,
+        "position": found.position,
+        "size": found.size,
+        "records": header.record_count,
+        "codec": Compression(header.compression).name.lower() if known else str(header.compression),
+        "timestamp_type": header.timestamp_type.name.lower(),
+        "first_timestamp_ms": header.first_timestamp,
+        "max_timestamp_ms": header.max_timestamp,
+        "leader_epoch": header.leader_epoch,
+        "producer_id": header.producer_id,
+        "producer_epoch": header.producer_epoch,
+        "base_sequence": header.base_sequence,
+        "transactional": header.is_transactional,
+        "control": header.is_control,
+        "crc": header.crc,
+    }
+
+
+def _line(row: Row) -> str:
+    """Write one row for a person; everything is still there, but for what says nothing."""
+    match row["kind"]:
+        case "batch":
+            producer = ""
+            if row["producer_id"] != -1:
+                producer = f" producer={row['producer_id']}/{row['producer_epoch']} sequence={row['base_sequence']}"
+            marks = "".join(f" {mark}" for mark in ("transactional", "control") if row[mark])
+            return (
+                f"  batch {row['base_offset']}..{row['last_offset']} position={row['position']} size={row['size']} "
+                f"records={row['records']} codec={row['codec']} time={_time(row['max_timestamp_ms'])} "
+                f"epoch={row['leader_epoch']}{producer}{marks} crc={row['crc']:08x}"
+            )
+        case "record" if "timestamp_ms" in row:
+            headers = row["headers"]
+            assert isinstance(headers, Sequence)
+            shown = "".join(f" {_text(each['key'])}:{_text(each['value'])}" for each in headers)
+            return (
+                f"    {row['offset']} {_time(row['timestamp_ms'])} key={_text(row['key'])} value={_text(row['value'])}"
+                f"{shown and ' headers' + shown}"
+            )
+        case "index":
+            return f"  offset={row['offset']} position={row['position']}"
+        case "timeindex":
+            return f"  time={_time(row['timestamp_ms'])} offset={row['offset']}"
+        case "tail":
+            return f"  position={row['position']} size={row['size']} {row['content']}"
+        case _:
+            return f"    {row['offset']}"
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _time(timestamp_ms: object) -> str:
+    assert isinstance(timestamp_ms, int)
+    if timestamp_ms == NO_TIMESTAMP:
+        return "none"
+    try:
+        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):  # nonsense, but somebody's nonsense
+        return str(timestamp_ms)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{timestamp_ms % 1000:03d}Z"
