@@ -6,17 +6,15 @@ offline. Offsets only grow and are never used twice. Bytes are served as they li
 were verified once.
 """
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from riverlog.log.checkpoint import BadCheckpoint, read_file
 from riverlog.log.epochs import EpochEnd, Epochs
 from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.index import RELATIVE_OFFSET_MAX, TIME_ENTRY_BYTES
-from riverlog.log.producers import BadSnapshot, Producers
+from riverlog.log.producers import Producers
 from riverlog.log.recovery import list_folder, recover
+from riverlog.log.replay import EPOCHS_FILE, restore_epochs, restore_producers
 from riverlog.log.retention import Reason, SegmentFacts, expired
-from riverlog.log.scan import scan_headers
 from riverlog.log.segment import SNAPSHOT_SUFFIX, Segment, first_timestamp, path_of
 from riverlog.log.segments import Segments
 from riverlog.log.sync import SyncPlan
@@ -27,7 +25,6 @@ from riverlog.model.settings import TopicConfig
 from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, checksum, headers, stamp
 from riverlog.records.record import read_batch
 
-EPOCHS_FILE: Final = "leader-epoch-checkpoint"
 _NO_START: Final = Offset(0)
 
 
@@ -135,13 +132,17 @@ class Log:
                 now_ms=now_ms,
             )
             segments.recovered(first, recovered.segments, now_ms=now_ms)
-            for segment in recovered.segments[:-1]:
-                segments.close(segment)
             log._unsynced_segments = recovered.segments[:-1]
+            for segment in log._unsynced_segments:
+                segments.close(segment)
+            for segment in recovered.segments:
+                # What a process left behind that was killed may still be in the page cache only.
+                segment.unsynced = True
             log.damage, log.bytes_cut = recovered.damage, recovered.bytes_cut
         log._find_ends(recovery_point, log_start_offset, clean=clean, now_ms=now_ms)
-        log._open_epochs()
-        log._open_producers(found.snapshots, now_ms)
+        log.epochs = restore_epochs(disk, folder, segments)
+        log.producers = restore_producers(disk, folder, segments, found.snapshots, log.epochs, now_ms=now_ms)
+        log.epochs.truncate_end(log.log_end_offset)
         return log
 
     def _ends_cleanly(self, recovery_point: Offset) -> bool:
@@ -163,57 +164,7 @@ class Log:
         self.log_start_offset = min(max(log_start_offset, segments.bases[0]), self.log_end_offset)
         self.flushed_offset = min(recovery_point, self.log_end_offset)
         self._unchanged_end = self.log_end_offset if clean else None
-        self._unsynced_folder = segments.unsynced_names = not clean
-
-    def _open_epochs(self) -> None:
-        """Learn the epochs from their file; the batches know them too, should it be missing or damaged."""
-        path = f"{self.folder}/{EPOCHS_FILE}"
-        content = read_file(self._disk, path)
-        try:
-            if content is not None:
-                self.epochs = Epochs.decode(content, path)
-        except BadCheckpoint:
-            content = None
-        if content is None:
-            self._unsynced_epochs = True
-            for header in self._headers(self.log_start_offset):
-                self.epochs.begin(header.leader_epoch, header.base_offset)
-        self._unsynced_epochs |= self.epochs.truncate_end(self.log_end_offset)
-
-    def _open_producers(self, snapshots: list[Offset], now_ms: int) -> None:
-        """Learn the producers from the newest good snapshot and from the batches behind it."""
-        replay_from = self._segments.bases[0]
-        usable = [offset for offset in snapshots if replay_from <= offset <= self.log_end_offset]
-        self.producers = Producers()
-        for offset in reversed(usable):
-            content = read_file(self._disk, path_of(self.folder, offset, SNAPSHOT_SUFFIX))
-            try:
-                self.producers = Producers.decode(content or b"")
-            except BadSnapshot:
-                continue
-            replay_from = offset
-            break
-        for header in self._headers(replay_from):
-            self._unsynced_epochs |= self.epochs.begin(header.leader_epoch, header.base_offset)
-            if header.producer_id >= 0:
-                self.producers.remember(header, header.base_offset, now_ms)
-        for offset in snapshots:
-            if offset not in (replay_from, *self._segments.bases):
-                self._disk.remove(path_of(self.folder, offset, SNAPSHOT_SUFFIX))
-
-    def _headers(self, offset: Offset) -> Iterator[BatchHeader]:
-        """Walk the headers of all batches from this offset on."""
-        if offset >= self.log_end_offset:
-            return
-        for slot in range(self._segments.slot_of(offset), len(self._segments)):
-            segment = self._segments[slot]
-            try:
-                position = segment.locate(offset) if offset > segment.base_offset else 0
-            except Refusal:
-                # Damage is reported when it is read; what lies behind it is still worth knowing.
-                continue
-            for _, header in scan_headers(segment.file(), position, segment.size):
-                yield header
+        self._unsynced_folder = self._unsynced_epochs = segments.unsynced_names = not clean
 
     def close(self) -> None:
         """Make everything durable and write down what opening again would otherwise have to find out."""
@@ -590,7 +541,10 @@ class Log:
         self._unchanged_end = None
         self._unsynced_snapshots = {}
         self._unsynced_epochs |= self.epochs.truncate_end(end)
-        self._open_producers(list_folder(self._disk, self.folder).snapshots, now_ms)
+        snapshots = list_folder(self._disk, self.folder).snapshots
+        self.producers = restore_producers(
+            self._disk, self.folder, self._segments, snapshots, self.epochs, now_ms=now_ms
+        )
 
 
 def _facts(segment: Segment) -> SegmentFacts:

@@ -471,7 +471,9 @@ class Segment:
             self.note_header(position, header)
         self.trailing_bytes = end - self.size
         if self.size and self.first_timestamp == NO_TIMESTAMP:
-            self.first_timestamp = first_timestamp(self.header_at(0))
+            for _, header in scan_headers(self.file(), 0, self.size, chunk_bytes=LOOKUP_CHUNK_BYTES):
+                self.first_timestamp = first_timestamp(header)
+                break
 
     def is_next(self, header: BatchHeader) -> bool:
         """Tell whether a batch can follow those already known; compaction may have left a gap."""

@@ -1,0 +1,86 @@
+"""Epochs and producers, learnt again."""
+
+from dataclasses import replace
+
+import pytest
+
+from riverlog.log.files import OpenFiles
+from riverlog.log.log import Log
+from riverlog.log.recovery import list_folder
+from riverlog.log.replay import headers_from, restore_epochs, restore_producers
+from riverlog.log.segments import Segments
+from riverlog.model.ids import LeaderEpoch, Offset, ProducerId
+from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
+from riverlog.records.batch import read_header
+from tests.support.batches import batch_of
+from tests.support.disk import MemoryDisk
+
+FOLDER = "/orders-0"
+CONFIG = replace(DEFAULT_TOPIC_CONFIG, segment_bytes=500, index_interval_bytes=100)
+EPOCHS = [(0, 0), (1, 10), (2, 20)]
+
+
+@pytest.fixture
+def disk() -> MemoryDisk:
+    """Thirty batches of one producer under three leaders, closed cleanly."""
+    disk = MemoryDisk()
+    log = Log.open(disk, FOLDER, CONFIG, recovery_point=Offset(0), clean=False, now_ms=0)
+    for number in range(30):
+        batch = batch_of([b"value"], producer_id=7, producer_epoch=0, base_sequence=number)
+        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(number // 10), now_ms=0)
+    log.close()
+    return disk
+
+
+def segments_on(disk: MemoryDisk) -> Segments:
+    bases = list_folder(disk, FOLDER).segments
+    segments = Segments(disk, OpenFiles(), FOLDER, bases, index_interval_bytes=100, now_ms=0)
+    segments.reopen_last()
+    return segments
+
+
+def test_headers_are_walked_from_any_offset(disk: MemoryDisk) -> None:
+    segments = segments_on(disk)
+    for offset in range(31):
+        walked = [header.base_offset for header in headers_from(segments, Offset(offset))]
+        assert walked == list(range(offset, 30))
+
+
+def test_epochs_come_from_their_file_or_from_the_batches(disk: MemoryDisk) -> None:
+    assert restore_epochs(disk, FOLDER, segments_on(disk)).entries() == EPOCHS
+    disk.damage(f"{FOLDER}/leader-epoch-checkpoint", 0)
+    assert restore_epochs(disk, FOLDER, segments_on(disk)).entries() == EPOCHS
+    disk.remove(f"{FOLDER}/leader-epoch-checkpoint")
+    assert restore_epochs(disk, FOLDER, segments_on(disk)).entries() == EPOCHS
+
+
+def test_producers_come_from_the_newest_good_snapshot_and_what_follows(disk: MemoryDisk) -> None:
+    while True:
+        snapshots = list_folder(disk, FOLDER).snapshots
+        segments = segments_on(disk)
+        epochs = restore_epochs(disk, FOLDER, segments)
+        producer = restore_producers(disk, FOLDER, segments, snapshots, epochs, now_ms=0).get(ProducerId(7))
+        assert producer is not None
+        assert producer.next_sequence == 30
+        assert [written.base_offset for written in producer.batches] == [25, 26, 27, 28, 29]
+        if not snapshots:
+            break
+        path = f"{FOLDER}/{snapshots[-1]:020d}.snapshot"
+        if snapshots[-1] % 2:
+            disk.damage(path, 8)
+        disk.remove(path)
+
+
+def test_snapshots_that_nobody_needs_are_removed(disk: MemoryDisk) -> None:
+    for offset in (1, 2):
+        disk.open(f"{FOLDER}/{offset:020d}.snapshot", create=True).close()
+    segments = segments_on(disk)
+    snapshots = list_folder(disk, FOLDER).snapshots
+    restore_producers(disk, FOLDER, segments, snapshots, restore_epochs(disk, FOLDER, segments), now_ms=0)
+    assert list_folder(disk, FOLDER).snapshots == [*segments.bases[1:], 30]
+
+
+def test_damage_hides_nothing_behind_it(disk: MemoryDisk) -> None:
+    disk.damage(f"{FOLDER}/{0:020d}.log", 8)
+    walked = [header.base_offset for header in headers_from(segments_on(disk), Offset(0))]
+    assert walked == list(range(segments_on(disk).bases[1], 30))
