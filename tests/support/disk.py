@@ -1,9 +1,10 @@
 """A disk in memory that forgets what was not synced.
 
 `crash` leaves of each file what was synced and some of the writes since then, whichever the seed says, the last of
-them torn; of each folder the names that were synced and some of the changes since then, from the front. Handles that
-were open are dead afterwards. `fail` makes the n-th call from now raise an OSError, once or from then on; a failed
-write may have written some of its bytes, and a failed sync has lost what it should have kept, as on Linux.
+them torn; of each folder the names that were synced and some of the changes since then, from the front. `kill` ends
+the process alone: all is still there, and still not synced. Handles that were open are dead after either. `fail` makes
+the n-th call from now raise an OSError, once or from then on; a failed write may have written some of its bytes, and a
+failed sync has lost what it should have kept, as on Linux: a second sync does not bring it back.
 """
 
 import errno
@@ -33,7 +34,8 @@ class _Content:
         self.pending.append(change)
 
     def sync(self) -> None:
-        self.durable[:] = self.seen
+        for change in self.pending:
+            _apply(self.durable, change)
         self.pending.clear()
 
     def lose(self, random: Random) -> "_Content":
@@ -181,6 +183,8 @@ class MemoryDisk:
         """Calls so far that reached the medium or could fail."""
         self.open_files = 0
         self.locked: set[str] = set()
+        self.before_step: Callable[[str, str], None] = lambda _kind, _path: None
+        """Called before each step with its kind and path; the simulation watches, and lets time pass here."""
         self._root = _Folder()
         self._fail_at: int | None = None
         self._failure: OSError | Crashed | None = None
@@ -192,6 +196,10 @@ class MemoryDisk:
     def crash(self) -> None:
         """Lose power: some of what was not synced is gone, and so is every handle."""
         self._root = self._root.lose(self.random)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process that used this disk: its handles and locks are gone, everything else is as it was."""
         self.life += 1
         self.locked.clear()
         self.open_files = 0
@@ -212,6 +220,7 @@ class MemoryDisk:
         self._fail_at = None
 
     def step(self, kind: str, path: str) -> None:
+        self.before_step(kind, path)
         self.steps += 1
         if self._fail_at is None or (self._fail_on and kind not in self._fail_on):
             return
@@ -229,8 +238,9 @@ class MemoryDisk:
     def damage(self, path: str, position: int, flip: int = 0xFF) -> None:
         """Let a byte rot on the medium."""
         content = self._content(path)
-        content.seen[position] ^= flip
         content.sync()
+        content.seen[position] ^= flip
+        content.durable[position] ^= flip
 
     # The port
 
