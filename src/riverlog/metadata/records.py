@@ -5,29 +5,32 @@ which number it stands in the log and in which version it is written, that of me
 """
 
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, dataclass_transform
+from typing import Any, Final
 from uuid import UUID
 
-from riverlog.wire.types import INT32, UUID_, array, boolean, int8, int16, int32, int64, string, struct, uint16, uuid
-
-T = TypeVar("T")
+from riverlog.wire.types import (
+    INT32,
+    UUID_,
+    array,
+    boolean,
+    int8,
+    int16,
+    int32,
+    int64,
+    record,
+    string,
+    struct,
+    uint16,
+    uuid,
+)
 
 LEADER_UNCHANGED: Final = -2
 RECOVERY_UNCHANGED: Final = -1
 
 
-@dataclass_transform(frozen_default=True)
-def _record(declaration: type[T]) -> type[T]:
-    return dataclass(frozen=True, slots=True)(declaration)
-
-
 def _several(element: Any, **where: int) -> Any:
     """Declare an array that is a tuple, as everything in a record is immutable."""
-    return array(element, default_factory=_nothing, **where)
-
-
-def _nothing() -> Any:
-    return ()
+    return array(element, default_factory=tuple, **where)
 
 
 @struct
@@ -49,7 +52,7 @@ class BrokerFeature:
     max_supported_version: int = int16()
 
 
-@_record
+@record(flexible_since=0)
 class RegisterBrokerRecord:
     """A broker is part of the cluster; a later registration takes the place of an earlier one."""
 
@@ -66,7 +69,7 @@ class RegisterBrokerRecord:
     cordoned_log_dirs: tuple[UUID, ...] | None = array(UUID_, since=4, nullable_since=4, tag=1)
 
 
-@_record
+@record(flexible_since=0)
 class TopicRecord:
     """A topic exists; its partitions follow."""
 
@@ -74,7 +77,7 @@ class TopicRecord:
     topic_id: UUID = uuid()
 
 
-@_record
+@record(flexible_since=0)
 class PartitionRecord:
     """A partition exists, as described."""
 
@@ -93,7 +96,7 @@ class PartitionRecord:
     last_known_elr: tuple[int, ...] | None = array(INT32, since=2, nullable_since=2, tag=2)
 
 
-@_record
+@record(flexible_since=0)
 class PartitionChangeRecord:
     """A partition has changed in the fields that are given; a leader that is given begins a new epoch."""
 
@@ -110,7 +113,7 @@ class PartitionChangeRecord:
     last_known_elr: tuple[int, ...] | None = array(INT32, since=2, nullable_since=2, tag=7)
 
 
-@_record
+@record(flexible_since=0)
 class ConfigRecord:
     """A setting of a topic or broker has this value, or none any more."""
 
@@ -120,14 +123,14 @@ class ConfigRecord:
     value: str | None = string(nullable_since=0)
 
 
-@_record
+@record(flexible_since=0)
 class RemoveTopicRecord:
     """A topic is gone, with its partitions and settings."""
 
     topic_id: UUID = uuid()
 
 
-@_record
+@record(flexible_since=0)
 class FeatureLevelRecord:
     """A feature is at this level in the whole cluster; every metadata log begins with metadata.version."""
 
@@ -135,7 +138,7 @@ class FeatureLevelRecord:
     feature_level: int = int16()
 
 
-@_record
+@record(flexible_since=0)
 class ProducerIdsRecord:
     """All producer ids below the next one are given out, the last block to this broker."""
 
@@ -144,7 +147,7 @@ class ProducerIdsRecord:
     next_producer_id: int = int64()
 
 
-@_record
+@record(flexible_since=0)
 class NoOpRecord:
     """Nothing: a sign of life from the leader of the log."""
 

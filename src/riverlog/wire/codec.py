@@ -15,7 +15,7 @@ from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.decoding import compile_decoder
 from riverlog.wire.encoding import compile_encoder
 from riverlog.wire.primitives import Decoder, Encoder, MalformedMessage, Part
-from riverlog.wire.types import key_of
+from riverlog.wire.types import is_record, key_of
 
 __all__ = ["MalformedMessage", "Part", "decode", "encode", "encode_parts", "joined"]
 
@@ -72,7 +72,7 @@ _ENCODERS: Final[dict[tuple[type[Any], int], Encoder]] = {}
 def _decoder(declaration: type[Any], version: int) -> Decoder:
     _check_version(declaration, version)
     decoder = compile_decoder(declaration, version)
-    if key_of(declaration) in _BY_HAND:
+    if _is_by_hand(declaration):
         decoder = import_module("riverlog.wire.by_hand").decoder(declaration, version, decoder)
     _DECODERS[declaration, version] = decoder
     return decoder
@@ -81,13 +81,17 @@ def _decoder(declaration: type[Any], version: int) -> Decoder:
 def _encoder(declaration: type[Any], version: int) -> Encoder:
     _check_version(declaration, version)
     encoder = compile_encoder(declaration, version)
-    if key_of(declaration) in _BY_HAND:
+    if _is_by_hand(declaration):
         encoder = import_module("riverlog.wire.by_hand").encoder(declaration, version, encoder)
     _ENCODERS[declaration, version] = encoder
     return encoder
 
 
+def _is_by_hand(declaration: type[Any]) -> bool:
+    return not is_record(declaration) and key_of(declaration) in _BY_HAND
+
+
 def _check_version(declaration: type[Any], version: int) -> None:
     """Requests in versions that are not spoken are refused before their body is read."""
-    api = API_BY_KEY[key_of(declaration)]
-    assert version in api.versions, f"{declaration.__name__} has versions {api.versions}, not {version}"
+    spoken = is_record(declaration) or version in API_BY_KEY[key_of(declaration)].versions
+    assert spoken, f"{declaration.__name__} is not spoken in version {version}"

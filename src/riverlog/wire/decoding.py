@@ -25,6 +25,7 @@ from riverlog.wire.types import (
     Variable,
     fields_of,
     is_flexible,
+    is_record,
 )
 
 _NAMES: Final[dict[str, object]] = {
@@ -51,6 +52,7 @@ class _Decoding:
         self.source = Source("decode(buffer, p)", _NAMES)
         self._version = version
         self._flexible = is_flexible(declaration, version)
+        self._immutable = is_record(declaration)
         self._depth = 0
         self._run: list[tuple[str, str]] = []
         self.source.line("end = len(buffer)")
@@ -119,7 +121,7 @@ class _Decoding:
         element_bytes_min = bytes_min(element, self._version, self._flexible)
         assert element_bytes_min > 0
         with self.source.block(f"if {count} == 0"):
-            self.source.line(f"{values} = []")
+            self.source.line(f"{values} = {'()' if self._immutable else '[]'}")
         if nullable:
             with self.source.block(f"elif {count} == -1"):
                 self.source.line(f"{values} = None")
@@ -127,6 +129,8 @@ class _Decoding:
             self.source.line(f"refuse({label!r}, {count}, end - p)")
         with self.source.block("else"):
             self._elements(element, values, count, label)
+            if self._immutable:
+                self.source.line(f"{values} = tuple({values})")
         return values
 
     def _elements(self, element: Fixed | Variable | Struct, values: str, count: str, label: str) -> None:

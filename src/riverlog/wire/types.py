@@ -150,7 +150,7 @@ def array(
     until: int = NEVER,
     nullable_since: int = NEVER,
     tag: int | None = None,
-    default_factory: Callable[[], list[Any]] | None = None,
+    default_factory: Callable[[], Any] | None = None,
 ) -> Any:
     """Declare a sequence of structs or plain values."""
     inner = Struct(element) if isinstance(element, type) else element
@@ -192,7 +192,20 @@ def message(key: ApiKey) -> Callable[[type[T]], type[T]]:
     return declare
 
 
+@dataclass_transform(frozen_default=True)
+def record(*, flexible_since: int) -> Callable[[type[T]], type[T]]:
+    """Make a declaration a fact of a machine's log: it has versions like a message, never changes, and holds tuples."""
+
+    def declare(declaration: type[T]) -> type[T]:
+        declared = dataclasses.dataclass(frozen=True, slots=True)(declaration)
+        _FLEXIBLE_SINCE_BY_RECORD[declared] = flexible_since
+        return declared
+
+    return declare
+
+
 _KEY_BY_MESSAGE: Final[dict[type[Any], ApiKey]] = {}
+_FLEXIBLE_SINCE_BY_RECORD: Final[dict[type[Any], int]] = {}
 
 
 def fields_of(declaration: type[Any]) -> tuple[Field, ...]:
@@ -212,5 +225,11 @@ def key_of(declaration: type[Any]) -> ApiKey:
     return _KEY_BY_MESSAGE[declaration]
 
 
+def is_record(declaration: type[Any]) -> bool:
+    return declaration in _FLEXIBLE_SINCE_BY_RECORD
+
+
 def is_flexible(declaration: type[Any], version: int) -> bool:
+    if is_record(declaration):
+        return version >= _FLEXIBLE_SINCE_BY_RECORD[declaration]
     return API_BY_KEY[key_of(declaration)].is_flexible(version)

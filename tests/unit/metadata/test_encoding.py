@@ -86,12 +86,12 @@ def test_what_a_newer_version_wrote_is_refused_by_name(data):
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"\x01\x0c\x00\x00\x00\x1e\x00", "name is missing"),
-        (b"\x01\x0c\x00\x02\xff\x00\x1e\x00", "not UTF-8"),
+        (b"\x01\x0c\x00\x00\x00\x1e\x00", "name is null"),
+        (b"\x01\x0c\x00\x02\xff\x00\x1e\x00", "invalid UTF-8"),
         (b"\x01\x14\x00\xff\xff\xff\xff\xff\xff", "varint"),
         (
             b"\x01\x05\x02\x00\x00\x00\x01" + ONE.bytes + b"\x01\x01\x05\x00\x00\x00\x01\x00",
-            "another length than it says",
+            "does not have the size that it claims",
         ),
     ],
 )

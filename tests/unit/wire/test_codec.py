@@ -163,7 +163,7 @@ def test_records_in_a_file_can_not_be_joined(version: int) -> None:
 
 @pytest.mark.parametrize("version", [-1, 2, 14])
 def test_a_version_that_is_not_spoken_is_our_own_mistake(version: int) -> None:
-    with pytest.raises(AssertionError, match="has versions 3–13"):
+    with pytest.raises(AssertionError, match="is not spoken in version"):
         decode(ProduceRequest, version, b"")
-    with pytest.raises(AssertionError, match="has versions 3–13"):
+    with pytest.raises(AssertionError, match="is not spoken in version"):
         encode(ProduceRequest(), version)

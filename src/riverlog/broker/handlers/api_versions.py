@@ -39,7 +39,7 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
             for name, (lowest, highest) in SUPPORTED_FEATURES.items()
             if lowest > 0 or context.version >= _FIRST_VERSION_WITH_FEATURES_FROM_ZERO
         ],
-        finalized_features_epoch=0,
+        finalized_features_epoch=image.features_epoch,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in image.features.items()
