@@ -76,9 +76,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NAME,…",
         help="measure these only; `small` stands for all that begin with `small-`",
     )
-    parser.add_argument("--runs", type=_runs, default=3, help="runs of each line and broker (default: 3)")
+    parser.add_argument("--runs", type=_runs, help="runs of each line and broker (default: 3, quick: 2)")
     parser.add_argument("--seconds", type=_seconds, help="length of one run (default: 5, quick: 1)")
-    parser.add_argument("--quick", action="store_true", help="runs of one second: the whole table in about 5 minutes")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs: the whole table in 5 minutes")
     parser.add_argument("--only", choices=["riverlog", "kafka"], help="measure one broker")
     parser.add_argument(
         "--warm-seconds", type=_seconds, default=35.0, help="mixed load before Kafka is measured (default: 35)"
@@ -87,6 +87,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--data", type=Path, default=cache_folder() / "data", metavar="FOLDER", help="where the brokers keep their logs"
     )
     options = parser.parse_args(arguments)
+    if options.runs is None:
+        options.runs = 2 if options.quick else 3
     if options.seconds is None:
         options.seconds = 1.0 if options.quick else 5.0
     return options
