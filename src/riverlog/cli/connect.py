@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, ge
 
 from riverlog.cli.exits import ExitCode, Trouble, usage
 from riverlog.cli.expressions import pairs
+from riverlog.cli.options import INT32_MAX
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address
 
@@ -101,6 +102,9 @@ def _parsed(name: str, text: str, kind: type) -> bool | int | float:
             return text.lower() == "true"
         raise usage(f"-X {name} takes true or false, not '{text}'")
     try:
-        return int(text) if kind is int else float(text)
+        number = int(text) if kind is int else float(text)
     except ValueError:
         raise usage(f"-X {name} takes a number, not '{text}'") from None
+    if not -INT32_MAX <= number <= INT32_MAX:
+        raise usage(f"-X {name} takes a number up to {INT32_MAX}, not '{text}'")
+    return number

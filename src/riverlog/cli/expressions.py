@@ -8,7 +8,8 @@ from typing import Final
 from riverlog.cli.exits import usage
 
 UNIT_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_RELATIVE: Final = re.compile(r"-(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_RELATIVE: Final = re.compile(r"-([0-9]{1,12}(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
+_MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 _ESCAPE: Final = re.compile(rb"\\(x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 _ESCAPED: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"0": b"\0", b"\\": b"\\"}
@@ -34,16 +35,20 @@ def pairs(texts: list[str] | None, *, option: str) -> dict[str, str]:
 
 
 def moment_ms(text: str, *, now: datetime) -> int:
-    """Read a moment: `-15m`, `15:00` (today), ISO 8601, or milliseconds since 1970. `now` knows its time zone.
+    """Read a moment: `-15m`, `15:00` (today), ISO 8601, or milliseconds since 1970, which is also the earliest.
 
-    A moment without a time zone is in `now`'s zone.
+    `now` knows its time zone, and a moment without one is in the same.
     """
+    return max(0, _moment_ms(text, now))  # below zero, Kafka's protocol means something else
+
+
+def _moment_ms(text: str, now: datetime) -> int:
     stripped = text.strip()
     if relative := _RELATIVE.fullmatch(stripped):
         return _milliseconds(now) - round(float(relative[1]) * UNIT_MS[relative[2]])
     if stripped == "now":
         return _milliseconds(now)
-    if stripped.isascii() and stripped.isdigit() and len(stripped) != len("20260131"):
+    if _MILLISECONDS.fullmatch(stripped) and len(stripped) != len("20260131"):
         return int(stripped)
     try:
         if _CLOCK.fullmatch(stripped):
@@ -98,4 +103,4 @@ def unescape(text: str) -> bytes:
             raise usage(rf"'\{name.decode(errors='replace')}' is not an escape; known are \n \r \t \0 \\ and \xNN")
         return _ESCAPED[name]
 
-    return _ESCAPE.sub(replace, text.encode("utf-8", "surrogateescape"))
+    return _ESCAPE.sub(replace, text.encode())

@@ -5,6 +5,7 @@ the files that `help.py` made. Only a command that runs pays for what it imports
 """
 
 import functools
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -21,6 +22,9 @@ NAMES: Final = ("riverlog", "streaming-system")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal of another age gets escapes, not a traceback
     return guarded(lambda: _run(list(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -52,6 +56,9 @@ def program_name() -> str:
 
 
 def _run(arguments: list[str]) -> int:
+    for argument in arguments:
+        if not _is_text(argument):
+            raise usage(f"the argument {argument!r} is not text in UTF-8")
     if not arguments or arguments[0] in HELP_FLAGS or arguments == ["help"]:
         print(pages.overview(program_name()), end="")
         return ExitCode.DONE
@@ -70,6 +77,11 @@ def _run(arguments: list[str]) -> int:
         print(pages.page(program_name(), command), end="")
         return ExitCode.DONE
     return _call(command, rest)
+
+
+def _is_text(argument: str) -> bool:
+    """Tell whether an argument can be sent: bytes that are not UTF-8 reach Python as lone surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def _find(arguments: list[str]) -> tuple[Command | None, list[str]]:

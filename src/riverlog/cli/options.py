@@ -1,12 +1,15 @@
 """Options that many commands share, each described once."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from riverlog.cli.render import OutputFormat
 
-BOOTSTRAP_DEFAULT = "127.0.0.1:9092"
+BOOTSTRAP_DEFAULT: Final = "127.0.0.1:9092"
+INT16_MAX: Final = 2**15 - 1
+INT32_MAX: Final = 2**31 - 1
+"""What the wire has room for; a larger number is a mistake, and better found here."""
 
 Bootstrap = Annotated[
     str,

@@ -10,7 +10,7 @@ import typer
 from riverlog.cli.connect import made, run
 from riverlog.cli.exits import usage
 from riverlog.cli.expressions import pair, unescape
-from riverlog.cli.options import BOOTSTRAP_DEFAULT, Bootstrap, ClientSettings, Output
+from riverlog.cli.options import BOOTSTRAP_DEFAULT, INT32_MAX, Bootstrap, ClientSettings, Output
 from riverlog.cli.render import emit
 from riverlog.cli.sending import Sent, Shape, Source, progress_bar, send
 
@@ -50,7 +50,8 @@ def produce(
         list[str] | None, typer.Option("-H", "--header", metavar="NAME=VALUE", help="A header of every record.")
     ] = None,
     partition: Annotated[
-        int | None, typer.Option("-p", "--partition", metavar="N", help="Write to this partition.", min=0)
+        int | None,
+        typer.Option("-p", "--partition", metavar="N", help="Write to this partition.", min=0, max=INT32_MAX),
     ] = None,
     null: Annotated[
         bool, typer.Option("-Z", "--null", help="Send an empty value or key as null (a null value deletes a key).")

@@ -9,7 +9,7 @@ import typer
 from riverlog.cli.connect import made, run
 from riverlog.cli.exits import Trouble, usage
 from riverlog.cli.expressions import pairs
-from riverlog.cli.options import BOOTSTRAP_DEFAULT, Bootstrap, ClientSettings, Output, TextOutput
+from riverlog.cli.options import BOOTSTRAP_DEFAULT, INT16_MAX, INT32_MAX, Bootstrap, ClientSettings, Output, TextOutput
 from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural
 
 if TYPE_CHECKING:
@@ -30,10 +30,13 @@ def create(
     name: Name = None,
     name_option: NameOption = None,
     partitions: Annotated[
-        int | None, typer.Option(metavar="N", help="How many; the cluster's default without it.", min=1)
+        int | None, typer.Option(metavar="N", help="How many; the cluster's default without it.", min=1, max=INT32_MAX)
     ] = None,
     replication_factor: Annotated[
-        int | None, typer.Option(metavar="N", help="Copies of each partition; the cluster's default without it.", min=1)
+        int | None,
+        typer.Option(
+            metavar="N", help="Copies of each partition; the cluster's default without it.", min=1, max=INT16_MAX
+        ),
     ] = None,
     config: Config = None,
     if_not_exists: Annotated[
@@ -134,7 +137,7 @@ def alter(
     name: Name = None,
     name_option: NameOption = None,
     partitions: Annotated[
-        int | None, typer.Option(metavar="N", help="Grow to N partitions; there is no way back.", min=1)
+        int | None, typer.Option(metavar="N", help="Grow to N partitions; there is no way back.", min=1, max=INT32_MAX)
     ] = None,
     config: Config = None,
     delete_config: Annotated[

@@ -45,6 +45,8 @@ def test_settings_become_keyword_arguments_of_their_type() -> None:
     ("text", "sentence"),
     [
         ("linger.ms=soon", "-X linger.ms takes a number, not 'soon'"),
+        ("batch.size=99999999999", "-X batch.size takes a number up to 2147483647, not '99999999999'"),
+        ("linger.ms=nan", "-X linger.ms takes a number up to 2147483647, not 'nan'"),
         ("idempotent=maybe", "-X idempotent takes true or false, not 'maybe'"),
         ("ports=x", "the client has no setting 'ports'; it has batch.bytes.max, batch.size, client.id,"),
         ("bootstrap=x", "the client has no setting 'bootstrap'"),

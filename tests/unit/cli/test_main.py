@@ -57,6 +57,22 @@ def test_what_is_no_command_gets_one_sentence(
     assert capsys.readouterr() == ("", sentence)
 
 
+def test_bytes_that_are_no_text_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topics", "create", "\udcff"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == "riverlog: the argument '\\udcff' is not text in UTF-8\n"
+
+
+def test_a_stream_that_knows_only_ascii_gets_escapes() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "riverlog", "consume", "--help"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert b"HOST:PORT,\\u2026" in ended.stdout
+
+
 def test_a_wrong_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "--frobnicate"]) == ExitCode.USAGE
     err = capsys.readouterr().err

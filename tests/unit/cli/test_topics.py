@@ -65,7 +65,7 @@ def test_mistakes_are_found_before_a_broker_is_asked(
     assert capsys.readouterr().err == f"riverlog: {sentence}\n"
 
 
-@pytest.mark.parametrize("partitions", ["0", "-1", "many"])
+@pytest.mark.parametrize("partitions", ["0", "-1", "many", "2147483648"])
 def test_a_number_of_partitions_is_positive(partitions: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["topics", "create", "a", "--partitions", partitions]) == ExitCode.USAGE
     assert "--partitions" in capsys.readouterr().err
