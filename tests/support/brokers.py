@@ -110,10 +110,12 @@ class FakeLog:
         expected = (last[-1][1] + 1) & 0x7FFF_FFFF
         return (ErrorCode.NONE if header.base_sequence == expected else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER), None
 
-    def read(self, offset: int, bytes_max: int) -> bytes:
+    def read(self, offset: int, bytes_max: int, *, at_least_one: bool) -> bytes:
         out = bytearray()
         for batch in self.batches:
-            if read_header(batch).next_offset > offset and (not out or len(out) + len(batch) <= bytes_max):
+            if read_header(batch).next_offset > offset:
+                if len(out) + len(batch) > bytes_max and (out or not at_least_one):
+                    break
                 out += batch
         return bytes(out)
 
@@ -327,7 +329,8 @@ class FakeBroker:
                 else:
                     log = topic.logs[part.partition]
                     data.high_watermark = log.end
-                    data.records = log.read(part.fetch_offset, min(part.partition_max_bytes, request.max_bytes - size))
+                    bytes_max = min(part.partition_max_bytes, request.max_bytes - size)
+                    data.records = log.read(part.fetch_offset, bytes_max, at_least_one=size == 0)
                     size += len(data.records)
                     data.aborted_transactions = [
                         AbortedTransaction(producer_id=producer, first_offset=first) for producer, first in log.aborted

@@ -103,6 +103,21 @@ class AssignedPartition:
         self.attempts = 0
         self.not_before = 0.0
         self.resolving = False
+        self._fetching: int | None = None  # the generation that a fetch is under way for
+
+    @property
+    def is_being_fetched(self) -> bool:
+        """Tell whether an answer is due that still counts."""
+        return self._fetching == self.generation
+
+    def begin_fetch(self) -> int:
+        """Note that a fetch is under way, and give the generation to which its answer will belong."""
+        self._fetching = self.generation
+        return self.generation
+
+    def end_fetch(self, generation: int) -> None:
+        if self._fetching == generation:
+            self._fetching = None
 
     def jump(self, offset: Offset | None) -> None:
         """Go to an offset, or with None to wherever the reset policy says; forget what was fetched ahead."""

@@ -1,7 +1,10 @@
-"""Keeps fetching ahead of the reader: one Fetch per broker in flight, for every partition that has room.
+"""Keeps fetching ahead of the reader, for every partition that has room.
 
-What is fetched and not yet read is bounded, per partition and in all. Leaders that moved are found again, offsets that
-are gone are replaced as the reset policy says, and what cannot be mended is left in the partition's `problem`.
+A Fetch waits at the broker until there is something to read. A partition that becomes ready meanwhile (it was sought
+in, resumed, or the reader made room) need not wait as well: each broker may have a second one in flight, on a
+connection of its own. What is fetched and not yet read is bounded, per partition and in all. Leaders that moved are
+found again, offsets that are gone are replaced as the reset policy says, and what cannot be mended is left in
+the partition's `problem`.
 """
 
 import asyncio
@@ -18,7 +21,7 @@ from riverlog.model.ids import NO_OFFSET, NodeId, Offset, ProducerId, TopicParti
 from riverlog.model.ports import FileRange
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 
-FETCH_LANE: Final = "fetch"
+FETCH_LANES: Final = ("fetch", "fetch beside")
 _NEVER: Final = float("inf")
 
 
@@ -44,7 +47,7 @@ class Fetcher:
         self._rules = rules
         self._arrived = arrived
         self._wake = asyncio.Event()
-        self._fetching: set[NodeId] = set()
+        self._fetching: dict[tuple[NodeId, str], int] = {}  # fetches in flight, with the bytes they may bring
         self._tasks: set[asyncio.Task[None]] = set()
         cluster.on_update = self.wake
 
@@ -83,23 +86,30 @@ class Fetcher:
             if state.position is None:
                 unplaced.append(state)
                 continue
-            if state.buffered_bytes >= self._rules.partition_bytes_max:
+            if state.is_being_fetched or state.buffered_bytes >= self._rules.partition_bytes_max:
                 continue
             leader = self._cluster.leader_of(state.partition)
             if leader is None:
                 self._cluster.watch((state.partition.topic,))
                 self._cluster.refresh_soon()
-            elif leader not in self._fetching:
+            else:
                 by_leader.setdefault(leader, []).append(state)
         if unplaced:
             for state in unplaced:
                 state.resolving = True
             self._start(self._look_up(unplaced))
-        bytes_free = self._rules.prefetch_bytes_max - buffered
+        bytes_free = self._rules.prefetch_bytes_max - buffered - sum(self._fetching.values())
         for leader, states in by_leader.items():
-            if bytes_free > 0:
-                self._fetching.add(leader)
-                self._start(self._fetch(leader, states, min(self._rules.fetch_bytes_max, bytes_free)))
+            bytes_max = min(
+                self._rules.fetch_bytes_max,
+                len(states) * self._rules.partition_bytes_max,
+                bytes_free // len(by_leader),
+            )
+            lane = next((lane for lane in FETCH_LANES if (leader, lane) not in self._fetching), None)
+            if bytes_max > 0 and lane is not None:
+                self._fetching[leader, lane] = bytes_max
+                generations = [state.begin_fetch() for state in states]
+                self._start(self._fetch(leader, lane, states, generations, bytes_max))
         return wake_at
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
@@ -109,11 +119,13 @@ class Fetcher:
 
     # Fetching ---------------------------------------------------------------------------------------------
 
-    async def _fetch(self, leader: NodeId, states: list[AssignedPartition], bytes_max: int) -> None:
-        asked = {state.partition: (state, state.generation) for state in states}
+    async def _fetch(
+        self, leader: NodeId, lane: str, states: list[AssignedPartition], generations: list[int], bytes_max: int
+    ) -> None:
+        asked = {state.partition: (state, number) for state, number in zip(states, generations, strict=True)}
         request = self._request(states, bytes_max)
         try:
-            connection = await self._cluster.connection(leader, FETCH_LANE)
+            connection = await self._cluster.connection(leader, lane)
             seconds = self._cluster.request_seconds + self._rules.wait_ms_max / 1000
             response: FetchResponse = await connection.request(request, seconds=seconds)
             if response.error_code != ErrorCode.NONE:
@@ -129,7 +141,9 @@ class Fetcher:
                     name = topic.topic or names.get(topic.topic_id, "")
                     self._received(asked.get(TopicPartition(name, data.partition_index)), data)
         finally:
-            self._fetching.discard(leader)
+            for state, generation in asked.values():
+                state.end_fetch(generation)
+            del self._fetching[leader, lane]
             self.wake()
 
     def _request(self, states: list[AssignedPartition], bytes_max: int) -> FetchRequest:
