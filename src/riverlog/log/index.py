@@ -85,11 +85,11 @@ class OffsetIndex:
         del self.offsets[count:]
         del self.positions[count:]
 
-    def encode(self) -> bytes:
-        """Write the file's content."""
-        columns = array("i", bytes(OFFSET_ENTRY_BYTES * len(self)))
-        columns[0::2] = self.offsets
-        columns[1::2] = self.positions
+    def encode(self, first: int = 0) -> bytes:
+        """Write the file's content, or its end from an entry on."""
+        columns = array("i", bytes(OFFSET_ENTRY_BYTES * (len(self) - first)))
+        columns[0::2] = self.offsets[first:]
+        columns[1::2] = self.positions[first:]
         return _big_endian(columns).tobytes()
 
     @classmethod
@@ -139,13 +139,13 @@ class TimeIndex:
         del self.timestamps[count:]
         del self.offsets[count:]
 
-    def encode(self) -> bytes:
-        """Write the file's content."""
-        timestamps = array("i", _big_endian(self.timestamps[:]).tobytes())
-        columns = array("i", bytes(TIME_ENTRY_BYTES * len(self)))
+    def encode(self, first: int = 0) -> bytes:
+        """Write the file's content, or its end from an entry on."""
+        timestamps = array("i", _big_endian(self.timestamps[first:]).tobytes())
+        columns = array("i", bytes(TIME_ENTRY_BYTES * (len(self) - first)))
         columns[0::3] = timestamps[0::2]
         columns[1::3] = timestamps[1::2]
-        columns[2::3] = _big_endian(self.offsets[:])
+        columns[2::3] = _big_endian(self.offsets[first:])
         return columns.tobytes()
 
     @classmethod

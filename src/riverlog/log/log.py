@@ -26,6 +26,7 @@ from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, checksu
 from riverlog.records.record import read_batch
 
 _NO_START: Final = Offset(0)
+_SNAPSHOT_INTERVAL_BYTES: Final = 64 * 1024 * 1024
 
 
 class Appended(NamedTuple):
@@ -94,6 +95,10 @@ class Log:
         """Closed segments with unsynced bytes; the active one is always looked at."""
         self._unsynced_epochs = False
         self._unsynced_snapshots: dict[Offset, bytes] = {}
+        self._interim_snapshots: list[Offset] = []
+        """Snapshots of producers that belong to no segment's start; the next one replaces them."""
+        self._snapshot_position = 0
+        """How far into the active segment the last snapshot reaches."""
         self._unchanged_end: Offset | None = None
         """Where the log ended when it was opened cleanly: if it still does, closing has nothing to write."""
 
@@ -339,6 +344,7 @@ class Log:
         self._segments.begin(self.log_end_offset, now_ms=now_ms)
         self._unsynced_segments.append(closed)
         self._unsynced_snapshots[self.log_end_offset] = self.producers.encode()
+        self._snapshot_position = 0
         return True
 
     # Reading
@@ -420,12 +426,22 @@ class Log:
                 segment.unsynced = False
                 plan.files.append(segment.file())
         plan.files += segments.unsynced_files
+        plan.hints += segments.active.index_tails()
         if segments.unsynced_names:
             plan.folders.append(self.folder)
         if self._unsynced_folder:
             plan.folders.append(self.folder.rpartition("/")[0])
         if self._unsynced_epochs:
             plan.replacements.append((f"{self.folder}/{EPOCHS_FILE}", self.epochs.encode()))
+        interim: list[Offset] = []
+        if segments.active.size - self._snapshot_position >= _SNAPSHOT_INTERVAL_BYTES:
+            # Within a long segment too, so that a recovery need not scan all of it for the producers.
+            interim.append(self.log_end_offset)
+            self._unsynced_snapshots[self.log_end_offset] = self.producers.encode()
+            self._snapshot_position = segments.active.size
+        if self._unsynced_snapshots:
+            plan.removals += (path_of(self.folder, offset, SNAPSHOT_SUFFIX) for offset in self._interim_snapshots)
+            self._interim_snapshots = interim
         for offset, content in self._unsynced_snapshots.items():
             plan.replacements.append((path_of(self.folder, offset, SNAPSHOT_SUFFIX), content))
         self._unsynced_segments = []
@@ -540,6 +556,8 @@ class Log:
         self.flushed_offset = min(self.flushed_offset, end)
         self._unchanged_end = None
         self._unsynced_snapshots = {}
+        self._interim_snapshots = []
+        self._snapshot_position = 0
         self._unsynced_epochs |= self.epochs.truncate_end(end)
         snapshots = list_folder(self._disk, self.folder).snapshots
         self.producers = restore_producers(

@@ -80,7 +80,8 @@ def recover(
             now_ms=now_ms,
             upto=recovery_point,
         )
-        segment.closed = segment.broken = False
+        segment.broken = False
+        segment.remove_index_files()
         take_verified(segment)
         recovered.segments.append(segment)
         expected = segment.next_offset

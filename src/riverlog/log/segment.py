@@ -13,7 +13,14 @@ from fastcrc.crc32 import iscsi as crc32c
 
 from riverlog.log.checkpoint import read_file
 from riverlog.log.files import HeldFile, OpenFiles, write_file
-from riverlog.log.index import RELATIVE_OFFSET_MAX, OffsetIndex, TimeEntry, TimeIndex
+from riverlog.log.index import (
+    OFFSET_ENTRY_BYTES,
+    RELATIVE_OFFSET_MAX,
+    TIME_ENTRY_BYTES,
+    OffsetIndex,
+    TimeEntry,
+    TimeIndex,
+)
 from riverlog.log.scan import LOOKUP_CHUNK_BYTES, scan_batches, scan_headers
 from riverlog.log.verified import VerifiedRanges
 from riverlog.model.errors import ErrorCode, Refusal
@@ -28,6 +35,7 @@ TIME_INDEX_SUFFIX: Final = ".timeindex"
 TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
 SNAPSHOT_SUFFIX: Final = ".snapshot"
 DELETED_SUFFIX: Final = ".deleted"
+_UNWRITTEN_ENTRIES_MAX: Final = 64
 
 
 def path_of(folder: str, offset: Offset, suffix: str) -> str:
@@ -41,6 +49,7 @@ class Segment:
     __slots__ = (
         "_bytes_since_entry",
         "_disk",
+        "_entries_written",
         "_files",
         "_indexes",
         "_rebuilt",
@@ -93,6 +102,8 @@ class Segment:
         self.last_timestamp_offset = NO_OFFSET
         self._indexes: tuple[OffsetIndex, TimeIndex] | None = OffsetIndex(base_offset), TimeIndex(base_offset)
         self.index_entries = 0
+        self._entries_written = 0, 0
+        """How many entries of the offset and of the time index are in their files."""
         self._rebuilt = False
         self._bytes_since_entry = 0
         # From here to the end all was appended or scanned by this process; below, `_verified` knows.
@@ -133,9 +144,11 @@ class Segment:
         file_bytes = segment.file().size()
         indexes = segment._read_indexes(file_bytes, upto)
         if indexes is not None:
+            segment._entries_written = len(indexes[0]), len(indexes[1])
             segment._resume(*indexes)
             segment._scan(file_bytes, upto)
         if indexes is None or segment.last_timestamp_offset >= segment.next_offset:
+            segment._entries_written = 0, 0
             segment._restart()
             segment._scan(file_bytes, upto)
             segment._rebuilt = True
@@ -359,14 +372,11 @@ class Segment:
     def truncate(self, position: int) -> None:
         """Cut the file so that the batch at this position and all behind it are gone."""
         offset_index, time_index = self.indexes()
-        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-            if self._disk.exists(self.path(suffix)):
-                self._disk.remove(self.path(suffix))
+        self.remove_index_files()
         self.file().truncate(position)
         # Durable at once: bytes of the past that came back behind new ones would be taken for their successors.
         self.file().sync()
         self.unsynced = True
-        self.closed = False
         self.broken = False
         self._verified.truncate(position)
         trusted_from = min(self._trusted_from, position)
@@ -397,6 +407,29 @@ class Segment:
             write_file(self._disk, self.path(TIME_INDEX_SUFFIX), time_index.encode()),
         ]
 
+    def index_tails(self) -> list[tuple[str, int, bytes]]:
+        """Give the index entries that are not in the files yet: path, position, content; none while they are few.
+
+        With them a recovery finds its recovery point without scanning the segment from its start.
+        """
+        if self.index_entries - self._entries_written[0] < _UNWRITTEN_ENTRIES_MAX:
+            return []
+        offset_index, time_index = self.indexes()
+        offsets, times = self._entries_written
+        self._entries_written = len(offset_index), len(time_index)
+        return [
+            (self.path(INDEX_SUFFIX), offsets * OFFSET_ENTRY_BYTES, offset_index.encode(offsets)),
+            (self.path(TIME_INDEX_SUFFIX), times * TIME_ENTRY_BYTES, time_index.encode(times)),
+        ]
+
+    def remove_index_files(self) -> None:
+        """Remove index files that say more than is true any more."""
+        self.closed = False
+        self._entries_written = 0, 0
+        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+            if self._disk.exists(self.path(suffix)):
+                self._disk.remove(self.path(suffix))
+
     def rebuild_indexes(self) -> None:
         """Make both indexes anew from the batches; where these break off, what is known stays as it is."""
         self._rebuilt = True
@@ -412,6 +445,7 @@ class Segment:
         anew._scan(self.size)
         if anew.size == self.size:
             self.closed = False
+            self._entries_written = 0, 0
             self._indexes = anew._indexes
             self.index_entries = anew.index_entries
             self.last_timestamp, self.last_timestamp_offset = anew.last_timestamp, anew.last_timestamp_offset

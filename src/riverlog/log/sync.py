@@ -20,13 +20,26 @@ class SyncPlan:
     upto: Offset
     files: list[File] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
+    hints: list[tuple[str, int, bytes]] = field(default_factory=list)
+    """Bytes to write at positions of files that need not survive: they are checked when they are used."""
     replacements: list[tuple[str, bytes]] = field(default_factory=list)
+    removals: list[str] = field(default_factory=list)
+    """Files that the replacements make useless."""
 
     def run(self) -> None:
         """Do it all, waiting for the medium; may run in a worker thread."""
-        for file in self.files:
-            file.sync()
+        for synced in self.files:
+            synced.sync()
         for folder in self.folders:
             self.disk.sync_folder(folder)
+        for path, position, content in self.hints:
+            file = self.disk.open(path, create=True)
+            try:
+                file.write(position, (content,))
+            finally:
+                file.close()
         for path, content in self.replacements:
             replace_file(self.disk, path, content)
+        for path in self.removals:
+            if self.disk.exists(path):
+                self.disk.remove(path)

@@ -12,7 +12,7 @@ from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import check_produced
 from tests.support.batches import batch_of, records_of
-from tests.support.disk import Crashed, MemoryDisk
+from tests.support.disk import Crashed, MemoryDisk, MemoryFile
 
 FOLDER = "/data/orders-0"
 ACTIVE = f"{FOLDER}/{0:020d}.log"
@@ -124,6 +124,31 @@ def test_a_failure_at_any_disk_operation_loses_nothing_flushed(error: int, lasti
         assert values(log) == numbered(log.log_end_offset)
         steps += 1
     assert steps > 100
+
+
+def test_recovery_reads_little_below_the_recovery_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("riverlog.log.log._SNAPSHOT_INTERVAL_BYTES", 20_000)
+    disk = new_disk()
+    log = open_log(disk, one_segment=True)
+    for number in range(2_000):
+        append(log, number)
+        if number % 100 == 99:
+            log.flush()
+    size = log.size
+    assert len([name for name in disk.list(FOLDER) if name.endswith(".snapshot")]) == 1
+    read_from_log: list[int] = []
+    original = MemoryFile.read
+
+    def read(file: MemoryFile, position: int, count: int) -> bytes:
+        if file.path.endswith(".log"):
+            read_from_log.append(count)
+        return original(file, position, count)
+
+    monkeypatch.setattr(MemoryFile, "read", read)
+    log = open_log(disk, recovery_point=1_990, one_segment=True)
+    assert log.log_end_offset == 2_000
+    assert sum(read_from_log) < size / 3
+    assert values(log, 1_900) == numbered(2_000)[1_900:]
 
 
 def test_what_a_killed_process_left_in_the_page_cache_is_synced_before_it_counts() -> None:
