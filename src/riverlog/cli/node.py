@@ -4,12 +4,13 @@ The difference is manners. `dev` is for one's own machine: it takes the next fre
 defaults favour trying things out. `serve` is for keeping: it changes nothing that was not asked for.
 """
 
+import errno
 import os
 import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -20,6 +21,8 @@ from riverlog.model.endpoints import PORT_MAX
 from riverlog.model.properties import read_properties
 from riverlog.model.resolve import Configured, configure
 from riverlog.model.setting import BadSetting
+
+START_ATTEMPTS_MAX: Final = 3
 
 Set = Annotated[
     list[str] | None,
@@ -55,11 +58,16 @@ def dev(
         if ephemeral:
             _exclude("--ephemeral", "log.dirs", flags)
             flags["log.dirs"] = at_the_end.enter_context(tempfile.TemporaryDirectory(prefix="riverlog-"))
-        configured = _configure("dev", flags=flags)
-        changes = moved(configured.settings)
-        if changes:
-            configured = _configure("dev", flags=flags | changes)
-        return _run(configured)
+        for attempt in range(START_ATTEMPTS_MAX):
+            configured = _configure("dev", flags=flags)
+            changes = moved(configured.settings)
+            try:
+                return _run(_configure("dev", flags=flags | changes) if changes else configured)
+            except OSError as error:
+                # Somebody took a port between our look at it and the node's: look again.
+                if error.errno != errno.EADDRINUSE or attempt == START_ATTEMPTS_MAX - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
 
 def serve(
