@@ -78,7 +78,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--runs", type=_runs, help="runs of each line and broker (default: 3, quick: 2)")
     parser.add_argument("--seconds", type=_seconds, help="length of one run (default: 5, quick: 1)")
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs: the whole table in 5 minutes")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, for a first look")
     parser.add_argument("--only", choices=["riverlog", "kafka"], help="measure one broker")
     parser.add_argument(
         "--warm-seconds", type=_seconds, default=35.0, help="mixed load before Kafka is measured (default: 35)"

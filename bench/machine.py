@@ -130,7 +130,7 @@ def describe() -> Machine:
 
 
 def _is_optimized() -> bool:
-    """Tell whether the interpreter was built with profile-guided optimization; without, it is a third slower."""
+    """Tell whether the interpreter was built with profile-guided optimization, which numbers depend on."""
     return "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
 
 
