@@ -1,7 +1,7 @@
 """What is done through confluent-kafka, the client that most Python users have.
 
-Its settings are librdkafka's defaults unless a line says otherwise. Every producer run ends with a look at the log:
-what was acknowledged must be there, or the run has failed.
+Its settings are librdkafka's defaults unless a line says otherwise. `produce` ends with a look at the log: what was
+acknowledged must be there, or the run has failed.
 """
 
 import contextlib
