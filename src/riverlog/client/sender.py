@@ -13,8 +13,9 @@ from itertools import count, groupby
 from typing import Final
 
 from riverlog.client.cluster import Cluster
-from riverlog.client.deliveries import NEVER, Batch, PartitionQueue
+from riverlog.client.deliveries import Batch
 from riverlog.client.errors import KafkaError, TimedOut, check, failure
+from riverlog.client.outbox import NEVER, PartitionQueue
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import (
     NO_OFFSET,

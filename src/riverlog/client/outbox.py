@@ -1,0 +1,187 @@
+"""The batches of one partition, in order, with the sequences that make a retry harmless.
+
+    open -> waiting -> in flight -> acknowledged
+              ^            |
+              +- retrying -+--> failed
+
+At most five batches of a partition are in flight. When one of them comes back, nothing new is sent until the
+others are back too; then all are sent again, in their order and with their sequences, so a broker that has some
+of them already says so instead of appending them twice. Pure bookkeeping: it neither waits nor sends.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from riverlog.client.deliveries import Batch
+from riverlog.client.errors import KafkaError
+from riverlog.model.ids import NO_SEQUENCE, NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.limits import PRODUCER_BATCHES_REMEMBERED
+from riverlog.records.batch import Compression
+from riverlog.records.record import BatchBuilder
+
+SEQUENCE_MASK: Final = 0x7FFF_FFFF
+NEVER: Final = float("inf")
+
+
+class PartitionQueue:
+    """All unfinished batches of one partition."""
+
+    def __init__(self, partition: TopicPartition, *, idempotent: bool) -> None:
+        self.partition = partition
+        self.in_flight: list[Batch] = []  # in the order of sending
+        self.in_flight_node: NodeId | None = None
+        self.attempts = 0
+        self.not_before = 0.0
+        self.last_problem: KafkaError | None = None
+        self._idempotent = idempotent
+        self._waiting: deque[Batch] = deque()  # only the last may be open
+        self._retrying: list[Batch] = []  # came back; wait until nothing is in flight
+        self._producer: tuple[ProducerId, ProducerEpoch] | None = None
+        self._batches_started = 0
+        self._next_sequence = 0
+        self._is_known = not idempotent  # whether the broker has a batch with our numbers: until then any passes
+        self._has_gap = False  # a numbered batch failed for good: the broker may lack its sequence
+        self._must_renumber = False  # the broker lacks a sequence for certain, and all that came behind it
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting or self._retrying or self.in_flight)
+
+    def batches(self) -> Iterator[Batch]:
+        yield from self.in_flight
+        yield from self._retrying
+        yield from self._waiting
+
+    def open_batch(self, size: int, batch_bytes_max: int) -> Batch | None:
+        """Give the batch that takes a record of `size` more bytes, if there is one."""
+        if self._waiting:
+            last = self._waiting[-1]
+            if last.is_open and last.size + size <= batch_bytes_max:
+                return last
+        return None
+
+    def start_batch(
+        self,
+        compression: Compression,
+        level: int | None,
+        *,
+        now: float,
+        deadline: float,
+        loop: asyncio.AbstractEventLoop,
+    ) -> Batch:
+        builder = BatchBuilder(compression, level=level)
+        self._batches_started += 1
+        batch = Batch(self.partition, builder, order=self._batches_started, created=now, deadline=deadline, loop=loop)
+        self._waiting.append(batch)
+        return batch
+
+    def ready_at(self, *, linger_seconds: float, batch_bytes_max: int, hurry: bool) -> float:
+        """Say from when on the next batch may be sent; NEVER while something else must happen first."""
+        # A broker that knows no batch of this producer takes any sequence as the first: a second batch that overtakes
+        # a refused first one would be accepted. So the first is alone until it is acknowledged.
+        in_flight_max = PRODUCER_BATCHES_REMEMBERED if self._is_known else 1
+        if not self._waiting or self._retrying or len(self.in_flight) >= in_flight_max:
+            return NEVER
+        first = self._waiting[0]
+        full = len(self._waiting) > 1 or first.size >= batch_bytes_max
+        if hurry or full or not first.is_open:
+            return self.not_before
+        return max(self.not_before, first.created + linger_seconds)
+
+    def peek(self) -> Batch:
+        return self._waiting[0]
+
+    def take(self, node: NodeId) -> Batch:
+        """Move the first waiting batch into flight."""
+        batch = self._waiting.popleft()
+        self.in_flight.append(batch)
+        self.in_flight_node = node
+        batch.close()
+        return batch
+
+    def needs_new_epoch(self) -> bool:
+        """Tell whether sequences must start again before the next batch is sent."""
+        if not self._idempotent or self.in_flight:
+            return False
+        numbered = bool(self._waiting) and self._waiting[0].base_sequence != NO_SEQUENCE
+        return self._must_renumber or (self._has_gap and not numbered)
+
+    def start_epoch(self, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
+        """Start sequences at 0 again under this producer id and epoch; nothing may be in flight."""
+        assert not self.in_flight
+        self._producer = (producer_id, producer_epoch)
+        self._next_sequence = 0
+        self._has_gap = self._must_renumber = self._is_known = False
+        for batch in self._waiting:
+            batch.base_sequence = NO_SEQUENCE
+
+    def number(self, batch: Batch, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
+        """Give a batch that is sent for the first time its sequence; a repeated one keeps what it has."""
+        if batch.base_sequence != NO_SEQUENCE:
+            return
+        if self._producer is None:
+            self._producer = (producer_id, producer_epoch)
+        batch.number(*self._producer, self._next_sequence)
+        self._next_sequence = (self._next_sequence + batch.count) & SEQUENCE_MASK
+
+    def acknowledged(self, batch: Batch, base_offset: Offset, log_append_time_ms: int) -> None:
+        self._land(batch)
+        self._is_known = True
+        self._has_gap = False  # the broker has this sequence, so it misses none before it
+        self.attempts = 0
+        self.last_problem = None
+        batch.succeed(base_offset, log_append_time_ms)
+        self._gather()
+
+    def came_back(self, batch: Batch, problem: KafkaError, *, not_before: float) -> None:
+        """Keep a batch for another attempt, once all others are back."""
+        self._land(batch)
+        self.last_problem = problem
+        if batch.done:  # its time was up while it was in flight
+            self._has_gap = True
+        else:
+            self._retrying.append(batch)
+        self.not_before = max(self.not_before, not_before)
+        self._gather()
+
+    def out_of_order(self, batch: Batch, problem: KafkaError, *, not_before: float) -> None:
+        """The broker misses a sequence before this one. If nothing before it is under way, it never got that one,
+        nor this batch or any behind it: all of them can be numbered afresh without being appended twice."""
+        if self.in_flight[0] is batch and not self._retrying:
+            self._must_renumber = True
+        self.came_back(batch, problem, not_before=not_before)
+
+    def failed(self, batch: Batch, error: KafkaError) -> None:
+        self._land(batch)
+        self._has_gap = self._has_gap or batch.base_sequence != NO_SEQUENCE
+        batch.fail(error)
+        self._gather()
+
+    def expire(self, now: float, error: KafkaError) -> list[Batch]:
+        """Fail every batch whose time is up and give them. Those in flight stay in the line until they are back."""
+        expired = [batch for batch in self.batches() if batch.deadline <= now and not batch.done]
+        for batch in expired:
+            if batch not in self.in_flight:
+                self._has_gap = self._has_gap or batch.base_sequence != NO_SEQUENCE
+                if batch in self._retrying:
+                    self._retrying.remove(batch)
+                else:
+                    self._waiting.remove(batch)
+            batch.fail(error)
+        return expired
+
+    def next_deadline(self) -> float:
+        return min((batch.deadline for batch in self.batches() if not batch.done), default=NEVER)
+
+    def _land(self, batch: Batch) -> None:
+        self.in_flight.remove(batch)
+        if not self.in_flight:
+            self.in_flight_node = None
+
+    def _gather(self) -> None:
+        """Once nothing is in flight, put what came back in front of what waits, in its old order."""
+        if self._retrying and not self.in_flight:
+            self._retrying.sort(key=lambda batch: batch.order)
+            self._waiting.extendleft(reversed(self._retrying))
+            self._retrying.clear()
