@@ -427,10 +427,6 @@ class Log:
                 plan.files.append(segment.file())
         plan.files += segments.unsynced_files
         plan.hints += segments.active.index_tails()
-        if segments.unsynced_names:
-            plan.folders.append(self.folder)
-        if self._unsynced_folder:
-            plan.folders.append(self.folder.rpartition("/")[0])
         if self._unsynced_epochs:
             plan.replacements.append((f"{self.folder}/{EPOCHS_FILE}", self.epochs.encode()))
         interim: list[Offset] = []
@@ -444,6 +440,10 @@ class Log:
             self._interim_snapshots = interim
         for offset, content in self._unsynced_snapshots.items():
             plan.replacements.append((path_of(self.folder, offset, SNAPSHOT_SUFFIX), content))
+        if segments.unsynced_names or plan.replacements:
+            plan.folders.append(self.folder)
+        if self._unsynced_folder:
+            plan.folders.append(self.folder.rpartition("/")[0])
         self._unsynced_segments = []
         self._unsynced_epochs = False
         self._unsynced_snapshots = {}

@@ -27,7 +27,7 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.model.limits import UNVERIFIED_BYTES_PER_READ_MAX
 from riverlog.model.ports import Buffer, Disk, File
-from riverlog.records.batch import BatchHeader, TimestampType, checksum
+from riverlog.records.batch import HEADER_BYTES, BatchHeader, TimestampType, checksum
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIX: Final = ".index"
@@ -287,7 +287,7 @@ class Segment:
 
     def header_at(self, position: int) -> BatchHeader:
         """Read the header of the batch at this position."""
-        for _, header in scan_headers(self.file(), position, self.size, chunk_bytes=LOOKUP_CHUNK_BYTES):
+        for _, header in scan_headers(self.file(), position, self.size, chunk_bytes=HEADER_BYTES):
             return header
         raise self.damaged(position)
 

@@ -7,7 +7,7 @@ when it was made. If `run` raises, the bytes may be lost whatever a second attem
 
 from dataclasses import dataclass, field
 
-from riverlog.log.checkpoint import replace_file
+from riverlog.log.checkpoint import TEMPORARY_SUFFIX, write_durably
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk, File
 
@@ -23,6 +23,7 @@ class SyncPlan:
     hints: list[tuple[str, int, bytes]] = field(default_factory=list)
     """Bytes to write at positions of files that need not survive: they are checked when they are used."""
     replacements: list[tuple[str, bytes]] = field(default_factory=list)
+    """Small files in the folders named above, replaced as a whole."""
     removals: list[str] = field(default_factory=list)
     """Files that the replacements make useless."""
 
@@ -30,8 +31,6 @@ class SyncPlan:
         """Do it all, waiting for the medium; may run in a worker thread."""
         for synced in self.files:
             synced.sync()
-        for folder in self.folders:
-            self.disk.sync_folder(folder)
         for path, position, content in self.hints:
             file = self.disk.open(path, create=True)
             try:
@@ -39,7 +38,11 @@ class SyncPlan:
             finally:
                 file.close()
         for path, content in self.replacements:
-            replace_file(self.disk, path, content)
+            write_durably(self.disk, path + TEMPORARY_SUFFIX, content)
+        for path, _ in self.replacements:
+            self.disk.rename(path + TEMPORARY_SUFFIX, path)
+        for folder in self.folders:
+            self.disk.sync_folder(folder)
         for path in self.removals:
             if self.disk.exists(path):
                 self.disk.remove(path)
