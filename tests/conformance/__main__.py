@@ -78,7 +78,10 @@ OWN_SUITES: Final = (
     Suite("kafka-python", "kafka-python", ("test_kafka_python.py",)),
     Suite("aiokafka", "aiokafka", ("test_aiokafka.py",)),
     Suite("kcat", "kcat", ("test_kcat.py",)),
-    Suite("all pairs of them", None, ("test_cross_client.py",)),
+    Suite("KafkaJS", "KafkaJS", ("foreign/check_kafkajs.py",)),
+    Suite("Java client", "Java client", ("foreign/check_java.py",)),
+    Suite("franz-go", "franz-go", ("foreign/check_franz_go.py",)),
+    Suite("all pairs of them", None, ("test_cross_client.py", "foreign/check_pairs.py")),
     Suite("programs in docs/clients.md", None, ("test_documented_clients.py",)),
     Suite("plain bytes", None, ("test_wire_behaviour.py",)),
 )

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from tests.conformance.cache import cache_folder
 from tests.support.node import Node
 
 SUITE_FILES: Final = ("test_producer_integration.py", "test_consumer_integration.py", "test_admin_integration.py")
@@ -42,7 +43,7 @@ class SpawnedService:
 def prepare() -> Path:
     """Give the folder that holds the package `test`, fetching the archive if it is not there yet."""
     release = version("kafka-python")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "riverlog" / "conformance"
+    cache = cache_folder()
     folder = cache / f"kafka-python-{release}"
     if not folder.exists():
         cache.mkdir(parents=True, exist_ok=True)

@@ -12,11 +12,17 @@ CLIENTS: Final = {
     "aiokafka": "aio.Aiokafka",
     "kcat": "kcat.Kcat",
 }
+FOREIGN_CLIENTS: Final = {
+    "KafkaJS": "foreign.KafkaJs",
+    "Java client": "foreign.JavaClient",
+    "franz-go": "foreign.FranzGo",
+}
+"""Those in other languages: `make conformance` builds and runs them, `make test` does without."""
 
 
 def load(name: str) -> type[Client]:
     """Give a client's adapter; raise ImportError or OSError where the client is not installed."""
-    module, _, adapter = CLIENTS[name].rpartition(".")
+    module, _, adapter = (CLIENTS | FOREIGN_CLIENTS)[name].rpartition(".")
     found: type[Client] = getattr(import_module(f"tests.conformance.adapters.{module}"), adapter)
     found.version()
     return found
