@@ -75,17 +75,17 @@ def test_serve_refuses_a_busy_port_and_names_the_flag(tmp_path: Path, busy_port:
 def test_serve_runs_from_a_file(tmp_path: Path) -> None:
     config = tmp_path / "server.properties"
     config.write_text(f"listeners=PLAINTEXT://127.0.0.1:0\nlog.dirs={tmp_path / 'data'}\nmetrics.port=0\n")
-    serving = subprocess.Popen([RIVERLOG, "serve", "--config", str(config)], stdout=subprocess.PIPE, text=True)
-    try:
+    with subprocess.Popen([RIVERLOG, "serve", "--config", str(config)], stdout=subprocess.PIPE, text=True) as serving:
         assert serving.stdout is not None
-        line = serving.stdout.readline()
-        bootstrap = line.split("kafka=")[1].split()[0]
-        create_topic(bootstrap, "kept")
-        assert send(bootstrap, "kept", [b"a", b"b"]) == [0, 1]
-    finally:
-        serving.send_signal(signal.SIGTERM)
+        try:
+            ready = serving.stdout.readline()
+            assert ready.startswith("riverlog ready kafka=127.0.0.1:")
+            bootstrap = ready.split("kafka=")[1].split()[0]
+            create_topic(bootstrap, "kept")
+            assert send(bootstrap, "kept", [b"a", b"b"]) == [0, 1]
+        finally:
+            serving.send_signal(signal.SIGTERM)
         assert serving.wait(20) == 0
-        serving.stdout.close()
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
