@@ -21,7 +21,7 @@ from riverlog.log.sync import SyncPlan
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.ports import Disk, FileRange
-from riverlog.model.settings import TopicConfig
+from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, checksum, headers, stamp
 from riverlog.records.record import read_batch
 
@@ -148,6 +148,9 @@ class Log:
         log.epochs = restore_epochs(disk, folder, segments)
         log.producers = restore_producers(disk, folder, segments, found.snapshots, log.epochs, now_ms=now_ms)
         log.epochs.truncate_end(log.log_end_offset)
+        if log.flushed_offset < log.log_end_offset and config.durability is Durability.FSYNC:
+            # All that is here counts as committed from now on: it is shown, and retries are told that it is kept.
+            log.flush()
         return log
 
     def _ends_cleanly(self, recovery_point: Offset) -> bool:

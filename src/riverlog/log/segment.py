@@ -147,7 +147,7 @@ class Segment:
             segment._entries_written = len(indexes[0]), len(indexes[1])
             segment._resume(*indexes)
             segment._scan(file_bytes, upto)
-        if indexes is None or segment.last_timestamp_offset >= segment.next_offset:
+        if indexes is None or not segment._knows_its_last_time():
             segment._entries_written = 0, 0
             segment._restart()
             segment._scan(file_bytes, upto)
@@ -249,6 +249,8 @@ class Segment:
         found = self._scan_for_time(timestamp)
         if found is None and not self._rebuilt:
             self.rebuild_indexes()
+            if timestamp > self.last_timestamp:
+                return None
             found = self._scan_for_time(timestamp)
         if found is None:
             raise self.damaged(0)
@@ -275,6 +277,15 @@ class Segment:
             if header.max_timestamp >= timestamp:
                 return position, header
         return None
+
+    def _knows_its_last_time(self) -> bool:
+        """Check the last timestamp against its batch; where that is damaged there is no better answer."""
+        if self.last_timestamp_offset == NO_OFFSET:
+            return True
+        try:
+            return self._is_true(TimeEntry(self.last_timestamp, self.last_timestamp_offset))
+        except Refusal:
+            return True
 
     def _is_true(self, entry: TimeEntry | None) -> bool:
         """Check a time entry against the batch that it names."""

@@ -156,6 +156,14 @@ def test_truncation_forgets_the_rest(disk: MemoryDisk) -> None:
         assert load(fresh).next_offset == segment.next_offset
 
 
+def test_a_last_timestamp_that_no_batch_has_is_found_out(disk: MemoryDisk) -> None:
+    end = disk.open(f"/{BASE:020d}.timeindex").size()
+    for position in range(end - 12, end):
+        disk.damage(f"/{BASE:020d}.timeindex", position, 0x01)
+        assert load(disk).last_timestamp == 1_391
+        disk.damage(f"/{BASE:020d}.timeindex", position, 0x01)
+
+
 def test_a_segment_that_was_let_go_reads_its_indexes_again(disk: MemoryDisk) -> None:
     segment = load(disk)
     before = segment.locate(Offset(BASE + 30))
