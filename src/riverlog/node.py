@@ -6,9 +6,8 @@ Nothing else creates long-lived parts, and nothing else hands out the real world
 import asyncio
 import random
 import secrets
-import signal
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Final
@@ -289,34 +288,3 @@ def _reachable(endpoint: Endpoint, bound: Address) -> Endpoint:
 async def _cancelled(task: "asyncio.Task[None]") -> None:
     task.cancel()
     await asyncio.wait([task])
-
-
-def run_node(settings: NodeSettings, *, ready: Callable[[Node], None]) -> int:
-    """Run one node in this process until a signal ends it; give the exit code. Raises what `Node.start` raises."""
-    with asyncio.Runner(loop_factory=_fast_loop()) as runner:
-        return runner.run(_run_until_told(settings, ready))
-
-
-async def _run_until_told(settings: NodeSettings, ready: Callable[[Node], None]) -> int:
-    node = Node(settings)
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
-    await node.start()
-    ready(node)
-    ends = {loop.create_task(told.wait()), loop.create_task(node.run())}
-    _done, pending = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    for task in pending:
-        task.cancel()
-    await node.stop()
-    return 0 if told.is_set() else 1
-
-
-def _fast_loop() -> Callable[[], asyncio.AbstractEventLoop]:
-    """uvloop gives about a tenth more; asyncio's own loop does where it is missing."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop

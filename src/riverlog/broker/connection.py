@@ -25,7 +25,7 @@ from riverlog.observe.stats import Closed, RequestStats
 from riverlog.wire.codec import MalformedMessage
 from riverlog.wire.framing import FrameBuffer, FrameRefused
 
-_JOIN_BYTES_MAX: Final = 64 * 1024  # copying this much costs less than another system call
+_JOIN_BYTES_MAX: Final = 128 * 1024  # copying this much costs less than another system call
 
 Stages = tuple[RequestStats, float, float, float, float]
 """Whose request it was, and when it was received, started, handled and ready to be sent."""
@@ -66,11 +66,14 @@ class Connection:
         self._now = clock.monotonic
         self._closed = closed
         self._failed = failed
+        self._loop = asyncio.get_running_loop()
         self._frames = FrameBuffer(frame_bytes_max)
         self._line: deque[Place] = deque()  # answers that wait for themselves or for one before them
         self._out: deque[Buffer | FileRange] = deque()  # bytes in the order in which they are sent
+        self._tail: bytearray | None = None  # the last of _out while small answers are still joined to it
         self._out_bytes = 0  # memory held by _out; ranges of files hold none
         self._sending: list[Stages] = []  # whose bytes are in _out
+        self._due = False  # the work of this turn is already scheduled
         self._held = False  # an async handler is at work: nothing behind it may start
         self._reading = False
         self._blocked = False  # the socket takes no more bytes until it says so
@@ -99,7 +102,7 @@ class Connection:
         if self.idle:
             self.close(reason)
         else:
-            asyncio.get_running_loop().call_later(CLOSING_SECONDS_MAX, self.close, reason)
+            self._loop.call_later(CLOSING_SECONDS_MAX, self.close, reason)
 
     def close(self, reason: Closed, detail: str = "") -> None:
         """Close at once; answers not yet sent are lost."""
@@ -112,6 +115,7 @@ class Connection:
                 place.promise.awaited.cancel()
         self._line.clear()
         self._out.clear()
+        self._tail = None
         self._sending.clear()
         self._closed(self, reason, detail)
 
@@ -151,8 +155,8 @@ class Connection:
     def _answer_frames(self) -> bool:
         """Answer whole frames in order; stop early, with False, when the line or the unsent bytes are full."""
         received = self.last_heard
+        started = self._now()
         for frame in self._frames.frames():
-            started = self._now()
             row, answer = self._dispatch(frame, self.client)
             handled = self._now()
             if isinstance(answer, Promise):
@@ -168,6 +172,7 @@ class Connection:
                 self._put(answer, (row.stats, received, started, handled, handled))
             if not self._may_go_on():
                 return False
+            started = handled
         return True
 
     def _may_go_on(self) -> bool:
@@ -202,27 +207,40 @@ class Connection:
             due = self._line.popleft()
             assert due.parts is not None
             self._put(due.parts, (due.row.stats, due.received, due.started, due.handled, ready))
-        self._work()
+        if not self._due:  # one flush keeps many promises: send them all at once, at the end of the turn
+            self._due = True
+            self._loop.call_soon(self._work_due)
+
+    def _work_due(self) -> None:
+        self._due = False
+        if self._open:
+            self._work()
 
     def _put(self, parts: Parts, stages: Stages) -> None:
-        """Queue an answer's bytes. Small ranges of files are read now: one copy is cheaper than another call."""
+        """Queue an answer's bytes; small ones, ranges of files included, are joined: a copy is cheaper than a call."""
         for part in parts:
             if isinstance(part, FileRange):
                 if part.size >= SENDFILE_BYTES_MIN:
                     self._out.append(part)
+                    self._tail = None
                     continue
                 part = part.file.read(part.position, part.size)
-            self._out.append(part)
+            if self._tail is not None and len(self._tail) + len(part) <= _JOIN_BYTES_MAX:
+                self._tail += part
+            else:
+                self._tail = bytearray(part) if len(part) < _JOIN_BYTES_MAX else None
+                self._out.append(part if self._tail is None else self._tail)
             self._out_bytes += len(part)
         self._sending.append(stages)
 
     def _send(self) -> None:
         """Send until all is sent, the socket is full, or others deserve a turn."""
+        self._tail = None
         budget = SEND_BYTES_PER_TURN_MAX
         try:
             while self._out and not self._blocked:
                 first = self._out[0]
-                budget -= self._send_range(first) if isinstance(first, FileRange) else self._send_buffers(first)
+                budget -= self._send_range(first) if isinstance(first, FileRange) else self._send_buffer(first)
                 if budget <= 0 and self._out:
                     self._block()
         except (BlockingIOError, InterruptedError):
@@ -235,27 +253,13 @@ class Connection:
                 stats.answered(received, started, handled, ready, now)
             self._sending.clear()
 
-    def _send_buffers(self, first: Buffer) -> int:
-        """Send the buffers at the front with one call, small neighbours joined."""
-        out = self._out
-        out.popleft()
-        data = first
-        if len(first) < _JOIN_BYTES_MAX:
-            joined, size = [first], len(first)
-            while out and not isinstance(out[0], FileRange) and size + len(out[0]) <= _JOIN_BYTES_MAX:
-                size += len(out[0])
-                joined.append(out[0])
-                out.popleft()
-            if len(joined) > 1:
-                data = b"".join(joined)
-        try:
-            sent = self._socket.send((data,), more=bool(out))
-        except OSError:
-            out.appendleft(data)
-            raise
+    def _send_buffer(self, first: Buffer) -> int:
+        sent = self._socket.send((first,), more=len(self._out) > 1)
         self._out_bytes -= sent
-        if sent < len(data):
-            out.appendleft(memoryview(data)[sent:])
+        if sent == len(first):
+            self._out.popleft()
+        else:
+            self._out[0] = memoryview(first)[sent:]
         return sent
 
     def _send_range(self, first: FileRange) -> int:

@@ -20,13 +20,14 @@ from riverlog.observe.stats import RequestStats
 from riverlog.wire.apis import Api
 
 Response = TypeVar("Response")
+Promised = TypeVar("Promised", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Later(Generic[Response]):
+class Later(Generic[Promised]):
     """A response still to come; requests behind this one go on meanwhile, their answers wait in line."""
 
-    response: Awaitable[Response]
+    response: Awaitable[Promised]
 
 
 class Hangup(Exception):
@@ -34,6 +35,9 @@ class Hangup(Exception):
 
 
 Answer: TypeAlias = Response | Later[Response] | None
+
+ShortAnswer: TypeAlias = bytes | Later[object] | None
+"""What a short cut gives: the whole response, the promise of one, or None if the request needs the long way."""
 
 
 @dataclass(frozen=True, slots=True)

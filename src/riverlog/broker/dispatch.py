@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from riverlog.broker.context import Client, Context, Later, Services
+from riverlog.broker.context import Client, Context, Later, Services, ShortAnswer
 from riverlog.model.ports import Buffer, FileRange
 from riverlog.observe.stats import NodeStats, RequestStats
 from riverlog.wire.apis import Api, ApiKey
@@ -20,6 +20,7 @@ from riverlog.wire.headers import RequestHeader, decode_request_header, encode_r
 
 Parts = list[Buffer | FileRange]
 Handler = Callable[[Any, Context], Any]
+ShortCut = Callable[[memoryview, int, RequestHeader, Context], ShortAnswer]
 
 
 class Unserved(Exception):
@@ -32,6 +33,7 @@ class Row:
 
     api: Api
     handler: Handler
+    short_cut: ShortCut | None
     holds_line: bool
     stats: RequestStats
     lowest: int
@@ -61,7 +63,11 @@ class Dispatcher:
     """The table of served APIs, and the way from a frame to an answer."""
 
     def __init__(
-        self, served: Iterable[Api], load: Callable[[ApiKey], Handler], services: Services, stats: NodeStats
+        self,
+        served: Iterable[Api],
+        load: Callable[[ApiKey], tuple[Handler, ShortCut | None]],
+        services: Services,
+        stats: NodeStats,
     ) -> None:
         self._served = {int(api.key): api for api in served}
         self._load = load
@@ -75,34 +81,41 @@ class Dispatcher:
         row = self._rows.get(header.api_key) or self._row(header.api_key)
         version = header.api_version
         if not row.lowest <= version <= row.highest:
-            if header.api_key != ApiKey.API_VERSIONS:
-                raise Unserved(
-                    f"{row.api.name} version {version} is not served here; {row.lowest} to {row.highest} are"
-                )
-            # KIP-511: a client newer than us learns our range from an answer in the oldest form.
-            version, request = 0, None
-            header = RequestHeader(header.api_key, 0, header.correlation_id, None)
-        else:
-            request, _ = decode(row.api.request, version, frame, position)
+            return row, self._refuse_version(row, header, client)
         context = Context(self._services, client, client_id=header.client_id, version=version, stats=row.stats)
+        if row.short_cut is not None:
+            short = row.short_cut(frame, position, header, context)
+            if short is not None:
+                return row, Promise(row, header, short.response) if isinstance(short, Later) else [short]
+        request, _ = decode(row.api.request, version, frame, position)
         answer = row.handler(request, context)
         if row.holds_line:
             return row, Promise(row, header, answer)
-        if type(answer) is Later:
+        if isinstance(answer, Later):
             return row, Promise(row, header, answer.response)
         if answer is None:
             return row, None
         return row, encode_response(row.api, version, header.correlation_id, answer)
+
+    def _refuse_version(self, row: Row, header: RequestHeader, client: Client) -> Parts:
+        """Tell a client that is newer than us our range, in the oldest form (KIP-511); only ApiVersions can."""
+        if row.api.key is not ApiKey.API_VERSIONS:
+            raise Unserved(
+                f"{row.api.name} version {header.api_version} is not served here; {row.lowest} to {row.highest} are"
+            )
+        context = Context(self._services, client, client_id=None, version=0, stats=row.stats)
+        return encode_response(row.api, 0, header.correlation_id, row.handler(None, context))
 
     def _row(self, key: int) -> Row:
         """Complete the table's row for an API that is asked for the first time."""
         api = self._served.get(key)
         if api is None:
             raise Unserved(f"API key {key} is not served here")
-        handler = self._load(api.key)
+        handler, short_cut = self._load(api.key)
         row = self._rows[key] = Row(
             api=api,
             handler=handler,
+            short_cut=short_cut,
             holds_line=inspect.iscoroutinefunction(handler),
             stats=self._stats.of_api(api.name),
             lowest=api.versions.min,

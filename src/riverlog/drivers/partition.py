@@ -5,8 +5,10 @@ Appending is synchronous: when `append` returns, the batch has its offset and st
 `durability=fsync`. Consumers see nothing above the high watermark, and it never goes back.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.volume import Volume
@@ -19,12 +21,20 @@ from riverlog.observe.stats import PartitionStats
 from riverlog.records.batch import check_produced
 
 
+class CommitWaiter(NamedTuple):
+    """Somebody who wrote up to an offset and waits, until the deadline, for it to be committed."""
+
+    last_offset: Offset
+    deadline: float
+    done: Callable[[ErrorCode], None]
+
+
 class Partition:
     """A led partition. All methods run on the node's loop; between two of them nothing else runs."""
 
     __slots__ = (
-        "_commit_waiters", "_data_waiters", "_flusher", "_removed", "_unflushed_since_ms", "_volume", "high_watermark",
-        "leader_epoch", "log", "name", "stats", "topic_id",
+        "_commit_waiters", "_data_waiters", "_flusher", "_patience", "_removed", "_unflushed_since_ms", "_volume",
+        "high_watermark", "leader_epoch", "log", "name", "stats", "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -45,7 +55,8 @@ class Partition:
         self.high_watermark = log.log_end_offset  # a node alone: all that recovery kept is committed
         self._volume = volume
         self._flusher = flusher
-        self._commit_waiters: deque[tuple[Offset, Callable[[ErrorCode], None]]] = deque()  # in offset order
+        self._commit_waiters: deque[CommitWaiter] = deque()  # in offset order
+        self._patience: asyncio.TimerHandle | None = None  # one for all of them
         self._data_waiters: list[Callable[[], None]] = []
         self._removed = False
         self._unflushed_since_ms: int | None = None  # as far as flush_if_due has noticed
@@ -57,7 +68,8 @@ class Partition:
 
     def append(self, batch: memoryview, *, now_ms: int) -> Appended:
         """Check and append one batch as a client sent it; Refusal says why not."""
-        self._volume.check_writable()
+        if not self._volume.writable:
+            self._volume.check_writable()
         log = self.log
         header = check_produced(batch, batch_bytes_max=log.config.max_message_bytes)
         try:
@@ -80,14 +92,18 @@ class Partition:
             self._flusher.flush(self)
         return appended
 
-    def when_committed(self, last_offset: Offset, done: Callable[[ErrorCode], None]) -> None:
-        """Call `done` once this offset is committed, or with the reason why it never will be here."""
+    def when_committed(self, last_offset: Offset, done: Callable[[ErrorCode], None], *, seconds_max: float) -> None:
+        """Call `done` once: when this offset is committed, when it never will be here, or when the time is up."""
         if last_offset < self.high_watermark:
             done(ErrorCode.NONE)
         elif self._removed:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         else:
-            self._commit_waiters.append((last_offset, done))
+            loop = asyncio.get_running_loop()
+            deadline = loop.time() + seconds_max
+            self._commit_waiters.append(CommitWaiter(last_offset, deadline, done))
+            if self._patience is None or deadline < self._patience.when():
+                self._wait_until(deadline, loop)
 
     def when_readable(self, woken: Callable[[], None]) -> Callable[[], None]:
         """Call `woken` each time there may be more to read, until the returned function is called."""
@@ -185,12 +201,30 @@ class Partition:
             return
         self.high_watermark = high_watermark
         waiters = self._commit_waiters
-        while waiters and waiters[0][0] < high_watermark:
-            waiters.popleft()[1](ErrorCode.NONE)
+        while waiters and waiters[0].last_offset < high_watermark:
+            waiters.popleft().done(ErrorCode.NONE)
         self.wake()
 
     def _fail_waiters(self, code: ErrorCode) -> None:
         waiting, self._commit_waiters = self._commit_waiters, deque()
-        for _offset, done in waiting:
-            done(code)
+        for waiter in waiting:
+            waiter.done(code)
         self.wake()
+
+    def _wait_until(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+        self._patience = loop.call_at(deadline, self._lose_patience)
+
+    def _lose_patience(self) -> None:
+        """Tell those whose time is up, and look again when the next one's will be."""
+        self._patience = None
+        loop = asyncio.get_running_loop()
+        waiting, self._commit_waiters = self._commit_waiters, deque()
+        for waiter in waiting:
+            if waiter.deadline <= loop.time():
+                waiter.done(ErrorCode.REQUEST_TIMED_OUT)
+            else:
+                self._commit_waiters.append(waiter)
+        if self._commit_waiters:
+            self._wait_until(min(waiter.deadline for waiter in self._commit_waiters), loop)

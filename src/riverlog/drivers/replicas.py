@@ -55,6 +55,7 @@ class Replicas:
         self._random = random
         self._workers = workers
         self._open: dict[tuple[str, int], Partition] = {}
+        self._open_by_id: dict[tuple[bytes, int], Partition] = {}  # the same ones
         self._home_of: dict[TopicPartition, Home] = {}  # every partition that has a folder
         self._leaving: set[TopicPartition] = set()  # deleted, but the folder is still there
         self._removals: set[asyncio.Task[None]] = set()
@@ -77,6 +78,10 @@ class Replicas:
         """Give a partition that this node leads, opening it if need be; Refusal where the disk is in the way."""
         partition = self._open.get((topic, index))
         return partition if partition is not None else self._open_partition(topic, index)
+
+    def get_opened(self, topic_id: bytes, index: int) -> Partition | None:
+        """Give a partition by its topic's id if it is open already: for those in a hurry."""
+        return self._open_by_id.get((topic_id, index))
 
     def opened(self) -> list[Partition]:
         """List the partitions that are open."""
@@ -173,7 +178,7 @@ class Replicas:
         self._home_of[name] = home
         self._tell_what_was_found(name, log)
         partition = Partition(name, known.id, log, facts.leader_epoch, volume=home.volume, flusher=home.flusher)
-        self._open[name] = partition
+        self._open[name] = self._open_by_id[known.id.bytes, index] = partition
         return partition
 
     def _roomiest_home(self) -> Home:
@@ -224,6 +229,7 @@ class Replicas:
         names = [TopicPartition(topic.name, index) for index in range(topic.partition_count)]
         partitions = [partition for name in names if (partition := self._open.pop(name, None)) is not None]
         for partition in partitions:
+            del self._open_by_id[topic.id.bytes, partition.name.partition]
             partition.remove()
         there = [name for name in names if name in self._home_of]
         if there:

@@ -22,6 +22,7 @@ class Volume:
 
     def __init__(self, disk: Disk, path: str, *, changed: Callable[["Volume"], None]) -> None:
         self.path = path
+        self.writable = True  # neither full nor offline
         self._disk = disk
         self._changed = changed
         self._full = False
@@ -42,7 +43,7 @@ class Volume:
 
     def check_writable(self) -> None:
         """Refuse writes while the directory is full or offline."""
-        if self._full or self._failure is not None:
+        if not self.writable:
             raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, self.trouble or "")
 
     def check_online(self) -> None:
@@ -62,6 +63,7 @@ class Volume:
         """Take the directory offline for good."""
         if self._failure is None:
             self._failure = reason
+            self.writable = False
             self._changed(self)
 
     def look(self) -> None:
@@ -72,4 +74,5 @@ class Volume:
     def _become(self, *, full: bool) -> None:
         if full is not self._full:
             self._full = full
+            self.writable = not full
             self._changed(self)

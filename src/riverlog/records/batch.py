@@ -147,41 +147,39 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
         raise Refusal(ErrorCode.CORRUPT_MESSAGE, f"record format {magic} does not exist")
     if size < HEADER_BYTES:
         raise Refusal(ErrorCode.INVALID_RECORD, f"{size} bytes are too few for a record batch")
-    header = BatchHeader._make(HEADER.unpack_from(batch))
-    if header.length + LOG_OVERHEAD != size:
-        if HEADER_BYTES <= header.length + LOG_OVERHEAD < size:
+    fields = HEADER.unpack_from(batch)
+    _, length, _, _, crc, attributes, last_offset_delta, *_, record_count = fields
+    if length + LOG_OVERHEAD != size:
+        if HEADER_BYTES <= length + LOG_OVERHEAD < size:
             raise Refusal(ErrorCode.INVALID_RECORD, "more than one record batch was sent for one partition")
         raise Refusal(
-            ErrorCode.INVALID_RECORD,
-            f"the batch says that it has {header.length + LOG_OVERHEAD} bytes, but {size} arrived",
+            ErrorCode.INVALID_RECORD, f"the batch says that it has {length + LOG_OVERHEAD} bytes, but {size} arrived"
         )
     if size > batch_bytes_max:
         raise Refusal(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"the batch has {size} bytes; max.message.bytes allows {batch_bytes_max}",
+            ErrorCode.MESSAGE_TOO_LARGE, f"the batch has {size} bytes; max.message.bytes allows {batch_bytes_max}"
         )
-    if crc32c(batch[ATTRIBUTES_POSITION:]) != header.crc:
+    if crc32c(batch[ATTRIBUTES_POSITION:]) != crc:
         raise Refusal(ErrorCode.CORRUPT_MESSAGE, "the batch's checksum does not match its content")
-    if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
+    if record_count <= 0 or last_offset_delta != record_count - 1:
         raise Refusal(
             ErrorCode.INVALID_RECORD,
-            f"the batch counts {header.record_count} records but its last offset delta is {header.last_offset_delta}",
+            f"the batch counts {record_count} records but its last offset delta is {last_offset_delta}",
         )
-    if header.attributes & CONTROL:
+    if attributes & CONTROL:
         raise Refusal(ErrorCode.INVALID_RECORD, "clients may not write control batches")
-    if header.attributes & COMPRESSION_MASK > Compression.ZSTD:
-        raise Refusal(
-            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
-            f"compression codec {header.attributes & COMPRESSION_MASK} does not exist",
-        )
-    if header.compression == Compression.NONE and header.record_count * RECORD_BYTES_MIN > size - HEADER_BYTES:
+    codec = attributes & COMPRESSION_MASK
+    if codec > _LAST_CODEC:
+        raise Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression codec {codec} does not exist")
+    if codec == 0 and record_count * RECORD_BYTES_MIN > size - HEADER_BYTES:
         raise Refusal(
             ErrorCode.INVALID_RECORD,
-            f"the batch counts {header.record_count} records, more than fit into its {size} bytes",
+            f"the batch counts {record_count} records, more than fit into its {size} bytes",
         )
-    return header
+    return BatchHeader._make(fields)
 
 
+_LAST_CODEC: Final = int(Compression.ZSTD)
 RECORD_BYTES_MIN: Final = 7
 """Length, attributes, timestamp and offset deltas, key and value length, header count: a byte each."""
 

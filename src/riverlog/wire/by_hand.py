@@ -7,7 +7,7 @@ is wrong. So nothing is decided twice, and a test holds both codecs against each
 
 import struct
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from riverlog.model.ports import FileRange
 from riverlog.wire.messages.fetch import (
@@ -25,6 +25,8 @@ NULL: Final = 0
 EMPTY: Final = 1
 ONE: Final = 2
 """Compact counts: the wire adds one, so that 0 is null."""
+FIRST_VERSION_BY_ID: Final = 13
+"""From this version on topics have ids and no names, in Produce and in Fetch."""
 NO_TAGS: Final = b"\0\0\0"
 """No tagged fields behind a partition, its topic and the message."""
 BOTH_EMPTY: Final = EMPTY << 8 | EMPTY
@@ -34,7 +36,7 @@ BOTH_EMPTY: Final = EMPTY << 8 | EMPTY
 def decoder(declaration: type[Any], version: int, compiled: Decoder) -> Decoder:
     """Give the decoder by hand where there is one, else the compiled one."""
     if declaration is ProduceRequest and version >= 9:
-        return _produce_request_by_name(compiled) if version <= 12 else _produce_request_by_id(compiled)
+        return _produce_request(version, compiled)
     if declaration is FetchRequest and version >= 15:
         return _fetch_request(compiled)
     return compiled
@@ -43,61 +45,79 @@ def decoder(declaration: type[Any], version: int, compiled: Decoder) -> Decoder:
 def encoder(declaration: type[Any], version: int, compiled: Encoder) -> Encoder:
     """Give the encoder by hand where there is one, else the compiled one."""
     if declaration is ProduceResponse and version >= 9:
-        return _produce_response(compiled, by_name=version <= 12)
+        return _produce_response(compiled, by_name=version < FIRST_VERSION_BY_ID)
     if declaration is FetchResponse and version >= 13:
         return _fetch_response(compiled)
     return compiled
 
 
-def _produce_request_by_name(compiled: Decoder) -> Decoder:
-    head = Struct(">BhiBB").unpack_from  # transactional id, acks, time-out, topics, length of the name
-    rest = Struct(">BiB").unpack_from  # partitions, index, first byte of the records' length
+class OneBatch(NamedTuple):
+    """A Produce request for one partition; the topic is its name in bytes or, from version 13, its id."""
 
-    def decode(buffer: memoryview, start: int) -> tuple[ProduceRequest, int]:
-        try:
-            transactional, acks, timeout_ms, topics, name_length = head(buffer, start)
-            if transactional or topics != ONE or not EMPTY <= name_length < 128:
-                return compiled(buffer, start)
-            name_end = start + 8 + name_length
-            partitions, index, length = rest(buffer, name_end)
-            if partitions != ONE:
-                return compiled(buffer, start)
-            p = name_end + 6
-            if length > 127:
-                length, p = long_varint(buffer, p, length)
-            stop = p + length - 1
-            tags = buffer[stop] or buffer[stop + 1] or buffer[stop + 2]
-        except (struct.error, IndexError):
-            return compiled(buffer, start)
-        if tags or not length:
-            return compiled(buffer, start)
-        name = str(buffer[start + 9 : name_end], "utf-8")
-        topic = TopicProduceData(name, NO_UUID, [PartitionProduceData(index, buffer[p:stop])])
-        return ProduceRequest(None, acks, timeout_ms, [topic]), stop + 3
-
-    return decode
+    acks: int
+    timeout_ms: int
+    topic: bytes
+    partition: int
+    records: memoryview
+    end: int
 
 
-def _produce_request_by_id(compiled: Decoder) -> Decoder:
-    # transactional id, acks, time-out, topics, topic id, partitions, index, first byte of the records' length
-    head = Struct(">BhiB16sBiB").unpack_from
-
-    def decode(buffer: memoryview, start: int) -> tuple[ProduceRequest, int]:
-        try:
-            transactional, acks, timeout_ms, topics, topic_id, partitions, index, length = head(buffer, start)
-            if transactional or not topics == partitions == ONE:
-                return compiled(buffer, start)
+def read_one_batch(buffer: memoryview, start: int, version: int) -> OneBatch | None:
+    """Read a Produce request of the common shape; None for any other, which is for the compiled codec to judge."""
+    try:
+        if version >= FIRST_VERSION_BY_ID:
+            transactional, acks, timeout_ms, topics, topic, partitions, index, length = _BATCH_BY_ID(buffer, start)
             p = start + 30
-            if length > 127:
-                length, p = long_varint(buffer, p, length)
-            stop = p + length - 1
-            tags = buffer[stop] or buffer[stop + 1] or buffer[stop + 2]
-        except (struct.error, IndexError):
+        else:
+            transactional, acks, timeout_ms, topics, name_length = _BATCH_BY_NAME(buffer, start)
+            name_end = start + 8 + name_length
+            topic = bytes(buffer[start + 9 : name_end])
+            partitions, index, length = _BATCH_OF_PARTITION(buffer, name_end)
+            if not EMPTY <= name_length < 128:
+                return None
+            p = name_end + 6
+        if transactional or not topics == partitions == ONE:
+            return None
+        if length > 127:
+            length, p = long_varint(buffer, p, length)
+        stop = p + length - 1
+        if buffer[stop] or buffer[stop + 1] or buffer[stop + 2] or not length:
+            return None
+    except (struct.error, IndexError):
+        return None
+    return OneBatch(acks, timeout_ms, topic, index, buffer[p:stop], stop + 3)
+
+
+def write_one_answer(
+    correlation_id: int, topic: bytes, version: int, index: int, base_offset: int, stamp_ms: int, log_start_offset: int
+) -> bytes:
+    """Write the whole response, frame and header included, to a batch that was accepted."""
+    rest = _ANSWER_REST(ONE, index, 0, base_offset, stamp_ms, log_start_offset, EMPTY, 0)
+    if version >= FIRST_VERSION_BY_ID:
+        return _ANSWER_BY_ID(len(rest) + 22, correlation_id, ONE, topic) + rest
+    return _ANSWER_BY_NAME(len(rest) + len(topic) + 7, correlation_id, ONE, len(topic) + 1) + topic + rest
+
+
+_BATCH_BY_NAME: Final = Struct(">BhiBB").unpack_from  # transactional id, acks, time-out, topics, length of the name
+_BATCH_OF_PARTITION: Final = Struct(">BiB").unpack_from  # partitions, index, first byte of the records' length
+_BATCH_BY_ID: Final = Struct(">BhiB16sBiB").unpack_from  # as above, with the topic's id in between
+_ANSWER_BY_NAME: Final = Struct(">iixBB").pack  # length, correlation id, no tags, topics, length of the name
+_ANSWER_BY_ID: Final = Struct(">iixB16s").pack
+_ANSWER_REST: Final = Struct(">BihqqqBxxxix").pack
+"""Partitions, the partition's five numbers, record errors, no message, no tags; throttle time, no tags."""
+
+
+def _produce_request(version: int, compiled: Decoder) -> Decoder:
+    def decode(buffer: memoryview, start: int) -> tuple[ProduceRequest, int]:
+        one = read_one_batch(buffer, start, version)
+        if one is None:
             return compiled(buffer, start)
-        if tags or not length:
-            return compiled(buffer, start)
-        topic = TopicProduceData("", uuid_of(topic_id), [PartitionProduceData(index, buffer[p:stop])])
-        return ProduceRequest(None, acks, timeout_ms, [topic]), stop + 3
+        part = PartitionProduceData(one.partition, one.records)
+        if version >= FIRST_VERSION_BY_ID:
+            topic = TopicProduceData("", uuid_of(one.topic), [part])
+        else:
+            topic = TopicProduceData(str(one.topic, "utf-8"), NO_UUID, [part])
+        return ProduceRequest(None, one.acks, one.timeout_ms, [topic]), one.end
 
     return decode
 
@@ -125,9 +145,6 @@ def _fetch_request(compiled: Decoder) -> Decoder:
 
 
 def _produce_response(compiled: Encoder, *, by_name: bool) -> Encoder:
-    # partitions, the partition's five numbers, record errors, no message, no tags; throttle time, no tags
-    rest = Struct(">BihqqqBxxxix").pack
-
     def encode(message: ProduceResponse, out: bytearray) -> list[Part]:
         if len(message.responses) != 1 or message.node_endpoints:
             return compiled(message, out)
@@ -147,7 +164,7 @@ def _produce_response(compiled: Encoder, *, by_name: bool) -> Encoder:
         else:
             out.append(ONE)
             out += topic.topic_id.bytes
-        out += rest(
+        out += _ANSWER_REST(
             ONE,
             partition.index,
             partition.error_code,

@@ -1,6 +1,9 @@
 """A led partition: the high watermark, those who wait for it, and epochs."""
 
+import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -13,8 +16,16 @@ from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, Durability
 from tests.support.batches import batch_of
 from tests.support.disk import MemoryDisk
+from tests.support.virtual_time import run
 
 NOW = 10_000
+
+
+def on_virtual_time(scenario: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
+    def test() -> None:
+        run(scenario())
+
+    return test
 
 
 class Hand:
@@ -38,7 +49,7 @@ def a_partition(**config: object) -> tuple[Partition, Hand]:
     hand = Hand()
     flusher: Flusher = hand  # type: ignore[assignment]
     volume = Volume(disk, "/data", changed=lambda _volume: None)
-    name, topic_id = TopicPartition("orders", 0), TopicId(__import__("uuid").UUID(int=1))
+    name, topic_id = TopicPartition("orders", 0), TopicId(UUID(int=1))
     return Partition(name, topic_id, log, LeaderEpoch(3), volume=volume, flusher=flusher), hand
 
 
@@ -53,11 +64,12 @@ def test_in_the_page_cache_is_committed_with_durability_os() -> None:
     assert hand.asked == 0
 
 
-def test_on_the_medium_is_committed_with_durability_fsync() -> None:
+@on_virtual_time
+async def test_on_the_medium_is_committed_with_durability_fsync() -> None:
     partition, hand = a_partition(durability=Durability.FSYNC)
     codes: list[ErrorCode] = []
     append(partition, b"a")
-    partition.when_committed(Offset(0), codes.append)
+    partition.when_committed(Offset(0), codes.append, seconds_max=30)
     assert (partition.high_watermark, codes, hand.asked) == (0, [], 1)
     with pytest.raises(Refusal) as refused:
         partition.read(Offset(1), bytes_max=100, upto=partition.high_watermark, at_least_one=True)
@@ -112,7 +124,28 @@ def test_readers_are_woken_until_they_let_go() -> None:
     assert woken == [1]
 
 
-def test_those_who_wait_are_told_when_it_will_never_come() -> None:
+@on_virtual_time
+async def test_nobody_waits_for_longer_than_they_said() -> None:
+    partition, hand = a_partition(durability=Durability.FSYNC)
+    told: dict[str, ErrorCode] = {}
+    append(partition, b"a")
+    partition.when_committed(Offset(0), lambda code: told.__setitem__("patient", code), seconds_max=30)
+    append(partition, b"b")
+    partition.when_committed(Offset(1), lambda code: told.__setitem__("hasty", code), seconds_max=1)
+    await asyncio.sleep(2)
+    assert told == {"hasty": ErrorCode.REQUEST_TIMED_OUT}
+    hand.carry_out(partition)
+    assert told["patient"] is ErrorCode.NONE
+    append(partition, b"c")
+    partition.when_committed(Offset(2), lambda code: told.__setitem__("late", code), seconds_max=30)
+    await asyncio.sleep(29)
+    assert "late" not in told
+    await asyncio.sleep(2)
+    assert told["late"] is ErrorCode.REQUEST_TIMED_OUT
+
+
+@on_virtual_time
+async def test_those_who_wait_are_told_when_it_will_never_come() -> None:
     for end, code in (
         (Partition.remove, ErrorCode.NOT_LEADER_OR_FOLLOWER),
         (Partition.storage_failed, ErrorCode.KAFKA_STORAGE_ERROR),
@@ -120,7 +153,7 @@ def test_those_who_wait_are_told_when_it_will_never_come() -> None:
         partition, _hand = a_partition(durability=Durability.FSYNC)
         codes: list[ErrorCode] = []
         append(partition, b"a")
-        partition.when_committed(Offset(0), codes.append)
+        partition.when_committed(Offset(0), codes.append, seconds_max=30)
         end(partition)
         assert codes == [code]
 

@@ -6,9 +6,9 @@ node that starts needs none of them, and most clients use few.
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Final
+from typing import Any, Final
 
-from riverlog.broker.dispatch import Handler
+from riverlog.broker.dispatch import Handler, ShortCut
 from riverlog.wire.apis import ApiKey
 
 HANDLERS: Final[Mapping[ApiKey, str]] = {
@@ -32,9 +32,17 @@ HANDLERS: Final[Mapping[ApiKey, str]] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions.describe_topic_partitions",
 }
 
+SHORT_CUTS: Final[Mapping[ApiKey, str]] = {
+    ApiKey.PRODUCE: "produce.produce_one",
+}
+"""Functions that do the commonest form of a request from frame to bytes, and leave every other to the handler."""
 
-def load_handler(key: ApiKey) -> Handler:
-    """Import the handler of a served API."""
-    module, _, function = HANDLERS[key].partition(".")
-    handler: Handler = getattr(import_module(f"{__name__}.{module}"), function)
-    return handler
+
+def load_handler(key: ApiKey) -> tuple[Handler, ShortCut | None]:
+    """Import the handler of a served API, and its short cut if there is one."""
+    return _function(HANDLERS[key]), _function(SHORT_CUTS[key]) if key in SHORT_CUTS else None
+
+
+def _function(name: str) -> Any:
+    module, _, function = name.partition(".")
+    return getattr(import_module(f"{__name__}.{module}"), function)

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from riverlog.broker.context import Answer, Context, Hangup, Later
+from riverlog.broker.context import Answer, Context, Hangup, Later, ShortAnswer
 from riverlog.drivers.partition import Partition
 from riverlog.log.log import Appended
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.records.batch import ATTRIBUTES_POSITION, COMPRESSION_MASK, HEADER_BYTES, TRANSACTIONAL, Compression
+from riverlog.wire.by_hand import FIRST_VERSION_BY_ID, OneBatch, read_one_batch, write_one_answer
+from riverlog.wire.headers import RequestHeader
 from riverlog.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -26,7 +28,6 @@ LEADER: Final = 1
 ALL: Final = -1
 
 _FIRST_VERSION_WITH_ZSTD: Final = 7
-_FIRST_VERSION_BY_TOPIC_ID: Final = 13
 
 
 def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse]:
@@ -56,6 +57,50 @@ def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse
     return Later(_committed(response, waiting, timeout_ms=request.timeout_ms, context=context))
 
 
+def produce_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> ShortAnswer:
+    """Do the commonest request, one good batch for one open partition, without building messages on the way.
+
+    None, with nothing done, for every other request: `produce` does those, and finds the words for what is wrong.
+    """
+    version = header.api_version
+    one = read_one_batch(frame, position, version)
+    if one is None or one.acks not in (ALL, LEADER) or len(one.records) < HEADER_BYTES:
+        return None
+    if one.records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL:
+        return None
+    replicas = context.services.replicas
+    try:
+        if version >= FIRST_VERSION_BY_ID:
+            partition = replicas.get_opened(one.topic, one.partition)
+        else:
+            partition = replicas.get(str(one.topic, "utf-8"), one.partition)
+        if partition is None or not context.allows_on_topic(Operation.WRITE, partition.name.topic):
+            return None
+        appended = partition.append(one.records, now_ms=context.now_ms)
+    except (Refusal, UnicodeDecodeError):
+        return None
+    if one.acks == ALL and appended.last_offset >= partition.high_watermark:
+        return Later(_one_committed(one, partition, appended, context))
+    return write_one_answer(
+        header.correlation_id,
+        one.topic,
+        version,
+        one.partition,
+        appended.base_offset,
+        appended.log_append_time_ms,
+        partition.log.log_start_offset,
+    )
+
+
+def _one_committed(
+    one: OneBatch, partition: Partition, appended: Appended, context: Context
+) -> asyncio.Future[ProduceResponse]:
+    accepted = _accepted(one.partition, partition, appended)
+    topic = TopicProduceResponse(partition.name.topic, partition.topic_id, [accepted])
+    waiting = [(accepted, partition, appended.last_offset)]
+    return _committed(ProduceResponse([topic]), waiting, timeout_ms=one.timeout_ms, context=context)
+
+
 def _partition(
     request: ProduceRequest, topic: TopicProduceData, part: PartitionProduceData, context: Context
 ) -> Partition:
@@ -63,7 +108,7 @@ def _partition(
     if request.acks not in (ALL, LEADER, NONE):
         raise Refusal(ErrorCode.INVALID_REQUIRED_ACKS, f"acks may be -1, 0 or 1, not {request.acks}")
     name = topic.name
-    if context.version >= _FIRST_VERSION_BY_TOPIC_ID:
+    if context.version >= FIRST_VERSION_BY_ID:
         found = context.image.topic_by_id(topic.topic_id)
         if found is None:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic.topic_id}")
@@ -126,27 +171,21 @@ def _committed(
     context: Context,
 ) -> asyncio.Future[ProduceResponse]:
     """Give the response once every batch in `waiting` is committed, or the client's patience ends."""
-    loop = asyncio.get_running_loop()
-    answered: asyncio.Future[ProduceResponse] = loop.create_future()
-    missing = {id(answer): answer for answer, _partition, _offset in waiting}
+    answered: asyncio.Future[ProduceResponse] = asyncio.get_running_loop().create_future()
+    missing = len(waiting)
 
     def settle(answer: PartitionProduceResponse, code: ErrorCode) -> None:
-        if answered.done() or missing.pop(id(answer), None) is None:
-            return
+        nonlocal missing
+        missing -= 1
         if code is not ErrorCode.NONE:
             context.stats.failed(code)
             _take_back(answer, code)
-        if not missing:
-            patience.cancel()
+        if not missing and not answered.done():  # done already if the connection has ended
             answered.set_result(response)
 
-    def give_up() -> None:
-        for answer in tuple(missing.values()):
-            settle(answer, ErrorCode.REQUEST_TIMED_OUT)
-
-    patience = loop.call_later(max(timeout_ms, 0) / 1000, give_up)
+    seconds_max = max(timeout_ms, 0) / 1000
     for answer, partition, last_offset in waiting:
-        partition.when_committed(last_offset, partial(settle, answer))
+        partition.when_committed(last_offset, partial(settle, answer), seconds_max=seconds_max)
     return answered
 
 

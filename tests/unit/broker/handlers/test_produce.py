@@ -169,3 +169,28 @@ def test_a_commit_that_does_not_come_is_a_time_out_or_the_reason() -> None:
             assert answer.base_offset == -1
 
     run(scenario())
+
+
+@pytest.mark.parametrize("version", [8, 9, 12, 13])
+@pytest.mark.parametrize("durability", ["os", "fsync"])
+def test_the_short_cut_and_the_long_way_come_to_the_same(version: int, durability: str) -> None:
+    """One batch for one partition takes the short cut from version 9 on; two partitions never do."""
+
+    async def scenario() -> None:
+        async with serving(durability=durability, num_partitions="2") as (line, _node):
+            topic = await create(line)
+            for expected in range(3):
+                short = request(batch_of([b"a"]), index=0)
+                parts = [PartitionProduceData(index=each, records=memoryview(batch_of([b"a"]))) for each in (1, 5)]
+                long = ProduceRequest(
+                    acks=-1, timeout_ms=1_000, topic_data=[TopicProduceData(name="orders", partition_data=parts)]
+                )
+                for asked in (short, long):
+                    asked.topic_data[0].topic_id = topic.topic_id
+                one = await produced(line, short, version)
+                other = await produced(line, long, version)
+                one.index = other.index
+                assert one == other
+                assert one.base_offset == expected
+
+    run(scenario())
