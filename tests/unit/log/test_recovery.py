@@ -9,7 +9,7 @@ import pytest
 from riverlog.log.log import Log
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset
-from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
+from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, Durability
 from riverlog.records.batch import check_produced
 from tests.support.batches import batch_of, records_of
 from tests.support.disk import Crashed, MemoryDisk, MemoryFile
@@ -150,16 +150,19 @@ def test_recovery_reads_little_below_the_recovery_point(monkeypatch: pytest.Monk
     assert values(log, 1_900) == numbered(2_000)[1_900:]
 
 
-def test_what_a_killed_process_left_in_the_page_cache_is_synced_before_it_counts() -> None:
+@pytest.mark.parametrize("durability", Durability)
+def test_what_a_killed_process_left_in_the_page_cache_is_synced_before_it_counts(durability: Durability) -> None:
+    config = replace(CONFIG, durability=durability)
     for seed in range(10):
         disk = new_disk(seed)
         killed = open_log(disk)
         for number in range(20):
             append(killed, number)
-        log = open_log(disk)
+        log = Log.open(disk, FOLDER, config, recovery_point=Offset(0), clean=False, now_ms=NOW)
         assert log.log_end_offset == 20
-        assert log.flushed_offset == 0
-        log.flush()
+        if durability is Durability.OS:
+            assert log.flushed_offset == 0
+            log.flush()
         assert log.flushed_offset == 20
         disk.crash()
         assert values(open_log(disk)) == numbered(20)
