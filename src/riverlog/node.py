@@ -22,19 +22,21 @@ from riverlog.broker.server import Server
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import METADATA_FOLDER, MetadataLog
+from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Home, Replicas
 from riverlog.drivers.upkeep import Upkeep
 from riverlog.drivers.volume import Volume
 from riverlog.log.directory import LogDirectory
 from riverlog.metadata.commands.brokers import RegisterBroker
+from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.endpoints import Endpoint
-from riverlog.model.ids import Address, NodeId
+from riverlog.model.ids import Address, NodeId, Offset, TopicPartition
 from riverlog.model.ports import Clock, Disk, Network, Random, Workers
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.http import Door
 from riverlog.observe.logging import get_logger
 from riverlog.observe.metrics import BrokerReading, LogDirectoryReading, PartitionReading
-from riverlog.observe.stats import NodeStats
+from riverlog.observe.stats import NodeStats, PartitionStats
 from riverlog.wire.apis import API_BY_KEY
 from riverlog.world.clock import SystemClock
 from riverlog.world.disk import FileSystem
@@ -70,6 +72,8 @@ class Node:
         self._settings = settings
         self._world = world or World()
         self._parts = AsyncExitStack()
+        if world is None:
+            self._parts.callback(self._world.workers.close)
         self._serving = False
         self._failed: asyncio.Future[BaseException]
         self._homes: list[Home]
@@ -95,6 +99,7 @@ class Node:
         upkeep = Upkeep(self._replicas, self._current_settings, self._world.clock)
         self._run_beside(server.run(), upkeep.run())
         self._serving = True
+        self._log.info("node ready", kafka=",".join(map(str, self.endpoints)), metrics=str(self.metrics or "off"))
 
     async def run(self) -> BaseException:
         """Wait for something after which the node must not go on, and give it."""
@@ -102,7 +107,9 @@ class Node:
 
     async def stop(self) -> None:
         """Accept no more, answer what is under way, flush, close; a second call does nothing."""
-        self._serving = False
+        if self._serving:
+            self._serving = False
+            self._log.info("node stopping")
         await self._parts.aclose()
 
     # -- the parts, in the order in which they start
@@ -122,6 +129,10 @@ class Node:
                 cluster_id=cluster_id,
                 region=settings.region,
             )
+            if not directory.clean and directory.partitions():
+                self._log.warning("the node was not stopped cleanly; logs are recovered", directory=folder)
+            for damage in directory.damage:
+                self._log.error("damage found", directory=folder, detail=damage)
             volume = Volume(world.disk, folder, changed=self._volume_changed)
             self._homes.append(Home(directory, volume, Flusher(world.workers, volume, world.clock, self.stats)))
         log = MetadataLog.open(world.disk, world.clock, world.workers, f"{settings.log_dirs[0]}/{METADATA_FOLDER}")
@@ -248,26 +259,12 @@ class Node:
         return ((topic.name, topic.partition_count) for topic in self._metadata.image.all_topics())
 
     def partitions(self) -> Iterable[PartitionReading]:
-        image = self._metadata.image
-        for partition in self._replicas.opened():
-            topic = image.topic(partition.name.topic)
-            if topic is None:
-                continue
-            facts = topic.partition(partition.name.partition)
-            log = partition.log
-            yield PartitionReading(
-                topic=topic.name,
-                partition=facts.index,
-                leader=facts.leader,
-                replicas=facts.replicas,
-                in_sync_replicas=facts.isr,
-                log_start_offset=log.log_start_offset,
-                high_watermark=partition.high_watermark,
-                log_end_offset=log.log_end_offset,
-                size_bytes=log.size,
-                segments=log.segment_count,
-                stats=partition.stats,
-            )
+        """Give every partition that this node leads; one that nobody has used yet is empty."""
+        opened = {partition.name: partition for partition in self._replicas.opened()}
+        for topic in self._metadata.image.all_topics():
+            for facts in topic.partitions:
+                if facts.leader == self.node_id:
+                    yield _reading(topic, facts, opened.get(TopicPartition(topic.name, facts.index)))
 
     def log_directories(self) -> Iterable[LogDirectoryReading]:
         for home in self._homes:
@@ -277,6 +274,24 @@ class Node:
                 size_bytes=sum(log.size for log in home.directory.logs().values()),
                 free_bytes=self._world.disk.free_bytes(home.directory.folder),
             )
+
+
+def _reading(topic: TopicImage, facts: PartitionImage, partition: Partition | None) -> PartitionReading:
+    nothing = Offset(0)
+    log = None if partition is None else partition.log
+    return PartitionReading(
+        topic=topic.name,
+        partition=facts.index,
+        leader=facts.leader,
+        replicas=facts.replicas,
+        in_sync_replicas=facts.isr,
+        log_start_offset=nothing if log is None else log.log_start_offset,
+        high_watermark=nothing if partition is None else partition.high_watermark,
+        log_end_offset=nothing if log is None else log.log_end_offset,
+        size_bytes=0 if log is None else log.size,
+        segments=0 if log is None else log.segment_count,
+        stats=PartitionStats() if partition is None else partition.stats,
+    )
 
 
 def _reachable(endpoint: Endpoint, bound: Address) -> Endpoint:

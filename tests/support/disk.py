@@ -181,6 +181,8 @@ class MemoryDisk:
         self.life = 0
         self.steps = 0
         """Calls so far that reached the medium or could fail."""
+        self.failed_syncs = 0
+        """Syncs that failed since the last crash: what they lost is still seen until then."""
         self.open_files = 0
         self.locked: set[str] = set()
         self.before_step: Callable[[str, str], None] = lambda _kind, _path: None
@@ -196,6 +198,7 @@ class MemoryDisk:
     def crash(self) -> None:
         """Lose power: some of what was not synced is gone, and so is every handle."""
         self._root = self._root.lose(self.random)
+        self.failed_syncs = 0
         self.kill()
 
     def kill(self) -> None:
@@ -232,6 +235,7 @@ class MemoryDisk:
         failure = self._failure
         assert failure is not None
         if isinstance(failure, OSError):
+            self.failed_syncs += kind in ("sync", "sync_folder")
             raise OSError(failure.errno, failure.strerror, path)
         raise failure
 
@@ -310,6 +314,10 @@ class MemoryDisk:
     def free_bytes(self, folder: str) -> int:
         self._folder(folder)
         return 1 << 40
+
+    def total_bytes(self, folder: str) -> int:
+        self._folder(folder)
+        return 1 << 41
 
     def lock(self, path: str) -> MemoryLock:
         self.open(path, create=True).close()

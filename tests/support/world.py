@@ -25,6 +25,9 @@ class PatientWorkers:
     def run(self, work: Callable[[], T]) -> Awaitable[T]:
         return self._later(work)
 
+    def close(self) -> None:
+        """Nothing runs beside the loop here."""
+
     async def _later(self, work: Callable[[], T]) -> T:
         result = work()
         await asyncio.sleep(self._random.random() * self._seconds_max)

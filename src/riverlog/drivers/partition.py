@@ -68,14 +68,18 @@ class Partition:
 
     def append(self, batch: memoryview, *, now_ms: int) -> Appended:
         """Check and append one batch as a client sent it; Refusal says why not."""
-        if not self._volume.writable:
-            self._volume.check_writable()
+        volume = self._volume
+        volume.slack_bytes -= len(batch)
+        if volume.slack_bytes < 0:
+            volume.look()
+        if not volume.writable:
+            volume.check_writable()
         log = self.log
         header = check_produced(batch, batch_bytes_max=log.config.max_message_bytes)
         try:
             appended = log.append(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
         except OSError as error:
-            raise self._volume.failed(error) from error
+            raise volume.failed(error) from error
         if appended.duplicate:
             return appended
         stats = self.stats

@@ -23,6 +23,7 @@ class Volume:
     def __init__(self, disk: Disk, path: str, *, changed: Callable[["Volume"], None]) -> None:
         self.path = path
         self.writable = True  # neither full nor offline
+        self.slack_bytes = 0  # what may still be written before somebody must look again
         self._disk = disk
         self._changed = changed
         self._full = False
@@ -40,6 +41,10 @@ class Volume:
     @property
     def offline(self) -> bool:
         return self._failure is not None
+
+    def room(self) -> tuple[int, int]:
+        """Give the size of the file system and what is free of it, in bytes."""
+        return self._disk.total_bytes(self.path), self._disk.free_bytes(self.path)
 
     def check_writable(self) -> None:
         """Refuse writes while the directory is full or offline."""
@@ -67,9 +72,10 @@ class Volume:
             self._changed(self)
 
     def look(self) -> None:
-        """Compare the room that is left with the reserve; called from time to time."""
+        """Compare the room that is left with the reserve; called from time to time, and when the slack is used up."""
         if self._failure is None:
-            self._become(full=self._disk.free_bytes(self.path) < DISK_RESERVE_BYTES)
+            self.slack_bytes = self._disk.free_bytes(self.path) - DISK_RESERVE_BYTES
+            self._become(full=self.slack_bytes < 0)
 
     def _become(self, *, full: bool) -> None:
         if full is not self._full:

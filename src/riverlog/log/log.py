@@ -19,7 +19,7 @@ from riverlog.log.segment import SNAPSHOT_SUFFIX, Segment, first_timestamp, path
 from riverlog.log.segments import Segments
 from riverlog.log.sync import SyncPlan
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
+from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.ports import Disk, FileRange
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, checksum, headers, stamp
@@ -43,6 +43,8 @@ class LogRead(NamedTuple):
     """Batches from the one that holds the wanted offset on; the first is whole, the last may be cut off."""
 
     records: FileRange | None
+    next_offset: Offset = NO_OFFSET
+    """The offset behind the last whole batch, where to read on."""
 
     @property
     def size(self) -> int:
@@ -388,7 +390,8 @@ class Log:
         if end <= position:
             return NOTHING
         end = segment.verify(position, end)
-        return LogRead(FileRange(segment.file(), position, end - position))
+        next_offset = min(upto, segment.offset_at(position, end))
+        return LogRead(FileRange(segment.file(), position, end - position), next_offset)
 
     def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
         """Find the first record that is as late as this or later; None where there is none."""

@@ -310,6 +310,14 @@ class Segment:
             boundary = self.indexes()[0].boundary_at_or_before(end)
         return boundary if boundary > position else end
 
+    def offset_at(self, position: int, end: int) -> Offset:
+        """Give the offset with which the batch at `end` begins; within a batch, that behind the one at `position`."""
+        if end >= self.size:
+            return self.next_offset
+        for _, header in scan_headers(self.file(), end, self.size, chunk_bytes=HEADER_BYTES):
+            return header.base_offset
+        return self.header_at(position).next_offset
+
     # Serving
 
     def verify(self, position: int, end: int) -> int:

@@ -122,6 +122,10 @@ class Disk(Protocol):
         """Tell how many bytes can still be written there."""
         ...
 
+    def total_bytes(self, folder: str) -> int:
+        """Tell how large the file system is that holds the folder."""
+        ...
+
     def lock(self, path: str) -> FileLock:
         """Take the lock on this file, creating it; BlockingIOError where another process holds it."""
         ...
@@ -132,6 +136,10 @@ class Workers(Protocol):
 
     def run(self, work: Callable[[], T]) -> Awaitable[T]:
         """Run `work` beside the loop; the awaitable gives its result or raises its exception."""
+        ...
+
+    def close(self) -> None:
+        """Wait for work under way and take no more."""
         ...
 
 

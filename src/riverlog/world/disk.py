@@ -129,6 +129,10 @@ class FileSystem:
         facts = os.statvfs(folder)
         return facts.f_bavail * facts.f_frsize
 
+    def total_bytes(self, folder: str) -> int:
+        facts = os.statvfs(folder)
+        return facts.f_blocks * facts.f_frsize
+
     def lock(self, path: str) -> SystemLock:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -152,7 +152,7 @@ class TcpNetwork:
                 return TcpSocket(stream, loop)
             except OSError as error:
                 stream.close()
-                failure = error
+                failure = type(error)(error.errno, os.strerror(error.errno or 0))  # asyncio's text says less
             except BaseException:
                 stream.close()
                 raise

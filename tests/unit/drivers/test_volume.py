@@ -66,3 +66,12 @@ def test_any_other_error_is_final(volume: Volume) -> None:
         volume.check_online()
     volume.fail("again")
     assert len(changes) == 1
+
+
+def test_the_slack_says_when_to_look_again(volume: Volume, room: Room) -> None:
+    volume.look()
+    assert volume.slack_bytes == DISK_RESERVE_BYTES
+    room.free = DISK_RESERVE_BYTES + 10
+    volume.look()
+    assert volume.slack_bytes == 10
+    assert volume.writable

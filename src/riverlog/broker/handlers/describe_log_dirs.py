@@ -52,7 +52,10 @@ def _result(home: Home, names: list[TopicPartition], context: Context) -> Descri
         topic.partitions.append(
             DescribeLogDirsPartition(partition_index=name.partition, partition_size=_size(name, context))
         )
-    return DescribeLogDirsResult(log_dir=home.volume.path, topics=list(topics.values()))
+    total_bytes, usable_bytes = home.volume.room()
+    return DescribeLogDirsResult(
+        log_dir=home.volume.path, topics=list(topics.values()), total_bytes=total_bytes, usable_bytes=usable_bytes
+    )
 
 
 def _size(name: TopicPartition, context: Context) -> int:

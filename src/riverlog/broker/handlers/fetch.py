@@ -10,11 +10,11 @@ from typing import Final
 
 from riverlog.broker.context import Answer, Context, Later
 from riverlog.drivers.partition import Partition
+from riverlog.log.log import NOTHING, LogRead
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.model.limits import FETCH_WAIT_MS_MAX
-from riverlog.model.ports import FileRange
 from riverlog.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
@@ -30,11 +30,12 @@ _READ_COMMITTED: Final = 1
 
 @dataclass(slots=True)
 class Wanted:
-    """One partition of a fetch: where it is to be read from, or why it cannot be."""
+    """One partition of a fetch: where it is to be read from, or why it cannot be; and what was read last."""
 
     part: FetchPartition
     partition: Partition | None
     refusal: Refusal | None
+    read: LogRead = NOTHING
 
 
 Plan = list[tuple[FetchTopic, list[Wanted]]]
@@ -155,6 +156,7 @@ def _read_partition(
         )
     except Refusal as refusal:
         return _refused(part, refusal.code, partition), 0
+    wanted.read = read
     data = PartitionData(
         partition_index=part.partition,
         high_watermark=partition.high_watermark,
@@ -163,7 +165,7 @@ def _read_partition(
         aborted_transactions=[] if committed else None,
         records=read.records if read.records is not None else b"",
     )
-    return data, 0 if read.records is None else read.records.size
+    return data, read.size
 
 
 def _refused(part: FetchPartition, code: ErrorCode, partition: Partition | None) -> PartitionData:
@@ -186,5 +188,6 @@ def _count(response: FetchResponse, plan: Plan, context: Context) -> None:
             elif wanted.partition is not None:
                 stats = wanted.partition.stats
                 stats.fetches += 1
-                if isinstance(data.records, FileRange):
-                    stats.bytes_out += data.records.size
+                if wanted.read.size:
+                    stats.bytes_out += wanted.read.size
+                    stats.messages_out += wanted.read.next_offset - wanted.part.fetch_offset

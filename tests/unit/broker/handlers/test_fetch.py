@@ -161,3 +161,22 @@ def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
             assert partition._data_waiters == []
 
     run(scenario())
+
+
+def test_what_goes_out_is_counted_in_records_and_bytes() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await create(line)
+            for _ in range(200):
+                await produced(line, request(batch_of([b"x" * 100, b"y" * 100])))
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            offset = size = 0
+            while offset < 400:
+                answer = await fetched(line, asking(offset, bytes_max=5_000))
+                offset += len(values(answer))
+                size += len(answer.records)
+            assert partition.stats.messages_out == 400
+            assert partition.stats.bytes_out == size
+
+    run(scenario())
