@@ -7,6 +7,7 @@ door. `/health` answers as long as the loop turns; `/ready` is 503 with the reas
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol
@@ -147,6 +148,7 @@ class _Answer(NamedTuple):
             f"Content-Type: {self.content_type}",
             f"Content-Length: {len(self.body)}",
             "Cache-Control: no-store",
+            f"Date: {time.strftime('%a, %d %b %Y %H:%M:%S GMT', time.gmtime())}",
             f"Connection: {'keep-alive' if keep else 'close'}",
         ]
         if self.allow is not None:

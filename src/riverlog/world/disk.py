@@ -14,6 +14,7 @@ from typing import Final
 from riverlog.model.ports import Buffer
 
 _BUFFERS_PER_WRITE: Final = 1024  # IOV_MAX
+_FULL_SYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)  # on macOS a plain fsync stops at the drive's cache
 
 
 class SystemFile:
@@ -68,7 +69,10 @@ class SystemFile:
         os.ftruncate(self._descriptor, size)
 
     def sync(self) -> None:
-        os.fdatasync(self._descriptor)
+        if _FULL_SYNC is not None:
+            fcntl.fcntl(self._descriptor, _FULL_SYNC)
+        else:
+            os.fdatasync(self._descriptor)
 
     def fileno(self) -> int:
         return self._descriptor
