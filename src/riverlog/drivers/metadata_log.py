@@ -24,8 +24,9 @@ from riverlog.log.log import Log
 from riverlog.log.recovery import list_folder
 from riverlog.metadata.encoding import BadRecord, decode_record, encode_record
 from riverlog.metadata.image import MetadataImage
-from riverlog.metadata.records import MetadataRecord
+from riverlog.metadata.records import MetadataRecord, TransactionRecord
 from riverlog.metadata.snapshot import snapshot_records
+from riverlog.metadata.transactions import decided
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.model.ports import Clock, Disk, Workers
@@ -108,8 +109,8 @@ class MetadataLog:
                 offset = snapshot_offset(self._snapshot)
                 content = read_file(self._disk, self._snapshot)
                 assert content is not None
-                yield from decode_snapshot(content)
-            yield from self._read_from(offset)
+                yield from decided(decode_snapshot(content))
+            yield from decided(self._read_from(offset))
         except (BadRecord, CorruptBatch, Refusal) as error:
             raise BadMetadata(self._log.folder, str(error)) from error
 
@@ -167,7 +168,7 @@ class MetadataLog:
             if not committed.done():
                 committed.set_exception(error)
 
-    def _read_from(self, offset: Offset) -> Iterator[MetadataRecord]:
+    def _read_from(self, offset: Offset) -> Iterator[MetadataRecord | TransactionRecord]:
         end = self._log.log_end_offset
         while offset < end:
             found = self._log.read(offset, bytes_max=_READ_BYTES, upto=end).records

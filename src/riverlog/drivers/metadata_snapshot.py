@@ -9,7 +9,7 @@ from struct import Struct
 from typing import Final
 
 from riverlog.metadata.encoding import decode_record, encode_record
-from riverlog.metadata.records import MetadataRecord
+from riverlog.metadata.records import MetadataRecord, TransactionRecord
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.records.errors import CorruptBatch
 from riverlog.records.record import BatchBuilder, Record, read_batches
@@ -65,7 +65,7 @@ def encode_snapshot(records: Iterable[MetadataRecord], epoch: LeaderEpoch, times
     return bytes(out)
 
 
-def decode_snapshot(content: bytes) -> Iterator[MetadataRecord]:
+def decode_snapshot(content: bytes) -> Iterator[MetadataRecord | TransactionRecord]:
     """Read a whole snapshot file; CorruptBatch where it is not one."""
     control: list[int] = []
     read = 0

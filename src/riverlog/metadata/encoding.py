@@ -7,7 +7,7 @@ The fields are the wire's business. Bytes that are no record raise BadRecord, wi
 
 from typing import Final
 
-from riverlog.metadata.records import RECORD_TYPES, MetadataRecord
+from riverlog.metadata.records import RECORD_TYPES, MetadataRecord, TransactionRecord
 from riverlog.wire.codec import MalformedMessage, decode, encode_parts, joined
 from riverlog.wire.primitives import varint, varint_bytes
 
@@ -21,7 +21,7 @@ class BadRecord(ValueError):
     """Bytes that are no metadata record, or one that this version of riverlog does not know."""
 
 
-def encode_record(record: MetadataRecord) -> bytes:
+def encode_record(record: MetadataRecord | TransactionRecord) -> bytes:
     """Write a record with its frame, in the version that its type is written in."""
     kind = _TYPE_BY_CLASS[type(record)]
     frame = bytearray()
@@ -30,7 +30,7 @@ def encode_record(record: MetadataRecord) -> bytes:
     return joined(encode_parts(record, kind.version, frame))
 
 
-def decode_record(data: bytes) -> MetadataRecord:
+def decode_record(data: bytes) -> MetadataRecord | TransactionRecord:
     """Read a record with its frame; versions up to the one that is written are understood."""
     try:
         frame_version, position = varint(data, 0)
@@ -42,7 +42,7 @@ def decode_record(data: bytes) -> MetadataRecord:
                 f"frame version {frame_version}, type {key}, version {version} is not a metadata record that this "
                 f"version of riverlog knows"
             )
-        record: MetadataRecord
+        record: MetadataRecord | TransactionRecord
         record, position = decode(kind.declaration, version, data, position)
     except IndexError:
         raise BadRecord("a metadata record ends early") from None

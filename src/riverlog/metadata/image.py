@@ -14,6 +14,7 @@ from uuid import UUID
 
 from riverlog.metadata.records import (
     LEADER_UNCHANGED,
+    BrokerRegistrationChangeRecord,
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
@@ -22,8 +23,10 @@ from riverlog.metadata.records import (
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
 from riverlog.metadata.sharing import SharedMap
 from riverlog.model.endpoints import Endpoint
@@ -222,10 +225,25 @@ class MetadataImage:
             case ProducerIdsRecord():
                 assert record.next_producer_id >= self.next_producer_id, "producer ids are never given out twice"
                 return replace(self, next_producer_id=ProducerId(record.next_producer_id))
-            case NoOpRecord():
+            case UnregisterBrokerRecord():
+                return replace(
+                    self, brokers={id_: each for id_, each in self.brokers.items() if id_ != record.broker_id}
+                )
+            case BrokerRegistrationChangeRecord():
+                return self._with_change(record)
+            case NoOpRecord() | RegisterControllerRecord():
                 return self
             case _:
                 assert_never(record)
+
+    def _with_change(self, record: BrokerRegistrationChangeRecord) -> "MetadataImage":
+        broker = self.brokers[NodeId(record.broker_id)]
+        broker = replace(
+            broker,
+            fenced=record.fenced > 0 or (broker.fenced and record.fenced == 0),
+            log_dirs=record.log_dirs or broker.log_dirs,
+        )
+        return replace(self, brokers={**self.brokers, broker.id: broker})
 
     def _with_partition(self, topic_id: UUID, partition: PartitionImage) -> "MetadataImage":
         topic = self.topic_by_id(topic_id)

@@ -152,8 +152,63 @@ class NoOpRecord:
     """Nothing: a sign of life from the leader of the log."""
 
 
+@record(flexible_since=0)
+class UnregisterBrokerRecord:
+    """A broker is no longer part of the cluster."""
+
+    broker_id: int = int32()
+    broker_epoch: int = int64()
+
+
+@record(flexible_since=0)
+class BrokerRegistrationChangeRecord:
+    """Something about a registered broker is different; 0 stands for no change."""
+
+    broker_id: int = int32()
+    broker_epoch: int = int64()
+    fenced: int = int8(tag=0)
+    """1 where the broker is fenced from now on, -1 where it no longer is."""
+    in_controlled_shutdown: int = int8(since=1, tag=1)
+    log_dirs: tuple[UUID, ...] = _several(UUID_, since=2, tag=2)
+
+
+@record(flexible_since=0)
+class RegisterControllerRecord:
+    """A controller is part of the quorum; Apache Kafka writes this, and a node that is its own quorum needs it not."""
+
+    controller_id: int = int32()
+    incarnation_id: UUID = uuid()
+    zk_migration_ready: bool = boolean()
+    end_points: tuple[BrokerEndpoint, ...] = _several(BrokerEndpoint)
+    features: tuple[BrokerFeature, ...] = _several(BrokerFeature)
+
+
+@record(flexible_since=0)
+class BeginTransactionRecord:
+    """The records from here to the end of the transaction take effect together, or not at all (KIP-868)."""
+
+    name: str | None = string(nullable_since=0, tag=0)
+
+
+@record(flexible_since=0)
+class EndTransactionRecord:
+    """What was begun takes effect."""
+
+
+@record(flexible_since=0)
+class AbortTransactionRecord:
+    """What was begun does not take effect."""
+
+    reason: str | None = string(nullable_since=0, tag=0)
+
+
+TransactionRecord = BeginTransactionRecord | EndTransactionRecord | AbortTransactionRecord
+
 MetadataRecord = (
     RegisterBrokerRecord
+    | UnregisterBrokerRecord
+    | BrokerRegistrationChangeRecord
+    | RegisterControllerRecord
     | TopicRecord
     | PartitionRecord
     | PartitionChangeRecord
@@ -176,6 +231,7 @@ class RecordType:
 
 RECORD_TYPES: Final = (
     RecordType(RegisterBrokerRecord, 0, 4),
+    RecordType(UnregisterBrokerRecord, 1, 0),
     RecordType(TopicRecord, 2, 0),
     RecordType(PartitionRecord, 3, 2),
     RecordType(ConfigRecord, 4, 0),
@@ -183,5 +239,10 @@ RECORD_TYPES: Final = (
     RecordType(RemoveTopicRecord, 9, 0),
     RecordType(FeatureLevelRecord, 12, 0),
     RecordType(ProducerIdsRecord, 15, 0),
+    RecordType(BrokerRegistrationChangeRecord, 17, 3),
     RecordType(NoOpRecord, 20, 0),
+    RecordType(BeginTransactionRecord, 23, 0),
+    RecordType(EndTransactionRecord, 24, 0),
+    RecordType(AbortTransactionRecord, 25, 0),
+    RecordType(RegisterControllerRecord, 27, 0),
 )

@@ -6,22 +6,34 @@ import pytest
 
 from riverlog.metadata.encoding import BadRecord, decode_record, encode_record
 from riverlog.metadata.records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
     BrokerEndpoint,
     BrokerFeature,
+    BrokerRegistrationChangeRecord,
     ConfigRecord,
+    EndTransactionRecord,
     FeatureLevelRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
 )
 
 ONE = UUID(int=1)
 RECORDS = [
     NoOpRecord(),
+    BeginTransactionRecord(name="bootstrap"),
+    EndTransactionRecord(),
+    AbortTransactionRecord(),
+    UnregisterBrokerRecord(broker_id=1, broker_epoch=2),
+    BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=2, fenced=-1, log_dirs=(ONE,)),
+    RegisterControllerRecord(controller_id=1, incarnation_id=ONE, end_points=(BrokerEndpoint("C", "localhost", 1),)),
     TopicRecord(name="orders", topic_id=ONE),
     RemoveTopicRecord(topic_id=ONE),
     FeatureLevelRecord(name="metadata.version", feature_level=30),

@@ -5,11 +5,11 @@ from typing import get_args
 
 import pytest
 
-from riverlog.metadata.records import RECORD_TYPES, MetadataRecord, TopicRecord
+from riverlog.metadata.records import RECORD_TYPES, MetadataRecord, TopicRecord, TransactionRecord
 
 
 def test_every_record_has_its_number():
-    assert {kind.declaration for kind in RECORD_TYPES} == set(get_args(MetadataRecord))
+    assert {kind.declaration for kind in RECORD_TYPES} == set(get_args(MetadataRecord | TransactionRecord))
     assert len({kind.key for kind in RECORD_TYPES}) == len(RECORD_TYPES)
 
 

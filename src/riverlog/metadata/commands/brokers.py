@@ -14,7 +14,7 @@ from riverlog.metadata.records import (
     RegisterBrokerRecord,
 )
 from riverlog.model.endpoints import Endpoint
-from riverlog.model.ids import NodeId
+from riverlog.model.ids import NO_NODE, NodeId
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,7 @@ def register_broker(image: MetadataImage, command: RegisterBroker) -> tuple[list
         fenced=False,
         log_dirs=command.log_dirs,
     )
-    led = () if command.clean else _led_by(image, command.node_id)
-    return [*_first_facts(image), registration, *led], BrokerRegistered(epoch)
+    return [*_first_facts(image), registration, *_to_lead(image, command)], BrokerRegistered(epoch)
 
 
 def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
@@ -67,10 +66,12 @@ def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
     ]
 
 
-def _led_by(image: MetadataImage, node_id: NodeId) -> list[MetadataRecord]:
+def _to_lead(image: MetadataImage, command: RegisterBroker) -> list[MetadataRecord]:
+    """Let the broker lead what it is in sync for and nobody leads; and anew what it led, if it may have forgotten."""
     return [
-        PartitionChangeRecord(partition_id=partition.index, topic_id=topic.id, leader=node_id)
+        PartitionChangeRecord(partition_id=partition.index, topic_id=topic.id, leader=command.node_id)
         for topic in image.all_topics()
         for partition in topic.partitions
-        if partition.leader == node_id
+        if (partition.leader == command.node_id and not command.clean)
+        or (partition.leader == NO_NODE and command.node_id in partition.isr)
     ]

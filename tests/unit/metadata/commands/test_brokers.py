@@ -29,3 +29,14 @@ def test_after_a_crash_what_the_broker_leads_begins_a_new_leader_epoch():
     topic = image.after_all(records).topic("orders")
     assert topic is not None
     assert [each.leader_epoch for each in topic.partitions] == [1, 0, 1, 0]
+
+
+def test_what_nobody_leads_is_led_by_the_one_in_sync() -> None:
+    """At its own stop Apache Kafka leaves partitions without a leader; the node that comes back takes them."""
+    image = with_topic(cluster(None, None), "orders", partitions=2)
+    topic = image.topic("orders")
+    assert topic is not None
+    image = image.after(PartitionChangeRecord(partition_id=0, topic_id=topic.id, leader=-1))
+    records, _ = register_broker(image, registration(1, clean=True))
+    changes = [record for record in records if isinstance(record, PartitionChangeRecord)]
+    assert [(change.partition_id, change.leader) for change in changes] == [(0, 1)]
