@@ -107,7 +107,7 @@ public final class Driver {
             Errors code = cause instanceof OffsetOutOfRangeException // the consumer's own, which knows no code
                     ? Errors.OFFSET_OUT_OF_RANGE
                     : Errors.forException(cause);
-            if (code == Errors.UNKNOWN_SERVER_ERROR || cause instanceof TimeoutException) {
+            if (code == Errors.UNKNOWN_SERVER_ERROR || code == Errors.REQUEST_TIMED_OUT) {
                 answer.put("failed", cause.toString());
             } else {
                 answer.put("refused", code.code());
