@@ -1,0 +1,250 @@
+"""What happens in a simulated run, as an explicit list of steps drawn from a seed.
+
+A step names topics and clients by number and makes sense in any state, so that any part of a plan is a plan too:
+that is how a failing one is made smaller. Each seed chooses which kinds of trouble there are, so that rare combinations
+are not drowned by common ones.
+"""
+
+import errno
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+TOPICS: Final = 3
+PARTITIONS_MAX: Final = 3
+PRODUCERS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Produce:
+    """A producer sends some records to one partition, pipelined."""
+
+    producer: int
+    topic: int
+    partition: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopic:
+    """The topic is created where there is none."""
+
+    topic: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopic:
+    """The topic is deleted, and created again under the same name."""
+
+    topic: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRecords:
+    """Some of a partition's records are given up, from the front."""
+
+    topic: int
+    partition: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class AlterTopic:
+    """A topic's setting is changed."""
+
+    topic: int
+    setting: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLoss:
+    """The machine loses power: now, or in the middle of what it does next."""
+
+    disk_steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """The node's process is killed; the machine goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The node is stopped in good order and started again."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailDisk:
+    """A call to the disk fails, or all of a kind until `Heal`."""
+
+    after: int
+    error: int
+    kinds: tuple[str, ...]
+    lasting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """The disk works again, where it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowDisk:
+    """The disk takes its time for each call of a worker, until `Heal` or the next start."""
+
+    seconds_max: float
+
+
+@dataclass(frozen=True, slots=True)
+class CutConnections:
+    """Some clients lose their connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class JumpClock:
+    """Somebody sets the wall clock."""
+
+    ahead_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing happens, but time passes."""
+
+
+Action = (
+    Produce
+    | CreateTopic
+    | DeleteTopic
+    | DeleteRecords
+    | AlterTopic
+    | PowerLoss
+    | Kill
+    | Restart
+    | FailDisk
+    | Heal
+    | SlowDisk
+    | CutConnections
+    | JumpClock
+    | Wait
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An action, and the seconds that pass before it."""
+
+    after_seconds: float
+    action: Action
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that determines a run."""
+
+    seed: int
+    settings: dict[str, str] = field(default_factory=dict)
+    steps: Sequence[Step] = ()
+
+    def with_steps(self, steps: Sequence[Step]) -> "Plan":
+        return Plan(self.seed, self.settings, steps)
+
+    def __str__(self) -> str:
+        lines = [f"seed {self.seed}, settings {self.settings}"]
+        lines += [f"  +{step.after_seconds:.3f}s {step.action}" for step in self.steps]
+        return "\n".join(lines)
+
+
+_WORK: Final = ("produce",) * 12 + ("create", "delete_topic", "delete_records", "delete_records", "alter", "wait")
+_TROUBLES: Final = (
+    "power",
+    "power",
+    "power_soon",
+    "power_soon",
+    "kill",
+    "restart",
+    "fail",
+    "full",
+    "slow",
+    "cut",
+    "clock",
+)
+
+
+def draw_plan(seed: int, steps: int = 110) -> Plan:
+    """Draw a plan: about a third of its steps are troubles, of the kinds that this seed has chosen."""
+    random = Random(f"{seed} plan")
+    kinds = sorted(set(_TROUBLES))
+    chosen = ["power_soon", *random.sample(kinds, random.randrange(2, len(kinds) + 1))]
+    troubles = [trouble for trouble in _TROUBLES if trouble in chosen]
+    drawn = [Step(0.0, CreateTopic(topic, random.randrange(1, PARTITIONS_MAX + 1))) for topic in range(TOPICS)]
+    while len(drawn) < steps:
+        after_seconds = random.choice((0.0, 0.002, 0.01, 0.05, 0.5)) * random.random()
+        name = random.choice(troubles) if random.random() < 0.35 else random.choice(_WORK)
+        drawn.append(Step(after_seconds, _draw_action(name, random)))
+        if name in ("fail", "full", "slow"):
+            drawn.append(Step(random.random(), Heal()))
+    return Plan(seed, _draw_settings(random), drawn)
+
+
+def _draw_settings(random: Random) -> dict[str, str]:
+    return {
+        "durability": "fsync",
+        "auto.create.topics.enable": "false",
+        "log.segment.bytes": str(random.choice((1_024, 4_096, 1 << 20))),
+        "log.index.interval.bytes": str(random.choice((0, 200, 4_096))),
+        "log.retention.check.interval.ms": "700",
+        "log.flush.offset.checkpoint.interval.ms": str(random.choice((150, 1_000, 60_000))),
+        "log.segment.delete.delay.ms": str(random.choice((0, 500))),
+        "log.retention.ms": "-1",
+        "metadata.log.max.record.bytes.between.snapshots": str(random.choice((1, 1_500, 1 << 20))),
+    }
+
+
+def _draw_action(name: str, random: Random) -> Action:
+    topic = random.randrange(TOPICS)
+    partition = random.randrange(PARTITIONS_MAX)
+    match name:
+        case "produce":
+            return Produce(random.randrange(PRODUCERS), topic, partition, random.randrange(1, 12))
+        case "create":
+            return CreateTopic(topic, random.randrange(1, PARTITIONS_MAX + 1))
+        case "delete_topic":
+            return DeleteTopic(topic)
+        case "delete_records":
+            return DeleteRecords(topic, partition, random.random())
+        case "alter":
+            setting, values = random.choice(
+                (
+                    ("segment.bytes", ("1024", "3000", "100000")),
+                    ("retention.bytes", ("-1", "2000", "20000")),
+                    ("retention.ms", ("-1", "3000")),
+                    ("message.timestamp.type", ("CreateTime", "LogAppendTime")),
+                )
+            )
+            return AlterTopic(topic, setting, random.choice(values))
+        case "power":
+            return PowerLoss(0)
+        case "power_soon":
+            return PowerLoss(random.randrange(1, random.choice((4, 16, 64))))
+        case "kill":
+            return Kill()
+        case "restart":
+            return Restart()
+        case "fail":
+            kinds = random.choice(((), ("sync",), ("write",), ("sync", "sync_folder"), ("rename", "remove", "create")))
+            return FailDisk(random.randrange(0, 12), errno.EIO, kinds, lasting=random.random() < 0.3)
+        case "full":
+            kinds = random.choice((("write",), ("write", "create"), ("create", "make_folder")))
+            return FailDisk(random.randrange(0, 6), errno.ENOSPC, kinds, lasting=random.random() < 0.6)
+        case "slow":
+            return SlowDisk(random.choice((0.05, 0.4)))
+        case "cut":
+            return CutConnections()
+        case "clock":
+            return JumpClock(random.choice((-600_000, -5_000, 5_000, 600_000)))
+        case _:
+            return Wait()
