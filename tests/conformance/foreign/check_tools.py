@@ -1,0 +1,191 @@
+"""Apache Kafka's command line tools against the broker: what an operator types, and what it prints."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.foreign.kafka_tools import Ran, run
+
+NewTopic = Callable[..., str]
+Tool = Callable[..., Ran]
+
+
+@pytest.fixture
+def tool(bootstrap: str) -> Tool:
+    """Give a way to run a tool against the broker; it must end well."""
+
+    def run_well(name: str, *arguments: str, given: str = "") -> Ran:
+        ran = run(name, *_addressed(name, arguments, bootstrap), given=given)
+        assert ran.code == 0, ran.text
+        return ran
+
+    return run_well
+
+
+@pytest.fixture
+def refused(bootstrap: str) -> Tool:
+    """Give a way to run a tool that the broker must refuse."""
+
+    def run_ill(name: str, *arguments: str) -> Ran:
+        ran = run(name, *_addressed(name, arguments, bootstrap))
+        assert ran.code != 0, ran.text
+        return ran
+
+    return run_ill
+
+
+def _addressed(name: str, arguments: tuple[str, ...], bootstrap: str) -> tuple[str, ...]:
+    address = ("--bootstrap-server", bootstrap)
+    return arguments + address if name == "ClusterTool" else address + arguments  # one of them takes it last
+
+
+def test_topics_live_and_die(tool: Tool, refused: Tool, fresh_name: Callable[[], str]) -> None:
+    topic = fresh_name()
+    create = ("TopicCommand", "--create", "--topic", topic, "--partitions", "2", "--config", "retention.ms=3600000")
+    assert tool(*create).lines == [f"Created topic {topic}."]
+    assert f"opic '{topic}' already exists" in refused(*create).text
+    tool(*create, "--if-not-exists")
+    assert topic in tool("TopicCommand", "--list").lines
+    tool("TopicCommand", "--alter", "--topic", topic, "--partitions", "3")
+    assert "3 partition" in refused("TopicCommand", "--alter", "--topic", topic, "--partitions", "1").text
+
+    head, *partitions = tool("TopicCommand", "--describe", "--topic", topic).lines
+    assert re.search(r"\tTopicId: \S{22}\tPartitionCount: 3\tReplicationFactor: 1\t", head)
+    assert "retention.ms=3600000" in head
+    for index, line in enumerate(partitions):
+        described = rf"\tTopic: {topic}\tPartition: {index}\tLeader: (\d+)\tReplicas: \1\tIsr: \1\b.*"
+        assert re.fullmatch(described, line), line
+    assert len(partitions) == 3
+    for state in ("under-replicated", "at-min-isr"):
+        ran = tool("TopicCommand", "--describe", "--topic", topic, f"--{state}-partitions")
+        assert bool(ran.lines) == (state == "at-min-isr")
+
+    tool("TopicCommand", "--delete", "--topic", topic)
+    assert topic not in tool("TopicCommand", "--list").lines
+    assert "does not exist as expected" in refused("TopicCommand", "--describe", "--topic", topic).text
+
+
+def test_settings_of_a_topic_are_changed(tool: Tool, refused: Tool, new_topic: NewTopic) -> None:
+    topic = new_topic(retention_ms="3600000")
+    change = ("ConfigCommand", "--alter", "--topic", topic)
+    tool(
+        *change,
+        "--add-config",
+        "max.message.bytes=200000,cleanup.policy=[compact,delete]",
+        "--delete-config",
+        "retention.ms",
+    )
+    described = tool("ConfigCommand", "--describe", "--topic", topic).text
+    assert re.search(r"^  max\.message\.bytes=200000 sensitive=false", described, re.MULTILINE)
+    assert re.search(r"^  cleanup\.policy=compact,delete sensitive=false", described, re.MULTILINE)
+    assert "retention.ms" not in described
+    every = tool("ConfigCommand", "--describe", "--topic", topic, "--all").text
+    assert re.search(r"^  retention\.ms=604800000 sensitive=false", every, re.MULTILINE)
+    for setting in ("no.such.setting=1", "retention.ms=soon"):
+        assert "InvalidConfigurationException" in refused(*change, "--add-config", setting).text
+
+
+def test_settings_of_a_broker_are_read_and_changed(tool: Tool) -> None:
+    (node_id,) = re.findall(r"^(\d+) ", tool("ClusterTool", "list-endpoints").text, re.MULTILINE)
+    change = ("ConfigCommand", "--alter", "--broker", node_id)
+    tool(*change, "--add-config", "log.retention.ms=1000000")
+    described = tool("ConfigCommand", "--describe", "--broker", node_id).text
+    assert re.search(r"^  log\.retention\.ms=1000000 sensitive=false", described, re.MULTILINE)
+    tool(*change, "--delete-config", "log.retention.ms")
+    every = tool("ConfigCommand", "--describe", "--broker", node_id, "--all").text
+    assert re.search(rf"^  node\.id={node_id} sensitive=false", every, re.MULTILINE)
+
+
+def test_lines_are_written_and_read(tool: Tool, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    keyed = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=:")
+    tool("ConsoleProducer", "--topic", topic, "--compression-codec", "zstd", *keyed, given="ada:2 lamps\nbob:1 chair\n")
+    shown = ("--formatter-property", "print.key=true", "--formatter-property", "print.offset=true")
+    read = ("ConsoleConsumer", "--topic", topic, "--partition", "0", "--timeout-ms", "10000", *shown)
+    first, second, *_ = tool(*read, "--offset", "earliest", "--max-messages", "2").lines
+    assert (first, second) == ("Offset:0\tada\t2 lamps", "Offset:1\tbob\t1 chair")
+    assert tool(*read, "--offset", "1", "--max-messages", "1").lines[0] == second
+
+
+def test_offsets_are_listed_by_every_kind_of_time(tool: Tool, new_topic: NewTopic) -> None:
+    topic = new_topic(partitions=2)
+    tool("ConsoleProducer", "--topic", topic, "--sync", given="".join(f"{index}\n" for index in range(10)))
+    counts = dict(line.rsplit(":", 1) for line in tool("GetOffsetShell", "--topic", topic).lines)
+    assert counts.keys() == {f"{topic}:0", f"{topic}:1"}
+    assert sum(map(int, counts.values())) == 10
+    written = {place for place, count in counts.items() if int(count)}
+    expected = {
+        "earliest": {f"{place}:0" for place in counts},
+        "earliest-local": {f"{place}:0" for place in counts},
+        "max-timestamp": {f"{place}:{int(counts[place]) - 1}" for place in written},
+        "1": {f"{place}:0" for place in written},
+        "latest-tiered": set(),
+    }
+    for kind, lines in expected.items():
+        assert set(tool("GetOffsetShell", "--topic", topic, "--time", kind).lines) == lines, kind
+
+
+def test_records_are_deleted(tool: Tool, new_topic: NewTopic, tmp_path: Path) -> None:
+    topic = new_topic()
+    tool("ConsoleProducer", "--topic", topic, given="".join(f"{index}\n" for index in range(10)))
+    wanted = tmp_path / "offsets.json"
+    wanted.write_text(json.dumps({"version": 1, "partitions": [{"topic": topic, "partition": 0, "offset": 4}]}))
+    assert (
+        f"partition: {topic}-0\tlow_watermark: 4"
+        in tool("DeleteRecordsCommand", "--offset-json-file", str(wanted)).lines
+    )
+    assert tool("GetOffsetShell", "--topic", topic, "--time", "earliest").lines == [f"{topic}:0:4"]
+
+
+def test_log_folders_show_their_size(tool: Tool, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    tool("ConsoleProducer", "--topic", topic, given="x" * 50_000)
+    described = json.loads(tool("LogDirsCommand", "--describe", "--topic-list", topic).lines[-1])
+    ((folder,),) = [broker["logDirs"] for broker in described["brokers"]]
+    assert folder["error"] is None
+    (partition,) = folder["partitions"]
+    assert partition["partition"] == f"{topic}-0"
+    assert 50_000 < partition["size"] < 51_000
+    assert not partition["isFuture"]
+
+
+def test_the_load_tool_writes_all_its_records(tool: Tool, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    load = ("--num-records", "20000", "--record-size", "100", "--throughput", "-1")
+    ran = tool("ProducerPerformance", "--topic", topic, *load, "--command-property", "compression.type=lz4")
+    assert ran.lines[-1].startswith("20000 records sent")
+    assert tool("GetOffsetShell", "--topic", topic).lines == [f"{topic}:0:20000"]
+
+
+def test_every_write_of_the_verifying_producer_is_acknowledged(tool: Tool, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    said = [json.loads(line) for line in tool("VerifiableProducer", "--topic", topic, "--max-messages", "50").lines]
+    offsets = [event["offset"] for event in said if event["name"] == "producer_send_success"]
+    assert offsets == list(range(50))
+    assert (said[-1]["sent"], said[-1]["acked"]) == (50, 50)
+
+
+def test_the_cluster_describes_itself(tool: Tool, bootstrap: str) -> None:
+    (identity,) = tool("ClusterTool", "cluster-id").lines
+    assert re.fullmatch(r"Cluster ID: \S{22}", identity)
+    _, node = tool("ClusterTool", "list-endpoints").lines
+    assert bootstrap == ":".join(node.split()[1:3])
+    features = tool("FeatureCommand", "describe").text
+    assert re.search(r"Feature: metadata\.version\s.*FinalizedVersionLevel: 4\.3-IV0\b", features)
+
+
+def test_every_offered_api_can_be_used(tool: Tool, bootstrap: str) -> None:
+    head, *offers, _ = tool("BrokerApiVersionsCommand").lines
+    assert head.startswith(bootstrap)
+    offered = {}
+    for line in offers:
+        found = re.fullmatch(r"\t(\w+)\((\d+)\): (?:(.+) \[usable: (\d+)\]|UNSUPPORTED),?", line)
+        assert found is not None, line
+        if found[3]:
+            offered[found[1]] = (int(found[2]), found[3], int(found[4]))
+    assert offered["Produce"] == (0, "0 to 13", 13)
+    assert offered["Fetch"] == (1, "4 to 18", 18)
+    assert offered["DescribeTopicPartitions"] == (75, "0", 0)
