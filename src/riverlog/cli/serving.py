@@ -11,6 +11,7 @@ from riverlog.log.identity import DirectoryRefused
 from riverlog.model.ids import Address
 from riverlog.model.settings import NodeSettings
 from riverlog.node import Node
+from riverlog.observe.process import seconds_since_start
 
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -33,6 +34,7 @@ async def serve_until_told(settings: NodeSettings) -> int:
     except (DirectoryRefused, BadMetadata) as error:
         raise Trouble(str(error)) from error
     try:
+        node.stats.startup_seconds = seconds_since_start()
         print(ready_line(node.endpoints[0].address, node.metrics, settings.log_dirs), flush=True)
         failing = asyncio.create_task(node.run())
         waiting = asyncio.create_task(told.wait())
