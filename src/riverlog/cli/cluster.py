@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import click
+
 from riverlog.cli.connect import made, run
-from riverlog.cli.options import BOOTSTRAP_DEFAULT, Bootstrap, ClientSettings, Output
-from riverlog.cli.render import Row, draw_table, emit, plural, size_text
+from riverlog.cli.options import bootstrap_option, client_settings_option, output_option
+from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural, size_text
 from riverlog.model.ids import NO_NODE, Address
 
 if TYPE_CHECKING:
@@ -20,7 +22,11 @@ class Facts(NamedTuple):
     directories: "list[LogDirectory]"
 
 
-def status(bootstrap: Bootstrap = BOOTSTRAP_DEFAULT, settings: ClientSettings = None, output: Output = None) -> None:
+@click.command
+@bootstrap_option
+@client_settings_option
+@output_option
+def status(bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None) -> None:
     """Show brokers, controller, partitions and log directories."""
 
     async def work() -> Facts:

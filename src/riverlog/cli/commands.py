@@ -1,6 +1,10 @@
 """Every command, once: its words, where its function lives, its summary. Listing them loads none of them."""
 
-from typing import Final, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    import click
 
 
 class Command(NamedTuple):
@@ -11,6 +15,11 @@ class Command(NamedTuple):
     function: str
     summary: str
     examples: tuple[str, ...]
+
+    def load(self) -> "click.Command":
+        """Import the function, with the options that its decorators declare."""
+        loaded: click.Command = getattr(import_module(self.module), self.function)
+        return loaded
 
 
 GROUPS: Final = {

@@ -1,12 +1,12 @@
 """`config explain`: what a setting means, which values it takes, and where it is set. Asks no broker."""
 
 from textwrap import fill
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 
 from riverlog.cli.exits import usage
-from riverlog.cli.options import Output
+from riverlog.cli.options import Argument, output_option
 from riverlog.cli.render import OutputFormat, Row, draw_table, emit
 from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
 from riverlog.model.resolve import VARIABLE_PREFIX, can_change, unknown_name
@@ -17,10 +17,10 @@ WITHOUT_MEANING: Final = NODE_SETTINGS_WITHOUT_MEANING | TOPIC_SETTINGS_WITHOUT_
 UNIT_OF_FACTOR: Final = {60_000: "minutes", 3_600_000: "hours"}
 
 
-def explain(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The setting; without it, all are listed.")] = None,
-    output: Output = None,
-) -> None:
+@click.command
+@click.argument("name", cls=Argument, required=False, metavar="NAME", help="The setting; without it, all are listed.")
+@output_option
+def explain(name: str | None, output: OutputFormat | None) -> None:
     """Explain a setting: meaning, type, default, where it is set.
 
     Settings have Kafka's names. A node takes them from its configuration file, from RIVERLOG_* variables and from

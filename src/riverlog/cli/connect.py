@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import types
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from riverlog.cli.exits import ExitCode, Trouble, usage
@@ -53,9 +53,7 @@ def addresses(bootstrap: str) -> tuple[Address, ...]:
         raise usage(str(error)) from error
 
 
-def made(
-    client: Callable[..., T], bootstrap: str, texts: list[str] | None, fixed: Mapping[str, Any] | None = None
-) -> T:
+def made(client: Callable[..., T], bootstrap: str, texts: Sequence[str], fixed: Mapping[str, Any] | None = None) -> T:
     """Make a client; `texts` are what was given with -X and win over `fixed`, the options that have a flag."""
     try:
         return client(bootstrap, **{**(fixed or {}), **client_settings(client, texts)})
@@ -63,7 +61,7 @@ def made(
         raise usage(str(error)) from error
 
 
-def client_settings(client: Callable[..., object], texts: list[str] | None) -> dict[str, Any]:
+def client_settings(client: Callable[..., object], texts: Sequence[str]) -> dict[str, Any]:
     """Turn `-X linger.ms=5` into the keyword arguments of a client class, by its signature."""
     given = pairs(texts, option="-X")
     if not given:

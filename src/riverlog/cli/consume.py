@@ -7,15 +7,15 @@ obeying them. The command ends after --max-messages, at the end with --exit, or 
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
 from riverlog.cli.connect import made, run
 from riverlog.cli.exits import ExitCode, Trouble, usage
 from riverlog.cli.expressions import Edge, Start, moment_ms, start
 from riverlog.cli.format import NULL, Piece, as_json_line, as_line, as_visible_line, as_yaml_item, compile_format
-from riverlog.cli.options import BOOTSTRAP_DEFAULT, Bootstrap, ClientSettings
+from riverlog.cli.options import Argument, bootstrap_option, client_settings_option, output_format_option
 from riverlog.cli.render import OutputFormat
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, TopicPartition
@@ -31,41 +31,44 @@ class Moment(int):
     """A time in milliseconds, where a number alone would be an offset."""
 
 
+@click.command
+@click.argument("topic", cls=Argument, metavar="TOPIC", help="The topic to read.")
+@click.option("--from-beginning", is_flag=True, help="Start with the oldest record.")
+@click.option("--offset", metavar="N|-N|beginning|end", help="Where to start; -N is N records before the end.")
+@click.option(
+    "--from-time",
+    metavar="TIME",
+    help="Start with the first record at or after a time: -15m, 15:00, 2026-01-31T15:00Z, milliseconds.",
+)
+@click.option(
+    "-p",
+    "--partition",
+    "partitions",
+    type=click.IntRange(0),
+    multiple=True,
+    metavar="N",
+    help="Read only this partition.",
+)
+@click.option("-c", "--max-messages", "count", type=click.IntRange(1), metavar="N", help="Stop after N records.")
+@click.option("-e", "--exit", "exit_at_end", is_flag=True, help="Stop at what is the end when the command starts.")
+@click.option("-f", "--format", "template", metavar="FORMAT", help=r"Print each record so, as in '%t-%p@%o %k: %s\n'.")
+@click.option("-Z", "--null", is_flag=True, help="Print null keys and values as NULL.")
+@bootstrap_option
+@client_settings_option
+@output_format_option(metavar="json|yaml", help="Print all of each record, not its value alone.")
 def consume(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to read.")],
-    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Start with the oldest record.")] = False,
-    offset: Annotated[
-        str | None,
-        typer.Option("--offset", metavar="N|-N|beginning|end", help="Where to start; -N is N records before the end."),
-    ] = None,
-    from_time: Annotated[
-        str | None,
-        typer.Option(
-            "--from-time",
-            metavar="TIME",
-            help="Start with the first record at or after a time: -15m, 15:00, 2026-01-31T15:00Z, milliseconds.",
-        ),
-    ] = None,
-    partitions: Annotated[
-        list[int] | None, typer.Option("-p", "--partition", metavar="N", help="Read only this partition.", min=0)
-    ] = None,
-    count: Annotated[
-        int | None, typer.Option("-c", "--max-messages", metavar="N", help="Stop after N records.", min=1)
-    ] = None,
-    exit_at_end: Annotated[
-        bool, typer.Option("-e", "--exit", help="Stop at what is the end when the command starts.")
-    ] = False,
-    template: Annotated[
-        str | None,
-        typer.Option("-f", "--format", metavar="FORMAT", help=r"Print each record so, as in '%t-%p@%o %k: %s\n'."),
-    ] = None,
-    null: Annotated[bool, typer.Option("-Z", "--null", help="Print null keys and values as NULL.")] = False,
-    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
-    settings: ClientSettings = None,
-    output: Annotated[
-        OutputFormat | None,
-        typer.Option("-o", "--output", metavar="json|yaml", help="Print all of each record, not its value alone."),
-    ] = None,
+    topic: str,
+    from_beginning: bool,
+    offset: str | None,
+    from_time: str | None,
+    partitions: tuple[int, ...],
+    count: int | None,
+    exit_at_end: bool,
+    template: str | None,
+    null: bool,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
 ) -> None:
     r"""Print the records of a topic.
 

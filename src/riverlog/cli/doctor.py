@@ -3,24 +3,29 @@
 import asyncio
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Annotated
 
-import typer
+import click
 
 from riverlog.cli.connect import addresses
 from riverlog.cli.examination import Examination, Step
 from riverlog.cli.exits import ExitCode
-from riverlog.cli.options import BOOTSTRAP_DEFAULT, Bootstrap, TextOutput
+from riverlog.cli.options import bootstrap_option, text_output_option
 from riverlog.cli.render import OutputFormat, emit, plural
 
 
-def doctor(
-    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
-    seconds: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for each step.", min=0.1)
-    ] = 5.0,
-    output: TextOutput = None,
-) -> int:
+@click.command
+@bootstrap_option
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(0.1),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for each step.",
+)
+@text_output_option
+def doctor(bootstrap: str, seconds: float, output: OutputFormat | None) -> int:
     """Try every address of a cluster and say what is wrong.
 
     Each bootstrap address, and then each address that the brokers advertise, is resolved, connected to and asked;

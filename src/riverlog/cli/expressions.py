@@ -1,6 +1,7 @@
 """What people type inside options: pairs, moments, offsets, escapes. Pure; a mistake is one sentence."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Final
@@ -23,10 +24,10 @@ def pair(text: str, *, option: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def pairs(texts: list[str] | None, *, option: str) -> dict[str, str]:
+def pairs(texts: Sequence[str], *, option: str) -> dict[str, str]:
     """Split many pairs; a name given twice is a mistake, not a silent choice."""
     found: dict[str, str] = {}
-    for text in texts or ():
+    for text in texts:
         name, value = pair(text, option=option)
         if name in found:
             raise usage(f"{option} names '{name}' twice")

@@ -1,12 +1,12 @@
 """Help: lists rendered from the command table, and one page per command.
 
-Pages come from the functions' signatures, which only Typer can read and Typer takes a tenth of a second to load;
-so they are made beforehand: `python -m riverlog.cli.help` writes `manual/`, a test compares it with the
-signatures, and `--help` prints a file.
+Pages come from the options that a command declares, and reading those means loading click and the command; so they
+are made beforehand: `python -m riverlog.cli.help` writes `manual/`, a test compares it with the declarations, and
+`--help` prints a file.
 """
 
-from collections.abc import Callable, Iterable
-from pathlib import Path
+import os.path
+from collections.abc import Iterable
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Final
 
@@ -14,10 +14,10 @@ from riverlog.cli.commands import COMMANDS, GROUPS, Command
 from riverlog.cli.exits import MEANINGS
 
 if TYPE_CHECKING:
-    from typer.core import TyperArgument, TyperOption
+    import click
 
 WIDTH: Final = 100
-MANUAL: Final = Path(__file__).with_name("manual")
+MANUAL: Final = os.path.join(os.path.dirname(__file__), "manual")
 ORIGIN: Final = "Made by `python -m riverlog.cli.help` from the command's signature; do not edit.\n"
 PROGRAM: Final = "$PROGRAM"
 
@@ -61,8 +61,8 @@ def group(program: str, name: str) -> str:
 
 def page(program: str, command: Command) -> str:
     """Read the page of a command."""
-    text = (MANUAL / file_name(command)).read_text(encoding="utf-8")
-    return text.removeprefix(ORIGIN).replace(PROGRAM, program)
+    with open(os.path.join(MANUAL, file_name(command)), encoding="utf-8") as file:
+        return file.read().removeprefix(ORIGIN).replace(PROGRAM, program)
 
 
 def exit_codes() -> str:
@@ -76,51 +76,37 @@ def file_name(command: Command) -> str:
 
 
 def make_page(command: Command) -> str:
-    """Render a command's page from its function."""
-    from importlib import import_module
+    """Render a command's page from its declarations."""
+    import click
 
-    import typer
+    from riverlog.cli.options import Argument
 
-    from riverlog.cli.application import application
-
-    function: Callable[..., object] = getattr(import_module(command.module), command.function)
-    parameters = typer.main.get_command(application(command, function)).params
-    arguments: list[TyperArgument] = [each for each in parameters if isinstance(each, typer.core.TyperArgument)]
-    options: list[TyperOption] = [each for each in parameters if isinstance(each, typer.core.TyperOption)]
-    usage = " ".join([f"Usage: {PROGRAM} {command.words} [OPTIONS]", *(_argument_usage(each) for each in arguments)])
-    blocks = [usage + "\n", *_prose(function.__doc__ or "")]
+    loaded = command.load()
+    arguments = [each for each in loaded.params if isinstance(each, Argument)]
+    options = [each for each in loaded.params if isinstance(each, click.Option)]
+    usage = " ".join([f"Usage: {PROGRAM} {command.words} [OPTIONS]", *(each.usage for each in arguments)])
+    blocks = [usage + "\n", *_prose(loaded.help or "")]
     if arguments:
-        blocks.append("Arguments:\n" + _columns((_name(each), each.help or "") for each in arguments))
+        blocks.append("Arguments:\n" + _columns((each.metavar, each.help) for each in arguments))
     blocks.append("Options:\n" + _columns([*map(_option_row, options), ("-h, --help", "Show this page.")]))
     blocks.append("Examples:\n" + "".join(f"  {PROGRAM} {example}\n" for example in command.examples))
     return ORIGIN + "\n".join(blocks)
 
 
-def _prose(docstring: str) -> Iterable[str]:
-    """Give the paragraphs of a docstring, each wrapped anew."""
-    from inspect import cleandoc
-
-    for paragraph in cleandoc(docstring).split("\n\n"):
+def _prose(text: str) -> Iterable[str]:
+    """Give the paragraphs of a text, each wrapped anew."""
+    for paragraph in text.split("\n\n"):
         yield fill(" ".join(paragraph.split()), WIDTH) + "\n"
 
 
-def _argument_usage(argument: "TyperArgument") -> str:
-    name = _name(argument) + ("…" if argument.nargs == -1 else "")
-    return name if argument.required else f"[{name}]"
-
-
-def _name(argument: "TyperArgument") -> str:
-    return argument.metavar or argument.name or ""
-
-
-def _option_row(option: "TyperOption") -> tuple[str, str]:
+def _option_row(option: "click.Option") -> tuple[str, str]:
     names = ", ".join(sorted([*option.opts, *option.secondary_opts], key=len))
     notes = []
     if option.required:
         notes.append("required")
     if option.multiple:
         notes.append("may be repeated")
-    if option.show_default and not option.is_flag and option.default not in (None, ()):
+    if option.show_default:
         notes.append(f"default: {option.default}")
     if option.envvar:
         notes.append(f"environment: {option.envvar}")
@@ -142,11 +128,14 @@ def _columns(rows: Iterable[tuple[str, str]]) -> str:
 
 def write_manual() -> None:
     """Write every page anew."""
-    MANUAL.mkdir(exist_ok=True)
-    for stale in MANUAL.glob("*.txt"):
+    from pathlib import Path
+
+    folder = Path(MANUAL)
+    folder.mkdir(exist_ok=True)
+    for stale in folder.glob("*.txt"):
         stale.unlink()
     for command in COMMANDS:
-        (MANUAL / file_name(command)).write_text(make_page(command), encoding="utf-8")
+        (folder / file_name(command)).write_text(make_page(command), encoding="utf-8")
 
 
 if __name__ == "__main__":

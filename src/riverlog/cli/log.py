@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import typer
+import click
 
 from riverlog.cli.exits import ExitCode, usage
 from riverlog.cli.format import plain
-from riverlog.cli.options import TextOutput
+from riverlog.cli.options import Argument, text_output_option
 from riverlog.cli.render import OutputFormat, Row, as_json, as_yaml, plural, size_text
 from riverlog.log.dump import DumpedBatch, dump_batches, dump_offsets, dump_times, segments_of
 from riverlog.log.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, path_of
@@ -39,15 +39,20 @@ class DumpedFile(NamedTuple):
         return path_of(self.folder, self.base_offset, self.kind)
 
 
-def dump(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH", help="Segments, indexes, partition folders, or whole log directories."),
-    ],
-    records: Annotated[bool, typer.Option("--records", help="Print the records of each batch.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only what is wrong, and the summary.")] = False,
-    output: TextOutput = None,
-) -> int:
+@click.command
+@click.argument(
+    "paths",
+    cls=Argument,
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Segments, indexes, partition folders, or whole log directories.",
+)
+@click.option("--records", is_flag=True, help="Print the records of each batch.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only what is wrong, and the summary.")
+@text_output_option
+def dump(paths: tuple[Path, ...], records: bool, quiet: bool, output: OutputFormat | None) -> int:
     """Print segments and indexes, and verify them.
 
     Every batch's checksum is verified, and every entry of an index is compared with the batch it points at. The

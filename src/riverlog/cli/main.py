@@ -1,15 +1,13 @@
 """The entry: find the command, load it alone, run it, and end with one sentence and an exit code.
 
-Help for everything is printed without loading Typer, Rich or asyncio: lists from the command table, pages from
+Help for everything is printed without loading click, Rich or asyncio: lists from the command table, pages from
 the files that `help.py` made. Only a command that runs pays for what it imports.
 """
 
-import functools
 import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Final
 
 from riverlog.cli import help as pages
@@ -55,7 +53,7 @@ def program_name() -> str:
     return name if name in NAMES else NAMES[0]
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str]) -> int | None:
     for argument in arguments:
         if not _is_text(argument):
             raise usage(f"the argument {argument!r} is not text in UTF-8")
@@ -103,22 +101,21 @@ def _find(arguments: list[str]) -> tuple[Command | None, list[str]]:
     return command, rest[1:]
 
 
-def _call(command: Command, arguments: list[str]) -> int:
-    """Let Typer read the arguments by the function's signature, then call it."""
-    from riverlog.cli.application import application
+def _call(command: Command, arguments: list[str]) -> int | None:
+    """Let click read the arguments, then call the function."""
+    import click
 
-    function: Callable[..., int | None] = getattr(import_module(command.module), command.function)
-
-    @functools.wraps(function)
-    def call(*positional: object, **named: object) -> None:
-        # Guarded in here, because Typer has sentences and exit codes of its own for interrupts and broken pipes.
-        sys.exit(guarded(lambda: function(*positional, **named)))
-
+    loaded = command.load()
     try:
-        application(command, call)(arguments, prog_name=f"{program_name()} {command.words}")
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else ExitCode.DONE
-    return ExitCode.DONE
+        # Not main(), which has sentences and exit codes of its own for interrupts and broken pipes.
+        context = loaded.make_context(f"{program_name()} {command.words}", arguments)
+        code: int | None = loaded.invoke(context)
+    except click.UsageError as error:
+        error.show()
+        return ExitCode.USAGE
+    except click.exceptions.Exit:  # after `--key -- --help`, where only click sees that `--` is a value
+        return ExitCode.DONE
+    return code
 
 
 def _nearest(word: str, names: list[str]) -> str:

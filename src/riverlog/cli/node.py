@@ -7,12 +7,10 @@ defaults favour trying things out. `serve` is for keeping: it changes nothing th
 import errno
 import os
 import sys
-import tempfile
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
-import typer
+import click
 
 from riverlog.cli.exits import Trouble, usage
 from riverlog.cli.expressions import pairs
@@ -24,20 +22,17 @@ from riverlog.model.setting import BadSetting
 
 START_ATTEMPTS_MAX: Final = 3
 
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Any setting; `config explain` lists them."),
-]
+set_option: Final = click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any setting; `config explain` lists them."
+)
 
 
-def dev(
-    port: Annotated[
-        int | None, typer.Option(metavar="PORT", help="Where clients connect (9092); 0 takes a free port.")
-    ] = None,
-    data: Annotated[str | None, typer.Option(metavar="DIR", help="Where the data lies (./riverlog-data).")] = None,
-    ephemeral: Annotated[bool, typer.Option("--ephemeral", help="Keep the data only while the broker runs.")] = False,
-    settings: Set = None,
-) -> int:
+@click.command
+@click.option("--port", type=int, metavar="PORT", help="Where clients connect (9092); 0 takes a free port.")
+@click.option("--data", metavar="DIR", help="Where the data lies (./riverlog-data).")
+@click.option("--ephemeral", is_flag=True, help="Keep the data only while the broker runs.")
+@set_option
+def dev(port: int | None, data: str | None, ephemeral: bool, settings: tuple[str, ...]) -> int:
     """Start a broker for development; there is nothing to set up.
 
     It listens on this machine only, takes the next free port where one is busy, and prints one line once it can be
@@ -56,8 +51,10 @@ def dev(
         flags["log.dirs"] = data
     with ExitStack() as at_the_end:
         if ephemeral:
+            from tempfile import TemporaryDirectory
+
             _exclude("--ephemeral", "log.dirs", flags)
-            flags["log.dirs"] = at_the_end.enter_context(tempfile.TemporaryDirectory(prefix="riverlog-"))
+            flags["log.dirs"] = at_the_end.enter_context(TemporaryDirectory(prefix="riverlog-"))
         for attempt in range(START_ATTEMPTS_MAX):
             configured = _configure("dev", flags=flags)
             changes = moved(configured.settings)
@@ -70,19 +67,19 @@ def dev(
         raise AssertionError("the last attempt returns or raises")
 
 
-def serve(
-    config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A file of settings, such as Kafka's server.properties.")
-    ] = None,
-    settings: Set = None,
-) -> int:
+@click.command
+@click.option(
+    "--config", type=click.Path(), metavar="FILE", help="A file of settings, such as Kafka's server.properties."
+)
+@set_option
+def serve(config: str | None, settings: tuple[str, ...]) -> int:
     """Start a broker from a configuration file.
 
     Settings come from the file, then RIVERLOG_* variables, then --set, each overriding the one before. Acknowledged
     records are on the medium unless a topic says otherwise. SIGTERM and Ctrl-C stop it cleanly.
     """
     try:
-        file = read_properties(config.read_text(encoding="utf-8")) if config else {}
+        file = read_properties(_read(config)) if config is not None else {}
     except (BadSetting, UnicodeDecodeError) as error:
         raise usage(f"{config}: {error}") from error
     configured = _configure("serve", file=file, flags=pairs(settings, option="--set"))
@@ -90,6 +87,11 @@ def serve(
         if not is_free(door):
             raise Trouble(f"port {door.port} is in use; stop who uses it, or choose another port with {door.flag}")
     return _run(configured)
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _exclude(flag: str, name: str, flags: dict[str, str]) -> None:

@@ -1,69 +1,75 @@
 """`produce`: lines of standard input or of files become records."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Final
 
-import typer
+import click
 
 from riverlog.cli.connect import made, run
 from riverlog.cli.exits import usage
 from riverlog.cli.expressions import pair, unescape
-from riverlog.cli.options import BOOTSTRAP_DEFAULT, INT32_MAX, Bootstrap, ClientSettings, Output
-from riverlog.cli.render import emit
+from riverlog.cli.options import INT32_MAX, Argument, bootstrap_option, client_settings_option, output_option
+from riverlog.cli.render import OutputFormat, emit
 from riverlog.cli.sending import Sent, Shape, Source, progress_bar, send
+from riverlog.records.batch import Compression
+
+CODECS: Final = [codec.name.lower() for codec in Compression]
+ACKS: Final = ["0", "1", "all"]
 
 
-class Codec(StrEnum):
-    """How batches are compressed."""
-
-    NONE = "none"
-    GZIP = "gzip"
-    SNAPPY = "snappy"
-    LZ4 = "lz4"
-    ZSTD = "zstd"
-
-
-class Acks(StrEnum):
-    """Who must have a record before it counts as sent."""
-
-    NONE = "0"
-    LEADER = "1"
-    ALL = "all"
-
-
+@click.command
+@click.argument("topic", cls=Argument, metavar="TOPIC", help="The topic to write to.")
+@click.option(
+    "--file",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Read this file instead of standard input.",
+)
+@click.option("--whole", is_flag=True, help="Send each file, or all of standard input, as one record.")
+@click.option("-k", "--key", metavar="KEY", help="The key of every record.")
+@click.option("-K", "--key-separator", metavar="TEXT", help=r"Each line is key, TEXT, value; \t is a tab.")
+@click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header of every record.")
+@click.option("-p", "--partition", type=click.IntRange(0, INT32_MAX), metavar="N", help="Write to this partition.")
+@click.option("-Z", "--null", is_flag=True, help="Send an empty value or key as null (a null value deletes a key).")
+@click.option(
+    "-z",
+    "--compression",
+    type=click.Choice(CODECS),
+    default="none",
+    show_default=True,
+    metavar="|".join(CODECS),
+    help="How to compress.",
+)
+@click.option(
+    "--acks",
+    type=click.Choice(ACKS),
+    default="all",
+    show_default=True,
+    metavar="|".join(ACKS),
+    help="Who must have a record before it counts.",
+)
+@click.option("--rate", type=click.FloatRange(0.001), metavar="N", help="Send at most N records a second.")
+@bootstrap_option
+@client_settings_option
+@output_option
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to write to.")],
-    files: Annotated[
-        list[Path] | None, typer.Option("--file", metavar="FILE", help="Read this file instead of standard input.")
-    ] = None,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Send each file, or all of standard input, as one record.")
-    ] = False,
-    key: Annotated[str | None, typer.Option("-k", "--key", metavar="KEY", help="The key of every record.")] = None,
-    key_separator: Annotated[
-        str | None,
-        typer.Option("-K", "--key-separator", metavar="TEXT", help=r"Each line is key, TEXT, value; \t is a tab."),
-    ] = None,
-    header: Annotated[
-        list[str] | None, typer.Option("-H", "--header", metavar="NAME=VALUE", help="A header of every record.")
-    ] = None,
-    partition: Annotated[
-        int | None,
-        typer.Option("-p", "--partition", metavar="N", help="Write to this partition.", min=0, max=INT32_MAX),
-    ] = None,
-    null: Annotated[
-        bool, typer.Option("-Z", "--null", help="Send an empty value or key as null (a null value deletes a key).")
-    ] = False,
-    compression: Annotated[
-        Codec, typer.Option("-z", "--compression", metavar="none|gzip|snappy|lz4|zstd", help="How to compress.")
-    ] = Codec.NONE,
-    acks: Annotated[Acks, typer.Option(metavar="0|1|all", help="Who must have a record before it counts.")] = Acks.ALL,
-    rate: Annotated[float | None, typer.Option(metavar="N", help="Send at most N records a second.", min=0.001)] = None,
-    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
-    settings: ClientSettings = None,
-    output: Output = None,
+    topic: str,
+    files: tuple[Path, ...],
+    whole: bool,
+    key: str | None,
+    key_separator: str | None,
+    headers: tuple[str, ...],
+    partition: int | None,
+    null: bool,
+    compression: str,
+    acks: str,
+    rate: float | None,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
 ) -> None:
     """Send lines of standard input or of files as records.
 
@@ -74,7 +80,7 @@ def produce(
         raise usage("--key and --key-separator exclude each other: the key is either fixed or in the line")
     if key_separator == "":
         raise usage("--key-separator needs at least one character")
-    named = [pair(text, option="--header") for text in header or ()]
+    named = [pair(text, option="--header") for text in headers]
     shape = Shape(
         topic=topic,
         partition=partition,
@@ -83,14 +89,14 @@ def produce(
         headers=tuple((name, value.encode()) for name, value in named),
         null=null,
     )
-    sources = [Source.of_file(path) for path in files or ()] or [Source.of_standard_input()]
+    sources = [Source.of_file(path) for path in files] or [Source.of_standard_input()]
     if any(source.is_terminal for source in sources):
         print("Each line becomes a record; Ctrl-D ends.", file=sys.stderr)
 
     async def work() -> Sent:
         from riverlog import Producer
 
-        fixed: dict[str, Any] = {"acks": acks.value, "compression": compression.value}
+        fixed: dict[str, Any] = {"acks": acks, "compression": compression}
         async with made(Producer, bootstrap, settings, fixed) as producer:
             with progress_bar(sources) as progress:
                 return await send(producer, shape, sources, whole=whole, rate=rate, progress=progress)

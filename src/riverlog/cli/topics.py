@@ -2,49 +2,68 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Final
 
-import typer
+import click
 
 from riverlog.cli.connect import made, run
 from riverlog.cli.exits import Trouble, usage
 from riverlog.cli.expressions import pairs
-from riverlog.cli.options import BOOTSTRAP_DEFAULT, INT16_MAX, INT32_MAX, Bootstrap, ClientSettings, Output, TextOutput
+from riverlog.cli.options import (
+    INT16_MAX,
+    INT32_MAX,
+    Argument,
+    bootstrap_option,
+    client_settings_option,
+    output_option,
+    text_output_option,
+)
 from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural
 
 if TYPE_CHECKING:
     from riverlog.client.admin import ConfigEntry
     from riverlog.client.cluster import Partition, Topic
 
-Name = Annotated[str | None, typer.Argument(metavar="NAME", help="The topic; --name does the same.")]
-Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The topics; --name does the same.")]
-NameOption = Annotated[str | None, typer.Option("--name", metavar="NAME", help="The topic.")]
-NamesOption = Annotated[list[str] | None, typer.Option("--name", metavar="NAME", help="A topic.")]
-Config = Annotated[
-    list[str] | None,
-    typer.Option("--config", metavar="NAME=VALUE", help="A setting of the topic, such as retention.ms=3600000."),
-]
+topic_argument: Final = click.argument(
+    "name", cls=Argument, required=False, metavar="NAME", help="The topic; --name does the same."
+)
+topic_option: Final = click.option("--name", "name_option", metavar="NAME", help="The topic.")
+topics_argument: Final = click.argument(
+    "names", cls=Argument, nargs=-1, metavar="NAME", help="The topics; --name does the same."
+)
+topics_option: Final = click.option("--name", "names_option", multiple=True, metavar="NAME", help="A topic.")
+config_option: Final = click.option(
+    "--config", multiple=True, metavar="NAME=VALUE", help="A setting of the topic, such as retention.ms=3600000."
+)
 
 
+@click.command
+@topic_argument
+@topic_option
+@click.option(
+    "--partitions", type=click.IntRange(1, INT32_MAX), metavar="N", help="How many; the cluster's default without it."
+)
+@click.option(
+    "--replication-factor",
+    type=click.IntRange(1, INT16_MAX),
+    metavar="N",
+    help="Copies of each partition; the cluster's default without it.",
+)
+@config_option
+@click.option("--if-not-exists", is_flag=True, help="Leave a topic alone that exists already.")
+@bootstrap_option
+@client_settings_option
+@output_option
 def create(
-    name: Name = None,
-    name_option: NameOption = None,
-    partitions: Annotated[
-        int | None, typer.Option(metavar="N", help="How many; the cluster's default without it.", min=1, max=INT32_MAX)
-    ] = None,
-    replication_factor: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Copies of each partition; the cluster's default without it.", min=1, max=INT16_MAX
-        ),
-    ] = None,
-    config: Config = None,
-    if_not_exists: Annotated[
-        bool, typer.Option("--if-not-exists", help="Leave a topic alone that exists already.")
-    ] = False,
-    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
-    settings: ClientSettings = None,
-    output: Output = None,
+    name: str | None,
+    name_option: str | None,
+    partitions: int | None,
+    replication_factor: int | None,
+    config: tuple[str, ...],
+    if_not_exists: bool,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
 ) -> None:
     """Create a topic."""
     topic = _one(name, name_option)
@@ -79,12 +98,12 @@ def create(
     emit([row], output, lambda: print(sentence))
 
 
-def list_topics(
-    internal: Annotated[bool, typer.Option("--internal", help="Also those that the cluster keeps for itself.")] = False,
-    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
-    settings: ClientSettings = None,
-    output: Output = None,
-) -> None:
+@click.command
+@click.option("--internal", is_flag=True, help="Also those that the cluster keeps for itself.")
+@bootstrap_option
+@client_settings_option
+@output_option
+def list_topics(internal: bool, bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None) -> None:
     """List the topics."""
 
     async def work() -> "list[Topic]":
@@ -106,13 +125,20 @@ def list_topics(
     emit(rows, output, lambda: draw_table(columns, [list(row.values())[:3] for row in rows]))
 
 
+@click.command
+@topics_argument
+@topics_option
+@click.option("--all", "every_setting", is_flag=True, help="All settings, not only the topic's own.")
+@bootstrap_option
+@client_settings_option
+@text_output_option
 def describe(
-    names: Names = None,
-    names_option: NamesOption = None,
-    every_setting: Annotated[bool, typer.Option("--all", help="All settings, not only the topic's own.")] = False,
-    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
-    settings: ClientSettings = None,
-    output: TextOutput = None,
+    names: tuple[str, ...],
+    names_option: tuple[str, ...],
+    every_setting: bool,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
 ) -> None:
     """Show a topic's partitions and settings.
 
@@ -133,26 +159,33 @@ def describe(
     emit(rows, output or OutputFormat.TABLE, lambda: print("\n\n".join(map(lines_of, rows))))
 
 
+@click.command
+@topic_argument
+@topic_option
+@click.option(
+    "--partitions", type=click.IntRange(1, INT32_MAX), metavar="N", help="Grow to N partitions; there is no way back."
+)
+@config_option
+@click.option("--delete-config", multiple=True, metavar="NAME", help="Take a setting back to its default.")
+@bootstrap_option
+@client_settings_option
+@output_option
 def alter(
-    name: Name = None,
-    name_option: NameOption = None,
-    partitions: Annotated[
-        int | None, typer.Option(metavar="N", help="Grow to N partitions; there is no way back.", min=1, max=INT32_MAX)
-    ] = None,
-    config: Config = None,
-    delete_config: Annotated[
-        list[str] | None, typer.Option("--delete-config", metavar="NAME", help="Take a setting back to its default.")
-    ] = None,
-    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
-    settings: ClientSettings = None,
-    output: Output = None,
+    name: str | None,
+    name_option: str | None,
+    partitions: int | None,
+    config: tuple[str, ...],
+    delete_config: tuple[str, ...],
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
 ) -> None:
     """Add partitions to a topic, or change its settings.
 
     Records stay where they are; records with a key may go to another partition than before once there are more.
     """
     topic = _one(name, name_option)
-    changes: dict[str, str | None] = {**pairs(config, option="--config"), **dict.fromkeys(delete_config or ())}
+    changes: dict[str, str | None] = {**pairs(config, option="--config"), **dict.fromkeys(delete_config)}
     if partitions is None and not changes:
         raise usage("nothing to change: give --partitions, --config or --delete-config")
 
@@ -180,13 +213,20 @@ def alter(
     emit([row], output, lambda: print(f"Altered topic {topic}: {', '.join(done)}"))
 
 
+@click.command
+@topics_argument
+@topics_option
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@bootstrap_option
+@client_settings_option
+@output_option
 def delete(
-    names: Names = None,
-    names_option: NamesOption = None,
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
-    bootstrap: Bootstrap = BOOTSTRAP_DEFAULT,
-    settings: ClientSettings = None,
-    output: Output = None,
+    names: tuple[str, ...],
+    names_option: tuple[str, ...],
+    yes: bool,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
 ) -> None:
     """Delete topics with all their records.
 
@@ -261,9 +301,8 @@ def _one(positional: str | None, option: str | None) -> str:
     return _given(positional or option)
 
 
-def _many(positional: list[str] | None, option: list[str] | None) -> list[str]:
-    names = list(dict.fromkeys([*(positional or ()), *(option or ())]))
-    return [_given(name) for name in names or [""]]
+def _many(positional: tuple[str, ...], option: tuple[str, ...]) -> list[str]:
+    return [_given(name) for name in dict.fromkeys(positional + option or [""])]
 
 
 def _given(name: str | None) -> str:

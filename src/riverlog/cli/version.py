@@ -2,12 +2,16 @@
 
 import platform
 
+import click
+
 from riverlog import __version__
-from riverlog.cli.options import TextOutput
+from riverlog.cli.options import text_output_option
 from riverlog.cli.render import OutputFormat, emit
 
 
-def version(output: TextOutput = None) -> None:
+@click.command
+@text_output_option
+def version(output: OutputFormat | None) -> None:
     """Print the version."""
     facts = {
         "riverlog": __version__,

@@ -1,7 +1,8 @@
 """The table of commands."""
 
-from importlib import import_module
+import inspect
 
+import click
 import pytest
 
 from riverlog.cli.commands import COMMAND_BY_WORDS, COMMANDS, GROUPS, Command
@@ -13,7 +14,14 @@ def test_no_two_commands_have_the_same_words() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
 def test_a_command_is_where_the_table_says(command: Command) -> None:
-    assert callable(getattr(import_module(command.module), command.function))
+    assert isinstance(command.load(), click.Command)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_a_function_takes_what_its_decorators_declare_in_their_order(command: Command) -> None:
+    loaded = command.load()
+    assert loaded.callback is not None
+    assert [each.name for each in loaded.params] == list(inspect.signature(loaded.callback).parameters)
 
 
 def test_a_group_has_commands_and_is_none_itself() -> None:

@@ -38,7 +38,7 @@ def test_settings_become_keyword_arguments_of_their_type() -> None:
         "client_id": "me",
         "isolation": "read_committed",
     }
-    assert client_settings(Client, None) == {}
+    assert client_settings(Client, ()) == {}
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_what_is_no_pair_is_refused_with_the_option_named(text: str) -> None:
 
 def test_pairs_keep_their_order_and_refuse_a_name_given_twice() -> None:
     assert list(pairs(["b=1", "a=2"], option="-X").items()) == [("b", "1"), ("a", "2")]
-    assert pairs(None, option="-X") == {}
+    assert pairs((), option="-X") == {}
     with pytest.raises(Trouble, match="-X names 'a' twice"):
         pairs(["a=1", "a=2"], option="-X")
 

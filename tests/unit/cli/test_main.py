@@ -11,7 +11,7 @@ from riverlog.cli.commands import COMMANDS, GROUPS
 from riverlog.cli.exits import MEANINGS, ExitCode, Trouble
 from riverlog.cli.main import guarded, main
 
-HEAVY = ("typer", "rich", "click", "asyncio", "riverlog.client", "riverlog.node", "uvloop", "structlog")
+HEAVY = ("rich", "click", "asyncio", "riverlog.client", "riverlog.node", "uvloop", "structlog")
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["help"]])
@@ -79,6 +79,13 @@ def test_a_wrong_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> 
     assert "Usage: riverlog version" in err
     assert "--frobnicate" in err
     assert "Traceback" not in err
+
+
+def test_a_call_for_help_behind_a_value_that_looks_like_the_end_of_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["produce", "orders", "--key", "--", "--help"]) == ExitCode.DONE
+    out, err = capsys.readouterr()
+    assert out.startswith("Usage: riverlog produce [OPTIONS] TOPIC\n")
+    assert err == ""
 
 
 def test_the_other_name_is_used_where_it_was_typed(

@@ -1,11 +1,15 @@
 """`dev` and `serve`: what is refused before a node starts. Running nodes are tried end to end."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from riverlog.cli.exits import ExitCode
 from riverlog.cli.main import main
+
+UNUSED = ("rich", "pydantic", "structlog", "riverlog.client", "riverlog.cli.options", "pathlib", "tempfile")
 
 
 @pytest.mark.parametrize(
@@ -50,3 +54,13 @@ def test_a_file_that_is_no_configuration_is_named(
     path.write_bytes(content)
     assert main(["serve", "--config", str(path)]) == ExitCode.USAGE
     assert capsys.readouterr().err.startswith(f"riverlog: {path}: ")
+
+
+def test_starting_a_node_loads_nothing_that_it_does_not_use() -> None:
+    program = (
+        "import sys\nbefore = set(sys.modules)\nfrom riverlog.cli.commands import COMMAND_BY_WORDS\n"
+        "COMMAND_BY_WORDS['dev'].load()\nimport riverlog.cli.serving\n"
+        f"print('LOADED', *(name for name in {UNUSED!r} if name in sys.modules.keys() - before))"
+    )
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert out == "LOADED\n"
