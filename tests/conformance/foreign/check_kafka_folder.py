@@ -1,4 +1,4 @@
-"""A node opens the data folder of a single-node Apache Kafka and serves what Kafka stored there."""
+"""A node and a single-node Apache Kafka take over each other's data folder and serve what the other stored there."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bench.cache import cache_folder
-from bench.nodes import DATA_NAME, BrokerProcess
+from bench.nodes import DATA_NAME, HOST, BrokerProcess, free_port
 from bench.peer import Kafka
 from tests.conformance.adapters import CODECS, Message, Stored
 from tests.conformance.adapters.foreign import JavaClient
@@ -84,6 +84,49 @@ def test_a_node_goes_on_where_kafka_ended(handed: Handed, client: JavaClient) ->
     wanted_ms = LONG_AGO_MS + 90
     first_since = next(record.offset for record in handed.records if record.timestamp_ms >= wanted_ms)
     assert client.offset_for_time("orders", 0, wanted_ms) == first_since
+
+
+@pytest.mark.parametrize("ended", ["stopped", "killed"])
+def test_kafka_goes_on_where_a_node_ended(tmp_path: Path, ended: str) -> None:
+    with Node(tmp_path, settings={"node.id": "1"}) as node:
+        client = JavaClient(node.bootstrap)
+        client.create_topic("orders", configs={"segment.bytes": str(1024 * 1024), "retention.ms": "-1"})
+        for codec in CODECS:
+            client.produce("orders", _messages(codec), compression=codec, idempotent=True)
+        end = client.bounds("orders", 0)[1]
+        records = client.consume("orders", 0, count=end)
+        client.close()
+        if ended == "stopped":
+            assert node.stop() == 0, node.log_tail()
+    kafka = Kafka(cache_folder())
+    kafka.prepare()
+    (tmp_path / "server.properties").write_text("\n".join(_kafka_settings(node.data)))
+    broker = kafka.start(tmp_path)
+    client = JavaClient(f"{broker.host}:{broker.port}")
+    try:
+        assert client.topics() == {"orders"}
+        assert client.configs("orders")["segment.bytes"] == str(1024 * 1024)
+        assert client.consume("orders", 0, count=end) == records
+        (placed,) = client.produce("orders", [Message(b"next", partition=0)], idempotent=True)
+        assert placed.offset == end
+    finally:
+        client.close()
+        broker.stop()
+
+
+def _kafka_settings(data: Path) -> list[str]:
+    """Name the voters here: a node's metadata log does not."""
+    controller = f"{HOST}:{free_port()}"
+    return [
+        "process.roles=broker,controller",
+        "node.id=1",
+        f"listeners=PLAINTEXT://{HOST}:{free_port()},CONTROLLER://{controller}",
+        "controller.listener.names=CONTROLLER",
+        f"controller.quorum.voters=1@{controller}",
+        f"log.dirs={data}",
+        "transaction.state.log.replication.factor=1",
+        "transaction.state.log.min.isr=1",
+    ]
 
 
 def _messages(codec: str) -> list[Message]:
