@@ -59,7 +59,7 @@ class PartitionLedger:
     given_up: int = 0
     """Below this offset the records may be gone: somebody asked for it, or retention may have come by."""
     deleted: int = 0
-    """Below this offset the records are gone: that was acknowledged."""
+    """Below this offset the records are gone: that was acknowledged in this life of the node."""
     may_expire: bool = False
     high_watermark: int = 0
 
@@ -117,6 +117,11 @@ class Ledger:
         """Forget what was only lent."""
         for ledger in self._partitions.values():
             ledger.lent.clear()
+
+    def started(self) -> None:
+        """Allow deleted records to be back: as in Kafka, where a log starts is written down from time to time."""
+        for ledger in self._partitions.values():
+            ledger.deleted = 0
 
     def stopped_cleanly(self) -> None:
         """Hold the node to everything it acknowledged: it had the time to write it down."""

@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 ADDRESS: Final = "node:9092"
 _POWER_BACK_SECONDS: Final = 0.05
+_HOPELESS_SECONDS: Final = 10.0
+"""How long to wait before a node is started again that should have started and did not."""
 
 
 class JumpingClock(VirtualClock):
@@ -318,6 +320,7 @@ class Machine:
         if (error := starting.exception()) is not None:
             if not isinstance(error, OSError) or isinstance(error, DirectoryRefused):
                 self._blame(f"the node does not start: {error!r}")
+                await asyncio.sleep(_HOPELESS_SECONDS)
             self.disk.heal()
             self.lose_power()
             return
@@ -327,15 +330,16 @@ class Machine:
         failed = loop.create_task(node.run())
         await asyncio.wait([gone, failed], return_when="FIRST_COMPLETED")
         if not self._gone.is_set():
-            self._judge_end(failed.result())
+            await self._judge_end(failed.result())
             self.lose_power()
 
-    def _judge_end(self, error: BaseException) -> None:
+    async def _judge_end(self, error: BaseException) -> None:
         """A node may end by itself only because its metadata log cannot be written."""
         if isinstance(error, Crashed):
             return
         if not (isinstance(error, OSError) and METADATA_FOLDER in str(error.filename)):
             self._blame(f"the node ended by itself: {error!r}")
+            await asyncio.sleep(_HOPELESS_SECONDS)
 
     def _build(self) -> Node:
         given = {"listeners": f"PLAINTEXT://{ADDRESS}", "log.dirs": "/data", "metrics.port": "-1"} | self._settings

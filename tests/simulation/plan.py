@@ -158,6 +158,7 @@ class Plan:
         return "\n".join(lines)
 
 
+_WRITES: Final = ("write", "sync", "sync_folder", "create", "make_folder", "rename", "remove", "truncate")
 _WORK: Final = ("produce",) * 12 + ("create", "delete_topic", "delete_records", "delete_records", "alter", "wait")
 _TROUBLES: Final = (
     "power",
@@ -235,7 +236,9 @@ def _draw_action(name: str, random: Random) -> Action:
         case "restart":
             return Restart()
         case "fail":
-            kinds = random.choice(((), ("sync",), ("write",), ("sync", "sync_folder"), ("rename", "remove", "create")))
+            kinds = random.choice(
+                (_WRITES, ("sync",), ("write",), ("sync", "sync_folder"), ("rename", "remove", "create"))
+            )
             return FailDisk(random.randrange(0, 12), errno.EIO, kinds, lasting=random.random() < 0.3)
         case "full":
             kinds = random.choice((("write",), ("write", "create"), ("create", "make_folder")))

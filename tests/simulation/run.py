@@ -142,6 +142,7 @@ class _Run:
         self._clusters.add(node.cluster_id)
         if len(self._clusters) > 1:
             self._ledger.blame("the cluster has another id than before")
+        self._ledger.started()
         (home,) = node._homes
         if home.directory.clean and not self._machine.was_clean:
             self._ledger.blame("the node takes a crash for a stop in good order")

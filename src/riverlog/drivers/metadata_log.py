@@ -124,10 +124,12 @@ class MetadataLog:
         for task in (self._rounds, self._snapshotting):
             if task is not None:
                 await asyncio.wait([task])
-        if self._failure is None:
-            self._log.close()
-        else:
-            self._log.release()
+        try:
+            if self._failure is None:
+                self._log.close()
+        except OSError:
+            pass  # every record is on the medium; only the next start will take longer
+        self._log.release()
 
     async def _write_rounds(self) -> None:
         """Write what waits, as one batch, until nothing does."""

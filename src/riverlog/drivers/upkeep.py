@@ -10,6 +10,7 @@ from typing import Final
 
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Replicas
+from riverlog.model.errors import Refusal
 from riverlog.model.ports import Clock
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.logging import get_logger
@@ -40,7 +41,10 @@ class Upkeep:
     async def _open_all(self) -> None:
         """Open the partitions that nobody has asked for yet, one at a time, so that requests come first."""
         for name in self._replicas.unopened():
-            self._replicas.get(name.topic, name.partition)
+            try:
+                self._replicas.get(name.topic, name.partition)
+            except Refusal:
+                pass  # the disk was in the way; its volume has told, and whoever asks for the partition tries again
             await asyncio.sleep(0)
 
     async def _every(self, seconds: float, work: Callable[[Partition], None]) -> None:
@@ -48,7 +52,10 @@ class Upkeep:
         while True:
             await asyncio.sleep(seconds)
             for done, partition in enumerate(self._replicas.opened()):
-                work(partition)
+                try:
+                    work(partition)
+                except Refusal:
+                    pass  # the disk was in the way; its volume has told, and partitions on others go on
                 if done % _PARTITIONS_PER_STEP == _PARTITIONS_PER_STEP - 1:
                     await asyncio.sleep(0)
 

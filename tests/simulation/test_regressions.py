@@ -1,0 +1,103 @@
+"""What the simulation found once, as small as it could be made."""
+
+import asyncio
+import errno
+
+import pytest
+
+from riverlog import Admin, Consumer, Producer
+from riverlog.model.ids import TopicPartition
+from riverlog.node import Node
+from tests.simulation.machine import ADDRESS, Machine
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+
+ORDERS = TopicPartition("orders", 0)
+
+
+async def read_all(machine: Machine) -> list[bytes | None]:
+    async with Consumer(ADDRESS, ports=machine.ports) as consumer:
+        consumer.assign([ORDERS])
+        await consumer.seek_to_beginning(ORDERS)
+        return [record.value for record in await consumer.poll(timeout_ms=1_000)]
+
+
+def test_what_a_killed_process_left_unsynced_is_not_shown_before_it_is_durable() -> None:
+    async def scenario() -> None:
+        machine = Machine(0, {"durability": "fsync"}, pytest.fail)
+        await machine.serving()
+        producer = await Producer(ADDRESS, ports=machine.ports, acks=1).start()
+        await producer.send("orders", b"first")
+        await asyncio.sleep(1)
+        machine.workers.seconds_max = 60.0  # no flush comes to its end
+        await producer.send("orders", b"in the page cache")
+        machine.kill()
+        await asyncio.sleep(0.001)
+        await machine.serving()
+        shown = await read_all(machine)
+        machine.lose_power()
+        await asyncio.sleep(0.001)
+        await machine.serving()
+        assert shown == await read_all(machine) == [b"first", b"in the page cache"]
+        await producer.close()
+        await machine.shut_down()
+
+    run(scenario())
+
+
+def ended(node: Node) -> bool:
+    return node._failed.done()
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
+def test_upkeep_that_meets_a_failing_disk_does_not_end_the_node(error: int) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node(log_retention_check_interval_ms="1000", log_retention_ms="500")
+        await node.start()
+        async with Producer(ADDRESS, ports=universe.ports) as producer:
+            await producer.send("orders", b"old")
+        universe.disk.fail(0, error, on=("create", "write"), lasting=True)
+        await asyncio.sleep(5)  # retention begins another segment, and cannot
+        assert not ended(node)
+        universe.disk.heal()
+        await node.stop()
+
+    run(scenario())
+
+
+def test_a_disk_that_fails_while_the_node_starts_does_not_end_it() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        async with Producer(ADDRESS, ports=universe.ports) as producer:
+            await producer.send("orders", b"one")
+        await universe.lose_power()
+        node = universe.node()
+        await node.start()
+        universe.disk.fail(0, errno.EIO, lasting=True)
+        await asyncio.sleep(0.1)  # the upkeep opens the partition, and cannot
+        assert not ended(node)
+        await node.stop()
+
+    run(scenario())
+
+
+def test_a_full_disk_does_not_keep_a_node_from_stopping() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        async with Admin(ADDRESS, ports=universe.ports) as admin:
+            await admin.create_topic("orders")
+        universe.disk.fail(0, errno.ENOSPC, on=("write", "create"), lasting=True)
+        await node.stop()
+        universe.disk.heal()
+        node = universe.node()
+        await node.start()
+        async with Admin(ADDRESS, ports=universe.ports) as admin:
+            assert [topic.name for topic in await admin.list_topics()] == ["orders"]
+        await node.stop()
+
+    run(scenario())
