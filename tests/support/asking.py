@@ -22,6 +22,8 @@ class Line:
         self._frames = FrameBuffer(1 << 24)
         self._waiting: list[tuple[ApiKey, int, asyncio.Future[Any]]] = []
         self._sent = 0
+        self.frames: list[bytes] = []
+        """All answers so far, as they came."""
         self.ended = asyncio.Event()
         socket.on_readable(self._readable)
 
@@ -52,7 +54,8 @@ class Line:
         self._frames.received(count)
         for frame in self._frames.frames():
             key, version, answered = self._waiting.pop(0)
-            _correlation_id, response = decode_response(API_BY_KEY[key], version, bytes(frame))
+            self.frames.append(bytes(frame))
+            _correlation_id, response = decode_response(API_BY_KEY[key], version, self.frames[-1])
             if not answered.done():
                 answered.set_result(response)
 

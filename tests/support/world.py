@@ -6,6 +6,7 @@ from random import Random
 from typing import TypeVar
 
 from riverlog.client.ports import Ports
+from riverlog.model.ports import Workers
 from riverlog.model.resolve import configure
 from riverlog.node import Node, World
 from tests.support.disk import MemoryDisk
@@ -42,6 +43,7 @@ class Universe:
         self.disk = MemoryDisk(seed)
         self.network = MemoryNetwork()
         self.clock = VirtualClock()
+        self.workers: Workers = PatientWorkers(self.random)
 
     def node(self, **settings: str) -> Node:
         """Build a node on this disk; settings are written with underscores: `log_segment_bytes="4096"`."""
@@ -51,7 +53,7 @@ class Universe:
             clock=self.clock,
             disk=self.disk,
             network=self.network,
-            workers=PatientWorkers(self.random),
+            workers=self.workers,
             random=self.random,
         )
         return Node(configure(profile="dev", flags=given).settings, world)

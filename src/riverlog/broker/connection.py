@@ -2,7 +2,8 @@
 
 Each turn takes what the socket has, does the ordered work of every whole frame in it, and sends all answers
 that are ready with as few system calls as possible. Answers still to come keep their place in line. A peer that
-sends faster than it reads, or has too much unanswered, is not read from until it catches up: TCP holds it.
+sends faster than it reads, has used up its window of unanswered bytes, or needs memory that the node has not got, is
+not read from until that has changed: TCP holds it.
 """
 
 import asyncio
@@ -13,9 +14,12 @@ from typing import Final
 
 from riverlog.broker.context import Client, Hangup
 from riverlog.broker.dispatch import Dispatcher, Parts, Promise, Row, Unserved
+from riverlog.broker.memory import Share
 from riverlog.model.limits import (
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
     CLOSING_SECONDS_MAX,
+    IDLE_SWEEP_SECONDS,
+    REQUEST_BYTES_PER_SECOND_MIN,
     SEND_BYTES_PER_TURN_MAX,
     SENDFILE_BYTES_MIN,
     UNSENT_BYTES_PER_CONNECTION_MAX,
@@ -27,19 +31,20 @@ from riverlog.wire.framing import FrameBuffer, FrameRefused
 
 _JOIN_BYTES_MAX: Final = 128 * 1024  # copying this much costs less than another system call
 
-Stages = tuple[RequestStats, float, float, float, float]
-"""Whose request it was, and when it was received, started, handled and ready to be sent."""
+Stages = tuple[RequestStats, int, float, float, float, float]
+"""Whose request it was, its bytes, and when it was received, started, handled and ready to be sent."""
 
 
 class Place:
     """One answer's place in line; `parts` is None until the answer is there."""
 
-    __slots__ = ("handled", "parts", "promise", "received", "row", "started")
+    __slots__ = ("handled", "parts", "promise", "received", "row", "size", "started")
 
     def __init__(
-        self, row: Row, promise: Promise | None, parts: Parts | None, times: tuple[float, float, float]
+        self, row: Row, size: int, promise: Promise | None, parts: Parts | None, times: tuple[float, float, float]
     ) -> None:
         self.row = row
+        self.size = size
         self.promise = promise
         self.parts = parts
         self.received, self.started, self.handled = times
@@ -67,7 +72,13 @@ class Connection:
         self._closed = closed
         self._failed = failed
         self._loop = asyncio.get_running_loop()
-        self._frames = FrameBuffer(frame_bytes_max)
+        self._memory = Share(
+            client.memory, granted=self._watch_socket, give_back=self._give_back, give_up=self._give_up
+        )
+        self._frames = FrameBuffer(frame_bytes_max, self._memory)
+        self._window = client.memory.window_bytes_max  # bytes that may still arrive before others are answered
+        self._heard_bytes = 0  # since the last look for slow requests
+        self._suspected_grant = 0  # the loan of memory that was slowly used at that look
         self._line: deque[Place] = deque()  # answers that wait for themselves or for one before them
         self._out: deque[Buffer | FileRange] = deque()  # bytes in the order in which they are sent
         self._tail: bytearray | None = None  # the last of _out while small answers are still joined to it
@@ -76,6 +87,7 @@ class Connection:
         self._due = False  # the work of this turn is already scheduled
         self._held = False  # an async handler is at work: nothing behind it may start
         self._reading = False
+        self._held_back = False  # the peer may not send: counted for those who watch the node
         self._blocked = False  # the socket takes no more bytes until it says so
         self._ending = False  # nothing more will be read; close once all is answered
         self._open = True
@@ -91,7 +103,16 @@ class Connection:
 
     def rest(self) -> None:
         """Give back memory that only a busy connection needs."""
-        self._frames.rest()
+        if not self._memory.waits:
+            self._frames.rest()
+
+    def keeps_others_waiting(self) -> bool:
+        """Tell whether others need the memory of a request that has hardly grown since this was last asked."""
+        grown, self._heard_bytes = self._heard_bytes, 0
+        memory = self._memory
+        slow = memory.in_demand and self._reading and grown < REQUEST_BYTES_PER_SECOND_MIN * IDLE_SWEEP_SECONDS
+        suspected, self._suspected_grant = self._suspected_grant, memory.grants if slow else 0
+        return slow and suspected == memory.grants
 
     def finish(self, reason: Closed) -> None:
         """Read no more, send the answers that are due soon, then close."""
@@ -110,6 +131,8 @@ class Connection:
             return
         self._open = False
         self._socket.close()
+        self._hold_back(False)
+        self._memory.close()
         for place in self._line:
             if place.promise is not None:
                 place.promise.awaited.cancel()
@@ -122,8 +145,12 @@ class Connection:
     # -- requests in
 
     def _receive(self) -> None:
+        room = self._frames.room()
+        if not room:
+            self._watch_socket()
+            return
         try:
-            count = self._socket.receive_into(self._frames.room())
+            count = self._socket.receive_into(room)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
@@ -133,6 +160,7 @@ class Connection:
             self.finish(Closed.PEER)
             return
         self._frames.received(count)
+        self._heard_bytes += count
         self.last_heard = self._now()
         self._work()
 
@@ -159,17 +187,20 @@ class Connection:
         for frame in self._frames.frames():
             row, answer = self._dispatch(frame, self.client)
             handled = self._now()
+            size = len(frame)
+            self._window -= size
             if isinstance(answer, Promise):
-                place = Place(row, answer, None, (received, started, handled))
+                place = Place(row, size, answer, None, (received, started, handled))
                 self._line.append(place)
                 self._held = answer.holds_line
                 answer.awaited.add_done_callback(partial(self._kept, place))
             elif answer is None:
+                self._window += size
                 row.stats.answered(received, started, handled, handled, handled)
             elif self._line:
-                self._line.append(Place(row, None, answer, (received, started, handled)))
+                self._line.append(Place(row, size, None, answer, (received, started, handled)))
             else:
-                self._put(answer, (row.stats, received, started, handled, handled))
+                self._put(answer, (row.stats, size, received, started, handled, handled))
             if not self._may_go_on():
                 return False
             started = handled
@@ -182,6 +213,7 @@ class Connection:
             and not self._ending
             and len(self._line) < ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX
             and self._out_bytes <= UNSENT_BYTES_PER_CONNECTION_MAX
+            and self._window > 0
         )
 
     # -- answers out
@@ -206,7 +238,7 @@ class Connection:
         while self._line and self._line[0].parts is not None:
             due = self._line.popleft()
             assert due.parts is not None
-            self._put(due.parts, (due.row.stats, due.received, due.started, due.handled, ready))
+            self._put(due.parts, (due.row.stats, due.size, due.received, due.started, due.handled, ready))
         if not self._due:  # one flush keeps many promises: send them all at once, at the end of the turn
             self._due = True
             self._loop.call_soon(self._work_due)
@@ -249,7 +281,8 @@ class Connection:
             self.close(Closed.BROKEN, str(error))
         if not self._out and self._sending:
             now = self._now()
-            for stats, received, started, handled, ready in self._sending:
+            for stats, size, received, started, handled, ready in self._sending:
+                self._window += size
                 stats.answered(received, started, handled, ready, now)
             self._sending.clear()
 
@@ -291,7 +324,24 @@ class Connection:
         if self._ending and self.idle:
             self.close(Closed.PEER)
             return
-        reading = self._may_go_on()
+        memory = self._memory
+        if memory.bytes and memory.to_be_returned:
+            self._give_back()
+        reading = not memory.waits and self._may_go_on()
         if reading is not self._reading:
             self._reading = reading
             self._socket.on_readable(self._receive if reading else None)
+            self._hold_back(not reading and not self._ending)
+
+    def _give_back(self) -> None:
+        """Let others have the memory of a request that is done; the next one waits its turn."""
+        if self._frames.between_frames:
+            self.rest()
+
+    def _give_up(self) -> None:
+        """Sacrifice this connection for the others."""
+        self.close(Closed.SLOW, "the memory of its unfinished request was the last that others could have")
+
+    def _hold_back(self, held_back: bool) -> None:
+        self.client.memory.stats.held_back += held_back - self._held_back
+        self._held_back = held_back

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 from uuid import UUID
 
+from riverlog.broker.memory import RequestMemory
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.replicas import Replicas
 from riverlog.metadata.image import MetadataImage
@@ -58,12 +59,15 @@ class Services:
         return TopicId(UUID(int=self.random.getrandbits(128), version=4))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Client:
     """Who is at the other end of a connection, and through which listener they came."""
 
     principal: Principal
     listener: str
+    memory: RequestMemory
+    takes_credits: bool = False
+    """Whether each answer tells the client its window; set when it introduces itself."""
 
 
 class Context:

@@ -16,7 +16,7 @@ from riverlog.model.ports import Buffer, FileRange
 from riverlog.observe.stats import NodeStats, RequestStats
 from riverlog.wire.apis import Api, ApiKey
 from riverlog.wire.codec import decode
-from riverlog.wire.headers import RequestHeader, decode_request_header, encode_response
+from riverlog.wire.headers import RequestHeader, decode_request_header, encode_response, with_window
 
 Parts = list[Buffer | FileRange]
 Handler = Callable[[Any, Context], Any]
@@ -43,11 +43,12 @@ class Row:
 class Promise:
     """An answer still to come: what is awaited, and how its result becomes bytes."""
 
-    __slots__ = ("_header", "_row", "awaited", "holds_line")
+    __slots__ = ("_client", "_header", "_row", "awaited", "holds_line")
 
-    def __init__(self, row: Row, header: RequestHeader, awaited: Awaitable[object]) -> None:
+    def __init__(self, row: Row, header: RequestHeader, client: Client, awaited: Awaitable[object]) -> None:
         self._row = row
         self._header = header
+        self._client = client
         self.awaited = asyncio.ensure_future(awaited)
         self.holds_line = row.holds_line
 
@@ -56,7 +57,9 @@ class Promise:
         response = self.awaited.result()
         if response is None:
             return []
-        return encode_response(self._row.api, self._header.api_version, self._header.correlation_id, response)
+        api, version = self._row.api, self._header.api_version
+        parts = encode_response(api, version, self._header.correlation_id, response)
+        return _told(self._client, api, version, parts) if self._client.takes_credits else parts
 
 
 class Dispatcher:
@@ -86,16 +89,19 @@ class Dispatcher:
         if row.short_cut is not None:
             short = row.short_cut(frame, position, header, context)
             if short is not None:
-                return row, Promise(row, header, short.response) if isinstance(short, Later) else [short]
+                if isinstance(short, Later):
+                    return row, Promise(row, header, client, short.response)
+                return row, _told(client, row.api, version, [short]) if client.takes_credits else [short]
         request, _ = decode(row.api.request, version, frame, position)
         answer = row.handler(request, context)
         if row.holds_line:
-            return row, Promise(row, header, answer)
+            return row, Promise(row, header, client, answer)
         if isinstance(answer, Later):
-            return row, Promise(row, header, answer.response)
+            return row, Promise(row, header, client, answer.response)
         if answer is None:
             return row, None
-        return row, encode_response(row.api, version, header.correlation_id, answer)
+        parts = encode_response(row.api, version, header.correlation_id, answer)
+        return row, _told(client, row.api, version, parts) if client.takes_credits else parts
 
     def _refuse_version(self, row: Row, header: RequestHeader, client: Client) -> Parts:
         """Tell a client that is newer than us our range, in the oldest form (KIP-511); only ApiVersions can."""
@@ -122,3 +128,8 @@ class Dispatcher:
             highest=api.versions.max,
         )
         return row
+
+
+def _told(client: Client, api: Api, version: int, parts: Parts) -> Parts:
+    """Tell the client its window along with an answer."""
+    return with_window(api, version, parts, client.memory.window_bytes)

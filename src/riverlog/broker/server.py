@@ -8,6 +8,7 @@ from typing import Final
 from riverlog.broker.connection import Connection
 from riverlog.broker.context import Client
 from riverlog.broker.dispatch import Dispatcher
+from riverlog.broker.memory import RequestMemory
 from riverlog.model.access import ANONYMOUS, Principal
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import Address
@@ -39,6 +40,11 @@ class Server:
         self._clock = clock
         self._stats = stats.connections
         self._failed = failed
+        self._memory = RequestMemory(
+            settings().queued_max_request_bytes,
+            window_bytes_max=settings().connection_window_bytes,
+            stats=stats.connections,
+        )
         self._listeners: list[Listener] = []
         self._connections: dict[Connection, None] = {}  # in order of arrival
         self._empty = asyncio.Event()
@@ -81,7 +87,7 @@ class Server:
             return
         connection = Connection(
             socket,
-            Client(Principal(ANONYMOUS, socket.peer.host), listener),
+            Client(Principal(ANONYMOUS, socket.peer.host), listener, self._memory),
             self._dispatcher,
             self._clock,
             frame_bytes_max=self._settings().socket_request_max_bytes,
@@ -110,5 +116,7 @@ class Server:
             quiet_seconds = now - connection.last_heard
             if quiet_seconds > idle_seconds_max:
                 connection.close(Closed.IDLE)
+            elif connection.keeps_others_waiting():
+                connection.close(Closed.SLOW, "others waited for the memory of a request that did not arrive")
             elif quiet_seconds > IDLE_SWEEP_SECONDS:
                 connection.rest()

@@ -5,8 +5,20 @@ from typing import Final
 FRAME_BYTES_BEFORE_AUTHENTICATION_MAX: Final = 512 * 1024
 """A longer first frame closes the connection: nobody may ask for memory before saying who they are."""
 
+RECEIVE_BUFFER_BYTES_MIN: Final = 8 * 1024
+"""A connection's buffer at rest; all that it costs while it has nothing to say."""
+
 RECEIVE_BUFFER_BYTES: Final = 64 * 1024
-"""A connection's buffer at rest. It grows with the bytes that arrive, never with the length that was claimed."""
+"""The buffer of a busy connection. It grows with the bytes that arrive, never with the length that was claimed."""
+
+REQUEST_MEMORY_RESERVE_PART: Final = 8
+"""One part in so many of the request memory is kept for requests that others' answers wait for, and for small ones."""
+
+REQUEST_BYTES_PER_SECOND_MIN: Final = 64 * 1024
+"""A request that keeps others waiting for memory must arrive this fast between two sweeps, or its line is closed."""
+
+CONNECTION_WINDOW_BYTES_MIN: Final = 64 * 1024
+"""The smallest window that a client is told, however short the node's memory is."""
 
 ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX: Final = 1_000
 """A connection with this many unanswered requests is not read from until some are answered."""

@@ -334,6 +334,16 @@ class NodeSettings:
         "",
         "Where this node stands; replicas are spread over racks and readers prefer their own.",
     )
+    connection_window_bytes: int = _node(
+        "connection.window.bytes",
+        Kind.INT,
+        16_777_216,
+        "How many bytes of requests one connection may have unanswered; at the limit it is not read from. A single "
+        "request may be larger.",
+        unit="bytes",
+        least=65_536,
+        most=INT_MAX,
+    )
     connections_max_idle_ms: int = _node(
         "connections.max.idle.ms",
         Kind.LONG,
@@ -487,7 +497,8 @@ class NodeSettings:
         "queued.max.request.bytes",
         Kind.LONG,
         268_435_456,
-        "How much memory all requests that have arrived and are not yet answered may take together.",
+        "How much memory all connections together may take for large requests until these are begun. An eighth of it "
+        "is kept for small requests and all that is not Produce.",
         unit="bytes",
         least=1_048_576,
     )

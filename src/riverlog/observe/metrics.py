@@ -127,11 +127,23 @@ class Metric(Enum):
         (),
         "Connections turned away because max.connections were open.",
     )
+    CONNECTIONS_HELD_BACK = (
+        "riverlog_connections_held_back",
+        Kind.GAUGE,
+        (),
+        "Connections not read from at the moment: too much unanswered, or no memory free for what they send.",
+    )
     CONNECTIONS_CLOSED = (
         "riverlog_connections_closed_total",
         Kind.COUNTER,
         ("reason",),
         "Connections ended: by the peer, idle, broken, malformed bytes, too slow, or the node stopping.",
+    )
+    REQUEST_MEMORY = (
+        "riverlog_request_memory_bytes",
+        Kind.GAUGE,
+        (),
+        "Memory lent to connections for large requests; queued.max.request.bytes bounds it.",
     )
     PROCESS_CPU = ("process_cpu_seconds_total", Kind.COUNTER, (), "CPU time of the process, user and system.")
     PROCESS_RESIDENT = ("process_resident_memory_bytes", Kind.GAUGE, (), "Memory of the process that is resident.")
@@ -276,6 +288,8 @@ def _read_connections(stats: NodeStats) -> Iterator[Reading]:
     yield Reading(Metric.CONNECTIONS_OPEN, (), connections.open)
     yield Reading(Metric.CONNECTIONS_ACCEPTED, (), connections.accepted)
     yield Reading(Metric.CONNECTIONS_REFUSED, (), connections.refused)
+    yield Reading(Metric.CONNECTIONS_HELD_BACK, (), connections.held_back)
+    yield Reading(Metric.REQUEST_MEMORY, (), connections.request_bytes)
     for reason, count in connections.closed.items():
         yield Reading(Metric.CONNECTIONS_CLOSED, (reason,), count)
 

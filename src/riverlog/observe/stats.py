@@ -134,12 +134,14 @@ class Closed(StrEnum):
 
 
 class ConnectionStats:
-    """The connections of one node: how many are open, and what became of the others."""
+    """The connections of one node: how many are open, what they hold, and what became of the others."""
 
-    __slots__ = ("accepted", "closed", "open", "refused")
+    __slots__ = ("accepted", "closed", "held_back", "open", "refused", "request_bytes")
 
     def __init__(self) -> None:
         self.open = 0
+        self.held_back = 0  # not read from: too much unanswered, or no memory for what they send
+        self.request_bytes = 0  # request memory in use
         self.accepted = 0
         self.refused = 0  # turned away at the door: `max.connections` was reached
         self.closed = dict.fromkeys(Closed, 0)

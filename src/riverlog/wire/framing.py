@@ -2,15 +2,16 @@
 
 A frame is an int32 length and that many bytes. `FrameBuffer` owns the memory a socket receives into and cuts
 frames out of it in place: no copy on the way. The views it gives are valid until the next call to `room()`.
-The buffer grows with what has arrived, never with what a length field claims, and a length outside the
-bound is refused before a byte behind it is kept.
+The buffer starts small and grows with what has arrived, never with what a length field claims, and a length
+outside the bound is refused before a byte behind it is kept. Who shares memory with others gives a `Lender`,
+which may say no.
 """
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import Final
+from typing import Final, Protocol
 
-from riverlog.model.limits import RECEIVE_BUFFER_BYTES
+from riverlog.model.limits import RECEIVE_BUFFER_BYTES, RECEIVE_BUFFER_BYTES_MIN
 
 LENGTH: Final = Struct(">i")
 LENGTH_BYTES: Final = 4
@@ -20,20 +21,37 @@ class FrameRefused(Exception):
     """The peer announced a frame that no honest peer sends; the connection cannot go on."""
 
 
+class Lender(Protocol):
+    """Whoever decides over memory beyond the smallest buffer."""
+
+    def lend(self, size: int, *, frame: memoryview) -> bool:
+        """Say whether the buffer may grow to `size` in all, for the sake of the frame that begins like this."""
+        ...
+
+    def lend_spare(self, size: int) -> bool:
+        """The same, for convenience: where memory is short the buffer does without, and nobody need wait."""
+        ...
+
+    def returned(self, size: int) -> None:
+        """Take note that the buffer has shrunk to `size`; the smallest size is no loan."""
+        ...
+
+
 class FrameBuffer:
-    """Memory for one direction of one connection."""
+    """Memory for one direction of one connection; without a lender it grows as its frames need."""
 
-    __slots__ = ("_buffer", "_end", "_start", "_view", "frame_bytes_max")
+    __slots__ = ("_buffer", "_end", "_lender", "_start", "_view", "frame_bytes_max")
 
-    def __init__(self, frame_bytes_max: int) -> None:
+    def __init__(self, frame_bytes_max: int, lender: Lender | None = None) -> None:
         self.frame_bytes_max = frame_bytes_max
-        self._buffer = bytearray(RECEIVE_BUFFER_BYTES)
+        self._lender = lender
+        self._buffer = bytearray(RECEIVE_BUFFER_BYTES_MIN)
         self._view = memoryview(self._buffer)
         self._start = 0  # first byte not yet given out; _start <= _end <= len(_buffer)
         self._end = 0
 
     def room(self) -> memoryview:
-        """Give free memory to receive into; ends the life of all views given so far."""
+        """Give free memory to receive into, none while no more is lent; ends the life of all views given so far."""
         if self._start == self._end:
             self._start = self._end = 0
         elif self._end == len(self._buffer) or self._start > len(self._buffer) // 2:
@@ -65,21 +83,48 @@ class FrameBuffer:
         """Tell how many bytes have arrived that belong to no whole frame yet given out."""
         return self._end - self._start
 
+    @property
+    def between_frames(self) -> bool:
+        """Tell whether a frame was given out since there was last room: what it needed is needed no more."""
+        return self._start > 0 or self._end == 0
+
     def rest(self) -> None:
-        """Give back memory that a past large frame needed; for connections that have gone quiet."""
-        if len(self._buffer) > RECEIVE_BUFFER_BYTES and self.waiting < RECEIVE_BUFFER_BYTES // 2:
-            self._replace(RECEIVE_BUFFER_BYTES)
+        """Give back memory that no byte has arrived for: of a past large frame, or of one that does not come."""
+        size = RECEIVE_BUFFER_BYTES_MIN
+        if self.waiting > size // 2:
+            size += self.waiting
+        if size < len(self._buffer):
+            self._replace(size)
+        if self._lender is not None:
+            self._lender.returned(len(self._buffer))
 
     def _make_room(self) -> None:
-        """Bring the unfinished frame to the front; only if it has filled this buffer, into a larger one."""
-        wanted = self._unfinished_frame_bytes()
-        if self._end == len(self._buffer) and wanted > len(self._buffer):
-            self._replace(min(2 * len(self._buffer), wanted + RECEIVE_BUFFER_BYTES))
+        """Bring the unfinished frame to the front; if the buffer was filled, into a larger one."""
+        if self._end == len(self._buffer) and self._grow():
             return
-        assert self._start > 0, "whole frames wait to be taken"
-        kept = self._end - self._start
-        self._view[:kept] = bytes(self._view[self._start : self._end])
-        self._start, self._end = 0, kept
+        if self._start > 0:
+            kept = self._end - self._start
+            self._view[:kept] = bytes(self._view[self._start : self._end])
+            self._start, self._end = 0, kept
+
+    def _grow(self) -> bool:
+        """Take a larger buffer where this one cannot hold the frame, or was too small for a busy peer.
+
+        A large frame's buffer ends where the frame does: while memory is short, nothing is kept of the one behind it.
+        """
+        size = len(self._buffer)
+        frame_bytes = self._unfinished_frame_bytes()
+        assert self._end - self._start < frame_bytes, "whole frames wait to be taken"
+        lender = self._lender
+        if size < RECEIVE_BUFFER_BYTES >= frame_bytes and (lender is None or lender.lend_spare(RECEIVE_BUFFER_BYTES)):
+            self._replace(RECEIVE_BUFFER_BYTES)
+            return True
+        if frame_bytes <= size or self._start > 0:
+            return False  # moving what has arrived to the front makes room
+        if lender is not None and not lender.lend(frame_bytes, frame=self._view[LENGTH_BYTES : self._end]):
+            return False
+        self._replace(min(max(2 * size, RECEIVE_BUFFER_BYTES), frame_bytes))
+        return True
 
     def _replace(self, size: int) -> None:
         kept = self._view[self._start : self._end]

@@ -2,7 +2,8 @@
 
 A request starts with API key, version, correlation id and client id; flexible versions add tagged fields, though the
 client id stays a plain string. A response starts with the correlation id; flexible versions add tagged fields, except
-that ApiVersions never does: its reader does not know yet which version was answered.
+that ApiVersions never does: its reader does not know yet which version was answered. One tagged field is our own: the
+connection's window, told to clients that named themselves riverlog.
 """
 
 import struct
@@ -20,6 +21,11 @@ _REQUEST_FRAME: Final = Struct(">ihhih")
 _RESPONSE: Final = Struct(">i")
 _RESPONSE_FRAME: Final = Struct(">ii")
 _TAGGED_RESPONSE_FRAME: Final = Struct(">iix")
+_WINDOW_FIELD: Final = Struct(">iiBHBi")  # length, correlation id, one tagged field: its tag, size and value
+_WINDOW_TAG_ON_WIRE: Final = 0x904E  # OWN_TAG as a varint
+_WINDOW_HEAD: Final = Struct(">iBHBi")
+_TAGGED_HEAD: Final = Struct(">iiB")
+_WINDOW_BYTES: Final = 7  # what the field adds to a header without one
 _NULL: Final = -1
 _NEVER_TAGGED: Final = ApiKey.API_VERSIONS
 _IS_FLEXIBLE: Final = {(int(api.key), version): api.is_flexible(version) for api in APIS for version in api.versions}
@@ -83,6 +89,26 @@ def encode_response(api: Api, version: int, correlation_id: int, message: Any) -
     parts = encode_parts(message, version, out)
     _write_length(out, parts)
     return parts
+
+
+def with_window(api: Api, version: int, response: list[Part], window_bytes: int) -> list[Part]:
+    """Add the connection's window to the header of a whole response, where that version's header has tagged fields."""
+    if not _has_tagged_header(api, version):
+        return response
+    first, *others = response
+    assert not isinstance(first, FileRange)
+    length, correlation_id, tagged_fields = _TAGGED_HEAD.unpack_from(first)
+    assert tagged_fields == 0
+    head = _WINDOW_FIELD.pack(length + _WINDOW_BYTES, correlation_id, 1, _WINDOW_TAG_ON_WIRE, 4, window_bytes)
+    return [head + memoryview(first)[_TAGGED_HEAD.size :], *others]
+
+
+def read_window(api: Api, version: int, frame: Buffer) -> int | None:
+    """Give the window that a response's header tells, without the length in front; None where it tells none."""
+    if not _has_tagged_header(api, version) or len(frame) < _WINDOW_HEAD.size:
+        return None
+    _, tagged_fields, tag, size, window_bytes = _WINDOW_HEAD.unpack_from(frame)
+    return window_bytes if (tagged_fields, tag, size) == (1, _WINDOW_TAG_ON_WIRE, 4) else None
 
 
 def decode_response(api: Api, version: int, frame: Buffer) -> tuple[int, Any]:

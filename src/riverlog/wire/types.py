@@ -73,6 +73,9 @@ STRING: Final = Variable("string", "h")
 BYTES: Final = Variable("bytes", "i")
 RECORDS: Final = Variable("records", "i")
 
+OWN_TAG: Final = 10_000
+"""Tagged fields from here on are riverlog's own, written only for clients that know them; Kafka counts from 0."""
+
 NO_UUID: Final = UUID(int=0)
 
 NEVER: Final = 1 << 15

@@ -9,6 +9,7 @@ import pytest
 from riverlog.broker.connection import Connection
 from riverlog.broker.context import Client, Hangup
 from riverlog.broker.dispatch import Promise
+from riverlog.broker.memory import RequestMemory
 from riverlog.model.access import Principal
 from riverlog.model.limits import (
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
@@ -16,8 +17,11 @@ from riverlog.model.limits import (
     UNSENT_BYTES_PER_CONNECTION_MAX,
 )
 from riverlog.model.ports import FileRange
-from riverlog.observe.stats import Closed, RequestStats
+from riverlog.observe.stats import Closed, ConnectionStats, RequestStats
 from tests.support.sockets import PuppetSocket
+
+MEMORY = 1 << 24
+WINDOW = 1 << 22
 
 
 class StillClock:
@@ -52,10 +56,13 @@ class Broker:
         self.promises: list[asyncio.Future[Any]] = []
         self.seen: list[bytes] = []
         self.big: Any = None
+        self.answer_all = False
 
     def dispatch(self, frame: memoryview, client: Client) -> tuple[Any, Any]:
         request = bytes(frame)
         self.seen.append(request)
+        if self.answer_all:
+            return self.row, [b"."]
         match request[:1]:
             case b"=":
                 return self.row, [request[1:]]
@@ -76,17 +83,18 @@ class Broker:
 class Line:
     """A connection between a puppet and an obedient broker."""
 
-    def __init__(self, window: int = 1 << 30) -> None:
+    def __init__(self, window: int = 1 << 30, memory: RequestMemory | None = None) -> None:
         self.socket = PuppetSocket(window)
+        self.memory = memory or RequestMemory(MEMORY, window_bytes_max=WINDOW, stats=ConnectionStats())
         self.broker = Broker()
         self.ended: list[Closed] = []
         self.bugs: list[BaseException] = []
         self.connection = Connection(
             self.socket,
-            Client(Principal("x", "127.0.0.1"), "PLAINTEXT"),
+            Client(Principal("x", "127.0.0.1"), "PLAINTEXT", self.memory),
             self.broker,  # type: ignore[arg-type]
             StillClock(),
-            frame_bytes_max=1 << 20,
+            frame_bytes_max=1 << 24,
             closed=lambda _connection, reason, _detail: self.ended.append(reason),
             failed=self.bugs.append,
         )
@@ -254,3 +262,97 @@ async def test_closing_cancels_what_nobody_waits_for(line: Line) -> None:
     await turn()
     assert line.broker.promises[0].cancelled()
     assert line.sent == b""
+
+
+@on_loop
+async def test_unanswered_bytes_beyond_the_window_stop_the_reading(line: Line) -> None:
+    half = b"?" + bytes(WINDOW // 2)
+    line.ask(half, half, half)
+    assert len(line.broker.seen) == 2
+    assert line.socket.readable is None
+    assert line.memory.stats.held_back == 1
+    line.broker.promises[1].set_result([b"second"])
+    await turn()
+    assert len(line.broker.seen) == 2, "an answer that is not yet written gives nothing back"
+    line.broker.promises[0].set_result([b"first"])
+    await turn()
+    line.ask()
+    assert len(line.broker.seen) == 3
+    assert line.socket.readable is not None
+    assert line.memory.stats.held_back == 0
+
+
+@on_loop
+async def test_one_request_may_overdraw_an_idle_window(line: Line) -> None:
+    line.ask(b"?" + bytes(WINDOW + 1_000), b"=next")
+    assert len(line.broker.seen) == 1
+    line.broker.promises[0].set_result([b"a"])
+    await turn()
+    line.ask()
+    assert line.sent == b"anext"
+
+
+@on_loop
+async def test_the_window_is_whole_again_whatever_kind_of_answer_was_given(line: Line) -> None:
+    for _ in range(5):
+        line.ask(b"=" + bytes(WINDOW // 2), b"0" + bytes(WINDOW // 2), b"?" + bytes(WINDOW // 2))
+        line.broker.promises[-1].set_result([b"a"])
+        await turn()
+    assert len(line.broker.seen) == 15
+    assert line.socket.readable is not None
+
+
+@on_loop
+async def test_bytes_that_the_peer_does_not_take_keep_the_window_closed(line: Line) -> None:
+    line.socket.window = 0
+    line.broker.answer_all = True
+    line.ask(bytes(WINDOW // 2), bytes(WINDOW // 2), b"=x")
+    assert len(line.broker.seen) == 2
+    line.socket.take(1 << 30)
+    assert len(line.broker.seen) == 3
+
+
+@on_loop
+async def test_a_large_request_waits_for_memory_and_then_goes_on(line: Line) -> None:
+    other = Line(memory=line.memory)
+    large = b"\0\0" + bytes(7 * MEMORY // 8 - 10)
+    line.broker.answer_all = other.broker.answer_all = True
+    line.socket.arrive(len(large).to_bytes(4, "big") + large[:-1])
+    other.socket.arrive(len(large).to_bytes(4, "big") + large[:-1])
+    assert other.socket.readable is None
+    assert other.memory.stats.held_back == 1
+    line.socket.arrive(large[-1:])
+    assert line.broker.seen == [large]
+    assert other.socket.readable is not None, "what the first no longer needs is the second's"
+    other.socket.arrive(large[-1:])
+    assert other.broker.seen == [large]
+    for ended in (line, other):
+        ended.connection.close(Closed.IDLE)
+    assert line.memory.stats.request_bytes == 0
+    assert line.memory.stats.held_back == 0
+
+
+@on_loop
+async def test_an_idle_connection_holds_no_request_memory(line: Line) -> None:
+    line.ask(b"=" + bytes(200_000))
+    assert line.memory.stats.request_bytes > 200_000
+    line.connection.rest()
+    assert line.memory.stats.request_bytes == 0
+
+
+@on_loop
+async def test_only_a_slow_request_that_others_wait_for_is_a_nuisance(line: Line) -> None:
+    large = b"\0\0" + bytes(7 * MEMORY // 8 - 10)
+    frame = len(large).to_bytes(4, "big") + large
+    line.socket.arrive(frame[:100_000])
+    assert [line.connection.keeps_others_waiting() for _ in range(3)] == [False] * 3
+    other = Line(memory=line.memory)
+    other.socket.arrive(frame)
+    assert not line.connection.keeps_others_waiting(), "it may just have begun"
+    assert not other.connection.keeps_others_waiting()
+    line.socket.arrive(frame[100_000:500_000])
+    assert not line.connection.keeps_others_waiting(), "it is fast enough"
+    line.socket.arrive(frame[500_000:500_001])
+    assert not line.connection.keeps_others_waiting()
+    line.socket.arrive(frame[500_001:500_002])
+    assert line.connection.keeps_others_waiting()

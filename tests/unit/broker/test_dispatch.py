@@ -5,10 +5,14 @@ import asyncio
 import pytest
 
 from riverlog.wire.apis import API_BY_KEY, ApiKey
-from riverlog.wire.headers import encode_request
+from riverlog.wire.headers import encode_request, read_window
 from riverlog.wire.messages.api_versions import ApiVersionsRequest
-from riverlog.wire.messages.metadata import MetadataRequest
+from riverlog.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.asking import connected, serving
+from tests.support.batches import batch_of
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 
@@ -58,3 +62,45 @@ def test_requests_are_counted_by_api_with_their_errors() -> None:
             assert sum(node.stats.requests["ApiVersions"].errors.values()) == 1
 
     run(scenario())
+
+
+@pytest.mark.parametrize("durability", ["os", "fsync"])
+def test_every_answer_to_our_client_tells_the_window_and_no_other_answer_does(durability: str) -> None:
+    """Produce by the short cut and later, Fetch with records, and an API whose handler holds the line."""
+    requests = [
+        (ApiKey.METADATA, 9, MetadataRequest(topics=[MetadataRequestTopic(name="orders")])),
+        (ApiKey.CREATE_TOPICS, 5, CreateTopicsRequest(topics=[CreatableTopic(name="more")])),
+        (ApiKey.PRODUCE, 9, _produce(-1)),
+        (ApiKey.PRODUCE, 9, _produce(1)),
+        (ApiKey.FETCH, 12, _fetch()),
+        (ApiKey.METADATA, 8, MetadataRequest(topics=[])),
+    ]
+
+    async def answers(universe: Universe, software: str) -> list[bytes]:
+        line = await connected(universe)
+        await line.ask(ApiKey.API_VERSIONS, 3, ApiVersionsRequest(software, "1"))
+        for key, version, request in requests:
+            await line.ask(key, version, request)
+        return line.frames[1:]
+
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, durability=durability, connection_window_bytes="70000"):
+            for software, window in (("riverlog", 70_000), ("librdkafka", None)):
+                told = [
+                    read_window(API_BY_KEY[key], version, frame)
+                    for (key, version, _), frame in zip(requests, await answers(universe, software), strict=True)
+                ]
+                assert told == [window] * 5 + [None]
+
+    run(scenario())
+
+
+def _produce(acks: int) -> ProduceRequest:
+    data = PartitionProduceData(index=0, records=batch_of())
+    return ProduceRequest(acks=acks, timeout_ms=1_000, topic_data=[TopicProduceData("orders", partition_data=[data])])
+
+
+def _fetch() -> FetchRequest:
+    partition = FetchPartition(partition=0, partition_max_bytes=1_000)
+    return FetchRequest(max_wait_ms=0, min_bytes=0, topics=[FetchTopic(topic="orders", partitions=[partition])])

@@ -4,7 +4,7 @@ from struct import pack
 
 import pytest
 
-from riverlog.model.limits import RECEIVE_BUFFER_BYTES
+from riverlog.model.limits import RECEIVE_BUFFER_BYTES, RECEIVE_BUFFER_BYTES_MIN
 from riverlog.wire.framing import FrameBuffer, FrameRefused
 
 FRAME_BYTES_MAX = 1_000_000
@@ -77,7 +77,7 @@ def test_the_largest_frame_is_taken() -> None:
 def test_memory_grows_with_what_arrived_not_with_what_was_claimed() -> None:
     buffer = FrameBuffer(FRAME_BYTES_MAX)
     feed(buffer, pack(">i", FRAME_BYTES_MAX))
-    assert memory(buffer) == RECEIVE_BUFFER_BYTES
+    assert memory(buffer) == RECEIVE_BUFFER_BYTES_MIN
     arrived = 4
     while arrived < FRAME_BYTES_MAX:
         feed(buffer, bytes(10_000))
@@ -114,7 +114,7 @@ def test_rest_gives_back_what_a_large_frame_needed_and_keeps_what_waits() -> Non
     feed(buffer, frame(bytes(500_000)) + frame(b"half a frame")[:7])
     assert memory(buffer) > 500_000
     buffer.rest()
-    assert memory(buffer) == RECEIVE_BUFFER_BYTES
+    assert memory(buffer) == RECEIVE_BUFFER_BYTES_MIN
     assert feed(buffer, frame(b"half a frame")[7:]) == [b"half a frame"]
 
 
@@ -124,3 +124,78 @@ def test_rest_leaves_a_large_unfinished_frame_alone() -> None:
     feed(buffer, frame(content)[:300_000])
     buffer.rest()
     assert feed(buffer, frame(content)[300_000:]) == [content]
+
+
+class Bank:
+    """A lender that lends as much as it was told."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
+        self.lent = 0
+        self.frames: list[bytes] = []
+
+    def lend(self, size: int, *, frame: memoryview) -> bool:
+        self.frames.append(bytes(frame[:2]))
+        return self.lend_spare(size)
+
+    def lend_spare(self, size: int) -> bool:
+        if size > self.bytes_max:
+            return False
+        self.lent = size
+        return True
+
+    def returned(self, size: int) -> None:
+        self.lent = size
+
+
+def test_a_frame_that_no_memory_is_lent_for_waits_until_there_is_some() -> None:
+    bank = Bank(0)
+    buffer = FrameBuffer(FRAME_BYTES_MAX, bank)
+    content = bytes(range(250)) * 1_000
+    arrived = frame(content)
+    first = len(buffer.room())
+    buffer.room()[:] = arrived[:first]
+    buffer.received(first)
+    assert list(buffer.frames()) == []
+    assert len(buffer.room()) == 0
+    assert len(buffer.room()) == 0
+    assert bank.frames == [content[:2]] * 2
+    bank.bytes_max = len(arrived)
+    assert feed(buffer, arrived[first:]) == [content]
+    assert bank.lent == len(arrived)
+
+
+def test_a_large_frames_memory_takes_nothing_of_the_next_one() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX, Bank(FRAME_BYTES_MAX))
+    content = bytes(300_000)
+    arrived = frame(content) + frame(b"next")
+    taken = 0
+    while taken < len(arrived) and not (frames := [bytes(view) for view in buffer.frames()]):
+        room = buffer.room()
+        count = min(len(room), len(arrived) - taken)
+        room[:count] = arrived[taken : taken + count]
+        buffer.received(count)
+        taken += count
+    assert frames == [content]
+    assert buffer.waiting == 0
+    assert buffer.between_frames
+
+
+def test_a_busy_peer_gets_a_larger_buffer_only_where_memory_is_to_spare() -> None:
+    many = frame(bytes(1_000)) * 100
+    for bytes_max, size in ((0, RECEIVE_BUFFER_BYTES_MIN), (FRAME_BYTES_MAX, RECEIVE_BUFFER_BYTES)):
+        buffer = FrameBuffer(FRAME_BYTES_MAX, Bank(bytes_max))
+        assert feed(buffer, many) == [bytes(1_000)] * 100
+        assert memory(buffer) == size
+
+
+def test_rest_returns_what_was_lent() -> None:
+    bank = Bank(FRAME_BYTES_MAX)
+    buffer = FrameBuffer(FRAME_BYTES_MAX, bank)
+    feed(buffer, frame(bytes(500_000))[:100_000])
+    assert bank.lent == 500_004
+    buffer.rest()
+    assert bank.lent == 100_000 + RECEIVE_BUFFER_BYTES_MIN
+    assert feed(buffer, frame(bytes(500_000))[100_000:]) == [bytes(500_000)]
+    buffer.rest()
+    assert bank.lent == RECEIVE_BUFFER_BYTES_MIN

@@ -13,6 +13,8 @@ from riverlog.wire.headers import (
     decode_response,
     encode_request,
     encode_response,
+    read_window,
+    with_window,
 )
 from riverlog.wire.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse, FinalizedFeatureKey
 from riverlog.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -209,3 +211,31 @@ def test_empty_records_are_no_part_of_their_own(version: int) -> None:
 def test_fetch_sessions_are_declined_with_session_id_0() -> None:
     _, back = decode_response(FETCH, 12, b"".join(encode_response(FETCH, 12, 1, FetchResponse()))[4:])
     assert back.session_id == 0
+
+
+def test_the_window_is_a_tagged_field_of_the_response_header() -> None:
+    plain = encode_response(METADATA, 9, 0x01020304, METADATA.response())
+    frame = b"".join(with_window(METADATA, 9, plain, 0x00ABCDEF))  # type: ignore[arg-type]
+    assert frame[4:16].hex(" ") == raw("01020304 01 904e 04 00abcdef").hex(" ")
+    assert int.from_bytes(frame[:4], "big") == len(frame) - 4
+    assert read_window(METADATA, 9, frame[4:]) == 0x00ABCDEF
+    assert decode_response(METADATA, 9, frame[4:]) == (0x01020304, METADATA.response())
+
+
+@pytest.mark.parametrize(("api", "version"), [(METADATA, 8), (API_VERSIONS, 3)], ids=["not flexible", "ApiVersions"])
+def test_a_header_without_tagged_fields_tells_no_window(api: Api, version: int) -> None:
+    plain = encode_response(api, version, 1, api.response())
+    assert with_window(api, version, plain, 5) == plain
+    assert read_window(api, version, b"".join(plain)[4:]) is None  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("head", ["00000001 00", "00000001 01 00 01 aa", "00000001 01 904e 05 0000000000", "00", ""])
+def test_other_headers_tell_no_window(head: str) -> None:
+    assert read_window(METADATA, 9, raw(head)) is None
+
+
+def test_records_stay_where_they_are_beside_a_window() -> None:
+    records = memoryview(bytes(100))
+    topic = FetchableTopicResponse(partitions=[PartitionData(records=records)])
+    parts = with_window(FETCH, 13, encode_response(FETCH, 13, 1, FetchResponse(responses=[topic])), 7)
+    assert any(part is records for part in parts)

@@ -8,6 +8,7 @@ from riverlog.metadata.features import SUPPORTED_FEATURES
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
 from riverlog.wire.messages.api_versions import (
+    OWN_SOFTWARE,
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -21,7 +22,8 @@ _FIRST_VERSION_WITH_FEATURES_FROM_ZERO: Final = 4
 
 
 def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVersionsResponse:
-    """List the served APIs; without a request (its version is unknown to us) only this one, with the error."""
+    """List the served APIs, with the window for our own client; without a request (its version is unknown to us) only
+    this one, with the error."""
     if request is None:
         return ApiVersionsResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_versions(API_BY_KEY[ApiKey.API_VERSIONS])]
@@ -32,6 +34,8 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
         context.stats.failed(ErrorCode.INVALID_REQUEST)
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     image = context.image
+    client = context.client
+    client.takes_credits = request.client_software_name == OWN_SOFTWARE
     return ApiVersionsResponse(
         api_keys=[_versions(api) for api in context.services.served],
         supported_features=[
@@ -45,6 +49,7 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
             for name, level in image.features.items()
             if name in SUPPORTED_FEATURES  # a folder that Kafka wrote may name others
         ],
+        window_bytes=client.memory.window_bytes if client.takes_credits else 0,
     )
 
 

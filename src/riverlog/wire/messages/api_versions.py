@@ -4,8 +4,13 @@ The first request of most clients, sent before they know what the broker speaks:
 in version 0 with UNSUPPORTED_VERSION and the known range inside, and the answer's header never has tagged fields.
 """
 
+from typing import Final
+
 from riverlog.wire.apis import ApiKey
-from riverlog.wire.types import array, boolean, int16, int32, int64, message, string, struct
+from riverlog.wire.types import OWN_TAG, array, boolean, int16, int32, int64, message, string, struct
+
+OWN_SOFTWARE: Final = "riverlog"
+"""The name by which a client asks for what is ours alone."""
 
 
 @message(ApiKey.API_VERSIONS)
@@ -54,3 +59,4 @@ class ApiVersionsResponse:
     finalized_features_epoch: int = int64(since=3, tag=1, default=-1)
     finalized_features: list[FinalizedFeatureKey] = array(FinalizedFeatureKey, since=3, tag=2)
     zk_migration_ready: bool = boolean(since=3, tag=3)
+    window_bytes: int = int32(since=3, tag=OWN_TAG)  # ours: how much this connection may have unanswered

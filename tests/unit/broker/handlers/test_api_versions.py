@@ -6,8 +6,9 @@ from riverlog.broker.handlers import HANDLERS
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.messages.api_versions import ApiVersionsRequest
-from tests.support.asking import serving
+from tests.support.asking import connected, serving
 from tests.support.virtual_time import run
+from tests.support.world import Universe
 
 WHO = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
 
@@ -53,6 +54,19 @@ def test_a_newer_client_is_answered_in_version_0_with_our_range() -> None:
             assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
             (own,) = response.api_keys
             assert (own.api_key, own.min_version, own.max_version) == (ApiKey.API_VERSIONS, 0, 4)
+
+    run(scenario())
+
+
+def test_only_our_own_client_is_told_its_window() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, connection_window_bytes="70000") as (line, _node):
+            ours = await connected(universe)
+            for who, asking, window in (("riverlog", ours, 70_000), ("librdkafka", line, 0)):
+                request = ApiVersionsRequest(client_software_name=who, client_software_version="1")
+                response = await asking.ask(ApiKey.API_VERSIONS, 4, request)
+                assert response.window_bytes == window
 
     run(scenario())
 

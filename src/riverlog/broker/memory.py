@@ -1,0 +1,205 @@
+"""The node's memory for requests: bounded, shared fairly, and never a reason to wait for ever.
+
+Every connection has a small receive buffer of its own. What a larger request needs is taken from one of two pools
+before it is read, for the whole frame at once: half-read requests do not wait for one another. Large Produce requests
+share the one pool. All others have the reserve to themselves, so that what frees memory (a replica's Fetch, a
+heartbeat, a small request) never waits behind what fills it. Who finds a pool empty is not read from and waits in line;
+whoever has finished a request while others wait gives its memory back and joins the line at its end.
+
+A pool lends at most its size, and beyond it one frame: to the first in line when all who hold memory wait themselves,
+or when its frame is larger than the whole pool. Should all wait even then, the one that holds most is sent away.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from riverlog.model.limits import (
+    CONNECTION_WINDOW_BYTES_MIN,
+    RECEIVE_BUFFER_BYTES,
+    RECEIVE_BUFFER_BYTES_MIN,
+    REQUEST_MEMORY_RESERVE_PART,
+)
+from riverlog.observe.stats import ConnectionStats
+from riverlog.wire.apis import ApiKey
+
+_PRODUCE: Final = ApiKey.PRODUCE.to_bytes(2, "big")
+
+
+class RequestMemory:
+    """What all connections of a node may hold together for requests that have not yet been begun."""
+
+    def __init__(self, bytes_max: int, *, window_bytes_max: int, stats: ConnectionStats) -> None:
+        reserve_bytes = bytes_max // REQUEST_MEMORY_RESERVE_PART
+        self.window_bytes_max = window_bytes_max
+        self.stats = stats
+        self.bulk = Pool(bytes_max - reserve_bytes, stats)
+        self.reserve = Pool(reserve_bytes, stats)
+
+    @property
+    def window_bytes(self) -> int:
+        """Say how much a client that listens should send unanswered: less while others wait for memory."""
+        if not self.bulk.crowded:
+            return self.window_bytes_max
+        return min(max(self.bulk.fair_share, CONNECTION_WINDOW_BYTES_MIN), self.window_bytes_max)
+
+
+class Share:
+    """One connection's part of the request memory, and the lender of its receive buffer."""
+
+    __slots__ = ("_memory", "bytes", "give_back", "give_up", "granted", "grants", "pool", "waits")
+
+    def __init__(
+        self,
+        memory: RequestMemory,
+        *,
+        granted: Callable[[], None],
+        give_back: Callable[[], None],
+        give_up: Callable[[], None],
+    ) -> None:
+        self.pool = memory.reserve
+        self.bytes = 0  # held in `pool`; the smallest buffer is not counted
+        self.waits = False  # in line, in either pool
+        self.grants = 0  # how often memory was lent so far
+        self.granted = granted
+        """Called when the connection got what it waited for."""
+        self.give_back = give_back
+        """Called when others need what the connection has and may not need."""
+        self.give_up = give_up
+        """Called when the connection must end, because nobody else can go on."""
+        self._memory = memory
+
+    @property
+    def in_demand(self) -> bool:
+        """Tell whether others wait for what is held here."""
+        return self.bytes > 0 and self.pool.crowded
+
+    @property
+    def to_be_returned(self) -> bool:
+        """Tell whether what is held here may not be kept for a request to come."""
+        return self.bytes > 0 and (self.pool.crowded or self.pool.overdrawn)
+
+    def lend(self, size: int, *, frame: memoryview) -> bool:
+        """Grant all of `size`, or put the connection in line."""
+        if size <= self.bytes:
+            return True
+        large = size > RECEIVE_BUFFER_BYTES and frame[:2] == _PRODUCE
+        return (self._memory.bulk if large else self._memory.reserve).claim(self, size)
+
+    def lend_spare(self, size: int) -> bool:
+        """Grant it only if there is enough for everybody."""
+        return size <= self.bytes or self._memory.reserve.claim_spare(self, size)
+
+    def returned(self, size: int) -> None:
+        """Keep no more than the buffer has."""
+        kept = size if size > RECEIVE_BUFFER_BYTES_MIN else 0
+        if kept < self.bytes:
+            self.pool.release(self, kept)
+
+    def close(self) -> None:
+        """Hold nothing and wait for nothing any more."""
+        self._memory.bulk.forget(self)
+        self._memory.reserve.forget(self)
+
+
+class Pool:
+    """A number of bytes, those who hold some, and the line of those who wait for some."""
+
+    def __init__(self, bytes_max: int, stats: ConnectionStats) -> None:
+        self.bytes_max = bytes_max
+        self.used = 0
+        self._holders: dict[Share, None] = {}
+        self._line: dict[Share, int] = {}  # in order of arrival, with the size that each wants
+        self._stats = stats
+
+    @property
+    def crowded(self) -> bool:
+        """Tell whether anybody waits."""
+        return bool(self._line)
+
+    @property
+    def overdrawn(self) -> bool:
+        """Tell whether more was lent than there is."""
+        return self.used > self.bytes_max
+
+    @property
+    def fair_share(self) -> int:
+        """Say what everyone would get if all who hold or want memory got the same."""
+        return self.bytes_max // max(1, len(self._holders | self._line))
+
+    def claim(self, share: Share, size: int) -> bool:
+        """Let the share hold `size` bytes in all if there are enough and nobody waits; else put it in line."""
+        if self.claim_spare(share, size):
+            return True
+        if not self._line:
+            for holder in tuple(self._holders):
+                if holder is not share:
+                    holder.give_back()
+        self._line[share] = size
+        share.waits = True
+        self._serve()
+        if share.waits and share.bytes and share.pool is not self:
+            share.pool._serve()  # if all who hold memory there now wait, its line must go on
+        return share.pool is self and share.bytes >= size
+
+    def claim_spare(self, share: Share, size: int) -> bool:
+        """Let the share hold `size` bytes in all if there are enough and nobody waits."""
+        if self._line or not self._fits(share, size):
+            return False
+        self._grant(share, size)
+        return True
+
+    def release(self, share: Share, kept: int) -> None:
+        """Take back all but `kept` bytes, and let those who wait go on."""
+        self._count(kept - share.bytes)
+        share.bytes = kept
+        if not kept:
+            del self._holders[share]
+        self._serve()
+
+    def forget(self, share: Share) -> None:
+        """Let go of a connection that has ended."""
+        if self._line.pop(share, None) is not None:
+            share.waits = False
+        if share in self._holders:
+            self.release(share, 0)
+        self._serve()
+
+    def _serve(self) -> None:
+        """Grant in order what can be granted."""
+        while self._line:
+            share, size = next(iter(self._line.items()))
+            if not self._fits(share, size):
+                if not all(holder.waits for holder in self._holders):
+                    return
+                if self.overdrawn:
+                    max(self._holders, key=lambda holder: holder.bytes).give_up()
+                    return  # its leave has served the line
+            del self._line[share]
+            self._grant(share, size)
+            share.waits = False
+            share.granted()
+
+    def _fits(self, share: Share, size: int) -> bool:
+        held = self._held_by(share)
+        return self.used - held + size <= self.bytes_max or self.used == held
+
+    def _grant(self, share: Share, size: int) -> None:
+        self._count(size - self._held_by(share))
+        self._holders[share] = None
+        before, bytes_before = share.pool, share.bytes
+        share.pool, share.bytes = self, size
+        share.grants += 1
+        if bytes_before and before is not self:
+            before._leave(share, bytes_before)
+
+    def _leave(self, share: Share, count: int) -> None:
+        self._count(-count)
+        del self._holders[share]
+        self._serve()
+
+    def _held_by(self, share: Share) -> int:
+        return share.bytes if share.pool is self else 0
+
+    def _count(self, change: int) -> None:
+        self.used += change
+        self._stats.request_bytes += change
