@@ -21,7 +21,7 @@ from riverlog.records.record import BatchBuilder, Record, read_batches
 from riverlog.wire.apis import API_BY_KEY, Api, ApiKey, Versions
 from riverlog.wire.codec import decode
 from riverlog.wire.framing import FrameBuffer
-from riverlog.wire.headers import decode_request_header, encode_response
+from riverlog.wire.headers import decode_request_header, encode_response, with_window
 from riverlog.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 from riverlog.wire.messages.fetch import (
     AbortedTransaction,
@@ -138,6 +138,8 @@ class FakeCluster:
         """All that was asked: node, API, version, request."""
         self.brokers = {node: FakeBroker(self, node) for node in range(1, nodes + 1)}
         self.producer_ids = 100
+        self.window_bytes = 0
+        """The window that answers tell, as those of riverlog do; 0 tells none."""
         self._mishaps: dict[ApiKey, deque[Mishap | None]] = defaultdict(deque)
 
     @property
@@ -214,7 +216,8 @@ class FakeBroker:
             api_keys=[
                 ApiVersion(api_key=key, min_version=versions.min, max_version=versions.max)
                 for key, versions in self.cluster.versions.items()
-            ]
+            ],
+            window_bytes=self.cluster.window_bytes,
         )
 
     def _metadata(self, request: MetadataRequest) -> MetadataResponse:
@@ -406,7 +409,10 @@ class _Serving:
             self._reply(api, header.api_version, header.correlation_id, answer)
 
     def _reply(self, api: Api, version: int, correlation_id: int, answer: Any) -> None:
-        self._outgoing += b"".join(encode_response(api, version, correlation_id, answer))  # type: ignore[arg-type]
+        parts = encode_response(api, version, correlation_id, answer)
+        if self._broker.cluster.window_bytes:
+            parts = with_window(api, version, parts, self._broker.cluster.window_bytes)
+        self._outgoing += b"".join(parts)  # type: ignore[arg-type]
         self._write()
 
     def _write(self) -> None:

@@ -2,29 +2,36 @@
 
 Nothing is retried here. When the connection breaks, every unanswered request fails with Unreachable, and the
 connection stays closed; whoever needs the broker opens another. A request that is not answered in time breaks the
-connection, because answers come in order: those behind it would be late as well.
+connection, because answers come in order: those behind it would be late as well. A riverlog broker tells how many bytes
+it will hold unanswered; beyond them there is no room until it answers, so that requests wait here, where they can still
+be merged, and not in buffers on the way.
 """
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from struct import Struct
+from sys import maxsize
 from typing import Any, Final, NamedTuple
 
 from riverlog import __version__
 from riverlog.client.errors import KafkaError, TimedOut, Unreachable, check
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address
-from riverlog.model.limits import RECEIVES_PER_TURN_MAX, REQUESTS_IN_FLIGHT_PER_BROKER_MAX, RESPONSE_BYTES_MAX
+from riverlog.model.limits import (
+    RECEIVES_PER_TURN_MAX,
+    REQUESTS_IN_FLIGHT_PER_BROKER_MAX,
+    RESPONSE_BYTES_MAX,
+    UNSENT_BYTES_PER_CONNECTION_MAX,
+)
 from riverlog.model.ports import FileRange, Network, Socket
 from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
 from riverlog.wire.codec import MalformedMessage
 from riverlog.wire.framing import FrameBuffer, FrameRefused
-from riverlog.wire.headers import decode_response, encode_request
-from riverlog.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from riverlog.wire.headers import decode_response, encode_request, read_window
+from riverlog.wire.messages.api_versions import OWN_SOFTWARE, ApiVersionsRequest, ApiVersionsResponse
 from riverlog.wire.messages.fetch import FetchResponse
 from riverlog.wire.types import key_of
-
-SOFTWARE_NAME: Final = "riverlog"
 
 
 class Connection:
@@ -32,6 +39,8 @@ class Connection:
 
     def __init__(self, socket: Socket, address: Address, *, client_id: str, request_seconds: float) -> None:
         self.address = address
+        self.on_room: Callable[[], None] | None = None
+        """Called when there is room again."""
         self._socket = socket
         self._client_id = client_id
         self._request_seconds = request_seconds
@@ -39,7 +48,10 @@ class Connection:
         self._versions: dict[int, int] = {ApiKey.API_VERSIONS: API_BY_KEY[ApiKey.API_VERSIONS].versions.max}
         self._incoming = FrameBuffer(RESPONSE_BYTES_MAX)
         self._outgoing: deque[memoryview] = deque()
+        self._unsent_bytes = 0  # in _outgoing
         self._waiting: deque[_Waiting] = deque()  # in the order of sending; never longer than the limit in flight
+        self._unanswered_bytes = 0  # of the requests in _waiting
+        self._window: int | None = None  # how many unanswered bytes the broker wants at most; None if it does not say
         self._room: deque[asyncio.Future[None]] = deque()
         self._correlation_id = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -78,8 +90,18 @@ class Connection:
 
     @property
     def has_room(self) -> bool:
-        """Tell whether another request may be sent now: not too many unanswered, not asked by the broker to pause."""
-        return len(self._waiting) < REQUESTS_IN_FLIGHT_PER_BROKER_MAX and self.muted_seconds <= 0
+        """Tell whether another request may be sent now: not too many unsent or unanswered, not asked to pause."""
+        return (
+            len(self._waiting) < REQUESTS_IN_FLIGHT_PER_BROKER_MAX
+            and self._unsent_bytes < UNSENT_BYTES_PER_CONNECTION_MAX
+            and (self.room_bytes > 0 or not self._waiting)
+            and self.muted_seconds <= 0
+        )
+
+    @property
+    def room_bytes(self) -> int:
+        """Tell what the broker's window has left; one request may be larger if no other is under way."""
+        return maxsize if self._window is None else self._window - self._unanswered_bytes
 
     @property
     def muted_seconds(self) -> float:
@@ -116,8 +138,10 @@ class Connection:
         version = self.version_of(api.key)
         deadline = self._loop.time() + (self._request_seconds if seconds is None else seconds)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFF_FFFF
-        self._waiting.append(_Waiting(self._correlation_id, api, version, answer, deadline))
-        self._write(encode_request(api, version, self._correlation_id, self._client_id, message))
+        request = encode_request(api, version, self._correlation_id, self._client_id, message)
+        self._waiting.append(_Waiting(self._correlation_id, api, version, answer, deadline, len(request)))
+        self._unanswered_bytes += len(request)
+        self._write(request)
         if self._timer is None or deadline < self._timer.when():
             if self._timer is not None:
                 self._timer.cancel()
@@ -137,13 +161,14 @@ class Connection:
         self._break(f"the connection to {self.address} was closed")
 
     async def _agree_on_versions(self, seconds: float) -> None:
-        request = ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__)
+        request = ApiVersionsRequest(client_software_name=OWN_SOFTWARE, client_software_version=__version__)
         response: ApiVersionsResponse = await self.send(request, seconds=seconds)
         if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
             # KIP-511: the broker is older than our ApiVersions; every broker knows version 0.
             self._versions[ApiKey.API_VERSIONS] = 0
             response = await self.send(ApiVersionsRequest(), seconds=seconds)
         check(response.error_code, f"{self.address} does not tell which versions it speaks")
+        self._window = response.window_bytes or None
         for offered in response.api_keys:
             api = API_BY_KEY.get(offered.api_key)
             if api is None:
@@ -154,6 +179,7 @@ class Connection:
 
     def _write(self, request: bytes) -> None:
         self._outgoing.append(memoryview(request))
+        self._unsent_bytes += len(request)
         if len(self._outgoing) == 1:
             self._writable()
 
@@ -163,6 +189,7 @@ class Connection:
             while self._outgoing:
                 first = self._outgoing[0]
                 sent = self._socket.send((first,))
+                self._unsent_bytes -= sent
                 if sent < len(first):
                     self._outgoing[0] = first[sent:]
                 else:
@@ -174,6 +201,7 @@ class Connection:
             self._break(f"the connection to {self.address} broke: {error.strerror or error}")
             return
         self._socket.on_writable(None)
+        self._give_room()
 
     def _readable(self) -> None:
         try:
@@ -203,6 +231,10 @@ class Connection:
         if correlation_id != waiting.correlation_id:
             raise MalformedMessage(f"answer {correlation_id} came where {waiting.correlation_id} was due")
         self._waiting.popleft()
+        self._unanswered_bytes -= waiting.size
+        window = read_window(waiting.api, waiting.version, frame)
+        if window is not None:
+            self._window = window
         if isinstance(message, FetchResponse):
             _keep_records(message)
         throttle_ms = getattr(message, "throttle_time_ms", 0)
@@ -218,6 +250,8 @@ class Connection:
             if not room.done():
                 room.set_result(None)
                 return
+        if self.on_room is not None and self.has_room:
+            self.on_room()
 
     def _look_at_deadlines(self) -> None:
         self._timer = None
@@ -263,6 +297,7 @@ class _Waiting(NamedTuple):
     version: int
     answer: "asyncio.Future[Any]"
     deadline: float
+    size: int
 
 
 def _keep_records(response: FetchResponse) -> None:

@@ -39,6 +39,7 @@ from riverlog.wire.messages.produce import (
 
 PRODUCE_LANE: Final = "produce"
 _EPOCH_MAX: Final = 0x7FFF
+_FRAMING_BYTES_MAX: Final = 512  # what a request has around one batch: the longest topic name and some numbers
 _LOST_SEQUENCE: Final = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
 _WRONG_METADATA: Final = frozenset(
     {
@@ -162,8 +163,12 @@ class Sender:
         connection = self._cluster.open_connection(node, PRODUCE_LANE)
         if connection is None:
             return self._connect(node, now)
+        connection.on_room = self.wake
         while queues and connection.has_room:
-            batches, queues = self._take(node, queues, now)
+            room_bytes = connection.room_bytes
+            batches, queues = self._take(node, queues, now, room_bytes=room_bytes, idle=not connection.in_flight)
+            if not batches:
+                break  # the broker's window is too full for any of them; each answer makes room
             request = self._request(batches)
             if self._rules.acks == 0:
                 connection.send_unanswered(request)
@@ -174,14 +179,18 @@ class Sender:
             answer.add_done_callback(partial(self._answered, request, batches))
         return now + connection.muted_seconds if connection.muted_seconds > 0 else NEVER
 
-    def _take(self, node: NodeId, queues: list[PartitionQueue], now: float) -> tuple[list[Batch], list[PartitionQueue]]:
+    def _take(
+        self, node: NodeId, queues: list[PartitionQueue], now: float, *, room_bytes: int, idle: bool
+    ) -> tuple[list[Batch], list[PartitionQueue]]:
         """Take one batch of each queue until the request is full; give them and the queues that have more."""
         batches: list[Batch] = []
         size = 0
         left: list[PartitionQueue] = []
         for queue in queues:
-            following = queue.peek()
-            if batches and size + following.size > self._rules.request_bytes_max:
+            size_then = size + queue.peek().size
+            too_large = size_then > self._rules.request_bytes_max
+            too_much = size_then + _FRAMING_BYTES_MAX * (len(batches) + 1) > room_bytes
+            if (batches and (too_large or too_much)) or (too_much and not idle):
                 left.append(queue)
                 continue
             if queue.needs_new_epoch():

@@ -1,6 +1,7 @@
 """One connection: versions agreed on, answers in order, deadlines, and all the ways it can break."""
 
 import asyncio
+from sys import maxsize
 
 import pytest
 
@@ -14,6 +15,7 @@ from riverlog.wire.messages.api_versions import ApiVersionsRequest
 from riverlog.wire.messages.fetch import FetchRequest
 from riverlog.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.brokers import FakeCluster
 from tests.support.network import MemoryNetwork
 from tests.support.virtual_time import run
@@ -214,3 +216,81 @@ def test_the_first_request_says_which_software_asks() -> None:
 
 def _about(name: str) -> MetadataRequest:
     return MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+
+
+def test_requests_beyond_the_brokers_window_wait_for_answers() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.window_bytes = 1_000
+        connection = await connect(cluster)
+        large = MetadataRequest(topics=[MetadataRequestTopic(name="x" * 200) for _ in range(3)])
+        waiting = [asyncio.create_task(connection.request(large)) for _ in range(6)]
+        await asyncio.sleep(0)
+        assert connection.in_flight == 2
+        assert connection.room_bytes < 0
+        assert not connection.has_room
+        await asyncio.gather(*waiting)
+        assert len(cluster.asked(ApiKey.METADATA)) == 6
+        assert connection.room_bytes == 1_000
+        connection.close()
+
+    run(scenario())
+
+
+def test_a_request_larger_than_the_window_goes_alone() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.window_bytes = 100
+        connection = await connect(cluster)
+        large = MetadataRequest(topics=[MetadataRequestTopic(name="x" * 200)])
+        waiting = [asyncio.create_task(connection.request(large)) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert connection.in_flight == 1
+        await asyncio.gather(*waiting)
+        connection.close()
+
+    run(scenario())
+
+
+def test_the_newest_window_counts() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.window_bytes = 1_000
+        connection = await connect(cluster)
+        assert connection.room_bytes == 1_000
+        cluster.window_bytes = 300
+        await connection.request(MetadataRequest(topics=[]))
+        assert connection.room_bytes == 300
+        connection.close()
+
+    run(scenario())
+
+
+def test_a_broker_that_tells_no_window_has_none() -> None:
+    async def scenario() -> None:
+        connection = await connect(FakeCluster())
+        await connection.request(MetadataRequest(topics=[]))
+        assert connection.room_bytes == maxsize
+        connection.close()
+
+    run(scenario())
+
+
+def test_what_the_broker_does_not_take_leaves_no_room_until_it_does() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        connection = await connect(cluster)
+        told: list[bool] = []
+        connection.on_room = lambda: told.append(connection.has_room)
+        silent = ProduceRequest(
+            acks=0,
+            topic_data=[TopicProduceData(partition_data=[PartitionProduceData(records=memoryview(bytes(1_500_000)))])],
+        )
+        connection.send_unanswered(silent)
+        assert not connection.has_room
+        await asyncio.sleep(1)
+        assert connection.has_room
+        assert told == [True]
+        connection.close()
+
+    run(scenario())

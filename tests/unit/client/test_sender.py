@@ -257,3 +257,33 @@ def test_a_throttled_producer_waits_as_long_as_it_was_told() -> None:
             assert asyncio.get_running_loop().time() - start >= 4.9
 
     run(scenario())
+
+
+def test_batches_wait_while_the_brokers_window_is_full() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster(latency_seconds=1.0)
+        cluster.window_bytes = 9_000
+        cluster.create_topic("orders", 4)
+        async with Producer(cluster.bootstrap, ports=cluster.ports, batch_bytes_max=3_000) as producer:
+            for partition in range(4):
+                producer.send_soon("orders", bytes(2_900), partition=partition)
+            await producer.flush()
+        asked = cluster.asked(ApiKey.PRODUCE)
+        assert [sum(len(topic.partition_data) for topic in request.topic_data) for request in asked] == [2, 2]
+        assert [len(values(cluster, partition)) for partition in range(4)] == [1] * 4
+
+    run(scenario())
+
+
+def test_a_batch_larger_than_the_window_is_sent_alone() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.window_bytes = 1_000
+        cluster.create_topic("orders", 2)
+        async with Producer(cluster.bootstrap, ports=cluster.ports) as producer:
+            for partition in range(2):
+                producer.send_soon("orders", bytes(5_000), partition=partition)
+            await producer.flush()
+        assert len(cluster.asked(ApiKey.PRODUCE)) == 2
+
+    run(scenario())
