@@ -19,6 +19,7 @@ from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.settings import Durability
 from riverlog.observe.stats import PartitionStats
 from riverlog.records.batch import check_produced
+from riverlog.records.walk import check_keys
 
 
 class CommitWaiter(NamedTuple):
@@ -75,7 +76,10 @@ class Partition:
         if not volume.writable:
             volume.check_writable()
         log = self.log
-        header = check_produced(batch, batch_bytes_max=log.config.max_message_bytes)
+        config = log.config
+        header = check_produced(batch, batch_bytes_max=config.max_message_bytes)
+        if config.cleanup_compact:
+            check_keys(batch, header)
         try:
             appended = log.append(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
         except OSError as error:
@@ -86,7 +90,6 @@ class Partition:
         stats.batches_in += 1
         stats.messages_in += header.record_count
         stats.bytes_in += header.size
-        config = log.config
         if config.durability is Durability.OS:
             if log.log_end_offset - log.flushed_offset >= config.flush_messages:
                 self._flusher.flush(self)

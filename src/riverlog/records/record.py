@@ -244,17 +244,17 @@ def _decode(data: bytes, header: BatchHeader) -> list[Record]:
 
 
 def _decode_headers(data: bytes, position: int, record_end: int) -> tuple[tuple[Header, ...], int]:
-    count, position = _varint(data, position)
+    count, position = read_varint(data, position)
     if not 0 <= count * 2 <= record_end - position:
         raise CorruptBatch(f"a record counts {count} headers in {record_end - position} bytes")
     found: list[Header] = []
     for _ in range(count):
-        length, position = _varint(data, position)
+        length, position = read_varint(data, position)
         if length < 0:
             raise CorruptBatch("a record's header has no name")
         name = data[position : position + length].decode()
         position += length
-        length, position = _varint(data, position)
+        length, position = read_varint(data, position)
         if length < 0:
             _check_null(2 * -length - 1)
             found.append(Header(name, None))
@@ -269,7 +269,8 @@ def _check_null(number: int) -> None:
         raise CorruptBatch(f"a length of {-(number >> 1) - 1} is announced")
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """Read a signed number; give it and the position behind it."""
     number = data[position]
     if number < 0x80:
         return (number >> 1) ^ -(number & 1), position + 1
@@ -346,7 +347,7 @@ class BatchBuilder:
             self._first_timestamp = self._max_timestamp = timestamp_ms
         elif timestamp_ms > self._max_timestamp:
             self._max_timestamp = timestamp_ms
-        varint = _VARINTS
+        varint = VARINTS
         parts = [b"\x00", varint[timestamp_ms - self._first_timestamp], varint[delta]]
         if key is None:
             parts.append(b"\x01")
@@ -427,14 +428,14 @@ _FIELDS_BYTES_MAX: Final = 5 * _LENGTH_BYTES_MAX + _VARINT_BYTES_MAX + 1
 
 def _append_headers(parts: list[bytes], headers: HeadersLike) -> None:
     pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
-    parts.append(_VARINTS[len(pairs)])
+    parts.append(VARINTS[len(pairs)])
     for name, value in pairs:
         encoded = name.encode()
-        parts += (_VARINTS[len(encoded)], encoded)
+        parts += (VARINTS[len(encoded)], encoded)
         if value is None:
             parts.append(b"\x01")
         else:
-            parts += (_VARINTS[len(value)], value)
+            parts += (VARINTS[len(value)], value)
 
 
 class _Varints(dict[int, bytes]):
@@ -455,4 +456,4 @@ class _Varints(dict[int, bytes]):
         return varint
 
 
-_VARINTS: Final = _Varints()
+VARINTS: Final = _Varints()

@@ -179,3 +179,11 @@ def test_records_are_deleted_up_to_the_high_watermark_and_no_further() -> None:
         partition.delete_records(Offset(4))
     assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
     assert partition.delete_records(Offset(-1)) == 3
+
+
+def test_a_compacted_topic_takes_no_record_without_a_key() -> None:
+    partition, _ = a_partition(cleanup_compact=True)
+    with pytest.raises(Refusal, match="has no key") as refused:
+        append(partition, b"nobody's")
+    assert refused.value.code is ErrorCode.INVALID_RECORD
+    assert partition.log.log_end_offset == 0

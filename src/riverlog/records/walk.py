@@ -1,0 +1,130 @@
+"""The records of a batch as slices of its bytes: judged by key and value, and kept or dropped as they lie there.
+
+For compaction, and for topics in which every record needs a key. A batch of which some records stay keeps all that
+its header says about offsets and its producer, so that neither readers nor retries see a difference: the others are a
+gap. Bad bytes are CorruptBatch, as for `read_batch`; checksums are the caller's.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NO_TIMESTAMP
+from riverlog.model.ports import Buffer
+from riverlog.records.batch import (
+    COMPRESSION_MASK,
+    DELETE_HORIZON,
+    HEADER,
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    LOG_OVERHEAD,
+    RECORD_BYTES_MIN,
+    BatchHeader,
+    Compression,
+    checksum,
+)
+from riverlog.records.compression import compress, decompress
+from riverlog.records.errors import CorruptBatch
+from riverlog.records.record import VARINTS, read_varint
+
+
+class Slice(NamedTuple):
+    """One record: where it lies in the unfolded bytes, and what decides about it."""
+
+    start: int
+    end: int
+    behind_timestamp: int
+    """Where the fields behind the timestamp begin."""
+    timestamp_delta: int
+    offset_delta: int
+    key: bytes | None
+    has_value: bool
+
+
+def unfold(batch: Buffer, header: BatchHeader) -> bytes:
+    """Give the bytes of all records, decompressed within the usual bound."""
+    data = bytes(decompress(header.compression, memoryview(batch)[HEADER_BYTES:]))
+    if not 0 <= header.record_count * RECORD_BYTES_MIN <= len(data):
+        raise CorruptBatch(f"the batch counts {header.record_count} records in {len(data)} bytes")
+    return data
+
+
+def walk(data: bytes, header: BatchHeader) -> Iterator[Slice]:
+    """Find every record in the unfolded bytes, in order; nothing but what `Slice` names is looked at."""
+    position, last_delta, end = 0, -1, len(data)
+    try:
+        for _ in range(header.record_count):
+            start = position
+            size, position = read_varint(data, position)
+            record_end = position + size
+            timestamp_delta, behind_timestamp = read_varint(data, position + 1)  # attributes: none are in use
+            offset_delta, position = read_varint(data, behind_timestamp)
+            key_bytes, position = read_varint(data, position)
+            key = data[position : position + key_bytes] if key_bytes >= 0 else None
+            value_bytes, position = read_varint(data, position + max(key_bytes, 0))
+            if not position + max(value_bytes, 0) < record_end <= end:  # a count of headers follows in any case
+                raise CorruptBatch("a record is longer than its batch, or shorter than its fields")
+            if not last_delta < offset_delta <= header.last_offset_delta:
+                raise CorruptBatch(f"offset delta {offset_delta} follows {last_delta}")
+            yield Slice(start, record_end, behind_timestamp, timestamp_delta, offset_delta, key, value_bytes >= 0)
+            position, last_delta = record_end, offset_delta
+    except IndexError:
+        raise CorruptBatch("a record is cut off") from None
+    if position != end:
+        raise CorruptBatch(f"{end - position} bytes stand behind the last record")
+
+
+def check_keys(batch: Buffer, header: BatchHeader) -> None:
+    """Refuse a batch with a record that has no key: compaction would not know what it replaces."""
+    for record in walk(unfold(batch, header), header):
+        if record.key is None:
+            raise Refusal(
+                ErrorCode.INVALID_RECORD,
+                f"record {record.offset_delta} of the batch has no key; a compacted topic takes none without",
+            )
+
+
+def keep(header: BatchHeader, data: bytes, kept: Sequence[Slice], *, delete_horizon_ms: int | None = None) -> bytearray:
+    """Build the batch anew with these of its records, at least one; a horizon says until when tombstones stay.
+
+    The horizon stands where the first timestamp was (KIP-534), and the records' times are written relative to it.
+    """
+    base, attributes, maximum = header.first_timestamp, header.attributes, header.max_timestamp
+    if not attributes & LOG_APPEND_TIME:
+        maximum = base + max(record.timestamp_delta for record in kept)
+    if delete_horizon_ms is None:
+        parts: Iterable[bytes] = (data[record.start : record.end] for record in kept)
+    else:
+        shift = base - delete_horizon_ms
+        parts = (_shifted(data, record, shift) for record in kept)
+        base, attributes = delete_horizon_ms, attributes | DELETE_HORIZON
+    records = compress(Compression(header.compression), b"".join(parts))
+    changed = header._replace(
+        attributes=attributes, first_timestamp=base, max_timestamp=maximum, record_count=len(kept)
+    )
+    return _batch(changed, records)
+
+
+def empty(header: BatchHeader) -> bytearray:
+    """Give the batch without its records: what is left says which offsets and sequences there were."""
+    attributes = header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON)
+    return _batch(header._replace(attributes=attributes, first_timestamp=NO_TIMESTAMP, record_count=0), b"")
+
+
+def _shifted(data: bytes, record: Slice, shift: int) -> bytes:
+    body = b"\x00" + VARINTS[record.timestamp_delta + shift] + data[record.behind_timestamp : record.end]
+    return VARINTS[len(body)] + body
+
+
+def _batch(header: BatchHeader, records: Buffer) -> bytearray:
+    batch = bytearray(HEADER_BYTES)
+    batch += records
+    fields = header._replace(length=len(batch) - LOG_OVERHEAD)
+    HEADER.pack_into(batch, 0, *fields)
+    HEADER.pack_into(batch, 0, *fields._replace(crc=checksum(batch)))
+    return batch
+
+
+def delete_horizon(header: BatchHeader) -> int | None:
+    """Give the time until which the batch's tombstones stay, if that was decided already."""
+    return header.first_timestamp if header.attributes & DELETE_HORIZON else None
