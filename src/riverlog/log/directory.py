@@ -1,9 +1,9 @@
 """One log directory: the partitions of a node, one folder each, and what the node remembers about them.
 
 Held by a lock and owned by one node. Logs are opened when asked for. The checkpoints say, per partition, below
-which offset all is synced (recovery point), where the log starts, and what was committed (high watermark); they may
-lag behind, never run ahead. The marker of a clean shutdown is taken away when the directory is opened and put
-back when everything was closed.
+which offset all is synced (recovery point), where the log starts, what was committed (high watermark), and how far it
+is compacted; they may lag behind, never run ahead. The marker of a clean shutdown is taken away when the directory is
+opened and put back when everything was closed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,6 +33,7 @@ CLEAN_FILE: Final = ".kafka_cleanshutdown"
 RECOVERY_POINTS_FILE: Final = "recovery-point-offset-checkpoint"
 LOG_STARTS_FILE: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
+CLEANED_OFFSETS_FILE: Final = "cleaner-offset-checkpoint"
 PARTITION_FILE: Final = "partition.metadata"
 DELETED_FOLDER_SUFFIX: Final = "-delete"
 STRAY_FOLDER_SUFFIX: Final = "-stray"
@@ -73,6 +74,7 @@ class LogDirectory:
         self._recovery_points = self._read_offsets(RECOVERY_POINTS_FILE)
         self._log_starts = self._read_offsets(LOG_STARTS_FILE)
         self._high_watermarks = self._read_offsets(HIGH_WATERMARKS_FILE)
+        self._cleaned_offsets = self._read_offsets(CLEANED_OFFSETS_FILE)
         self._generation = 0
         """Grows whenever an offset was lowered or forgotten, so that an older plan does not bring it back."""
         self._forgotten = False
@@ -160,6 +162,14 @@ class LogDirectory:
         """Give the high watermark that was written down last; 0 where none was."""
         return self._high_watermarks.get(partition, Offset(0))
 
+    def cleaned_offset(self, partition: TopicPartition) -> Offset:
+        """Give the offset below which a partition was compacted; 0 where it never was."""
+        return self._cleaned_offsets.get(partition, Offset(0))
+
+    def note_cleaned(self, partition: TopicPartition, offset: Offset) -> None:
+        """Take note of how far a partition is compacted; the next checkpoint writes it down."""
+        self._cleaned_offsets[partition] = offset
+
     def create_log(self, partition: TopicPartition, topic_id: TopicId, config: TopicConfig, *, now_ms: int) -> Log:
         """Create a partition's folder and open its log; an existing folder is opened.
 
@@ -198,11 +208,14 @@ class LogDirectory:
         """Cut a log's end off; its recovery point is lowered first, so that a crash does not look like damage."""
         log = self._logs[partition]
         if offset < log.log_end_offset:
-            if self._recovery_points.get(partition, Offset(0)) > offset:
-                self._recovery_points[partition] = offset
-                self._generation += 1
-                path = f"{self.folder}/{RECOVERY_POINTS_FILE}"
-                replace_file(self._disk, path, encode_offsets(self._recovery_points))
+            for name, offsets in (
+                (RECOVERY_POINTS_FILE, self._recovery_points),
+                (CLEANED_OFFSETS_FILE, self._cleaned_offsets),
+            ):
+                if offsets.get(partition, Offset(0)) > offset:
+                    offsets[partition] = offset
+                    self._generation += 1
+                    replace_file(self._disk, f"{self.folder}/{name}", encode_offsets(offsets))
             log.truncate(offset, now_ms=now_ms)
 
     def delete_logs(self, partitions: Iterable[TopicPartition], random: Random) -> None:
@@ -275,6 +288,7 @@ class LogDirectory:
             (RECOVERY_POINTS_FILE, self._recovery_points),
             (LOG_STARTS_FILE, self._log_starts),
             (HIGH_WATERMARKS_FILE, self._high_watermarks),
+            (CLEANED_OFFSETS_FILE, self._cleaned_offsets),
         )
 
     def _read_offsets(self, name: str) -> dict[TopicPartition, Offset]:

@@ -15,15 +15,16 @@ from riverlog.log.producers import Producers
 from riverlog.log.recovery import list_folder, recover
 from riverlog.log.replay import EPOCHS_FILE, restore_epochs, restore_producers
 from riverlog.log.retention import Reason, SegmentFacts, expired
-from riverlog.log.segment import SNAPSHOT_SUFFIX, Segment, first_timestamp, path_of
+from riverlog.log.segment import SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, Segment, path_of
 from riverlog.log.segments import Segments
+from riverlog.log.swap import Swap, finish_swaps
 from riverlog.log.sync import SyncPlan
+from riverlog.log.times import FoundTime, find_latest, find_time
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.ports import Disk, FileRange
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, checksum, headers, stamp
-from riverlog.records.record import read_batch
 
 _NO_START: Final = Offset(0)
 _SNAPSHOT_INTERVAL_BYTES: Final = 64 * 1024 * 1024
@@ -55,14 +56,6 @@ class LogRead(NamedTuple):
 NOTHING: Final = LogRead(None)
 
 
-class FoundTime(NamedTuple):
-    """A record found by its time."""
-
-    offset: Offset
-    timestamp_ms: int
-    leader_epoch: LeaderEpoch
-
-
 class DeletedSegment(NamedTuple):
     """A segment that retention let go."""
 
@@ -90,6 +83,8 @@ class Log:
         """What was found damaged when the log was opened, a sentence each."""
         self.bytes_cut = 0
         """How many bytes of torn writes were cut off when the log was opened."""
+        self._swapping = False
+        """A cleaned segment is taking the place of others; until it is done none is deleted."""
         self._plan: SyncPlan | None = None
         self._unsynced_folder = True
         """The name of the log's own folder may not be durable yet."""
@@ -120,10 +115,13 @@ class Log:
         """Open the log in this folder, which is created if it is missing; recover it after a crash."""
         files = OpenFiles() if files is None else files
         disk.make_folder(folder)
+        interval = config.index_interval_bytes
         found = list_folder(disk, folder)
+        if found.swaps:
+            finish_swaps(disk, folder, found, index_interval_bytes=interval, now_ms=now_ms)
+            found = list_folder(disk, folder)
         for path in found.leftovers:
             disk.remove(path)
-        interval = config.index_interval_bytes
         segments = Segments(disk, files, folder, found.segments, index_interval_bytes=interval, now_ms=now_ms)
         log = cls(disk, folder, config, segments)
         clean = bool(found.segments) and clean and log._ends_cleanly(recovery_point)
@@ -328,6 +326,7 @@ class Log:
             begun, reached = active.created_ms, now_ms
         return (
             reached - begun > config.segment_ms - active.jitter % (config.segment_jitter_ms + 1)
+            or (config.cleanup_compact and reached - begun > config.max_compaction_lag_ms)
             or last_offset - active.base_offset > RELATIVE_OFFSET_MAX
             or active.index_entries * TIME_ENTRY_BYTES >= config.segment_index_bytes
         )
@@ -395,30 +394,11 @@ class Log:
 
     def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
         """Find the first record that is as late as this or later; None where there is none."""
-        for slot in range(self._segments.slot_of_time(timestamp_ms), len(self._segments)):
-            segment = self._segments[slot]
-            found = segment.locate_time(timestamp_ms, from_offset=self.log_start_offset)
-            if found is not None:
-                return self._first_record(segment, *found, timestamp_ms)
-        return None
+        return find_time(self._segments, timestamp_ms, from_offset=self.log_start_offset)
 
     def max_timestamp(self) -> FoundTime | None:
         """Find the first record with the latest timestamp of all."""
-        latest = max((segment.last_timestamp for segment in self._segments), default=NO_TIMESTAMP)
-        return self.offset_for_time(latest) if latest >= 0 else None
-
-    def _first_record(
-        self, segment: Segment, position: int, header: BatchHeader, timestamp_ms: int
-    ) -> FoundTime | None:
-        """Find the record within the batch, which is read and decoded for it where its header does not tell."""
-        begun = first_timestamp(header)
-        if begun >= timestamp_ms and header.base_offset >= self.log_start_offset:
-            return FoundTime(header.base_offset, begun, header.leader_epoch)
-        segment.verify(position, position + header.size)
-        for record in read_batch(segment.file().read(position, header.size)):
-            if record.timestamp >= timestamp_ms and record.offset >= self.log_start_offset:
-                return FoundTime(record.offset, record.timestamp, header.leader_epoch)
-        return None
+        return find_latest(self._segments, from_offset=self.log_start_offset)
 
     # Making durable
 
@@ -470,10 +450,42 @@ class Log:
         plan.run()
         self.synced(plan)
 
+    # Compacting
+
+    def segment_facts(self) -> list[SegmentFacts]:
+        """Describe all segments, the active one last."""
+        return [_facts(segment) for segment in self._segments]
+
+    def check_cleanable(self, upto: Offset) -> None:
+        """Refuse compaction where a segment below this offset must be left as it is."""
+        for segment in self._segments:
+            if segment.base_offset < upto:
+                if segment.broken:
+                    raise segment.damaged(segment.size)
+                if self._disk.exists(segment.path(TRANSACTION_INDEX_SUFFIX)):
+                    raise Refusal(ErrorCode.INVALID_TXN_STATE, f"{self.folder} holds records of aborted transactions")
+
+    def begin_swap(self, replaced: tuple[SegmentFacts, ...], *, now_ms: int) -> Swap | None:
+        """Take a cleaned segment over in the place of these; None where they are not there any more."""
+        first = self._segments.slot_of(replaced[0].base_offset)
+        behind = first + len(replaced)
+        if self._swapping or not self._config.cleanup_compact or behind >= len(self._segments):
+            return None
+        if tuple(_facts(self._segments[slot]) for slot in range(first, behind)) != replaced:
+            return None
+        self._swapping = True
+        due_ms = now_ms + self._config.file_delete_delay_ms
+        return Swap(self._disk, self._segments, self.folder, replaced, due_ms=due_ms, finished=self._swapped)
+
+    def _swapped(self) -> None:
+        self._swapping = False
+
     # Letting go
 
     def enforce_retention(self, now_ms: int, *, upto: Offset) -> list[DeletedSegment]:
         """Delete the segments that the topic's settings or the log start offset no longer keep, below `upto`."""
+        if self._swapping:
+            return []
         segments = self._segments
         total_bytes = self.size if self._config.retention_bytes >= 0 else 0
         reasons = expired(
@@ -527,6 +539,7 @@ class Log:
         The recovery point that is remembered elsewhere must be lowered first: what is missing below it is damage.
         """
         assert self._plan is None, "a sync is running: let it finish first"
+        assert not self._swapping, "a cleaned segment is being taken over: let it finish first"
         if offset >= self.log_end_offset:
             return
         segments = self._segments
@@ -573,4 +586,4 @@ class Log:
 
 def _facts(segment: Segment) -> SegmentFacts:
     last_timestamp = segment.last_timestamp if segment.last_timestamp >= 0 else segment.created_ms
-    return SegmentFacts(segment.base_offset, segment.next_offset, segment.size, last_timestamp)
+    return SegmentFacts(segment.base_offset, segment.next_offset, segment.size, last_timestamp, segment.first_timestamp)

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX
 from riverlog.log.files import OpenFiles
 from riverlog.log.scan import scan_batches
-from riverlog.log.segment import DELETED_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, Segment
+from riverlog.log.segment import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    LOG_SUFFIX,
+    SNAPSHOT_SUFFIX,
+    SWAP_SUFFIX,
+    Segment,
+)
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
 from riverlog.records.batch import checksum
@@ -24,6 +31,8 @@ class Folder:
 
     segments: list[Offset] = field(default_factory=list)
     snapshots: list[Offset] = field(default_factory=list)
+    swaps: list[Offset] = field(default_factory=list)
+    """Cleaned segments that a crash kept from taking their place."""
     leftovers: list[str] = field(default_factory=list)
     """Files of deletions and replacements that a crash interrupted."""
 
@@ -33,7 +42,9 @@ def list_folder(disk: Disk, folder: str) -> Folder:
     found = Folder()
     for name in disk.list(folder):
         stem, dot, suffix = name.rpartition(".")
-        if name.endswith((DELETED_SUFFIX, TEMPORARY_SUFFIX, ".cleaned", ".swap")):
+        if name.endswith(LOG_SUFFIX + SWAP_SUFFIX) and name[:20].isdigit():
+            found.swaps.append(Offset(int(name[:20])))
+        elif name.endswith((DELETED_SUFFIX, TEMPORARY_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX)):
             found.leftovers.append(f"{folder}/{name}")
         elif len(stem) == 20 and stem.isascii() and stem.isdigit():
             if dot + suffix == LOG_SUFFIX:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from riverlog.model.ids import Offset
+from riverlog.model.ids import NO_TIMESTAMP, Offset
 from riverlog.model.settings import TopicConfig
 
 
@@ -21,6 +21,7 @@ class SegmentFacts(NamedTuple):
     size: int
     last_timestamp: int
     """The latest of its records, or of its creation where it has none with a time."""
+    first_timestamp: int = NO_TIMESTAMP
 
 
 class Reason(StrEnum):

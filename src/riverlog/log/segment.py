@@ -27,7 +27,7 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.model.limits import UNVERIFIED_BYTES_PER_READ_MAX
 from riverlog.model.ports import Buffer, Disk, File
-from riverlog.records.batch import HEADER_BYTES, BatchHeader, TimestampType, checksum
+from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader, checksum
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIX: Final = ".index"
@@ -35,6 +35,8 @@ TIME_INDEX_SUFFIX: Final = ".timeindex"
 TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
 SNAPSHOT_SUFFIX: Final = ".snapshot"
 DELETED_SUFFIX: Final = ".deleted"
+CLEANED_SUFFIX: Final = ".cleaned"
+SWAP_SUFFIX: Final = ".swap"
 _UNWRITTEN_ENTRIES_MAX: Final = 64
 
 
@@ -62,6 +64,7 @@ class Segment:
         "broken",
         "closed",
         "created_ms",
+        "ending",
         "first_timestamp",
         "folder",
         "held",
@@ -77,12 +80,22 @@ class Segment:
     )
 
     def __init__(
-        self, disk: Disk, files: OpenFiles, folder: str, base_offset: Offset, *, index_interval_bytes: int, now_ms: int
+        self,
+        disk: Disk,
+        files: OpenFiles,
+        folder: str,
+        base_offset: Offset,
+        *,
+        index_interval_bytes: int,
+        now_ms: int,
+        ending: str = "",
     ) -> None:
         self._disk = disk
         self._files = files
         self.folder = folder
         self.base_offset = base_offset
+        self.ending = ending
+        """What stands behind the usual names of its files while compaction puts it into the place of others."""
         self.index_interval_bytes = index_interval_bytes
         self.created_ms = now_ms
         self.jitter = crc32c(self.path(LOG_SUFFIX).encode())
@@ -116,10 +129,20 @@ class Segment:
 
     @classmethod
     def create(
-        cls, disk: Disk, files: OpenFiles, folder: str, base_offset: Offset, *, index_interval_bytes: int, now_ms: int
+        cls,
+        disk: Disk,
+        files: OpenFiles,
+        folder: str,
+        base_offset: Offset,
+        *,
+        index_interval_bytes: int,
+        now_ms: int,
+        ending: str = "",
     ) -> Self:
         """Begin a new segment: an empty file, whose name is not durable until its folder is synced."""
-        segment = cls(disk, files, folder, base_offset, index_interval_bytes=index_interval_bytes, now_ms=now_ms)
+        segment = cls(
+            disk, files, folder, base_offset, index_interval_bytes=index_interval_bytes, now_ms=now_ms, ending=ending
+        )
         segment._hold(disk.open(segment.path(LOG_SUFFIX), create=True))
         segment.unsynced = True
         return segment
@@ -135,12 +158,15 @@ class Segment:
         index_interval_bytes: int,
         now_ms: int,
         upto: Offset | None = None,
+        ending: str = "",
     ) -> Self:
         """Learn about a segment from its files: its indexes, and the batches behind their last entry.
 
         With `upto`, only what lies wholly below that offset; the rest is left as trailing bytes.
         """
-        segment = cls(disk, files, folder, base_offset, index_interval_bytes=index_interval_bytes, now_ms=now_ms)
+        segment = cls(
+            disk, files, folder, base_offset, index_interval_bytes=index_interval_bytes, now_ms=now_ms, ending=ending
+        )
         file_bytes = segment.file().size()
         indexes = segment._read_indexes(file_bytes, upto)
         if indexes is not None:
@@ -159,7 +185,7 @@ class Segment:
 
     def path(self, suffix: str) -> str:
         """Name one of the segment's files."""
-        return path_of(self.folder, self.base_offset, suffix)
+        return path_of(self.folder, self.base_offset, suffix) + self.ending
 
     # Appending
 
@@ -459,6 +485,7 @@ class Segment:
             self.base_offset,
             index_interval_bytes=self.index_interval_bytes,
             now_ms=self.created_ms,
+            ending=self.ending,
         )
         anew.held = self.file()
         anew._scan(self.size)
@@ -547,7 +574,7 @@ class Segment:
 
 
 def first_timestamp(header: BatchHeader) -> int:
-    """Give the timestamp of a batch's first record."""
-    if header.timestamp_type is TimestampType.LOG_APPEND_TIME:
+    """Give the timestamp of a batch's first record; that of its latest where another time stands in its place."""
+    if header.attributes & (LOG_APPEND_TIME | DELETE_HORIZON):
         return header.max_timestamp
     return header.first_timestamp

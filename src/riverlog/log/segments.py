@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from typing import Final
 
 from riverlog.log.files import HeldFile, OpenFiles
 from riverlog.log.segment import (
@@ -15,6 +16,7 @@ from riverlog.log.segment import (
     INDEX_SUFFIX,
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
+    SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     Segment,
@@ -22,6 +24,8 @@ from riverlog.log.segment import (
 )
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
+
+_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, SNAPSHOT_SUFFIX)
 
 
 class Segments:
@@ -152,8 +156,29 @@ class Segments:
         for base_offset in bases:
             self._delete_files(base_offset, due_ms=due_ms)
 
-    def _delete_files(self, base_offset: Offset, *, due_ms: int) -> None:
-        for suffix in (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, SNAPSHOT_SUFFIX):
+    def take_over(self, first: int, behind: int, *, end_offset: Offset, due_ms: int) -> None:
+        """Let a cleaned segment, still under its name of the swap, stand for those that it replaces."""
+        base_offset = self.bases[first]
+        cleaned = Segment.load(
+            self._disk,
+            self._files,
+            self._folder,
+            base_offset,
+            index_interval_bytes=self._index_interval_bytes,
+            now_ms=self._opened_ms,
+            ending=SWAP_SUFFIX,
+        )
+        assert not cleaned.trailing_bytes
+        assert cleaned.next_offset == end_offset
+        # The log itself is replaced by the last rename; until then its name is that of a segment in use.
+        self._delete_files(base_offset, due_ms=due_ms, suffixes=(INDEX_SUFFIX, TIME_INDEX_SUFFIX))
+        self.delete(first + 1, behind, due_ms=due_ms)
+        if (replaced := self._segments[first]) is not None:
+            replaced.let_go()
+        self._segments[first] = cleaned
+
+    def _delete_files(self, base_offset: Offset, *, due_ms: int, suffixes: tuple[str, ...] = _SUFFIXES) -> None:
+        for suffix in suffixes:
             path = path_of(self._folder, base_offset, suffix)
             try:
                 self._disk.rename(path, path + DELETED_SUFFIX)

@@ -4,7 +4,7 @@ from typing import Final
 
 from riverlog.broker.context import Context
 from riverlog.drivers.partition import Partition
-from riverlog.log.log import FoundTime
+from riverlog.log.times import FoundTime
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_EPOCH, NO_OFFSET, NO_TIMESTAMP, Offset

@@ -1,0 +1,209 @@
+"""Cleaning a log: the segments below an offset written anew, without the records that newer ones replace.
+
+A `Cleaning` says all that the work needs, so that another process can do it. The results stand beside the segments
+as `.cleaned` files, on the medium, and nothing that was there is touched: taking them over is `swap.py`. A cleaned
+segment ends where those that it replaces end: their last batch stays, if need be without a record. So does the last
+batch of each producer, from which a restart learns what a retry may repeat.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from riverlog.log.compaction import Dirt, NewestOffsets, grouped
+from riverlog.log.files import OpenFiles
+from riverlog.log.index import RELATIVE_OFFSET_MAX
+from riverlog.log.retention import SegmentFacts
+from riverlog.log.scan import scan_batches
+from riverlog.log.segment import CLEANED_SUFFIX, LOG_SUFFIX, Segment, path_of
+from riverlog.model.ids import Offset, ProducerId
+from riverlog.model.ports import Buffer, Disk
+from riverlog.records.batch import BatchHeader, checksum, read_header
+from riverlog.records.errors import CorruptBatch
+from riverlog.records.walk import delete_horizon, empty, keep, unfold, walk
+
+if TYPE_CHECKING:
+    from riverlog.log.log import Log
+
+_WRITE_BYTES: Final = 1024 * 1024
+_POSITION_MAX: Final = 2**31 - 1
+"""Indexes have 31 bits for a position."""
+
+
+class CleanedGroup(NamedTuple):
+    """Segments, and how large the one is that can take their place; None where it would be the same."""
+
+    replaced: tuple[SegmentFacts, ...]
+    size: int | None
+    clean_upto: Offset
+    """All below is clean once every group of the run has been taken over."""
+
+    @property
+    def size_before(self) -> int:
+        """Count the bytes of the segments as they were."""
+        return sum(segment.size for segment in self.replaced)
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaning:
+    """One run over a log."""
+
+    folder: str
+    segments: tuple[SegmentFacts, ...]
+    """All from the oldest up to the first that may not be cleaned."""
+    first_dirty_offset: Offset
+    last_batches: Mapping[ProducerId, Offset]
+    """The last offset of each producer's last batch."""
+    now_ms: int
+    delete_retention_ms: int
+    segment_bytes: int
+    index_interval_bytes: int
+    keys_bytes_max: int
+    bytes_per_second_max: float
+
+
+def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, bytes_per_second_max: float) -> Cleaning:
+    """Say what a run over this log has to do; Refusal where a segment must be left as it is."""
+    log.check_cleanable(dirt.end_offset)
+    return Cleaning(
+        folder=log.folder,
+        segments=tuple(facts for facts in log.segment_facts() if facts.next_offset <= dirt.end_offset),
+        first_dirty_offset=dirt.first_dirty_offset,
+        last_batches={
+            producer_id: producer.batches[-1].last_offset
+            for producer_id, producer in log.producers.items()
+            if producer.batches
+        },
+        now_ms=now_ms,
+        delete_retention_ms=log.config.delete_retention_ms,
+        segment_bytes=log.config.segment_bytes,
+        index_interval_bytes=log.config.index_interval_bytes,
+        keys_bytes_max=keys_bytes_max,
+        bytes_per_second_max=bytes_per_second_max,
+    )
+
+
+def clean(disk: Disk, cleaning: Cleaning, pause: Callable[[float], None]) -> Iterator[CleanedGroup]:
+    """Clean group by group, oldest first. Raises CorruptBatch where a segment is not as it should be."""
+    work = _Work(disk, cleaning, pause)
+    newest = work.find_newest()
+    reached = [segment for segment in cleaning.segments if segment.base_offset < newest.end]
+    for group in grouped(reached, bytes_max=cleaning.segment_bytes, offsets_max=RELATIVE_OFFSET_MAX):
+        yield CleanedGroup(group, work.clean_group(group, newest), newest.end)
+
+
+class _Work:
+    def __init__(self, disk: Disk, cleaning: Cleaning, pause: Callable[[float], None]) -> None:
+        self._disk = disk
+        self._cleaning = cleaning
+        self._pause = pause
+        self._bytes_since_pause = 0
+
+    def find_newest(self) -> NewestOffsets:
+        """Read the dirty part for the newest offset of each key."""
+        cleaning = self._cleaning
+        newest = NewestOffsets(cleaning.first_dirty_offset, bytes_max=cleaning.keys_bytes_max)
+        for segment in cleaning.segments:
+            if segment.next_offset <= newest.end:
+                continue
+            for header, batch in self._batches(segment):
+                if header.last_offset < cleaning.first_dirty_offset:
+                    continue
+                newest.note(header, walk(unfold(batch, header), header))
+                if newest.is_full:
+                    return newest
+        return newest
+
+    def clean_group(self, group: tuple[SegmentFacts, ...], newest: NewestOffsets) -> int | None:
+        """Write what stays of a group into one segment; give its size, None where nothing would change."""
+        cleaning = self._cleaning
+        cleaned = Segment.create(
+            self._disk,
+            OpenFiles(),
+            cleaning.folder,
+            group[0].base_offset,
+            index_interval_bytes=cleaning.index_interval_bytes,
+            now_ms=cleaning.now_ms,
+            ending=CLEANED_SUFFIX,
+        )
+        cleaned.file().truncate(0)
+        waiting = bytearray()
+        changed = len(group) > 1
+        for segment in group:
+            for header, batch in self._batches(segment):
+                is_last = header.next_offset == group[-1].next_offset
+                kept = self._kept(header, batch, newest, is_last=is_last)
+                changed = changed or kept is not batch
+                if kept is not None:
+                    waiting += kept
+                if len(waiting) >= _WRITE_BYTES:
+                    self._write(cleaned, waiting)
+                    waiting.clear()
+        self._write(cleaned, waiting)
+        if changed:
+            cleaned.file().sync()
+            for index in cleaned.finish_indexes():
+                index.sync()
+        else:
+            self._disk.remove(cleaned.path(LOG_SUFFIX))
+        cleaned.let_go()
+        return cleaned.size if changed else None
+
+    def _kept(self, header: BatchHeader, batch: Buffer, newest: NewestOffsets, *, is_last: bool) -> Buffer | None:
+        """Give what stays of a batch: the batch itself, another one, or nothing."""
+        now_ms = self._cleaning.now_ms
+        if header.is_control or header.last_offset >= newest.end:
+            return batch
+        data = unfold(batch, header)
+        tombstones = not newest.horizon_passed(header, now_ms)
+        kept = [record for record in walk(data, header) if newest.keeps(header, record, tombstones=tombstones)]
+        if not kept:
+            if is_last or self._cleaning.last_batches.get(header.producer_id) == header.last_offset:
+                return batch if header.record_count == 0 else empty(header)
+            return None
+        if (
+            delete_horizon(header) is None
+            and not header.is_transactional
+            and not all(record.has_value for record in kept)
+        ):
+            return keep(header, data, kept, delete_horizon_ms=now_ms + self._cleaning.delete_retention_ms)
+        return batch if len(kept) == header.record_count else keep(header, data, kept)
+
+    def _write(self, cleaned: Segment, batches: bytearray) -> None:
+        if not batches:
+            return
+        if cleaned.size + len(batches) > _POSITION_MAX:
+            raise CorruptBatch(f"{cleaned.path(LOG_SUFFIX)} would be larger than a segment can be")
+        found, position = [], 0
+        while position < len(batches):
+            header = read_header(batches, position)
+            found.append((position, header))
+            position += header.size
+        cleaned.append_all(bytes(batches), found)
+        self._spent(len(batches))
+
+    def _batches(self, segment: SegmentFacts) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """Walk the batches of a segment, each verified; they must fill it."""
+        path = path_of(self._cleaning.folder, segment.base_offset, LOG_SUFFIX)
+        file = self._disk.open(path)
+        try:
+            end = 0
+            for position, header, batch in scan_batches(file, 0, segment.size):
+                if checksum(batch) != header.crc:
+                    break
+                yield header, batch
+                end = position + header.size
+                self._spent(header.size)
+            if end != segment.size:
+                raise CorruptBatch(f"{path} is damaged at position {end}; the log is not compacted")
+        finally:
+            file.close()
+
+    def _spent(self, count: int) -> None:
+        """Count bytes read or written, and rest where they come faster than allowed."""
+        self._bytes_since_pause += count
+        if self._bytes_since_pause >= _WRITE_BYTES:
+            seconds = self._bytes_since_pause / self._cleaning.bytes_per_second_max
+            self._bytes_since_pause = 0
+            if seconds > 0.001:
+                self._pause(seconds)

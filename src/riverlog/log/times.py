@@ -1,0 +1,79 @@
+"""Finding records by their time, across the segments of a log.
+
+Headers tell most of it: the latest time of a batch, and the first record's where no record is missing. A batch that
+compaction has emptied still says how late it was, and has no record to give.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from riverlog.log.scan import scan_headers
+from riverlog.log.segment import Segment, first_timestamp
+from riverlog.log.segments import Segments
+from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
+from riverlog.records.batch import DELETE_HORIZON, BatchHeader
+from riverlog.records.record import read_batch
+
+
+class FoundTime(NamedTuple):
+    """A record found by its time."""
+
+    offset: Offset
+    timestamp_ms: int
+    leader_epoch: LeaderEpoch
+
+
+def find_time(segments: Segments, timestamp_ms: int, *, from_offset: Offset) -> FoundTime | None:
+    """Find the first record from an offset on that is as late as this or later; None where there is none."""
+    for slot in range(segments.slot_of_time(timestamp_ms), len(segments)):
+        segment = segments[slot]
+        for position, header in _batches_as_late(segment, timestamp_ms, from_offset):
+            found = _first_record(segment, position, header, timestamp_ms, from_offset)
+            if found is not None:
+                return found
+    return None
+
+
+def find_latest(segments: Segments, *, from_offset: Offset) -> FoundTime | None:
+    """Find the first record with the latest timestamp of all."""
+    latest = max((segment.last_timestamp for segment in segments), default=NO_TIMESTAMP)
+    if latest < 0:
+        return None
+    found = find_time(segments, latest, from_offset=from_offset)
+    if found is not None:
+        return found
+    # The batch that was as late has lost its records: ask all that have some.
+    latest = max(
+        (header.max_timestamp for segment in segments for _, header in _headers(segment, 0) if header.record_count),
+        default=NO_TIMESTAMP,
+    )
+    return find_time(segments, latest, from_offset=from_offset) if latest >= 0 else None
+
+
+def _batches_as_late(segment: Segment, timestamp_ms: int, from_offset: Offset) -> Iterator[tuple[int, BatchHeader]]:
+    first = segment.locate_time(timestamp_ms, from_offset=from_offset)
+    if first is not None:
+        yield first
+        start = first[0] + first[1].size
+        yield from (found for found in _headers(segment, start) if found[1].max_timestamp >= timestamp_ms)
+
+
+def _headers(segment: Segment, position: int) -> Iterator[tuple[int, BatchHeader]]:
+    return scan_headers(segment.file(), position, segment.size)
+
+
+def _first_record(
+    segment: Segment, position: int, header: BatchHeader, timestamp_ms: int, from_offset: Offset
+) -> FoundTime | None:
+    """Find the record within the batch, which is read and decoded for it where its header does not tell."""
+    if header.record_count == 0:
+        return None
+    begun = first_timestamp(header)
+    is_whole = header.record_count == header.last_offset_delta + 1 and not header.attributes & DELETE_HORIZON
+    if is_whole and begun >= timestamp_ms and header.base_offset >= from_offset:
+        return FoundTime(header.base_offset, begun, header.leader_epoch)
+    segment.verify(position, position + header.size)
+    for record in read_batch(segment.file().read(position, header.size)):
+        if record.timestamp >= timestamp_ms and record.offset >= from_offset:
+            return FoundTime(record.offset, record.timestamp, header.leader_epoch)
+    return None

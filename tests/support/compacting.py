@@ -1,0 +1,38 @@
+"""Compaction of a log without a node: the steps of the driver, one behind the other."""
+
+from riverlog.log.cleaning import clean, plan_cleaning
+from riverlog.log.compaction import Dirt, examine
+from riverlog.log.log import Log
+from riverlog.model.ids import Offset
+from riverlog.model.ports import Disk
+
+ROOMY = 1 << 30
+
+
+def dirt_of(log: Log, *, cleaned_offset: int = 0, now_ms: int) -> Dirt:
+    """Examine a log of which everything is committed and flushed."""
+    return examine(
+        log.segment_facts(),
+        log.config,
+        cleaned_offset=Offset(cleaned_offset),
+        log_start_offset=log.log_start_offset,
+        upto=log.log_end_offset,
+        now_ms=now_ms,
+    )
+
+
+def compact(disk: Disk, log: Log, *, cleaned_offset: int = 0, now_ms: int, keys_bytes_max: int = ROOMY) -> Offset:
+    """Clean all that may be cleaned, whether it is due or not; say up to where the log is clean."""
+    dirt = dirt_of(log, cleaned_offset=cleaned_offset, now_ms=now_ms)
+    cleaning = plan_cleaning(log, dirt, now_ms=now_ms, keys_bytes_max=keys_bytes_max, bytes_per_second_max=float("inf"))
+    clean_upto = dirt.first_dirty_offset
+    for group in clean(disk, cleaning, lambda _seconds: None):
+        if group.size is not None:
+            swap = log.begin_swap(group.replaced, now_ms=now_ms)
+            assert swap is not None
+            swap.announce()
+            swap.take_over()
+            swap.confirm()
+            swap.finish()
+        clean_upto = group.clean_upto
+    return clean_upto
