@@ -7,6 +7,7 @@ import asyncio
 import random
 import secrets
 import socket
+import time
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from riverlog.broker.context import Services
 from riverlog.broker.dispatch import Dispatcher
 from riverlog.broker.handlers import HANDLERS, load_handler
 from riverlog.broker.server import Server
+from riverlog.drivers.cleaner import Cleaner
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import METADATA_FOLDER, MetadataLog
@@ -31,7 +33,7 @@ from riverlog.metadata.commands.brokers import RegisterBroker
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import Address, NodeId, Offset, TopicPartition
-from riverlog.model.ports import Clock, Disk, Network, Random, Workers
+from riverlog.model.ports import Clock, Disk, Network, Processes, Random, Workers
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.http import Door
 from riverlog.observe.logging import get_logger
@@ -41,6 +43,7 @@ from riverlog.wire.apis import API_BY_KEY
 from riverlog.world.clock import SystemClock
 from riverlog.world.disk import FileSystem
 from riverlog.world.network import TcpNetwork
+from riverlog.world.processes import SystemProcesses
 from riverlog.world.workers import ThreadWorkers
 
 _WORKER_THREADS: Final = 8
@@ -56,6 +59,8 @@ class World:
     network: Network = field(default_factory=TcpNetwork)
     workers: Workers = field(default_factory=lambda: ThreadWorkers(_WORKER_THREADS))
     random: Random = field(default_factory=lambda: random.Random(secrets.randbits(128)))
+    processes: Processes | None = None
+    """Without other processes their work is done by the workers."""
 
 
 class Node:
@@ -70,7 +75,7 @@ class Node:
         """The addresses that clients are told."""
         self.metrics: Address | None = None
         self._settings = settings
-        self._world = world or World()
+        self._world = world or World(processes=SystemProcesses())
         self._parts = AsyncExitStack()
         if world is None:
             self._parts.callback(self._world.workers.close)
@@ -97,7 +102,7 @@ class Node:
             raise
         server.serve()
         upkeep = Upkeep(self._replicas, self._current_settings, self._world.clock)
-        self._run_beside(server.run(), upkeep.run())
+        self._run_beside(server.run(), upkeep.run(), self._cleaner().run())
         self._serving = True
         self._log.info("node ready", kafka=",".join(map(str, self.endpoints)), metrics=str(self.metrics or "off"))
 
@@ -189,6 +194,18 @@ class Node:
         self._parts.push_async_callback(door.close)
         host = settings.metrics_host or settings.listeners[0].host
         self.metrics = await door.open(host, settings.metrics_port)
+
+    def _cleaner(self) -> Cleaner:
+        world = self._world
+        return Cleaner(
+            self._replicas,
+            self._current_settings,
+            clock=world.clock,
+            disk=world.disk,
+            workers=world.workers,
+            processes=world.processes,
+            pause=time.sleep,
+        )
 
     async def _register(self) -> None:
         """Tell the cluster that this node is here, where, and whether it remembers everything."""

@@ -166,6 +166,10 @@ class Refusal(Exception):
         self.code = code
         self.message = message
 
+    def __reduce__(self) -> tuple[type["Refusal"], tuple[ErrorCode, str]]:
+        """Come from another process as a plain refusal, whichever kind it was there."""
+        return Refusal, (self.code, self.message)
+
 
 _RETRIABLE = frozenset(
     {

@@ -35,10 +35,9 @@ group.consumer.session.timeout.ms group.coordinator.append.linger.ms group.coord
 group.coordinator.threads group.max.session.timeout.ms group.max.size group.min.session.timeout.ms
 initial.broker.registration.timeout.ms inter.broker.listener.name inter.broker.protocol.version
 kafka.metrics.polling.interval.secs kafka.metrics.reporters leader.imbalance.check.interval.seconds
-leader.imbalance.per.broker.percentage log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size
-log.cleaner.enable log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
-log.cleaner.io.max.bytes.per.second log.cleaner.threads log.dir.failure.timeout.ms
-log.initial.task.delay.ms log.local.retention.bytes log.local.retention.ms
+leader.imbalance.per.broker.percentage log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
+log.cleaner.threads log.dir.failure.timeout.ms log.initial.task.delay.ms
+log.local.retention.bytes log.local.retention.ms
 log.message.downconversion.enable log.message.format.version log.preallocate
 max.connection.creation.rate max.connections.per.ip max.connections.per.ip.overrides
 max.incremental.fetch.session.cache.slots metadata.log.dir metadata.log.max.snapshot.interval.ms

@@ -5,7 +5,7 @@ is asyncio's: in a simulation the event loop itself runs on virtual time. Files 
 never wait, except for `sync`, `sync_folder` and large reads, which callers send through `Workers`.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from riverlog.model.ids import Address
@@ -140,6 +140,17 @@ class Workers(Protocol):
 
     def close(self) -> None:
         """Wait for work under way and take no more."""
+        ...
+
+
+class Processes(Protocol):
+    """Other processes for work that computes for long; the simulation computes in place."""
+
+    def stream(self, work: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
+        """Give the results of `work` as they come, or raise its exception; ChildProcessError where it was ended.
+
+        Closing the stream ends the work.
+        """
         ...
 
 

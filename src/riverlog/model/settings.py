@@ -401,6 +401,38 @@ class NodeSettings:
         "Where the node listens, as NAME://host:port; no host means every address, port 0 takes a free one.",
         read=read_endpoints,
     )
+    log_cleaner_backoff_ms: int = _node(
+        "log.cleaner.backoff.ms",
+        Kind.LONG,
+        15_000,
+        "How long compaction rests when no log is worth compacting.",
+        unit="ms",
+        least=1,
+        dynamic=True,
+    )
+    log_cleaner_dedupe_buffer_size: int = _node(
+        "log.cleaner.dedupe.buffer.size",
+        Kind.LONG,
+        134_217_728,
+        "How much memory a run of compaction may take for keys; what does not fit waits for the next run.",
+        unit="bytes",
+        least=1_048_576,
+        dynamic=True,
+    )
+    log_cleaner_enable: bool = _node(
+        "log.cleaner.enable",
+        Kind.BOOLEAN,
+        True,
+        "Whether topics with cleanup.policy=compact are compacted.",
+    )
+    log_cleaner_io_max_bytes_per_second: float = _node(
+        "log.cleaner.io.max.bytes.per.second",
+        Kind.DOUBLE,
+        1.7976931348623157e308,
+        "How many bytes compaction may read and write in a second.",
+        least=1,
+        dynamic=True,
+    )
     log_dirs: tuple[str, ...] = _node(
         "log.dirs",
         Kind.LIST,

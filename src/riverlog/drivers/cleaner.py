@@ -1,0 +1,185 @@
+"""Compaction at work: finds the dirtiest compacted log, has it cleaned elsewhere, and takes the results over.
+
+One log at a time. Reading and writing records happens in another process within a bound on memory and, if set, on
+bytes per second; the loop only looks for work and renames files. A log that cannot be cleaned is named once and
+left alone until the node starts again.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from functools import partial
+from itertools import islice
+from typing import Final, TypeVar
+
+from riverlog.drivers.partition import Partition
+from riverlog.drivers.replicas import Home, Replicas
+from riverlog.log.cleaning import CleanedGroup, clean, plan_cleaning
+from riverlog.log.compaction import Dirt, examine
+from riverlog.log.swap import remove_cleaned
+from riverlog.model.errors import Refusal
+from riverlog.model.ports import Clock, Disk, Processes, Workers
+from riverlog.model.settings import NodeSettings
+from riverlog.observe.logging import get_logger
+
+T = TypeVar("T")
+
+_PARTITIONS_PER_STEP: Final = 16
+
+
+class Cleaner:
+    """Compacts the logs of a node. Settings are asked for: some change while it runs."""
+
+    def __init__(
+        self,
+        replicas: Replicas,
+        settings: Callable[[], NodeSettings],
+        *,
+        clock: Clock,
+        disk: Disk,
+        workers: Workers,
+        processes: Processes | None,
+        pause: Callable[[float], None],
+    ) -> None:
+        self._replicas = replicas
+        self._settings = settings
+        self._clock = clock
+        self._disk = disk
+        self._workers = workers
+        self._processes = processes or InPlace(workers)
+        self._pause = pause
+        self._uncleanable: set[Partition] = set()
+        self._log = get_logger("riverlog.cleaner")
+
+    async def run(self) -> None:
+        """Clean whatever is worth it, for ever."""
+        while self._settings().log_cleaner_enable:
+            await asyncio.sleep(self._settings().log_cleaner_backoff_ms / 1000)
+            while await self.clean_dirtiest():
+                pass
+
+    async def clean_dirtiest(self) -> bool:
+        """Clean the log that needs it most; say whether there was one."""
+        self._uncleanable.intersection_update(self._replicas.opened())
+        dirtiest: tuple[tuple[bool, float], Partition, Home, Dirt] | None = None
+        for done, partition in enumerate(self._replicas.opened()):
+            if done % _PARTITIONS_PER_STEP == _PARTITIONS_PER_STEP - 1:
+                await asyncio.sleep(0)
+            found = self._examine(partition)
+            if found is not None:
+                home, dirt = found
+                need = dirt.overdue, dirt.ratio
+                if dirtiest is None or need > dirtiest[0]:
+                    dirtiest = need, partition, home, dirt
+        if dirtiest is None:
+            return False
+        _, partition, home, dirt = dirtiest
+        try:
+            await self._clean(partition, home, dirt)
+        except (ChildProcessError, FileNotFoundError) as error:  # killed, or overtaken by retention or deletion
+            self._log.warning("compaction broke off", partition=str(partition.name), detail=str(error))
+            return False
+        except OSError as error:
+            home.volume.failed(error)
+            return False
+        except Refusal as refusal:
+            self._uncleanable.add(partition)
+            self._log.error("log cannot be compacted", partition=str(partition.name), detail=refusal.message)
+        return True
+
+    def _examine(self, partition: Partition) -> tuple[Home, Dirt] | None:
+        """Look at one partition; None where there is nothing to do."""
+        log, home = partition.log, self._replicas.home_of(partition.name)
+        if not log.config.cleanup_compact or partition in self._uncleanable or home is None or home.volume.offline:
+            return None
+        try:
+            segments = log.segment_facts()
+        except OSError as error:
+            home.volume.failed(error)
+            return None
+        dirt = examine(
+            segments,
+            log.config,
+            cleaned_offset=home.directory.cleaned_offset(partition.name),
+            log_start_offset=log.log_start_offset,
+            upto=min(partition.last_stable_offset, log.flushed_offset),
+            now_ms=self._clock.wall_ms(),
+        )
+        return (home, dirt) if dirt.is_due(log.config) else None
+
+    async def _clean(self, partition: Partition, home: Home, dirt: Dirt) -> None:
+        """Clean one log, group by group; whatever is left over of a run that breaks off is removed."""
+        settings = self._settings()
+        cleaning = plan_cleaning(
+            partition.log,
+            dirt,
+            now_ms=self._clock.wall_ms(),
+            keys_bytes_max=settings.log_cleaner_dedupe_buffer_size,
+            bytes_per_second_max=settings.log_cleaner_io_max_bytes_per_second,
+        )
+        bytes_before = bytes_after = 0
+        clean_upto = dirt.first_dirty_offset
+        try:
+            async with aclosing(self._processes.stream(partial(clean, self._disk, cleaning, self._pause))) as groups:
+                async for group in groups:
+                    if group.size is not None and not await self._take_over(partition, home, group):
+                        return
+                    bytes_before += group.size_before
+                    bytes_after += group.size_before if group.size is None else group.size
+                    clean_upto = group.clean_upto
+        finally:
+            remove_cleaned(self._disk, cleaning.folder, (segment.base_offset for segment in cleaning.segments))
+        home.directory.note_cleaned(partition.name, clean_upto)
+        self._log.info(
+            "log compacted",
+            partition=str(partition.name),
+            upto=clean_upto,
+            bytes_before=bytes_before,
+            bytes_after=bytes_after,
+        )
+
+    async def _take_over(self, partition: Partition, home: Home, group: CleanedGroup) -> bool:
+        """Put the cleaned segment into its place; False where that place has changed meanwhile.
+
+        Once begun it is brought to its end, even while the node stops: a log is not closed in the middle of it.
+        """
+        swapping = asyncio.ensure_future(self._swap(partition, home, group))
+        try:
+            return await asyncio.shield(swapping)
+        except asyncio.CancelledError:
+            await asyncio.wait([swapping])
+            raise
+
+    async def _swap(self, partition: Partition, home: Home, group: CleanedGroup) -> bool:
+        log = partition.log
+        if self._is_gone(partition):
+            return False
+        swap = log.begin_swap(group.replaced, now_ms=self._clock.wall_ms())
+        if swap is None:
+            return False
+        try:
+            await self._workers.run(swap.announce)
+            swap.take_over()
+            await self._workers.run(swap.confirm)
+            swap.finish()
+        except OSError as error:
+            if not self._is_gone(partition):
+                home.volume.fail(f"a compacted segment could not be put into its place ({error})")
+            return False
+        return True
+
+    def _is_gone(self, partition: Partition) -> bool:
+        """Tell whether the partition was deleted meanwhile; its folder has another name then."""
+        return partition not in self._replicas.opened()
+
+
+class InPlace:
+    """The Processes port for a world that has none: each step of the work is done by the workers."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
+    async def stream(self, work: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
+        results = work()
+        while step := await self._workers.run(lambda: list(islice(results, 1))):
+            yield step[0]

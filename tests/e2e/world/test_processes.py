@@ -1,0 +1,68 @@
+"""Work in other processes: results as they come, errors as they are, and nothing left running."""
+
+import asyncio
+import errno
+import os
+import time
+from collections.abc import Iterator
+from contextlib import aclosing
+from functools import partial
+
+import pytest
+
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.records.errors import BatchTooLarge
+from riverlog.world.processes import SystemProcesses
+
+
+def number_and_wait() -> Iterator[int]:
+    print("this must not get between the results")
+    yield os.getpid()
+    time.sleep(600)
+
+
+def raising(error: Exception) -> Iterator[int]:
+    yield from ()
+    raise error
+
+
+def die() -> Iterator[int]:
+    yield 1
+    os._exit(3)
+
+
+async def collected(work: "partial[Iterator[int]]") -> list[int]:
+    return [result async for result in SystemProcesses().stream(work)]
+
+
+def test_results_come_one_by_one() -> None:
+    assert asyncio.run(collected(partial(map, abs, (0, -1, -2)))) == [0, 1, 2]
+
+
+def test_the_disk_s_error_arrives_as_it_was() -> None:
+    with pytest.raises(OSError, match="full") as raised:
+        asyncio.run(collected(partial(raising, OSError(errno.ENOSPC, "full", "/data"))))
+    assert raised.value.errno == errno.ENOSPC
+
+
+def test_a_refusal_of_any_kind_arrives_as_a_refusal() -> None:
+    with pytest.raises(Refusal, match="the most that is allowed") as raised:
+        asyncio.run(collected(partial(raising, BatchTooLarge(7))))
+    assert raised.value.code is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_process_that_dies_is_an_error() -> None:
+    with pytest.raises(ChildProcessError):
+        asyncio.run(collected(partial(die)))
+
+
+def test_closing_the_stream_ends_the_work() -> None:
+    async def scenario() -> int:
+        async with aclosing(SystemProcesses().stream(number_and_wait)) as results:
+            async for process_id in results:
+                return process_id
+        raise AssertionError
+
+    process_id = asyncio.run(scenario())
+    with pytest.raises(ProcessLookupError):
+        os.kill(process_id, 0)
