@@ -6,9 +6,14 @@ import errno
 import pytest
 
 from riverlog import Admin, Consumer, Producer
-from riverlog.model.ids import TopicPartition
+from riverlog.log.log import Log
+from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
+from riverlog.model.settings import TopicConfig
 from riverlog.node import Node
+from riverlog.records.batch import read_header
 from tests.simulation.machine import ADDRESS, Machine
+from tests.support.batches import batch_of, records_of
+from tests.support.disk import MemoryDisk
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 
@@ -101,3 +106,26 @@ def test_a_full_disk_does_not_keep_a_node_from_stopping() -> None:
         await node.stop()
 
     run(scenario())
+
+
+def test_a_segment_that_could_not_be_begun_leaves_nothing_behind() -> None:
+    config = TopicConfig(segment_bytes=1_024)
+    disk = MemoryDisk()
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
+
+    def append(value: bytes) -> None:
+        batch = batch_of([value])
+        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=0)
+
+    append(b"a" * 700)
+    disk.fail(0, errno.ENOSPC, on=("write",))
+    with pytest.raises(OSError, match="No space"):
+        append(b"b" * 700)  # another segment is begun, but the indexes of the first cannot be written
+    append(b"c" * 10)  # fits into the first segment
+    append(b"d" * 700)
+    log.flush()
+    disk.crash()
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
+    assert log.log_end_offset == 3
+    found = [log.read(Offset(offset), bytes_max=1, upto=Offset(3)) for offset in range(3)]
+    assert [len(records_of(read.records)[0].value or b"") for read in found] == [700, 10, 700]

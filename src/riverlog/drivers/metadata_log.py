@@ -195,16 +195,16 @@ class MetadataLog:
             self._log.roll(timestamp_ms)
             # The new segment's name must be durable before the old ones are gone: a log without any is damaged.
             await self._workers.run(lambda: self._disk.sync_folder(self._log.folder))
+            replaced, self._snapshot = self._snapshot, path
+            self._log.advance_log_start(end)
+            self._log.enforce_retention(timestamp_ms, upto=end)
+            self._log.remove_deleted(timestamp_ms)
+            if replaced is not None and replaced != path:
+                self._disk.remove(replaced)
         except OSError:
-            return  # the log itself still has everything; the next occasion tries again
+            pass  # whatever is still there is whole; the next occasion tries again
         finally:
             self._snapshotting = None
-        replaced, self._snapshot = self._snapshot, path
-        self._log.advance_log_start(end)
-        self._log.enforce_retention(timestamp_ms, upto=end)
-        self._log.remove_deleted(timestamp_ms)
-        if replaced is not None and replaced != path:
-            self._disk.remove(replaced)
 
 
 def _check_segments(disk: Disk, folder: str) -> None:

@@ -112,8 +112,14 @@ class Segments:
             index_interval_bytes=self._index_interval_bytes,
             now_ms=now_ms,
         )
-        if self._segments:
-            self.close(self.active)
+        try:
+            if self._segments:
+                self.close(self.active)
+        except OSError:
+            # The active segment goes on past this offset: a file of that name would cut it off at the next start.
+            self._disk.remove(begun.path(LOG_SUFFIX))
+            self.unsynced_names = True
+            raise
         self.active = begun
         self.unsynced_names = True
         self.bases.append(base_offset)
