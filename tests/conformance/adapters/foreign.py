@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from bench.peer import VERSION as KAFKA_VERSION
 from tests.conformance.adapters import (
     REQUEST_BYTES_MAX,
     WAIT_SECONDS_MAX,
@@ -175,7 +176,7 @@ class JavaClient(ForeignClient):
     @staticmethod
     def version() -> str:
         build.java()
-        return build.KAFKA_VERSION
+        return KAFKA_VERSION
 
     @staticmethod
     def command() -> list[str]:

@@ -21,7 +21,7 @@ SEGMENT_BYTES: Final = 50_000
 RECORDS_PER_CODEC: Final = 300
 DELETED_BELOW: Final = 280
 
-RECORD: Final = re.compile(r"^\| offset: (\d+) CreateTime: (\d+) .* payload: (.*)$")
+RECORD: Final = re.compile(r"^\| offset: (\d+) .* payload: (.*)$")
 METADATA: Final = re.compile(r"^\| payload: (\{.*\})$")
 COMPLAINTS: Final = re.compile(
     r"mismatch|out of order|isvalid: false|corrupt|exception|could not|^  (?!-1 )\d+ is followed by", re.IGNORECASE
@@ -177,8 +177,8 @@ def _noise(seed: int) -> str:
 
 
 def _records(lines: list[str]) -> dict[int, str]:
-    return {int(found[1]): found[3] for line in lines if (found := RECORD.match(line))}
+    return {int(found[1]): found[2] for line in lines if (found := RECORD.match(line))}
 
 
 def _files(folder: Path, kind: str) -> list[Path]:
-    return sorted(path for path in folder.glob(f"*.{kind}") if path.stat().st_size or kind in ("index", "timeindex"))
+    return sorted(folder.glob(f"*.{kind}"))

@@ -9,7 +9,8 @@ from tests.conformance.adapters import CODECS
 from tests.conformance.adapters.registry import CLIENTS, FOREIGN_CLIENTS
 from tests.conformance.pairs import Pairs, parameters
 
-PAIRS = [pair for pair in product(CLIENTS | FOREIGN_CLIENTS, repeat=2) if not set(pair) <= CLIENTS.keys()]
+EVERY_CLIENT = CLIENTS | FOREIGN_CLIENTS
+PAIRS = [pair for pair in product(EVERY_CLIENT, EVERY_CLIENT) if not set(pair) <= CLIENTS.keys()]
 
 
 class TestPairs(Pairs):
