@@ -21,7 +21,6 @@ from riverlog.model.limits import (
     IDLE_SWEEP_SECONDS,
     REQUEST_BYTES_PER_SECOND_MIN,
     SEND_BYTES_PER_TURN_MAX,
-    SENDFILE_BYTES_MIN,
     UNSENT_BYTES_PER_CONNECTION_MAX,
 )
 from riverlog.model.ports import Buffer, Clock, FileRange, Socket
@@ -249,14 +248,12 @@ class Connection:
             self._work()
 
     def _put(self, parts: Parts, stages: Stages) -> None:
-        """Queue an answer's bytes; small ones, ranges of files included, are joined: a copy is cheaper than a call."""
+        """Queue an answer's bytes; small ones are joined: a copy is cheaper than another call to the system."""
         for part in parts:
             if isinstance(part, FileRange):
-                if part.size >= SENDFILE_BYTES_MIN:
-                    self._out.append(part)
-                    self._tail = None
-                    continue
-                part = part.file.read(part.position, part.size)
+                self._out.append(part)
+                self._tail = None
+                continue
             if self._tail is not None and len(self._tail) + len(part) <= _JOIN_BYTES_MAX:
                 self._tail += part
             else:

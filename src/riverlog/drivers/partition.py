@@ -16,6 +16,8 @@ from riverlog.log.epochs import EpochEnd
 from riverlog.log.log import Appended, DeletedSegment, Log, LogRead
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from riverlog.model.limits import SENDFILE_BYTES_MIN
+from riverlog.model.ports import Buffer, FileRange
 from riverlog.model.settings import Durability
 from riverlog.observe.stats import PartitionStats
 from riverlog.records.batch import check_produced
@@ -131,6 +133,15 @@ class Partition:
             )
         try:
             return self.log.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+
+    def content(self, found: FileRange) -> Buffer | FileRange:
+        """Read a small range now, which is cheaper than sending it from the file; leave a large one where it lies."""
+        if found.size >= SENDFILE_BYTES_MIN:
+            return found
+        try:
+            return found.file.read(found.position, found.size)
         except OSError as error:
             raise self._volume.failed(error) from error
 

@@ -21,6 +21,7 @@ from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import TopicImage
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, Offset, TopicPartition
+from riverlog.model.limits import CHECKPOINT_TRIES_MAX
 from riverlog.model.ports import Clock, Random, Workers
 from riverlog.observe.logging import get_logger
 
@@ -59,6 +60,7 @@ class Replicas:
         self._home_of: dict[TopicPartition, Home] = {}  # every partition that has a folder
         self._leaving: set[TopicPartition] = set()  # deleted, but the folder is still there
         self._removals: set[asyncio.Task[None]] = set()
+        self._checkpointing = asyncio.Lock()
         self._log = get_logger("riverlog.replicas")
 
     def start(self) -> None:
@@ -107,16 +109,21 @@ class Replicas:
                 self._run(self._remove_folders(home, folders))
 
     async def checkpoint(self) -> None:
-        """Write down how far each log is flushed and where it starts."""
-        for home in self._homes:
-            if home.volume.offline:
-                continue
-            plan = home.directory.pending_checkpoint(self._high_watermarks(home))
-            try:
+        """Write down, durably, how far each log is flushed and where it starts; one at a time."""
+        async with self._checkpointing:
+            for home in self._homes:
+                if not home.volume.offline:
+                    await self._checkpoint(home)
+
+    async def _checkpoint(self, home: Home) -> None:
+        try:
+            for _ in range(CHECKPOINT_TRIES_MAX):
+                plan = home.directory.pending_checkpoint(self._high_watermarks(home))
                 await self._workers.run(plan.run)
-                home.directory.checkpointed(plan)
-            except OSError as error:
-                home.volume.failed(error)
+                if home.directory.checkpointed(plan):
+                    return
+        except OSError as error:
+            home.volume.failed(error)
 
     def stop_waiting(self) -> None:
         """Let fetches that wait for records answer with what there is: the node is about to stop."""

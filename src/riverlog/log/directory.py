@@ -264,11 +264,13 @@ class LogDirectory:
         contents = [(f"{self.folder}/{name}", encode_offsets(offsets)) for name, offsets in self._checkpoints()]
         return CheckpointPlan(self._disk, self._generation, contents)
 
-    def checkpointed(self, plan: CheckpointPlan) -> None:
+    def checkpointed(self, plan: CheckpointPlan) -> bool:
         """Put the files of a plan that was run in place, unless something was forgotten or lowered meanwhile."""
-        if plan.generation == self._generation:
-            for path, _ in plan.files:
-                put_in_place(self._disk, path + _PLANNED_SUFFIX, path)
+        if plan.generation != self._generation:
+            return False
+        for path, _ in plan.files:
+            put_in_place(self._disk, path + _PLANNED_SUFFIX, path)
+        return True
 
     def _forget(self, partition: TopicPartition) -> None:
         """Drop a partition from the checkpoints; they are written when it matters, or at the next occasion."""

@@ -116,3 +116,6 @@ means that connections are not bounded."""
 
 FAILURES_REMEMBERED_MAX: Final = 1_000
 """Failed batches that a producer keeps until somebody asks; of more, only the newest are told about."""
+
+CHECKPOINT_TRIES_MAX: Final = 10
+"""How often a checkpoint is begun anew because a partition was created or deleted meanwhile; then the next one does."""

@@ -1,9 +1,14 @@
-"""DeleteRecords: give up the records of a partition below an offset."""
+"""DeleteRecords: give up the records of a partition below an offset, for good.
 
-from riverlog.broker.context import Context
+With `durability=fsync` the answer waits until the new start is on the medium: what was said to be deleted does not
+come back after a crash.
+"""
+
+from riverlog.broker.context import Answer, Context, Later
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
+from riverlog.model.settings import Durability
 from riverlog.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -13,9 +18,9 @@ from riverlog.wire.messages.delete_records import (
 )
 
 
-def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
+def delete_records(request: DeleteRecordsRequest, context: Context) -> Answer[DeleteRecordsResponse]:
     """Answer each partition on its own; readers see the new start at once."""
-    return DeleteRecordsResponse(
+    response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name, partitions=[_result(topic.name, part, context) for part in topic.partitions]
@@ -23,6 +28,15 @@ def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRec
             for topic in request.topics
         ]
     )
+    durable = any(
+        context.services.metadata.topic_config(topic.name).durability is Durability.FSYNC for topic in request.topics
+    )
+    return Later(_written_down(response, context)) if durable else response
+
+
+async def _written_down(response: DeleteRecordsResponse, context: Context) -> DeleteRecordsResponse:
+    await context.services.replicas.checkpoint()
+    return response
 
 
 def _result(topic: str, part: DeleteRecordsPartition, context: Context) -> DeleteRecordsPartitionResult:

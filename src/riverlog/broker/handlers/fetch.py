@@ -154,6 +154,7 @@ def _read_partition(
             upto=upto,
             at_least_one=at_least_one,
         )
+        records = b"" if read.records is None else partition.content(read.records)
     except Refusal as refusal:
         return _refused(part, refusal.code, partition), 0
     wanted.read = read
@@ -163,7 +164,7 @@ def _read_partition(
         last_stable_offset=partition.last_stable_offset,
         log_start_offset=partition.log.log_start_offset,
         aborted_transactions=[] if committed else None,
-        records=read.records if read.records is not None else b"",
+        records=records,
     )
     return data, read.size
 
