@@ -67,11 +67,24 @@ def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
 
 
 def _to_lead(image: MetadataImage, command: RegisterBroker) -> list[MetadataRecord]:
-    """Let the broker lead what it is in sync for and nobody leads; and anew what it led, if it may have forgotten."""
-    return [
-        PartitionChangeRecord(partition_id=partition.index, topic_id=topic.id, leader=command.node_id)
-        for topic in image.all_topics()
-        for partition in topic.partitions
-        if (partition.leader == command.node_id and not command.clean)
-        or (partition.leader == NO_NODE and command.node_id in partition.isr)
-    ]
+    """Let the broker lead what it may and nobody leads; and anew what it led, if it may have forgotten something."""
+    node_id = command.node_id
+    changes: list[MetadataRecord] = []
+    for topic in image.all_topics():
+        for partition in topic.partitions:
+            forgotten = partition.leader == node_id and not command.clean
+            in_sync = partition.leader == NO_NODE and node_id in partition.isr
+            # At its own clean stop Apache Kafka empties the in-sync set and remembers the last one as eligible.
+            alone = partition.leader == NO_NODE and not partition.isr and partition.replicas == (node_id,)
+            if forgotten or in_sync or alone:
+                changes.append(
+                    PartitionChangeRecord(
+                        partition_id=partition.index,
+                        topic_id=topic.id,
+                        leader=node_id,
+                        isr=(node_id,) if alone else None,
+                        eligible_leader_replicas=() if alone else None,
+                        last_known_elr=() if alone else None,
+                    )
+                )
+    return changes

@@ -40,3 +40,18 @@ def test_what_nobody_leads_is_led_by_the_one_in_sync() -> None:
     records, _ = register_broker(image, registration(1, clean=True))
     changes = [record for record in records if isinstance(record, PartitionChangeRecord)]
     assert [(change.partition_id, change.leader) for change in changes] == [(0, 1)]
+
+
+def test_a_lone_replica_is_eligible_however_empty_its_in_sync_set() -> None:
+    """Apache Kafka 4.3 leaves a partition so when its only broker stops."""
+    image = with_topic(cluster(None), "orders", partitions=1)
+    topic = image.topic("orders")
+    assert topic is not None
+    image = image.after(
+        PartitionChangeRecord(partition_id=0, topic_id=topic.id, leader=-1, isr=(), eligible_leader_replicas=(1,))
+    )
+    records, _ = register_broker(image, registration(1, clean=True))
+    topic = image.after_all(records).topic("orders")
+    assert topic is not None
+    partition = topic.partition(0)
+    assert (partition.leader, partition.isr) == (1, (1,))
