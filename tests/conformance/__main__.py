@@ -1,6 +1,6 @@
 """Run every client and foreign suite against a node, and print one table: `python -m tests.conformance`.
 
-A client that is missing is NOT RUN, which is a failure like any other. RIVERLOG_TEST_BOOTSTRAP names another
+A client that is missing is NOT RUN, which is a failure like any other. CONFORMANCE_BOOTSTRAP names another
 cluster to run against.
 """
 
@@ -97,7 +97,7 @@ def _run_kafka_python_suite() -> Result:
     except (OSError, subprocess.CalledProcessError) as error:
         return Result(suite, Tally({}), (f"its source archive could not be fetched: {error}",))
     with ExitStack() as stack:
-        bootstrap = os.environ.get("RIVERLOG_TEST_BOOTSTRAP")
+        bootstrap = os.environ.get("CONFORMANCE_BOOTSTRAP")
         if bootstrap is None:
             home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             bootstrap = stack.enter_context(kafka_python_suite.node(home)).bootstrap

@@ -1,4 +1,4 @@
-"""The broker under test: a node of our own, or any cluster named by RIVERLOG_TEST_BOOTSTRAP."""
+"""The broker under test: a node of our own, or any cluster named by CONFORMANCE_BOOTSTRAP."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Give the address of one broker for all tests; our own must still run at the end, and stop cleanly."""
-    if given := os.environ.get("RIVERLOG_TEST_BOOTSTRAP"):
+    if given := os.environ.get("CONFORMANCE_BOOTSTRAP"):
         yield given
         return
     folder: Path = tmp_path_factory.mktemp("node")

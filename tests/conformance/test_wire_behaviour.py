@@ -1,6 +1,6 @@
 """The broker at the level of bytes: order of answers, limits of a fetch, and input that no client sends.
 
-Where Kafka's behaviour is the reference, these tests pass against Apache Kafka too (RIVERLOG_TEST_BOOTSTRAP).
+Where Kafka's behaviour is the reference, these tests pass against Apache Kafka too (CONFORMANCE_BOOTSTRAP).
 """
 
 import os
@@ -443,7 +443,7 @@ class TestTopics:
             assert raw.metadata_errors(connection, name) == [UNKNOWN_TOPIC_OR_PARTITION]
 
 
-@pytest.mark.skipif("RIVERLOG_TEST_BOOTSTRAP" in os.environ, reason="Kafka answers worse here, or not at all")
+@pytest.mark.skipif("CONFORMANCE_BOOTSTRAP" in os.environ, reason="Kafka answers worse here, or not at all")
 class TestBetterThanKafka:
     """Where Kafka 4.3 leaves the request unanswered, or answers UNKNOWN_SERVER_ERROR."""
 
