@@ -166,7 +166,7 @@ def _decode(data: bytes, header: BatchHeader) -> list[Record]:
             number += (second << 7) - 0x80
             position += 2
         else:
-            number, position = _long_varint(data, position)
+            number, position = long_varint(data, position)
         record_end = position + (number >> 1)  # a negative length is odd and ends up before the fields
         if number & 1 or record_end > len(data):
             raise CorruptBatch("a record is longer than its batch")
@@ -179,7 +179,7 @@ def _decode(data: bytes, header: BatchHeader) -> list[Record]:
             number += (second << 7) - 0x80
             position += 2
         else:
-            number, position = _long_varint(data, position)
+            number, position = long_varint(data, position)
         timestamp = header.max_timestamp if stamped else base_timestamp + ((number >> 1) ^ -(number & 1))
 
         number = data[position]
@@ -189,7 +189,7 @@ def _decode(data: bytes, header: BatchHeader) -> list[Record]:
             number += (second << 7) - 0x80
             position += 2
         else:
-            number, position = _long_varint(data, position)
+            number, position = long_varint(data, position)
         delta = (number >> 1) ^ -(number & 1)
         if delta <= last_delta:
             raise CorruptBatch(f"offset delta {delta} follows {last_delta}")
@@ -202,7 +202,7 @@ def _decode(data: bytes, header: BatchHeader) -> list[Record]:
             number += (second << 7) - 0x80
             position += 2
         else:
-            number, position = _long_varint(data, position)
+            number, position = long_varint(data, position)
         if number & 1:
             _check_null(number)
             key = None
@@ -218,7 +218,7 @@ def _decode(data: bytes, header: BatchHeader) -> list[Record]:
             number += (second << 7) - 0x80
             position += 2
         else:
-            number, position = _long_varint(data, position)
+            number, position = long_varint(data, position)
         if number & 1:
             _check_null(number)
             value = None
@@ -244,17 +244,17 @@ def _decode(data: bytes, header: BatchHeader) -> list[Record]:
 
 
 def _decode_headers(data: bytes, position: int, record_end: int) -> tuple[tuple[Header, ...], int]:
-    count, position = read_varint(data, position)
+    count, position = _read_varint(data, position)
     if not 0 <= count * 2 <= record_end - position:
         raise CorruptBatch(f"a record counts {count} headers in {record_end - position} bytes")
     found: list[Header] = []
     for _ in range(count):
-        length, position = read_varint(data, position)
+        length, position = _read_varint(data, position)
         if length < 0:
             raise CorruptBatch("a record's header has no name")
         name = data[position : position + length].decode()
         position += length
-        length, position = read_varint(data, position)
+        length, position = _read_varint(data, position)
         if length < 0:
             _check_null(2 * -length - 1)
             found.append(Header(name, None))
@@ -269,19 +269,19 @@ def _check_null(number: int) -> None:
         raise CorruptBatch(f"a length of {-(number >> 1) - 1} is announced")
 
 
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
+def _read_varint(data: bytes, position: int) -> tuple[int, int]:
     """Read a signed number; give it and the position behind it."""
     number = data[position]
     if number < 0x80:
         return (number >> 1) ^ -(number & 1), position + 1
-    number, position = _long_varint(data, position)
+    number, position = long_varint(data, position)
     return (number >> 1) ^ -(number & 1), position
 
 
 _VARINT_BYTES_MAX: Final = 10
 
 
-def _long_varint(data: bytes, position: int) -> tuple[int, int]:
+def long_varint(data: bytes, position: int) -> tuple[int, int]:
     """Read a number of any length, still zig-zag; give it and the position behind it."""
     number = 0
     shift = 0

@@ -25,7 +25,7 @@ from riverlog.records.batch import (
 )
 from riverlog.records.compression import compress, decompress
 from riverlog.records.errors import CorruptBatch
-from riverlog.records.record import VARINTS, read_varint
+from riverlog.records.record import VARINTS, long_varint
 
 
 class Slice(NamedTuple):
@@ -50,23 +50,81 @@ def unfold(batch: Buffer, header: BatchHeader) -> bytes:
 
 
 def walk(data: bytes, header: BatchHeader) -> Iterator[Slice]:
-    """Find every record in the unfolded bytes, in order; nothing but what `Slice` names is looked at."""
+    """Find every record in the unfolded bytes, in order; nothing but what `Slice` names is looked at.
+
+    Written flat, like the reading of whole records: the cases of one and two bytes of every varint are in line.
+    """
     position, last_delta, end = 0, -1, len(data)
+    last_delta_max = header.last_offset_delta
+    new = tuple.__new__
     try:
         for _ in range(header.record_count):
             start = position
-            size, position = read_varint(data, position)
-            record_end = position + size
-            timestamp_delta, behind_timestamp = read_varint(data, position + 1)  # attributes: none are in use
-            offset_delta, position = read_varint(data, behind_timestamp)
-            key_bytes, position = read_varint(data, position)
-            key = data[position : position + key_bytes] if key_bytes >= 0 else None
-            value_bytes, position = read_varint(data, position + max(key_bytes, 0))
-            if not position + max(value_bytes, 0) < record_end <= end:  # a count of headers follows in any case
+            number = data[position]
+            if number < 0x80:
+                position += 1
+            elif (second := data[position + 1]) < 0x80:
+                number += (second << 7) - 0x80
+                position += 2
+            else:
+                number, position = long_varint(data, position)
+            record_end = position + (number >> 1)
+            is_cut = number & 1 or record_end > end
+            position += 1  # attributes: none are in use
+
+            number = data[position]
+            if number < 0x80:
+                position += 1
+            elif (second := data[position + 1]) < 0x80:
+                number += (second << 7) - 0x80
+                position += 2
+            else:
+                number, position = long_varint(data, position)
+            timestamp_delta = (number >> 1) ^ -(number & 1)
+            behind_timestamp = position
+
+            number = data[position]
+            if number < 0x80:
+                position += 1
+            elif (second := data[position + 1]) < 0x80:
+                number += (second << 7) - 0x80
+                position += 2
+            else:
+                number, position = long_varint(data, position)
+            offset_delta = (number >> 1) ^ -(number & 1)
+
+            number = data[position]
+            if number < 0x80:
+                position += 1
+            elif (second := data[position + 1]) < 0x80:
+                number += (second << 7) - 0x80
+                position += 2
+            else:
+                number, position = long_varint(data, position)
+            if number & 1:
+                key = None
+            else:
+                key_end = position + (number >> 1)
+                key = data[position:key_end]
+                position = key_end
+
+            number = data[position]
+            if number < 0x80:
+                position += 1
+            elif (second := data[position + 1]) < 0x80:
+                number += (second << 7) - 0x80
+                position += 2
+            else:
+                number, position = long_varint(data, position)
+            has_value = not number & 1
+            if has_value:
+                position += number >> 1
+
+            if is_cut or position >= record_end:  # a count of headers follows in any case
                 raise CorruptBatch("a record is longer than its batch, or shorter than its fields")
-            if not last_delta < offset_delta <= header.last_offset_delta:
+            if not last_delta < offset_delta <= last_delta_max:
                 raise CorruptBatch(f"offset delta {offset_delta} follows {last_delta}")
-            yield Slice(start, record_end, behind_timestamp, timestamp_delta, offset_delta, key, value_bytes >= 0)
+            yield new(Slice, (start, record_end, behind_timestamp, timestamp_delta, offset_delta, key, has_value))
             position, last_delta = record_end, offset_delta
     except IndexError:
         raise CorruptBatch("a record is cut off") from None
