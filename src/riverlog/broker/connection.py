@@ -322,7 +322,7 @@ class Connection:
             self.close(Closed.PEER)
             return
         memory = self._memory
-        if memory.bytes and memory.to_be_returned:
+        if memory.bytes and memory.pool.short:
             self._give_back()
         reading = not memory.waits and self._may_go_on()
         if reading is not self._reading:

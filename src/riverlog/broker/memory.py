@@ -73,11 +73,6 @@ class Share:
         """Tell whether others wait for what is held here."""
         return self.bytes > 0 and self.pool.crowded
 
-    @property
-    def to_be_returned(self) -> bool:
-        """Tell whether what is held here may not be kept for a request to come."""
-        return self.bytes > 0 and (self.pool.crowded or self.pool.overdrawn)
-
     def lend(self, size: int, *, frame: memoryview) -> bool:
         """Grant all of `size`, or put the connection in line."""
         if size <= self.bytes:
@@ -107,6 +102,7 @@ class Pool:
     def __init__(self, bytes_max: int, stats: ConnectionStats) -> None:
         self.bytes_max = bytes_max
         self.used = 0
+        self.short = False  # somebody waits, or more is lent than there is: nothing is kept for requests to come
         self._holders: dict[Share, None] = {}
         self._line: dict[Share, int] = {}  # in order of arrival, with the size that each wants
         self._stats = stats
@@ -115,11 +111,6 @@ class Pool:
     def crowded(self) -> bool:
         """Tell whether anybody waits."""
         return bool(self._line)
-
-    @property
-    def overdrawn(self) -> bool:
-        """Tell whether more was lent than there is."""
-        return self.used > self.bytes_max
 
     @property
     def fair_share(self) -> int:
@@ -170,14 +161,15 @@ class Pool:
             share, size = next(iter(self._line.items()))
             if not self._fits(share, size):
                 if not all(holder.waits for holder in self._holders):
-                    return
-                if self.overdrawn:
+                    break
+                if self.used > self.bytes_max:
                     max(self._holders, key=lambda holder: holder.bytes).give_up()
-                    return  # its leave has served the line
+                    break  # its leave has served the line
             del self._line[share]
             self._grant(share, size)
             share.waits = False
             share.granted()
+        self.short = self.crowded or self.used > self.bytes_max
 
     def _fits(self, share: Share, size: int) -> bool:
         held = self._held_by(share)
@@ -202,4 +194,5 @@ class Pool:
 
     def _count(self, change: int) -> None:
         self.used += change
+        self.short = self.crowded or self.used > self.bytes_max
         self._stats.request_bytes += change
