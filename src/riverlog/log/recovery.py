@@ -40,9 +40,13 @@ class Folder:
 def list_folder(disk: Disk, folder: str) -> Folder:
     """Sort the files of a partition's folder; names that are not ours are left alone."""
     found = Folder()
-    for name in disk.list(folder):
+    names = disk.list(folder)
+    # Kafka may replace a segment by several; while one of them is not there yet, those behind it do not count.
+    first_cleaned = min((name for name in names if name.endswith(CLEANED_SUFFIX)), default=None)
+    for name in names:
         stem, dot, suffix = name.rpartition(".")
-        if name.endswith(LOG_SUFFIX + SWAP_SUFFIX) and name[:20].isdigit():
+        is_decided = first_cleaned is None or name[:20] < first_cleaned[:20]
+        if name.endswith(LOG_SUFFIX + SWAP_SUFFIX) and name[:20].isdigit() and is_decided:
             found.swaps.append(Offset(int(name[:20])))
         elif name.endswith((DELETED_SUFFIX, TEMPORARY_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX)):
             found.leftovers.append(f"{folder}/{name}")

@@ -202,3 +202,19 @@ async def test_a_full_disk_is_tried_again_later(universe: Universe) -> None:
     assert not any(name.endswith(".cleaned") for name in universe.disk.list("/data/orders-0"))
     await until_cleaned(node)
     await node.stop()
+
+
+@in_a_universe
+async def test_a_swap_that_fails_takes_the_directory_offline(universe: Universe) -> None:
+    node = await a_node_with_orders(universe)
+    await asyncio.sleep(2)
+    universe.disk.fail(0, errno.EIO, on=("sync_folder",))
+    await node._cleaner().clean_dirtiest()
+    assert node._homes[0].volume.offline
+    assert node._homes[0].directory.cleaned_offset(ORDERS) == 0
+    await node.stop()
+    universe.disk.heal()
+    node = universe.node()
+    await node.start()
+    assert {key: value for _, key, value in await read_all(universe)} == dict.fromkeys((b"a", b"b", b"c"), b"9" * 50)
+    await node.stop()

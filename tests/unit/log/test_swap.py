@@ -129,6 +129,23 @@ def test_old_indexes_never_meet_the_new_segment(disk: MemoryDisk, log: Log) -> N
     assert f"{0:020d}.index" not in disk.list(FOLDER)
 
 
+def test_a_swap_that_kafka_had_not_decided_is_undone(disk: MemoryDisk, log: Log) -> None:
+    cleaned(disk, log).announce()
+    disk.open(f"{FOLDER}/{0:020d}.txnindex.cleaned", create=True).close()
+    log.release()
+    log = Log.open(disk, FOLDER, CONFIG, recovery_point=Offset(3), clean=False, now_ms=NOW)
+    assert values(log) == [b"1", b"2", b"3"]
+    assert not any(name.endswith((".swap", ".cleaned")) for name in disk.list(FOLDER))
+
+
+def test_a_cleaning_under_way_does_not_undo_the_swap_before_it(disk: MemoryDisk, log: Log) -> None:
+    cleaned(disk, log).announce()
+    disk.open(f"{FOLDER}/{3:020d}.log.cleaned", create=True).close()
+    log.release()
+    log = Log.open(disk, FOLDER, CONFIG, recovery_point=Offset(3), clean=False, now_ms=NOW)
+    assert values(log) == [b"3"]
+
+
 def test_what_nobody_takes_over_is_removed(disk: MemoryDisk, log: Log) -> None:
     cleaned(disk, log)
     remove_cleaned(disk, FOLDER, [Offset(0), Offset(1)])
