@@ -7,6 +7,7 @@ whole. A ledger collects violations as sentences; it never looks into the node, 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 from zlib import crc32
 
@@ -24,10 +25,10 @@ class Label:
     number: int
 
     def value(self) -> bytes:
-        """Give the record's value: the label, and a filling that follows from it."""
+        """Give the record's value: the label, and a filling that follows from it. Many have the same size."""
         label = f"{self.topic} {self.incarnation} {self.partition} {self.producer} {self.number}|".encode()
         random = Random(crc32(label))
-        return label + random.randbytes(random.choice((0, 10, 100, 100, 700)))
+        return label + random.randbytes(random.choice((30, 30, 140, 740)) - len(label))
 
     def key(self) -> bytes | None:
         """Give the record's key; every third has none."""
@@ -60,6 +61,8 @@ class PartitionLedger:
     """Below this offset the records may be gone: somebody asked for it, or retention may have come by."""
     deleted: int = 0
     """Below this offset the records are gone: that was acknowledged in this life of the node."""
+    kept: int = 0
+    """Up to here the log was when the node last stopped in good order."""
     may_expire: bool = False
     high_watermark: int = 0
 
@@ -67,8 +70,10 @@ class PartitionLedger:
 class Ledger:
     """All partitions, and the violations found."""
 
-    def __init__(self, say: Callable[[str], None]) -> None:
+    def __init__(self, say: Callable[[str], None], *, durable: bool) -> None:
+        """Begin a ledger; where nothing is `durable`, a loss of power may take back all since the last good stop."""
         self.violations: list[str] = []
+        self._durable = durable
         self.records_promised = 0
         self.records_shown = 0
         self._partitions: dict[tuple[str, int, int], PartitionLedger] = {}
@@ -89,7 +94,7 @@ class Ledger:
         known = ledger.promised.get(offset) or ledger.shown.get(offset)
         if known is not None and known != label:
             self.blame(f"{label} was acknowledged at offset {offset}, where {known} is")
-        (ledger.promised if for_good else ledger.lent)[offset] = label
+        (ledger.promised if for_good and self._durable else ledger.lent)[offset] = label
         self.records_promised += 1
 
     def show(self, topic: str, index: int, offset: int, key: bytes | None, value: bytes | None) -> Label | None:
@@ -117,6 +122,9 @@ class Ledger:
         """Forget what was only lent."""
         for ledger in self._partitions.values():
             ledger.lent.clear()
+            if not self._durable:
+                ledger.high_watermark = ledger.kept
+                ledger.shown = {offset: label for offset, label in ledger.shown.items() if offset < ledger.kept}
 
     def started(self) -> None:
         """Allow deleted records to be back: as in Kafka, where a log starts is written down from time to time."""
@@ -128,6 +136,7 @@ class Ledger:
         for ledger in self._partitions.values():
             ledger.promised.update(ledger.lent)
             ledger.lent.clear()
+            ledger.kept = ledger.high_watermark
 
     def watch(self, partitions: Iterable[Partition], incarnations: dict[str, int]) -> None:
         """Compare the node's offsets with what they were: none of them goes back."""
@@ -166,11 +175,10 @@ class Ledger:
         for label in at.values():
             if label.incarnation != incarnation:
                 self.blame(f"{name}: {label} belongs to an earlier topic of that name")
-        offsets = [offset for offset, _ in read]
-        if offsets != list(range(offsets[0], offsets[0] + len(offsets))) if offsets else False:
-            self.blame(f"{name}: offsets are missing in {offsets}")
+        if any(later != earlier + 1 for earlier, later in pairwise(at)):
+            self.blame(f"{name}: offsets are missing in {list(at)}")
         everything = {**ledger.shown, **at}
         for producer in sorted(exactly_once):
             numbers = [label.number for _, label in sorted(everything.items()) if label.producer == producer]
-            if any(later <= earlier for earlier, later in zip(numbers, numbers[1:], strict=False)):
+            if any(later <= earlier for earlier, later in pairwise(numbers)):
                 self.blame(f"{name}: producer {producer} finds its records twice or out of order: {numbers}")

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from riverlog.client.ports import Ports
 from riverlog.drivers.metadata_log import METADATA_FOLDER
 from riverlog.log.identity import DirectoryRefused
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.resolve import configure
 from riverlog.node import Node, World
 from tests.support.disk import Crashed, MemoryDisk
@@ -24,6 +25,7 @@ T = TypeVar("T")
 
 ADDRESS: Final = "node:9092"
 _POWER_BACK_SECONDS: Final = 0.05
+_PACES: Final = (0.1, 1.0, 1.0, 10.0)
 _HOPELESS_SECONDS: Final = 10.0
 """How long to wait before a node is started again that should have started and did not."""
 
@@ -84,7 +86,7 @@ class SteppingWorkers:
         loop = asyncio.get_running_loop()
         job = _Job(work, loop.create_future(), self._local)
         self._jobs.append(job)
-        loop.create_task(self._drive(job))
+        job.driver = loop.create_task(self._drive(job))
         return job.done
 
     def pause(self) -> None:
@@ -102,13 +104,14 @@ class SteppingWorkers:
                 job.go_on()
 
     async def _drive(self, job: "_Job") -> None:
+        pace = self._random.choice(_PACES)  # so that what began later may well end first
         while not job.finished:
-            await asyncio.sleep(self._random.random() * self.seconds_max)
+            await asyncio.sleep(self._random.random() * self.seconds_max * pace)
             if not job.finished:
                 job.go_on()
         if job in self._jobs:
             self._jobs.remove(job)
-            await asyncio.sleep(self._random.random() * self.seconds_max)
+            await asyncio.sleep(self._random.random() * self.seconds_max * pace)
             job.tell()
 
 
@@ -117,6 +120,7 @@ class _Job:
 
     def __init__(self, work: Callable[[], Any], done: "asyncio.Future[Any]", local: threading.local) -> None:
         self.done = done
+        self.driver: asyncio.Task[None]
         self.finished = False
         self.machine_is_gone = False
         self._work = work
@@ -318,7 +322,8 @@ class Machine:
         if self._gone.is_set():
             return
         if (error := starting.exception()) is not None:
-            if not isinstance(error, OSError) or isinstance(error, DirectoryRefused):
+            no_room = isinstance(error, Refusal) and error.code is ErrorCode.KAFKA_STORAGE_ERROR
+            if not no_room and (not isinstance(error, OSError) or isinstance(error, DirectoryRefused)):
                 self._blame(f"the node does not start: {error!r}")
                 await asyncio.sleep(_HOPELESS_SECONDS)
             self.disk.heal()

@@ -193,7 +193,7 @@ def draw_plan(seed: int, steps: int = 110) -> Plan:
 
 def _draw_settings(random: Random) -> dict[str, str]:
     return {
-        "durability": "fsync",
+        "durability": random.choice(("fsync", "fsync", "fsync", "os")),
         "auto.create.topics.enable": "false",
         "log.segment.bytes": str(random.choice((1_024, 4_096, 1 << 20))),
         "log.index.interval.bytes": str(random.choice((0, 200, 4_096))),

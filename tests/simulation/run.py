@@ -68,7 +68,8 @@ class _Run:
         self._outcome = Outcome(plan)
         self._keep_trace = keep_trace
         self._hash = hashlib.sha256()
-        self._ledger = Ledger(self._say)
+        self._durable = plan.settings["durability"] == "fsync"
+        self._ledger = Ledger(self._say, durable=self._durable)
         self._topics = [_Topic(f"topic{number}") for number in range(plans.TOPICS)]
         self._tasks: set[asyncio.Task[None]] = set()
         self._clusters: set[str] = set()
@@ -82,7 +83,7 @@ class _Run:
         self._loop.set_exception_handler(self._unhandled)
         machine = self._machine = Machine(self._plan.seed, self._plan.settings, self._ledger.blame)
         machine.on_start = self._started
-        machine.on_power_lost = self._ledger.power_lost
+        machine.on_power_lost = self._power_lost
         await self._open_clients()
         for step in self._plan.steps:
             await asyncio.sleep(step.after_seconds)
@@ -137,8 +138,13 @@ class _Run:
             known = {topic.name: topic.incarnation for topic in self._topics if topic.partitions}
             self._ledger.watch(node._replicas.opened(), known)
 
+    def _power_lost(self) -> None:
+        self._say("power lost")
+        self._ledger.power_lost()
+
     def _started(self, node: Node) -> None:
         """Look at a node that has just started: what was only forgotten is no damage, and its name stays."""
+        self._say(f"started for the {self._machine.lives}. time")
         self._clusters.add(node.cluster_id)
         if len(self._clusters) > 1:
             self._ledger.blame("the cluster has another id than before")
@@ -233,7 +239,7 @@ class _Run:
                 self._outcome.counts["unacknowledged"] += 1
                 continue
             self._say(f"{label} at {where.offset}")
-            if number in FOR_GOOD or self._machine.lives == life:
+            if (number in FOR_GOOD and self._durable) or self._machine.lives == life:
                 self._ledger.acknowledged(label, where.offset, for_good=number in FOR_GOOD)
 
     async def _create_topic(self, topic: _Topic, partitions: int) -> None:
@@ -286,15 +292,18 @@ class _Run:
             ledger.given_up = max(ledger.given_up, before)
 
             async def delete(admin: Admin) -> None:
+                life = self._machine.lives
                 try:
                     await admin.delete_records({TopicPartition(topic.name, index): before})
                 except KafkaError as error:
-                    if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:  # retention was faster
+                    if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:
                         raise
+                    return  # what was to be deleted is lost already
+                if life == self._machine.lives:
+                    ledger.deleted = max(ledger.deleted, before)
+                self._say(f"{topic.name}-{index} deleted below {before}")
 
             await self._insist(delete)
-            ledger.deleted = max(ledger.deleted, before)
-            self._say(f"{topic.name}-{index} deleted below {before}")
 
     async def _alter_topic(self, topic: _Topic, action: plans.AlterTopic) -> None:
         async with topic.lock:
@@ -358,9 +367,9 @@ class _Run:
         (start,) = (await consumer.beginning_offsets([partition])).values()
         (end,) = (await consumer.end_offsets([partition])).values()
         position = positions[partition.partition]
-        if position > end:
+        if position > end and self._durable:
             self._ledger.blame(f"{partition}: a reader stands at {position}, but the log ends at {end}")
-        positions[partition.partition] = max(start, position)
+        positions[partition.partition] = min(max(start, position), end)
         await consumer.seek(partition, positions[partition.partition])
 
     def _show(

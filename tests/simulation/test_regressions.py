@@ -2,13 +2,17 @@
 
 import asyncio
 import errno
+import gc
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from riverlog import Admin, Consumer, Producer
 from riverlog.log.log import Log
+from riverlog.log.sync import SyncPlan
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
-from riverlog.model.settings import TopicConfig
+from riverlog.model.settings import Durability, TopicConfig
 from riverlog.node import Node
 from riverlog.records.batch import read_header
 from tests.simulation.machine import ADDRESS, Machine
@@ -129,3 +133,65 @@ def test_a_segment_that_could_not_be_begun_leaves_nothing_behind() -> None:
     assert log.log_end_offset == 3
     found = [log.read(Offset(offset), bytes_max=1, upto=Offset(3)) for offset in range(3)]
     assert [len(records_of(read.records)[0].value or b"") for read in found] == [700, 10, 700]
+
+
+def test_a_log_whose_records_were_all_lost_below_its_start_keeps_what_comes_then() -> None:
+    config = TopicConfig(durability=Durability.OS)
+    disk = MemoryDisk()
+    disk.make_folder("/orders-0")
+    disk.open("/orders-0/00000000000000000000.log", create=True)  # its records were not synced, where it starts was
+
+    def opened() -> Log:
+        return Log.open(
+            disk,
+            "/orders-0",
+            config,
+            recovery_point=Offset(0),
+            clean=False,
+            now_ms=0,
+            log_start_offset=Offset(16),
+        )
+
+    log = opened()
+    batch = batch_of([b"new"])
+    log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=0)
+    disk.kill()
+    log = opened()
+    assert (log.log_start_offset, log.log_end_offset) == (16, 17)
+
+
+def test_a_topic_that_is_deleted_twice_in_a_hurry_is_removed_once() -> None:
+    async def scenario() -> None:
+        unhandled: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: unhandled.append(context))
+        machine = Machine(0, {"durability": "fsync"}, pytest.fail)
+        await machine.serving()
+        async with (
+            Admin(ADDRESS, ports=machine.ports) as admin,
+            Producer(ADDRESS, ports=machine.ports, acks=1) as producer,
+        ):
+            await producer.send("orders", b"first")
+            await asyncio.sleep(1)
+            run_now, go_on = machine.workers.run, asyncio.Event()
+
+            async def run_later(work: Callable[[], Any]) -> Any:
+                await go_on.wait()
+                return await run_now(work)
+
+            def is_flush_of_orders(work: Any) -> bool:
+                plan = getattr(work, "__self__", None)
+                return isinstance(plan, SyncPlan) and any("orders-0" in file.path for file in plan.files)
+
+            machine.workers.run = lambda work: (run_later if is_flush_of_orders(work) else run_now)(work)  # type: ignore[method-assign]
+            await producer.send("orders", b"being flushed")
+            for _ in range(2):
+                await admin.delete_topics("orders")
+                await admin.create_topic("orders", partitions=1)
+            go_on.set()
+            sent = await producer.send("orders", b"last")
+            assert sent.offset == 0
+        gc.collect()  # tells of tasks that ended with an exception
+        assert unhandled == []
+        await machine.shut_down()
+
+    run(scenario())

@@ -238,7 +238,8 @@ class Replicas:
         for partition in partitions:
             del self._open_by_id[topic.id.bytes, partition.name.partition]
             partition.remove()
-        there = [name for name in names if name in self._home_of]
+        # What is leaving already was not opened again: the topic was deleted twice before its first folder was gone.
+        there = [name for name in names if name in self._home_of and name not in self._leaving]
         if there:
             self._leaving.update(there)
             self._run(self._delete_folders(there, partitions))

@@ -166,6 +166,9 @@ class Log:
             self.damage.append(f"{self.folder} ends at offset {end}, but records up to {recovery_point} were synced")
         # Offsets that were given away or given up are not given to other records.
         floor = max(recovery_point, log_start_offset)
+        if end < log_start_offset:
+            # Nothing here is needed, and the gap behind it would look like a torn write at the next recovery.
+            segments.delete(0, len(segments), due_ms=now_ms)
         if end < floor or not len(segments):
             segments.begin(floor, now_ms=now_ms)
         self.log_end_offset = segments.active.next_offset

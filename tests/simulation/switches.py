@@ -1,0 +1,237 @@
+"""Rules of durability, each of which can be switched off: the simulation must notice.
+
+A switch takes away one sync or turns one order round, in the node or in the disk under it. One that no run of the
+simulation notices is either a rule that nothing rests on, or a simulation that does not look.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from unittest import mock
+
+from riverlog.drivers import metadata_log
+from riverlog.drivers.partition import Partition
+from riverlog.log import checkpoint, directory, identity
+from riverlog.log.directory import LogDirectory
+from riverlog.log.log import Log
+from riverlog.log.segment import Segment
+from riverlog.log.sync import SyncPlan
+from tests.support.disk import MemoryDisk, MemoryFile
+
+METADATA: Final = "__cluster_metadata"
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A rule that can be switched off."""
+
+    name: str
+    off: Callable[[], AbstractContextManager[Any]]
+
+
+def _skip_sync(of: Callable[[str], bool]) -> Callable[[], AbstractContextManager[Any]]:
+    """Let the sync of some files do nothing."""
+    sync = MemoryFile.sync
+    return lambda: mock.patch.object(MemoryFile, "sync", lambda file: None if of(file.path) else sync(file))
+
+
+def _skip_folder_sync(of: Callable[[str], bool]) -> Callable[[], AbstractContextManager[Any]]:
+    """Let the sync of some folders do nothing."""
+    sync = MemoryDisk.sync_folder
+    return lambda: mock.patch.object(
+        MemoryDisk, "sync_folder", lambda disk, folder: None if of(folder) else sync(disk, folder)
+    )
+
+
+def _is_partition(folder: str) -> bool:
+    return "-" in folder.rpartition("/")[2] and METADATA not in folder
+
+
+def _ends(suffix: str) -> Callable[[str], bool]:
+    return lambda path: path.endswith(suffix)
+
+
+@contextmanager
+def _only_the_active_segment_is_synced() -> Iterator[None]:
+    pending_sync = Log.pending_sync
+
+    def forgetful(log: Log) -> SyncPlan:
+        log._unsynced_segments = []
+        return pending_sync(log)
+
+    with mock.patch.object(Log, "pending_sync", forgetful):
+        yield
+
+
+@contextmanager
+def _acknowledged_before_the_flush() -> Iterator[None]:
+    append = Partition.append
+
+    def hasty(partition: Partition, *given: Any, **named: Any) -> Any:
+        appended = append(partition, *given, **named)
+        partition._advance(partition.log.log_end_offset)
+        return appended
+
+    with mock.patch.object(Partition, "append", hasty):
+        yield
+
+
+@contextmanager
+def _flushed_before_the_flush() -> Iterator[None]:
+    pending_sync = Log.pending_sync
+
+    def hasty(log: Log) -> SyncPlan:
+        plan = pending_sync(log)
+        log.flushed_offset = plan.upto
+        return plan
+
+    with mock.patch.object(Log, "pending_sync", hasty):
+        yield
+
+
+@contextmanager
+def _recovery_point_ahead_of_the_flush() -> Iterator[None]:
+    pending = LogDirectory.pending_checkpoint
+
+    def hasty(self: LogDirectory, *given: Any) -> Any:
+        flushed = {log: log.flushed_offset for log in self.logs().values()}
+        for log in flushed:
+            log.flushed_offset = log.log_end_offset
+        try:
+            return pending(self, *given)
+        finally:
+            for log, offset in flushed.items():
+                log.flushed_offset = offset
+
+    with mock.patch.object(LogDirectory, "pending_checkpoint", hasty):
+        yield
+
+
+@contextmanager
+def _a_failed_flush_is_tried_again() -> Iterator[None]:
+    run = SyncPlan.run
+
+    def stubborn(plan: SyncPlan) -> None:
+        try:
+            run(plan)
+        except OSError:
+            run(plan)
+
+    with mock.patch.object(SyncPlan, "run", stubborn):
+        yield
+
+
+@contextmanager
+def _a_failed_flush_is_taken_for_done() -> Iterator[None]:
+    run = SyncPlan.run
+
+    def careless(plan: SyncPlan) -> None:
+        try:
+            run(plan)
+        except OSError:
+            pass
+
+    with mock.patch.object(SyncPlan, "run", careless):
+        yield
+
+
+@contextmanager
+def _recovered_records_count_before_they_are_synced() -> Iterator[None]:
+    opened = Log.open.__func__  # type: ignore[attr-defined]
+
+    def hasty(cls: type[Log], *given: Any, **named: Any) -> Log:
+        with mock.patch.object(Log, "flush", return_value=None):
+            return opened(cls, *given, **named)
+
+    with mock.patch.object(Log, "open", classmethod(hasty)):
+        yield
+
+
+@contextmanager
+def _names_are_in_place_before_the_content() -> Iterator[None]:
+    with (
+        mock.patch.object(checkpoint, "write_durably", _write_undurably),
+        mock.patch.object(directory, "write_durably", _write_undurably),
+    ):
+        yield
+
+
+def _write_undurably(disk: Any, path: str, content: bytes) -> None:
+    file = disk.open(path, create=True)
+    file.truncate(0)
+    file.write(0, [content])
+    file.close()
+
+
+@contextmanager
+def _offsets_of_a_deleted_partition_are_remembered() -> Iterator[None]:
+    with (
+        mock.patch.object(LogDirectory, "_write_forgotten", return_value=None),
+        mock.patch.object(LogDirectory, "_forget", return_value=None),
+    ):
+        yield
+
+
+@contextmanager
+def _old_metadata_goes_before_its_snapshot_is_durable() -> Iterator[None]:
+    with mock.patch.object(metadata_log, "replace_file", _replace_undurably):
+        yield
+
+
+@contextmanager
+def _identity_is_not_made_durable() -> Iterator[None]:
+    with mock.patch.object(identity, "replace_file", _replace_undurably):
+        yield
+
+
+def _replace_undurably(disk: Any, path: str, content: bytes) -> None:
+    _write_undurably(disk, path + ".tmp", content)
+    disk.rename(path + ".tmp", path)
+
+
+@contextmanager
+def _what_was_cut_off_comes_back() -> Iterator[None]:
+    truncate = Segment.truncate
+
+    def careless(segment: Segment, position: int) -> None:
+        with mock.patch.object(MemoryFile, "sync", return_value=None):
+            truncate(segment, position)
+
+    with mock.patch.object(Segment, "truncate", careless):
+        yield
+
+
+@contextmanager
+def _a_stop_does_not_flush() -> Iterator[None]:
+    close = Log.close
+
+    def hasty(log: Log) -> None:
+        with mock.patch.object(MemoryFile, "sync", return_value=None):
+            close(log)
+
+    with mock.patch.object(Log, "close", hasty):
+        yield
+
+
+SWITCHES: Final = (
+    Switch("segments are synced", _skip_sync(_ends(".log"))),
+    Switch("metadata is synced", _skip_sync(lambda path: path.endswith(".log") and METADATA in path)),
+    Switch("closed segments are synced too", _only_the_active_segment_is_synced),
+    Switch("names in a partition's folder are synced", _skip_folder_sync(_is_partition)),
+    Switch("names of partitions' folders are synced", _skip_folder_sync(_ends("/data"))),
+    Switch("the log directory's own name is synced", _skip_folder_sync(lambda folder: folder in ("", "/"))),
+    Switch("names in the metadata's folder are synced", _skip_folder_sync(lambda folder: METADATA in folder)),
+    Switch("small files are synced before they take a name", _names_are_in_place_before_the_content),
+    Switch("the identity is durable", _identity_is_not_made_durable),
+    Switch("acknowledged after the flush", _acknowledged_before_the_flush),
+    Switch("flushed after the flush", _flushed_before_the_flush),
+    Switch("the recovery point follows the flush", _recovery_point_ahead_of_the_flush),
+    Switch("a failed flush is final", _a_failed_flush_is_tried_again),
+    Switch("a failed flush is noticed", _a_failed_flush_is_taken_for_done),
+    Switch("what was recovered is synced before it counts", _recovered_records_count_before_they_are_synced),
+    Switch("what was cut off stays off", _what_was_cut_off_comes_back),
+    Switch("a deleted partition's offsets are forgotten", _offsets_of_a_deleted_partition_are_remembered),
+    Switch("a metadata snapshot is durable before it replaces", _old_metadata_goes_before_its_snapshot_is_durable),
+    Switch("a stop in good order flushes", _a_stop_does_not_flush),
+)
