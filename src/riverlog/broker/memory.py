@@ -91,7 +91,9 @@ class Share:
             self.pool.release(self, kept)
 
     def close(self) -> None:
-        """Hold nothing and wait for nothing any more."""
+        """Hold nothing, wait for nothing, and know the connection no more: its buffer is free at once, not at the next
+        search for cycles."""
+        self.granted = self.give_back = self.give_up = _nobody
         self._memory.bulk.forget(self)
         self._memory.reserve.forget(self)
 
@@ -196,3 +198,7 @@ class Pool:
         self.used += change
         self.short = self.crowded or self.used > self.bytes_max
         self._stats.request_bytes += change
+
+
+def _nobody() -> None:
+    """Stand in for a connection that has ended."""

@@ -1,6 +1,8 @@
 """A connection's promises: order, bounds, few calls, a clean end."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -356,3 +358,16 @@ async def test_only_a_slow_request_that_others_wait_for_is_a_nuisance(line: Line
     assert not line.connection.keeps_others_waiting()
     line.socket.arrive(frame[500_001:500_002])
     assert line.connection.keeps_others_waiting()
+
+
+@on_loop
+async def test_what_a_closed_connection_held_is_free_at_once(line: Line) -> None:
+    line.socket.arrive(WINDOW.to_bytes(4, "big") + bytes(WINDOW // 2))
+    connection = weakref.ref(line.connection)
+    line.connection.close(Closed.IDLE)
+    gc.disable()
+    try:
+        del line.connection
+        assert connection() is None
+    finally:
+        gc.enable()
