@@ -3,6 +3,8 @@
 import asyncio
 import errno
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -66,3 +68,29 @@ def test_closing_the_stream_ends_the_work() -> None:
     process_id = asyncio.run(scenario())
     with pytest.raises(ProcessLookupError):
         os.kill(process_id, 0)
+
+
+def test_a_process_ends_with_its_starter() -> None:
+    program = (
+        "import asyncio\n"
+        "from riverlog.world.processes import SystemProcesses\n"
+        "from tests.e2e.world.test_processes import number_and_wait\n"
+        "async def main():\n"
+        "    async for process_id in SystemProcesses().stream(number_and_wait):\n"
+        "        print(process_id, flush=True)\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        process_id = int(starter.stdout.readline())
+        starter.kill()
+    deadline = time.monotonic() + 10
+    while runs(process_id):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def runs(process_id: int) -> bool:
+    """Tell whether a process is there and not merely waiting for somebody to ask how it ended."""
+    asked = subprocess.run(["ps", "-o", "stat=", "-p", str(process_id)], capture_output=True, text=True, check=False)
+    return asked.stdout.strip() not in ("", "Z")
