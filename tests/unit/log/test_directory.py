@@ -166,6 +166,28 @@ def test_a_truncation_is_not_mistaken_for_damage(disk: MemoryDisk) -> None:
         assert log.log_end_offset == 12
 
 
+def test_how_far_a_log_is_compacted_is_remembered_and_never_runs_ahead(disk: MemoryDisk) -> None:
+    directory = opened(disk)
+    created(directory, records=30).flush()
+    directory.note_cleaned(ORDERS, Offset(20))
+    checkpoint(directory)
+    disk.crash()
+    directory = opened(disk)
+    assert directory.cleaned_offset(ORDERS) == 20
+    directory.open_log(ORDERS, CONFIG, now_ms=0)
+    directory.truncate_log(ORDERS, Offset(12), now_ms=0)
+    disk.crash()
+    assert opened(disk).cleaned_offset(ORDERS) == 12
+
+
+def test_a_deleted_partition_leaves_no_note_about_compaction(disk: MemoryDisk) -> None:
+    directory = opened(disk)
+    created(directory, records=3).flush()
+    directory.note_cleaned(ORDERS, Offset(3))
+    directory.delete_logs([ORDERS], Random(0))
+    assert directory.cleaned_offset(ORDERS) == 0
+
+
 def test_the_longest_topic_name_can_be_deleted(disk: MemoryDisk) -> None:
     directory = opened(disk)
     partition = TopicPartition("t" * 249, 999)
