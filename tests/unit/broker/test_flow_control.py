@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 KIB: Final = 1024
 MEMORY: Final = 1024 * KIB  # the smallest that can be set
-BURST: Final = 96 * KIB
+BURST: Final = 80 * KIB
 PRODUCERS: Final = 200
 PRODUCE: Final = API_BY_KEY[ApiKey.PRODUCE]
 
@@ -112,7 +112,7 @@ def test_greedy_producers_share_a_bounded_memory_and_others_go_on() -> None:
         universe = slow_universe(0.5)
         async with serving(universe, durability="fsync", queued_max_request_bytes=str(MEMORY)) as (line, node):
             await orders(universe)
-            greedy = await greedy_producers(universe, PRODUCERS, 2)
+            greedy = await greedy_producers(universe, PRODUCERS, 1)
             seen: list[tuple[int, int]] = []
             watcher = asyncio.create_task(watch(node, seen))
             finished = asyncio.gather(*(producer.answered for producer in greedy))
@@ -140,13 +140,18 @@ def test_greedy_producers_share_a_bounded_memory_and_others_go_on() -> None:
 def test_nobody_waits_much_longer_than_the_others() -> None:
     async def scenario() -> None:
         universe = slow_universe(0.01)
-        async with serving(universe, durability="fsync", queued_max_request_bytes=str(MEMORY)) as (_line, _node):
+        async with serving(universe, durability="fsync", queued_max_request_bytes=str(MEMORY)) as (_line, node):
             await orders(universe)
-            endless = await greedy_producers(universe, 12, 60)
-            await asyncio.sleep(0.1)
+            endless = await greedy_producers(universe, 40, 10)
+            seen: list[tuple[int, int]] = []
+            watcher = asyncio.create_task(watch(node, seen))
+            await asyncio.sleep(0.01)
             modest = Greedy(await universe.network.connect("node", 9092), 1, partition=0)
             await asyncio.wait_for(modest.answered, 2)
+            watcher.cancel()
+            assert max(held_back for _, held_back in seen) > 10
             assert not any(producer.answered.done() for producer in endless)
+            await asyncio.gather(*(producer.answered for producer in endless))
 
     run(scenario())
 
