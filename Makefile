@@ -7,7 +7,7 @@ PYTEST := $(PYTHON) -m pytest
 CODE   := src tests bench examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format unit test conformance bench clean
+.PHONY: help setup demo check format unit test conformance bench fuzz sim clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,10 +39,17 @@ unit: $(STAMP) ## Unit, property and scenario tests: no network, no waiting
 	@$(PYTEST) tests/test_tidy.py tests/unit tests/property tests/scenarios
 
 test: check unit ## All that the README promises, in minutes
-	@$(PYTEST) tests/e2e tests/conformance
+	@$(PYTEST) tests/fuzz tests/simulation tests/e2e tests/conformance
 
 conformance: $(STAMP) ## Every client and foreign suite; a missing one is reported and fails
 	@$(PYTHON) -m tests.conformance
+
+fuzz: $(STAMP) ## Hostile bytes for SECONDS=60, against the codec and a real node; SEED= repeats a run
+	@$(PYTHON) -m tests.fuzz --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
+
+sim: $(STAMP) ## Simulate SEEDS=200 nodes that lose power, or replay SEED=; then take each rule of durability away
+	@$(PYTHON) -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),200))
+	@$(if $(SEED),,$(PYTHON) -m tests.simulation --switches)
 
 bench: $(STAMP) ## Measure riverlog and Apache Kafka in one run and print the ratios
 	@$(PYTHON) -m bench

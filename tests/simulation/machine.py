@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 from riverlog.client.ports import Ports
 from riverlog.drivers.metadata_log import METADATA_FOLDER
+from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.identity import DirectoryRefused
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.resolve import configure
@@ -192,6 +193,7 @@ class Machine:
         self.kills = 0
         self.was_clean = False
         """Whether the last node ended in good order."""
+        self._stopping = False
         self.on_start: Callable[[Node], None] = lambda _node: None
         self.on_power_lost: Callable[[], None] = lambda: None
         self._settings = settings
@@ -219,6 +221,7 @@ class Machine:
             self.crashes += 1
             self._vanish()
             self.disk.crash()
+            self._look_for_marker()
             self.on_power_lost()
 
     def kill(self) -> None:
@@ -230,6 +233,7 @@ class Machine:
             self.kills += 1
             self._vanish()
             self.disk.kill()
+            self._look_for_marker()
 
     def crash_after(self, steps: int) -> None:
         """Lose power at the call to the disk behind the next `steps` ones."""
@@ -249,6 +253,7 @@ class Machine:
         self.node = None
         self._serving.clear()
         life = self.lives
+        self._stopping = True
         stopping = asyncio.get_running_loop().create_task(node.stop())
         await asyncio.wait([stopping, gone := asyncio.ensure_future(self._gone.wait())], return_when="FIRST_COMPLETED")
         gone.cancel()
@@ -259,9 +264,9 @@ class Machine:
         if self.disk.failed_syncs:
             self.lose_power()
         else:
-            self.was_clean = self.disk.exists("/data/.kafka_cleanshutdown")
             self._vanish()
             self.disk.kill()
+            self._look_for_marker()
 
     async def shut_down(self) -> None:
         """End the guard and whatever runs."""
@@ -283,6 +288,12 @@ class Machine:
                 self.lose_power()
                 raise Crashed
             self._crash_in -= 1
+
+    def _look_for_marker(self) -> None:
+        """A node ended in good order if it was about to stop, and came as far as to write so."""
+        marked = self.disk.exists(f"/data/{CLEAN_FILE}")
+        self.was_clean = marked and (self.was_clean or self._stopping)
+        self._stopping = False
 
     def _vanish(self) -> None:
         self.network.vanish()
@@ -327,6 +338,7 @@ class Machine:
                 self._blame(f"the node does not start: {error!r}")
                 await asyncio.sleep(_HOPELESS_SECONDS)
             self.disk.heal()
+            self._stopping = True  # what it had opened, it has closed
             self.lose_power()
             return
         self.node = node

@@ -225,7 +225,7 @@ class _Run:
     async def _send(self, topic: _Topic, partition: int, number: int, count: int) -> None:
         ledger = self._ledger.partition(topic.name, topic.incarnation, partition)
         producer = self._producers[number]
-        life = self._machine.lives
+        crashes = self._machine.crashes
         sent = []
         for _ in range(count):
             label = Label(topic.name, topic.incarnation, partition, number, ledger.sent)
@@ -239,7 +239,7 @@ class _Run:
                 self._outcome.counts["unacknowledged"] += 1
                 continue
             self._say(f"{label} at {where.offset}")
-            if (number in FOR_GOOD and self._durable) or self._machine.lives == life:
+            if (number in FOR_GOOD and self._durable) or self._machine.crashes == crashes:
                 self._ledger.acknowledged(label, where.offset, for_good=number in FOR_GOOD)
 
     async def _create_topic(self, topic: _Topic, partitions: int) -> None:

@@ -4,7 +4,7 @@ A switch takes away one sync or turns one order round, in the node or in the dis
 simulation notices is either a rule that nothing rests on, or a simulation that does not look.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,6 +17,8 @@ from riverlog.log.directory import LogDirectory
 from riverlog.log.log import Log
 from riverlog.log.segment import Segment
 from riverlog.log.sync import SyncPlan
+from tests.simulation.plan import draw_plan
+from tests.simulation.run import simulate
 from tests.support.disk import MemoryDisk, MemoryFile
 
 METADATA: Final = "__cluster_metadata"
@@ -28,6 +30,16 @@ class Switch:
 
     name: str
     off: Callable[[], AbstractContextManager[Any]]
+
+
+def noticed(switch: Switch, seeds: Iterable[int]) -> str | None:
+    """Switch the rule off and run seeds until one of them fails; give the violation, or None."""
+    for seed in seeds:
+        with switch.off():
+            outcome = simulate(draw_plan(seed))
+        if outcome.violations:
+            return f"seed {seed}: {outcome.violations[0]}"
+    return None
 
 
 def _skip_sync(of: Callable[[str], bool]) -> Callable[[], AbstractContextManager[Any]]:

@@ -1,0 +1,39 @@
+"""Fuzz for a time and say what came of it: `python -m tests.fuzz --seconds 60`. Exit code 1 if anything crashed."""
+
+import argparse
+import secrets
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.fuzz.codec import fuzz_codec
+from tests.fuzz.door import fuzz_door
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make fuzz")
+    parser.add_argument("--seconds", type=float, default=60, help="for how long, in all")
+    parser.add_argument("--seed", type=int, default=None, help="repeat the inputs of an earlier run")
+    parser.add_argument("--only", choices=("codec", "socket"), help="one half only, for all the time")
+    parser.add_argument("--keep", action="store_true", help="renew the corpus with what was met")
+    given = parser.parse_args()
+    seed = secrets.randbits(32) if given.seed is None else given.seed
+    seconds = given.seconds if given.only else given.seconds / 2
+    print(f"seed {seed}", flush=True)
+    wrong: list[str] = []
+    if given.only != "socket":
+        codec = fuzz_codec(seconds, seed, keep=given.keep)
+        print(codec, flush=True)
+        wrong += codec.crashes
+    if given.only != "codec":
+        with tempfile.TemporaryDirectory(prefix="riverlog-fuzz-") as folder:
+            door = fuzz_door(seconds, seed, Path(folder))
+        print(door, flush=True)
+        wrong += door.wrong
+    for crash in wrong:
+        print(crash)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

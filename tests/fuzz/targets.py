@@ -1,0 +1,99 @@
+"""What is fuzzed in this process: each target takes any bytes and does what the node or a client does with them.
+
+A target returns or raises one of its own refusals; `outcome` gives that in words. Anything else is a crash, and
+so is an input that takes too long: that raises out of `outcome`.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from riverlog.model.errors import Refusal
+from riverlog.records.batch import CRC_POSITION, HEADER_BYTES, check_produced, checksum
+from riverlog.records.compression import decompress
+from riverlog.records.errors import BatchTooLarge, CorruptBatch
+from riverlog.records.record import read_batch
+from riverlog.wire.apis import API_BY_KEY
+from riverlog.wire.codec import MalformedMessage, decode, encode
+from riverlog.wire.framing import FrameBuffer, FrameRefused
+from riverlog.wire.headers import decode_request_header
+
+SECONDS_PER_INPUT_MAX: Final = 2.0
+FRAME_BYTES_MAX: Final = 1024 * 1024
+UNFOLDED_BYTES_MAX: Final = 4 * 1024 * 1024
+_REFUSALS: Final = (MalformedMessage, FrameRefused, Refusal, CorruptBatch, BatchTooLarge)
+
+
+class TooSlow(Exception):
+    """An input took longer than any input may."""
+
+
+def outcome(target: str, data: bytes) -> str:
+    """Let a target have the bytes; give what it made of them, as a sentence."""
+    began = time.perf_counter()
+    try:
+        result = TARGETS[target](data)
+    except _REFUSALS as refusal:
+        result = f"{type(refusal).__name__}: {refusal}"
+    seconds = time.perf_counter() - began
+    if seconds > SECONDS_PER_INPUT_MAX:
+        raise TooSlow(f"{len(data)} bytes took {seconds:.1f} s")
+    return result
+
+
+def request(data: bytes) -> str:
+    """Read a frame as a node does: the header, and then the body in the version that it names."""
+    frame = memoryview(bytearray(data))
+    header, position = decode_request_header(frame)
+    api = API_BY_KEY.get(header.api_key)
+    if api is None or header.api_version not in api.versions:
+        return "no such API or version"
+    message, end = decode(api.request, header.api_version, frame, position)
+    assert position <= end <= len(frame)
+    # What was understood can be said again, and means the same.
+    again = encode(message, header.api_version)
+    assert decode(api.request, header.api_version, again)[0] == message
+    return "a request"
+
+
+def stream(data: bytes) -> str:
+    """Receive bytes as a connection does, a few at a time; the first byte says how many."""
+    frames = FrameBuffer(FRAME_BYTES_MAX)
+    step = data[0] + 1 if data else 1
+    position, count = 1, 0
+    while position < len(data):
+        room = frames.room()
+        chunk = data[position : position + min(step, len(room))]
+        assert chunk
+        room[: len(chunk)] = chunk
+        frames.received(len(chunk))
+        position += len(chunk)
+        for frame in frames.frames():
+            assert 0 < len(frame) <= FRAME_BYTES_MAX
+            count += 1
+    return "no frame" if count == 0 else "frames"
+
+
+def batch(data: bytes) -> str:
+    """Check a batch as a node does and read it as a consumer does; its checksum is made right before."""
+    raw = bytearray(data)
+    if len(raw) >= HEADER_BYTES:
+        raw[CRC_POSITION : CRC_POSITION + 4] = checksum(raw).to_bytes(4)
+    check_produced(memoryview(raw), batch_bytes_max=FRAME_BYTES_MAX)
+    records = read_batch(raw, decompressed_bytes_max=UNFOLDED_BYTES_MAX)
+    return "records" if records else "no records"
+
+
+def folded(data: bytes) -> str:
+    """Unfold bytes with the codec that the first of them names."""
+    output = decompress(data[0] % 8 if data else 0, data[1:], decompressed_bytes_max=UNFOLDED_BYTES_MAX)
+    assert len(output) <= max(UNFOLDED_BYTES_MAX, len(data))
+    return "bytes"
+
+
+TARGETS: Final[dict[str, Callable[[bytes], str]]] = {
+    "request": request,
+    "stream": stream,
+    "batch": batch,
+    "folded": folded,
+}

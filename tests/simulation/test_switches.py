@@ -1,0 +1,29 @@
+"""Rules that are noticed soon when they are switched off; `make sim` tries all of them."""
+
+import pytest
+
+from tests.simulation.switches import SWITCHES, Switch, noticed
+
+SOON = {
+    "metadata is synced": range(2),
+    "closed segments are synced too": range(2),
+    "names in a partition's folder are synced": range(2),
+    "the identity is durable": range(2),
+    "acknowledged after the flush": range(3),
+    "a failed flush is noticed": range(6, 7),
+    "what was recovered is synced before it counts": range(3),
+    "a deleted partition's offsets are forgotten": range(3),
+}
+"""Switches with the seeds of which one notices."""
+
+
+def test_every_switch_has_a_name_of_its_own() -> None:
+    assert len({switch.name for switch in SWITCHES}) == len(SWITCHES)
+    assert {switch.name for switch in SWITCHES} >= set(SOON)
+
+
+@pytest.mark.parametrize(
+    "switch", [switch for switch in SWITCHES if switch.name in SOON], ids=lambda switch: switch.name
+)
+def test_a_rule_that_is_switched_off_is_missed(switch: Switch) -> None:
+    assert noticed(switch, SOON[switch.name]) is not None
