@@ -1,35 +1,55 @@
-"""FindCoordinator: this node coordinates neither groups nor transactions, and says so.
+"""FindCoordinator: every group and transactional id is looked after by the node that is asked.
 
-It must say so rather than leave the API out: librdkafka compresses with lz4 only where this one is advertised.
+It is served although groups and transactions are not: librdkafka compresses with lz4 only where it is, and a client
+that finds its coordinator sees at once that the next API is missing, where one that finds none waits for a minute.
 """
 
 from typing import Final
 
 from riverlog.broker.context import Context
+from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE
 from riverlog.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
-_MESSAGE: Final = "This node offers neither groups nor transactions; assign partitions by hand."
+_GROUP: Final = 0
+_TRANSACTIONAL_ID: Final = 1
 _FIRST_VERSION_WITH_MANY_KEYS: Final = 4
+
+_GUARDS: Final = {
+    _GROUP: (ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    _TRANSACTIONAL_ID: (ResourceType.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+}
 
 
 def find_coordinator(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
-    """Answer that no coordinator is available, for each key."""
-    context.stats.failed(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    if context.version < _FIRST_VERSION_WITH_MANY_KEYS:
-        return FindCoordinatorResponse(
-            error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, error_message=_MESSAGE, node_id=NO_NODE, port=-1
-        )
+    """Name the coordinator of each key."""
+    if context.version >= _FIRST_VERSION_WITH_MANY_KEYS:
+        found = [_coordinator(key, request.key_type, context) for key in request.coordinator_keys]
+        return FindCoordinatorResponse(coordinators=found)
+    one = _coordinator(request.key, request.key_type, context)
     return FindCoordinatorResponse(
-        coordinators=[
-            Coordinator(
-                key=key,
-                node_id=NO_NODE,
-                port=-1,
-                error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
-                error_message=_MESSAGE,
-            )
-            for key in request.coordinator_keys
-        ]
+        error_code=one.error_code,
+        error_message=one.error_message,
+        node_id=one.node_id,
+        host=one.host,
+        port=one.port,
     )
+
+
+def _coordinator(key: str, key_type: int, context: Context) -> Coordinator:
+    if key_type not in _GUARDS:
+        return _refused(key, ErrorCode.INVALID_REQUEST, f"{key_type} is not a kind of coordinator known here.", context)
+    resource, code = _GUARDS[key_type]
+    if not context.allows(Operation.DESCRIBE, resource, key):
+        return _refused(key, code, f"Not allowed to describe {key!r}.", context)
+    here = context.image.brokers[context.services.node_id]
+    endpoint = here.endpoint(context.client.listener)
+    if endpoint is None:
+        return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "No address is known on this listener.", context)
+    return Coordinator(key=key, node_id=here.id, host=endpoint.host, port=endpoint.port)
+
+
+def _refused(key: str, code: ErrorCode, message: str, context: Context) -> Coordinator:
+    context.stats.failed(code)
+    return Coordinator(key=key, node_id=NO_NODE, port=-1, error_code=code, error_message=message)
