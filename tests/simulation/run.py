@@ -413,7 +413,8 @@ class _Run:
 
     async def _read_back(self) -> None:
         ports = self._machine.ports
-        async with Admin(ADDRESS, ports=ports) as admin, Consumer(ADDRESS, ports=ports) as consumer:
+        given: dict[str, Any] = {"ports": ports, "auto_offset_reset": "earliest"}  # retention goes on meanwhile
+        async with Admin(ADDRESS, ports=ports) as admin, Consumer(ADDRESS, **given) as consumer:
             there = {topic.name: len(topic.partitions) for topic in await admin.list_topics()}
             expected = {topic.name: topic.partitions for topic in self._topics if topic.partitions}
             if there != expected:

@@ -139,7 +139,8 @@ def test_a_log_whose_records_were_all_lost_below_its_start_keeps_what_comes_then
     config = TopicConfig(durability=Durability.OS)
     disk = MemoryDisk()
     disk.make_folder("/orders-0")
-    disk.open("/orders-0/00000000000000000000.log", create=True)  # its records were not synced, where it starts was
+    for name in ("00000000000000000000.log", "00000000000000000000.snapshot"):
+        disk.open(f"/orders-0/{name}", create=True)  # its records were not synced, where it starts was
 
     def opened() -> Log:
         return Log.open(

@@ -55,8 +55,9 @@ def restore_producers(
         if header.producer_id >= 0:
             producers.remember(header, header.base_offset, now_ms)
     for offset in snapshots:
-        if offset != replay_from and offset not in segments.bases:
-            disk.remove(path_of(folder, offset, SNAPSHOT_SUFFIX))
+        path = path_of(folder, offset, SNAPSHOT_SUFFIX)
+        if offset != replay_from and offset not in segments.bases and disk.exists(path):  # recovery may have been first
+            disk.remove(path)
     return producers
 
 
