@@ -175,8 +175,8 @@ _TROUBLES: Final = (
 )
 
 
-def draw_plan(seed: int, steps: int = 110) -> Plan:
-    """Draw a plan: about a third of its steps are troubles, of the kinds that this seed has chosen."""
+def draw_plan(seed: int, steps: int = 220) -> Plan:
+    """Draw a plan: not quite half of its steps are troubles, of the kinds that this seed has chosen."""
     random = Random(f"{seed} plan")
     kinds = sorted(set(_TROUBLES))
     chosen = ["power_soon", *random.sample(kinds, random.randrange(2, len(kinds) + 1))]
@@ -184,11 +184,11 @@ def draw_plan(seed: int, steps: int = 110) -> Plan:
     drawn = [Step(0.0, CreateTopic(topic, random.randrange(1, PARTITIONS_MAX + 1))) for topic in range(TOPICS)]
     while len(drawn) < steps:
         after_seconds = random.choice((0.0, 0.002, 0.01, 0.05, 0.5)) * random.random()
-        name = random.choice(troubles) if random.random() < 0.35 else random.choice(_WORK)
+        name = random.choice(troubles) if random.random() < 0.45 else random.choice(_WORK)
         drawn.append(Step(after_seconds, _draw_action(name, random)))
         if name in ("fail", "full", "slow"):
             drawn.append(Step(random.random(), Heal()))
-    return Plan(seed, _draw_settings(random), drawn)
+    return Plan(seed, _draw_settings(Random(f"{seed} settings")), drawn)
 
 
 def _draw_settings(random: Random) -> dict[str, str]:

@@ -5,16 +5,16 @@ import pytest
 from tests.simulation.switches import SWITCHES, Switch, noticed
 
 SOON = {
-    "metadata is synced": range(2),
-    "closed segments are synced too": range(2),
-    "names in a partition's folder are synced": range(2),
-    "the identity is durable": range(2),
-    "acknowledged after the flush": range(3),
-    "a failed flush is noticed": range(6, 7),
-    "what was recovered is synced before it counts": range(3),
-    "a deleted partition's offsets are forgotten": range(3),
+    "metadata is synced": 0,
+    "closed segments are synced too": 0,
+    "names in a partition's folder are synced": 0,
+    "the identity is durable": 0,
+    "acknowledged after the flush": 0,
+    "a failed flush is noticed": 6,
+    "what was recovered is synced before it counts": 12,
+    "a deleted partition's offsets are forgotten": 0,
 }
-"""Switches with the seeds of which one notices."""
+"""Switches with a seed that notices."""
 
 
 def test_every_switch_has_a_name_of_its_own() -> None:
@@ -26,4 +26,4 @@ def test_every_switch_has_a_name_of_its_own() -> None:
     "switch", [switch for switch in SWITCHES if switch.name in SOON], ids=lambda switch: switch.name
 )
 def test_a_rule_that_is_switched_off_is_missed(switch: Switch) -> None:
-    assert noticed(switch, SOON[switch.name]) is not None
+    assert noticed(switch, [SOON[switch.name]]) is not None
