@@ -8,6 +8,7 @@ from typing import Final
 from riverlog.cli.exits import ExitCode, Trouble
 from riverlog.drivers.metadata_snapshot import BadMetadata
 from riverlog.log.identity import DirectoryRefused
+from riverlog.model.errors import Refusal
 from riverlog.model.ids import Address
 from riverlog.model.settings import NodeSettings
 from riverlog.node import Node
@@ -31,7 +32,7 @@ async def serve_until_told(settings: NodeSettings) -> int:
     node = Node(settings)
     try:
         await node.start()
-    except (DirectoryRefused, BadMetadata) as error:
+    except (DirectoryRefused, BadMetadata, Refusal) as error:
         raise Trouble(str(error)) from error
     try:
         node.stats.startup_seconds = seconds_since_start()
