@@ -6,11 +6,14 @@ leaves the machine. Whatever the node does that it may not do is told to `blame`
 """
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any, Final, TypeVar
 
+import riverlog
 from riverlog.client.ports import Ports
 from riverlog.drivers.metadata_log import METADATA_FOLDER
 from riverlog.log.directory import CLEAN_FILE
@@ -370,6 +373,10 @@ class Machine:
         return Node(configure(profile="dev", flags=given).settings, world)
 
 
+_PACKAGE: Final = str(Path(riverlog.__file__).parent) + os.sep
+_CLIENT: Final = _PACKAGE + "client" + os.sep
+
+
 def _belongs_to_node(task: "asyncio.Task[Any]") -> bool:
     code = getattr(task.get_coro(), "cr_code", None)
-    return code is not None and "/riverlog/" in code.co_filename and "/riverlog/client/" not in code.co_filename
+    return code is not None and code.co_filename.startswith(_PACKAGE) and not code.co_filename.startswith(_CLIENT)
