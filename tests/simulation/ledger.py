@@ -57,6 +57,7 @@ class PartitionLedger:
     lent: dict[int, Label] = field(default_factory=dict)
     """What was acknowledged with acks=1: kept until the power is lost, and for good after a stop in good order."""
     shown: dict[int, Label] = field(default_factory=dict)
+    """What consumers were given, where that is durable."""
     given_up: int = 0
     """Below this offset the records may be gone: somebody asked for it, or retention may have come by."""
     deleted: int = 0
@@ -110,7 +111,7 @@ class Ledger:
         ledger = self.partition(topic, label.incarnation, index)
         if label.number >= ledger.sent:
             self.blame(f"{label} was read but not sent")
-        known = ledger.shown.setdefault(offset, label)
+        known = ledger.shown.setdefault(offset, label) if self._durable else label
         if known != label:
             self.blame(f"offset {offset} of {topic}-{index} held {known} and now holds {label}")
         self.records_shown += 1
@@ -124,7 +125,6 @@ class Ledger:
             ledger.lent.clear()
             if not self._durable:
                 ledger.high_watermark = ledger.kept
-                ledger.shown = {offset: label for offset, label in ledger.shown.items() if offset < ledger.kept}
 
     def started(self) -> None:
         """Allow deleted records to be back: as in Kafka, where a log starts is written down from time to time."""

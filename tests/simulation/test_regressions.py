@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from riverlog import Admin, Consumer, Producer
+from riverlog.drivers.metadata_log import MetadataLog
 from riverlog.log.log import Log
 from riverlog.log.sync import SyncPlan
+from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.records import FeatureLevelRecord
+from riverlog.metadata.snapshot import snapshot_records
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.node import Node
@@ -18,7 +22,7 @@ from riverlog.records.batch import read_header
 from tests.simulation.machine import ADDRESS, Machine
 from tests.support.batches import batch_of, records_of
 from tests.support.disk import MemoryDisk
-from tests.support.virtual_time import run
+from tests.support.virtual_time import VirtualClock, run
 from tests.support.world import Universe
 
 ORDERS = TopicPartition("orders", 0)
@@ -194,5 +198,54 @@ def test_a_topic_that_is_deleted_twice_in_a_hurry_is_removed_once() -> None:
         gc.collect()  # tells of tasks that ended with an exception
         assert unhandled == []
         await machine.shut_down()
+
+    run(scenario())
+
+
+def test_what_a_failed_write_left_does_not_cut_the_log_at_the_next_start() -> None:
+    config = TopicConfig(segment_bytes=1_024)
+    disk = MemoryDisk(1)
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
+
+    def append(value: bytes) -> None:
+        batch = batch_of([value])
+        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=0)
+
+    append(b"a" * 300)
+    disk.fail(0, errno.ENOSPC, on=("write",))
+    with pytest.raises(OSError, match="No space"):
+        append(b"b" * 300)  # some of its bytes are in the file
+    append(b"c" * 900)  # begins another segment
+    log.flush()
+    disk.crash()
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
+    assert log.log_end_offset == 2
+
+
+def test_a_snapshot_of_the_metadata_waits_for_a_write_under_way() -> None:
+    async def scenario() -> None:
+        disk = MemoryDisk()
+        waiting: list[asyncio.Future[None]] = []
+
+        class HeldWorkers:
+            async def run(self, work: Callable[[], Any]) -> Any:
+                waiting.append(asyncio.get_running_loop().create_future())
+                await waiting[-1]
+                return work()
+
+        log = MetadataLog.open(disk, VirtualClock(), HeldWorkers(), "/data/metadata-0")
+        records = snapshot_records(MetadataImage())
+        log.begin_snapshot(MetadataImage())
+        await asyncio.sleep(0)
+        committed = log.append([*records, FeatureLevelRecord("metadata.version", 1)])
+        await asyncio.sleep(0)
+        snapshot_written, write_synced = waiting
+        snapshot_written.set_result(None)
+        await asyncio.sleep(1)
+        assert log._log.segment_count == 1  # otherwise a torn write would not be in the last segment
+        write_synced.set_result(None)
+        await committed
+        await asyncio.sleep(1)
+        assert log._log.segment_count == 2
 
     run(scenario())

@@ -9,6 +9,7 @@ snapshots have Kafka's form. A log that cannot be read whole raises BadMetadata 
 import asyncio
 import errno
 from collections.abc import Awaitable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from riverlog.drivers.metadata_snapshot import (
@@ -192,6 +193,11 @@ class MetadataLog:
 
         try:
             await self._workers.run(write)
+            while self._rounds is not None:
+                # Only the last segment can end with a torn batch: none may be under way when another one is begun.
+                await asyncio.wait([self._rounds])
+            if self._failure is not None:
+                return
             self._log.roll(timestamp_ms)
             # The new segment's name must be durable before the old ones are gone: a log without any is damaged.
             await self._workers.run(lambda: self._disk.sync_folder(self._log.folder))
@@ -210,22 +216,26 @@ class MetadataLog:
 def _check_segments(disk: Disk, folder: str) -> None:
     """Refuse damage that opening the log would take for a torn write and cut: only the last batch can be torn."""
     bases = list_folder(disk, folder).segments
-    for base_offset in bases:
+    for base_offset, next_base in zip_longest(bases, bases[1:]):
         path = f"{folder}/{base_offset:020}.log"
         content = memoryview(read_file(disk, path) or b"")
-        damaged_at = _whole_batches(content)
+        damaged_at, next_offset = _whole_batches(content)
         rest = content[damaged_at:]
-        zeros = not any(rest)
-        if not zeros and (base_offset != bases[-1] or _holds_batch(rest)):
+        if next_base is None:
+            torn = not _holds_batch(rest)
+        else:  # what a failed write left, where the next segment begins exactly behind the good batches
+            torn = next_offset == next_base
+        if any(rest) and not torn:
             raise BadMetadata(folder, f"{path} is damaged at position {damaged_at}")
 
 
-def _whole_batches(content: memoryview) -> int:
-    """Say where the first batch begins that is not whole."""
-    position = 0
+def _whole_batches(content: memoryview) -> tuple[int, Offset | None]:
+    """Say where the first batch begins that is not whole, and at which offset those before it end."""
+    position, next_offset = 0, None
     while _is_batch(content[position:]):
-        position += read_header(content, position).size
-    return position
+        header = read_header(content, position)
+        position, next_offset = position + header.size, header.next_offset
+    return position, next_offset
 
 
 def _holds_batch(content: memoryview) -> bool:

@@ -181,7 +181,6 @@ class Log:
         """Make everything durable and write down what opening again would otherwise have to find out."""
         if self.log_end_offset != self._unchanged_end:
             segments = self._segments
-            segments.active.trim()
             for segment in segments.known():
                 if not segment.closed:
                     segments.close(segment)

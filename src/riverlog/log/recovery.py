@@ -108,10 +108,9 @@ def recover(
             segment.broken = True
             expected = None
         elif segment.trailing_bytes:
+            # A segment that begins exactly here was begun after these bytes: a failed write left them.
             recovered.bytes_cut += segment.trailing_bytes
             segment.truncate(segment.size)
-            recovered.unreachable = list(bases[slot + 1 :])
-            break
     return recovered
 
 

@@ -410,9 +410,11 @@ class Segment:
             self._indexes = None
 
     def trim(self) -> None:
-        """Cut off what a failed write may have left behind the last batch."""
-        if self.held is not None and self.held.size() > self.size:
-            self.held.truncate(self.size)
+        """Cut off what a failed write may have left behind the last batch; the next sync makes it durable."""
+        file = self.file()
+        if file.size() > self.size:
+            file.truncate(self.size)
+            self.unsynced = True
 
     def truncate(self, position: int) -> None:
         """Cut the file so that the batch at this position and all behind it are gone."""

@@ -128,6 +128,8 @@ class Segments:
 
     def close(self, segment: Segment) -> None:
         """Write a segment's index files; the next sync makes them durable."""
+        if not segment.broken:
+            segment.trim()
         self.unsynced_files += segment.finish_indexes()
         segment.closed = True
         self.unsynced_names = True
