@@ -221,10 +221,8 @@ def _check_segments(disk: Disk, folder: str) -> None:
         content = memoryview(read_file(disk, path) or b"")
         damaged_at, next_offset = _whole_batches(content)
         rest = content[damaged_at:]
-        if next_base is None:
-            torn = not _holds_batch(rest)
-        else:  # what a failed write left, where the next segment begins exactly behind the good batches
-            torn = next_offset == next_base
+        # What a failed write left lies before a segment that begins exactly behind the good batches.
+        torn = not _holds_batch(rest) if next_base is None else next_offset == next_base
         if any(rest) and not torn:
             raise BadMetadata(folder, f"{path} is damaged at position {damaged_at}")
 
