@@ -97,6 +97,25 @@ def test_a_folder_that_belongs_to_no_topic_is_set_aside_and_kept() -> None:
     run(scenario())
 
 
+def test_a_partition_that_lost_the_file_with_its_topics_id_is_served_all_the_same() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=1)
+        append(node)
+        await node.stop()
+        universe.disk.remove("/data/orders-0/partition.metadata")
+        node = await started(universe)
+        assert folders(universe) == ["orders-0"]
+        partition = node._replicas.get("orders", 0)
+        assert partition is not None
+        assert partition.high_watermark == 1
+        await node.stop()
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("stops_cleanly", [True, False])
 def test_a_partition_nobody_opened_after_a_crash_is_still_recovered_later(stops_cleanly: bool) -> None:
     async def scenario() -> None:
