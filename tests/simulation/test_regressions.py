@@ -249,24 +249,3 @@ def test_a_snapshot_of_the_metadata_waits_for_a_write_under_way() -> None:
         assert log._log.segment_count == 2
 
     run(scenario())
-
-
-def test_records_of_a_deleted_topic_do_not_come_back_in_a_new_one_of_that_name() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        node = universe.node()
-        await node.start()
-        async with Admin(ADDRESS, ports=universe.ports) as admin:
-            await admin.create_topic("orders", partitions=1)
-        await node.stop()
-        # The topic's predecessor was deleted before it was flushed: its records are there, the id of its topic is not.
-        universe.disk.make_folder("/data/orders-0")
-        universe.disk.open("/data/orders-0/00000000000000000000.log", create=True).write(0, [batch_of([b"old"])])
-        node = universe.node()
-        await node.start()
-        async with Producer(ADDRESS, ports=universe.ports) as producer:
-            sent = await producer.send("orders", b"new")
-        assert sent.offset == 0
-        await node.stop()
-
-    run(scenario())

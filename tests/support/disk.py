@@ -287,23 +287,23 @@ class MemoryDisk:
         folder, old = self._parent(source)
         target_folder, new = self._parent(target)
         assert folder is target_folder, "no code of ours moves files between folders"
-        self.step("rename", source)
         if old not in folder.seen:
             raise _missing(source)
+        self.step("rename", source)
         folder.change(lambda names: names.update({new: names.pop(old)}))
 
     def remove(self, path: str) -> None:
         folder, name = self._parent(path)
-        self.step("remove", path)
         if name not in folder.seen:
             raise _missing(path)
+        self.step("remove", path)
         folder.change(lambda names: names.__delitem__(name))
 
     def remove_folder(self, folder: str) -> None:
         parent, name = self._parent(folder)
-        self.step("remove_folder", folder)
         if name not in parent.seen:
             raise _missing(folder)
+        self.step("remove_folder", folder)
         parent.change(lambda names: names.__delitem__(name))
 
     def sync_folder(self, folder: str) -> None:

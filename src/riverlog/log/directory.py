@@ -150,10 +150,6 @@ class LogDirectory:
         except BadCheckpoint:
             return None
 
-    def was_flushed(self, partition: TopicPartition) -> bool:
-        """Tell whether something of this partition is known to have been on the medium, its topic's id then too."""
-        return self._recovery_points.get(partition, Offset(0)) > 0
-
     def log(self, partition: TopicPartition) -> Log | None:
         """Give a log that is open."""
         return self._logs.get(partition)
