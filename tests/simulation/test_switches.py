@@ -11,7 +11,7 @@ SOON = {
     "the identity is durable": 0,
     "acknowledged after the flush": 0,
     "a failed flush is noticed": 6,
-    "what was recovered is synced before it counts": 12,
+    "what was recovered is synced before it counts": 14,
     "a deleted partition's offsets are forgotten": 0,
 }
 """Switches with a seed that notices."""
