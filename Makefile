@@ -7,7 +7,7 @@ PYTEST := $(PYTHON) -m pytest
 CODE   := src tests bench examples
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check format unit test conformance bench fuzz sim clean
+.PHONY: help setup demo check chaos format unit test conformance bench fuzz sim clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,7 +39,10 @@ unit: $(STAMP) ## Unit, property and scenario tests: no network, no waiting
 	@$(PYTEST) tests/test_tidy.py tests/unit tests/property tests/scenarios
 
 test: check unit ## All that the README promises, in minutes
-	@$(PYTEST) tests/fuzz tests/simulation tests/e2e tests/conformance
+	@$(PYTEST) tests/fuzz tests/simulation tests/e2e tests/conformance --ignore tests/e2e/test_full_disk.py
+
+chaos: $(STAMP) ## A real disk that fills up and empties again; needs root for a small file system
+	@$(PYTEST) tests/e2e/test_full_disk.py
 
 conformance: $(STAMP) ## Every client and foreign suite; a missing one is reported and fails
 	@$(PYTHON) -m tests.conformance
