@@ -40,6 +40,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz-._0ÄßΩ漢🙂"
 TEXT = LETTERS * 1000
 MILLISECOND = datetime.timedelta(milliseconds=1)
 ERROR_CODES = list(ErrorCode)
+TIMES = ("log_append_time_ms", "retention_time_ms", "transaction_start_time_ms")
+"""Fields that kio keeps as a datetime or timedelta, which have fewer values than an int64."""
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -90,8 +92,8 @@ def _fields(declaration: type[Any]) -> list[Field]:
 def _random_field(field: Field, version: int, random: Random) -> Any:
     if field.name == "error_code":
         return int(random.choice(ERROR_CODES))
-    if field.name == "log_append_time_ms":  # kio keeps a datetime, which has fewer values than an int64
-        return random.choice([-1, 0, 1_700_000_000_123])
+    if field.name in TIMES:
+        return random.choice([0, 1_700_000_000_123])
     if field.wire.tag is not None and random.random() < 0.5:
         return field.default
     if field.wire.is_nullable_in(version) and random.random() < 0.3:
@@ -151,6 +153,10 @@ def _random_of_kio(hint: Any, kafka_type: str | None, random: Random) -> Any:
             return random_entity(hint, random)
         case "int8" | "int16" | "int32" | "int64":
             return _integer(int(kafka_type[3:]), random, signed=True)
+        case "uint16":
+            return _integer(16, random, signed=False)
+        case "float64":
+            return random.uniform(-1e9, 1e9)
         case "bool":
             return random.random() < 0.5
         case "string":
@@ -163,6 +169,8 @@ def _random_of_kio(hint: Any, kafka_type: str | None, random: Random) -> Any:
             return random.choice(ERROR_CODES)
         case "timedelta_i32":
             return _integer(32, random, signed=True) * MILLISECOND
+        case "timedelta_i64":
+            return random.choice([-1, 0, 1, 10**13]) * MILLISECOND
         case "datetime_i64":
             return EPOCH + random.randrange(2**41) * MILLISECOND
     raise AssertionError(f"kio type {kafka_type} is new here")

@@ -130,6 +130,10 @@ class Versions:
         return str(self.min) if self.min == self.max else f"{self.min}–{self.max}"
 
 
+NEVER_FLEXIBLE: Final = 1 << 15
+"""No version reaches this: an int16 carries it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Api:
     """One line of the table: an API and the versions of it that riverlog speaks."""
@@ -174,19 +178,45 @@ APIS: Final = (
     Api(ApiKey.FETCH, Versions(4, 18), flexible_since=12),
     Api(ApiKey.LIST_OFFSETS, Versions(1, 11), flexible_since=6),
     Api(ApiKey.METADATA, Versions(0, 13), flexible_since=9),
+    Api(ApiKey.OFFSET_COMMIT, Versions(2, 10), flexible_since=8),
+    Api(ApiKey.OFFSET_FETCH, Versions(1, 10), flexible_since=6),
     Api(ApiKey.FIND_COORDINATOR, Versions(0, 6), flexible_since=3),
+    Api(ApiKey.JOIN_GROUP, Versions(0, 9), flexible_since=6),
+    Api(ApiKey.HEARTBEAT, Versions(0, 4), flexible_since=4),
+    Api(ApiKey.LEAVE_GROUP, Versions(0, 5), flexible_since=4),
+    Api(ApiKey.SYNC_GROUP, Versions(0, 5), flexible_since=4),
+    Api(ApiKey.DESCRIBE_GROUPS, Versions(0, 6), flexible_since=5),
+    Api(ApiKey.LIST_GROUPS, Versions(0, 5), flexible_since=3),
     Api(ApiKey.API_VERSIONS, Versions(0, 4), flexible_since=3),
     Api(ApiKey.CREATE_TOPICS, Versions(2, 7), flexible_since=5),
     Api(ApiKey.DELETE_TOPICS, Versions(1, 6), flexible_since=4),
     Api(ApiKey.DELETE_RECORDS, Versions(0, 2), flexible_since=2),
     Api(ApiKey.INIT_PRODUCER_ID, Versions(0, 5), flexible_since=2),
     Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, Versions(2, 4), flexible_since=4),
+    Api(ApiKey.DESCRIBE_ACLS, Versions(1, 3), flexible_since=2),
+    Api(ApiKey.CREATE_ACLS, Versions(1, 3), flexible_since=2),
+    Api(ApiKey.DELETE_ACLS, Versions(1, 3), flexible_since=2),
     Api(ApiKey.DESCRIBE_CONFIGS, Versions(1, 4), flexible_since=4),
     Api(ApiKey.ALTER_CONFIGS, Versions(0, 2), flexible_since=2),
     Api(ApiKey.DESCRIBE_LOG_DIRS, Versions(1, 5), flexible_since=2),
     Api(ApiKey.CREATE_PARTITIONS, Versions(0, 3), flexible_since=2),
+    Api(ApiKey.DELETE_GROUPS, Versions(0, 2), flexible_since=2),
+    Api(ApiKey.ELECT_LEADERS, Versions(0, 2), flexible_since=2),
     Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, Versions(0, 1), flexible_since=1),
+    Api(ApiKey.ALTER_PARTITION_REASSIGNMENTS, Versions(0, 1), flexible_since=0),
+    Api(ApiKey.LIST_PARTITION_REASSIGNMENTS, Versions(0, 0), flexible_since=0),
+    Api(ApiKey.OFFSET_DELETE, Versions(0, 0), flexible_since=NEVER_FLEXIBLE),
+    Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, Versions(0, 1), flexible_since=1),
+    Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, Versions(0, 0), flexible_since=0),
+    Api(ApiKey.DESCRIBE_QUORUM, Versions(0, 2), flexible_since=0),
+    Api(ApiKey.UPDATE_FEATURES, Versions(0, 2), flexible_since=0),
     Api(ApiKey.DESCRIBE_CLUSTER, Versions(0, 2), flexible_since=0),
+    Api(ApiKey.DESCRIBE_PRODUCERS, Versions(0, 0), flexible_since=0),
+    Api(ApiKey.DESCRIBE_TRANSACTIONS, Versions(0, 0), flexible_since=0),
+    Api(ApiKey.LIST_TRANSACTIONS, Versions(0, 2), flexible_since=0),
+    Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, Versions(0, 1), flexible_since=0),
+    Api(ApiKey.CONSUMER_GROUP_DESCRIBE, Versions(0, 1), flexible_since=0),
+    Api(ApiKey.LIST_CONFIG_RESOURCES, Versions(0, 1), flexible_since=0),
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, Versions(0, 0), flexible_since=0),
 )
 
@@ -196,7 +226,7 @@ API_BY_KEY: Final[dict[int, Api]] = {api.key: api for api in APIS}
 def api_table() -> str:
     """Render the table as Markdown, for `docs/protocol.md`."""
     lines = ["| Key | API | Versions | Flexible from |", "|---:|---|---|---:|"]
-    lines += [f"| {api.key} | {api.name} | {_versions_cell(api)} | {api.flexible_since} |" for api in APIS]
+    lines += [f"| {api.key} | {api.name} | {_versions_cell(api)} | {_flexible_cell(api)} |" for api in APIS]
     return "\n".join(lines)
 
 
@@ -204,3 +234,7 @@ def _versions_cell(api: Api) -> str:
     if api.advertised == api.versions:
         return str(api.versions)
     return f"{api.versions} (advertised {api.advertised})"
+
+
+def _flexible_cell(api: Api) -> str:
+    return "–" if api.flexible_since == NEVER_FLEXIBLE else str(api.flexible_since)

@@ -15,6 +15,9 @@ from tests.support.kio_oracle import kio_decode, kio_encode, kio_entity, random_
 
 ROUNDS = 5
 
+NULL_SINCE = {"MetadataRequest": 1, "JoinGroupResponse": 7}
+"""Messages that start out with a null which older versions cannot say: all topics, and no protocol."""
+
 every_message_and_version = pytest.mark.parametrize(
     ("api", "direction", "version"),
     [pytest.param(*case, id=f"{case[0].name}-{case[1]}-{case[2]}") for case in spoken()],
@@ -48,8 +51,8 @@ def test_what_we_write_kio_reads_and_writes_again(api: Api, direction: str, vers
 @every_message_and_version
 def test_a_message_of_defaults_can_be_written(api: Api, direction: str, version: int) -> None:
     declaration = getattr(api, direction)
-    if version == 0 and declaration.__name__ == "MetadataRequest":
-        return  # it starts out asking for all topics by null, which version 0 cannot say
+    if version < NULL_SINCE.get(declaration.__name__, 0):
+        return
     encoded = encode(declaration(), version)
     assert decode(declaration, version, encoded) == (declaration(), len(encoded))
 
