@@ -119,3 +119,13 @@ FAILURES_REMEMBERED_MAX: Final = 1_000
 
 CHECKPOINT_TRIES_MAX: Final = 10
 """How often a checkpoint is begun anew because a partition was created or deleted meanwhile; then the next one does."""
+
+ASSIGNMENT_ROUNDS_MAX: Final = 16
+"""How often the topics of a group whose members subscribe differently are evened out; each round about halves what is
+uneven, and what is left after the last stays."""
+
+TOPIC_PATTERN_CHARACTERS_MAX: Final = 4096
+"""Characters of a regular expression for topics; a longer one is refused."""
+
+TOPIC_PATTERNS_COMPILED_MAX: Final = 256
+"""Compiled patterns kept; beyond it the one not used for longest is compiled again when needed."""
