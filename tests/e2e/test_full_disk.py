@@ -65,7 +65,7 @@ def test_writes_stop_and_go_on_while_reads_continue(small_disk: Path) -> None:
 
         ballast.unlink()
         deadline = time.monotonic() + 60
-        while errors_of_one_send(node.bootstrap, 10) != []:
-            assert time.monotonic() < deadline, "writes did not go on although there was room again"
+        while (errors := errors_of_one_send(node.bootstrap, 10)) != []:
+            assert time.monotonic() < deadline, f"there is room again, but writes end in {errors}\n{node.log_tail()}"
         assert len(read_all(node.bootstrap, TopicPartition("orders", 0))) == len(read) + 1
         assert node.stop() == 0

@@ -10,6 +10,7 @@ import pytest
 
 from riverlog import Admin, Consumer, Producer
 from riverlog.drivers.metadata_log import MetadataLog
+from riverlog.log.checkpoint import PARTITION_FILE, read_file
 from riverlog.log.log import Log
 from riverlog.log.sync import SyncPlan
 from riverlog.metadata.image import MetadataImage
@@ -247,5 +248,38 @@ def test_a_snapshot_of_the_metadata_waits_for_a_write_under_way() -> None:
         await committed
         await asyncio.sleep(1)
         assert log._log.segment_count == 2
+
+    run(scenario())
+
+
+def test_the_id_of_a_partition_is_durable_before_what_a_killed_process_left_counts() -> None:
+    disk = MemoryDisk()
+    disk.make_folder("/orders-0")
+    disk.sync_folder("/")
+    for name, content in ("00000000000000000000.log", batch_of([b"kept"])), (PARTITION_FILE, b"some id"):
+        disk.open(f"/orders-0/{name}", create=True).write(0, [content])
+    disk.kill()
+    Log.open(disk, "/orders-0", TopicConfig(), recovery_point=Offset(0), clean=False, now_ms=0)
+    disk.crash()
+    assert read_file(disk, f"/orders-0/{PARTITION_FILE}") == b"some id"
+
+
+def test_records_of_a_deleted_topic_do_not_come_back_in_a_new_one_of_that_name() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        async with Admin(ADDRESS, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=1)
+        await node.stop()
+        # The topic's predecessor was deleted before it was flushed: its records are there, the id of its topic is not.
+        universe.disk.make_folder("/data/orders-0")
+        universe.disk.open("/data/orders-0/00000000000000000000.log", create=True).write(0, [batch_of([b"old"])])
+        node = universe.node()
+        await node.start()
+        async with Producer(ADDRESS, ports=universe.ports) as producer:
+            sent = await producer.send("orders", b"new")
+        assert sent.offset == 0
+        await node.stop()
 
     run(scenario())

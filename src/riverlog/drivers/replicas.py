@@ -157,12 +157,16 @@ class Replicas:
     # -- opening
 
     def _is_ours(self, name: TopicPartition, home: Home) -> bool:
-        """A folder is a live partition's if metadata knows the topic and its id is not another one's."""
+        """A folder is a live partition's if it has the id of a topic that the metadata knows.
+
+        One without an id that was never flushed may be what is left of a deleted topic of the same name. One that was
+        flushed has lost its id since: that is damage, and no reason to hide its records.
+        """
         topic = self._metadata.image.topic(name.topic)
         if topic is None or name.partition >= topic.partition_count:
             return False
         topic_id = home.directory.topic_id(name)
-        return topic_id is None or topic_id == topic.id
+        return topic_id == topic.id or (topic_id is None and home.directory.was_flushed(name))
 
     def _open_partition(self, topic: str, index: int) -> Partition | None:
         known = self._metadata.image.topic(topic)

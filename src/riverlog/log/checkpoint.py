@@ -13,6 +13,8 @@ from riverlog.model.ids import Offset, TopicId, TopicPartition
 from riverlog.model.ports import Disk
 
 TEMPORARY_SUFFIX: Final = ".tmp"
+PARTITION_FILE: Final = "partition.metadata"
+"""Beside a partition's segments: which topic they belong to."""
 _VERSION: Final = "0"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from riverlog.log.checkpoint import (
+    PARTITION_FILE,
     BadCheckpoint,
     decode_offsets,
     decode_topic_id,
@@ -34,7 +35,6 @@ RECOVERY_POINTS_FILE: Final = "recovery-point-offset-checkpoint"
 LOG_STARTS_FILE: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARKS_FILE: Final = "replication-offset-checkpoint"
 CLEANED_OFFSETS_FILE: Final = "cleaner-offset-checkpoint"
-PARTITION_FILE: Final = "partition.metadata"
 DELETED_FOLDER_SUFFIX: Final = "-delete"
 STRAY_FOLDER_SUFFIX: Final = "-stray"
 _FILE_NAME_CHARACTERS_MAX: Final = 255
@@ -150,6 +150,10 @@ class LogDirectory:
         except BadCheckpoint:
             return None
 
+    def was_flushed(self, partition: TopicPartition) -> bool:
+        """Tell whether something of this partition is known to have been on the medium, its topic's id then too."""
+        return self._recovery_points.get(partition, Offset(0)) > 0
+
     def log(self, partition: TopicPartition) -> Log | None:
         """Give a log that is open."""
         return self._logs.get(partition)
@@ -185,7 +189,12 @@ class LogDirectory:
             self._disk.make_folder(folder)
         log = self.open_log(partition, config, now_ms=now_ms)
         if self.topic_id(partition) is None:
-            log.write_small_file(PARTITION_FILE, encode_topic_id(topic_id))
+            try:
+                log.write_small_file(PARTITION_FILE, encode_topic_id(topic_id))
+            except OSError:  # a log that takes records without an id would be set aside after a crash
+                del self._logs[partition]
+                log.release()
+                raise
         return log
 
     def open_log(self, partition: TopicPartition, config: TopicConfig, *, now_ms: int) -> Log:

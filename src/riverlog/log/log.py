@@ -8,8 +8,9 @@ were verified once.
 
 from typing import Final, NamedTuple
 
+from riverlog.log.checkpoint import PARTITION_FILE
 from riverlog.log.epochs import EpochEnd, Epochs
-from riverlog.log.files import OpenFiles, write_file
+from riverlog.log.files import HeldFile, OpenFiles, write_file
 from riverlog.log.index import RELATIVE_OFFSET_MAX, TIME_ENTRY_BYTES
 from riverlog.log.producers import Producers
 from riverlog.log.recovery import list_folder, recover
@@ -140,9 +141,11 @@ class Log:
             log._unsynced_segments = recovered.segments[:-1]
             for segment in log._unsynced_segments:
                 segments.close(segment)
+            # What a process left behind that was killed may still be in the page cache only.
             for segment in recovered.segments:
-                # What a process left behind that was killed may still be in the page cache only.
                 segment.unsynced = True
+            if disk.exists(f"{folder}/{PARTITION_FILE}"):
+                segments.unsynced_files.append(HeldFile(disk.open(f"{folder}/{PARTITION_FILE}")))
             log.damage, log.bytes_cut = recovered.damage, recovered.bytes_cut
         log._find_ends(recovery_point, log_start_offset, clean=clean, now_ms=now_ms)
         log.epochs = restore_epochs(disk, folder, segments)

@@ -1,5 +1,6 @@
 """A node's log directory: lock, checkpoints, partitions, the marker of a clean shutdown."""
 
+import errno
 from dataclasses import replace
 from random import Random
 from uuid import UUID
@@ -234,3 +235,12 @@ def test_a_thousand_partitions_cost_a_few_steps_each(disk: MemoryDisk) -> None:
     for partition in partitions:
         directory.open_log(partition, CONFIG, now_ms=0)
     assert disk.steps - steps <= 15 * len(partitions)
+
+
+def test_a_partition_whose_id_found_no_room_is_not_open(disk: MemoryDisk) -> None:
+    directory = opened(disk)
+    disk.fail(0, errno.ENOSPC, on=("write",))
+    with pytest.raises(OSError, match="No space"):
+        created(directory, records=0)
+    created(directory, records=1)
+    assert directory.topic_id(ORDERS) is not None
