@@ -8,13 +8,19 @@ from functools import lru_cache
 from typing import Protocol
 
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import TOPIC_PATTERN_CHARACTERS_MAX, TOPIC_PATTERNS_COMPILED_MAX
+from riverlog.model.limits import (
+    TOPIC_PATTERN_CHARACTERS_MAX,
+    TOPIC_PATTERN_INSTRUCTIONS_MAX,
+    TOPIC_PATTERNS_COMPILED_MAX,
+)
 
 
-class Pattern(Protocol):
-    """What is used of a compiled pattern."""
+class _Pattern(Protocol):
+    """A set of one pattern: unlike a pattern alone, it can be asked without building an object for each match."""
 
-    def fullmatch(self, text: str, /) -> object | None: ...
+    def Add(self, text: str, /) -> int: ...  # noqa: N802 - the library's names
+    def Compile(self) -> None: ...  # noqa: N802
+    def Match(self, text: str, /) -> list[int]: ...  # noqa: N802
 
 
 def check_pattern(text: str) -> None:
@@ -24,25 +30,28 @@ def check_pattern(text: str) -> None:
 
 def matching(text: str, names: Iterable[str]) -> frozenset[str]:
     """Give the names that the pattern matches from end to end."""
-    pattern = _compiled(text)
-    return frozenset(name for name in names if pattern.fullmatch(name))
+    match = _compiled(text).Match
+    return frozenset(name for name in names if match(name))
 
 
 @lru_cache(TOPIC_PATTERNS_COMPILED_MAX)
-def _compiled(text: str) -> Pattern:
+def _compiled(text: str) -> _Pattern:
     if len(text) > TOPIC_PATTERN_CHARACTERS_MAX:
-        problem = f"it has {len(text)} characters, and {TOPIC_PATTERN_CHARACTERS_MAX} are allowed"
-        raise _bad(text[:TOPIC_PATTERN_CHARACTERS_MAX], problem)
+        raise _bad(text[:TOPIC_PATTERN_CHARACTERS_MAX], f"it is longer than {TOPIC_PATTERN_CHARACTERS_MAX} characters")
     import re2
 
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
     try:
-        pattern: Pattern = re2.compile(text, options)
+        size = re2.compile(text, options).programsize
     except re2.error as error:
-        reason = error.args[0]
-        raise _bad(text, reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from None
+        raise _bad(text, error.args[0].decode(errors="replace")) from None
+    if size > TOPIC_PATTERN_INSTRUCTIONS_MAX:
+        raise _bad(text, "it is too complex")
+    pattern: _Pattern = re2.Set.FullMatchSet(options)
+    pattern.Add(text)
+    pattern.Compile()
     return pattern
 
 

@@ -127,5 +127,9 @@ uneven, and what is left after the last stays."""
 TOPIC_PATTERN_CHARACTERS_MAX: Final = 4096
 """Characters of a regular expression for topics; a longer one is refused."""
 
+TOPIC_PATTERN_INSTRUCTIONS_MAX: Final = 5000
+"""Instructions that a regular expression for topics compiles to; matching a name costs as much per character. A list of
+names has one per character; a pattern with more than this is refused."""
+
 TOPIC_PATTERNS_COMPILED_MAX: Final = 256
 """Compiled patterns kept; beyond it the one not used for longest is compiled again when needed."""
