@@ -20,7 +20,7 @@ from riverlog.metadata.delta import MetadataDelta, delta_of
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.machine import MetadataCommand, MetadataMachine
 from riverlog.metadata.records import MetadataRecord
-from riverlog.model.ids import ProducerId
+from riverlog.model.ids import Offset, ProducerId
 from riverlog.model.limits import PRODUCER_ID_BLOCK
 from riverlog.model.ports import Clock
 from riverlog.model.resolve import topic_config, with_dynamic
@@ -57,6 +57,11 @@ class MetadataDriver:
             committed=self._publish,
             failed=failed,
         )
+
+    @property
+    def end_offset(self) -> Offset:
+        """Give the offset behind the metadata's last record."""
+        return self._log.end_offset
 
     def start(self) -> None:
         """Read the metadata from the log; BadMetadata where it is damaged."""

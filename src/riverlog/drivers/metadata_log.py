@@ -29,14 +29,15 @@ from riverlog.metadata.records import MetadataRecord, TransactionRecord
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.metadata.transactions import decided
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import LeaderEpoch, Offset
+from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
 from riverlog.model.ports import Clock, Disk, Workers
 from riverlog.model.settings import TopicConfig
 from riverlog.records.batch import HEADER_BYTES, LOG_OVERHEAD, MAGIC, MAGIC_POSITION, checksum, read_header
 from riverlog.records.errors import CorruptBatch
 from riverlog.records.record import BatchBuilder, read_batches
 
-METADATA_FOLDER: Final = "__cluster_metadata-0"
+METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
+METADATA_FOLDER: Final = str(METADATA_PARTITION)
 EPOCH: Final = LeaderEpoch(1)
 """A quorum of one never changes its leader."""
 
