@@ -236,8 +236,60 @@ def test_what_cannot_be_sent_is_said_and_counts_as_failure(shell: Shell, topic: 
     assert "there is no topic none" in shell.refused("consume", "none", code=4)
 
 
+def test_a_benchmark_measures_all_parts_and_leaves_nothing_behind(shell: Shell) -> None:
+    before = shell.done("topics", "list")
+    options = ["--records", "3000", "--producers", "2", "--consumers", "2", "--partitions", "3", "--rate", "3000"]
+    rows = [json.loads(line) for line in shell.done("bench", *options, "-z", "lz4").splitlines()]
+    assert [(row["part"], row["records"], row["bytes"]) for row in rows] == [
+        ("produce", 3_000, 300_000),
+        ("consume", 3_000, 300_000),
+        ("end-to-end", 3_000, 300_000),
+    ]
+    assert all(row["client_cpu_seconds"] > 0 for row in rows)
+    for row in (rows[0], rows[2]):
+        assert row["seconds"] >= 0.99, "the rate is kept"
+        latencies = list(row["latency_ms"].values())
+        assert latencies == sorted(latencies)
+        assert latencies[0] > 0
+    assert shell.done("topics", "list") == before
+
+
+def test_a_benchmark_uses_a_topic_that_is_there_and_keeps_it(shell: Shell, topic: str) -> None:
+    shell.done("produce", topic, given=b"x\n" * 40)
+    (row,) = [json.loads(line) for line in shell.done("bench", "--topic", topic, "--part", "consume").splitlines()]
+    assert (row["topic"], row["records"], row["bytes"]) == (topic, 40, 40)
+    table = shell.done("bench", "--topic", topic, "--part", "produce", "--seconds", "0.2", "-o", "table").decode()
+    assert table.split()[:4] == ["part", "records", "records/s", "MB/s"]
+    assert topic in shell.done("topics", "list").decode()
+
+
+def test_a_benchmark_that_cannot_go_on_says_why_and_leaves_nothing_behind(shell: Shell) -> None:
+    before = shell.done("topics", "list")
+    assert "[UNKNOWN_TOPIC_OR_PARTITION]" in shell.refused("bench", "--topic", "none", code=4)
+    assert "[INVALID_REPLICATION_FACTOR]" in shell.refused("bench", "--replication-factor", "3", code=4)
+    assert "[MESSAGE_TOO_LARGE]" in shell.refused("bench", "--record-size", "3000000", code=4)
+    assert "has no records to consume" in shell.refused("bench", "--part", "consume", code=4)
+    assert shell.done("topics", "list") == before
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_a_benchmark_that_is_interrupted_leaves_nothing_behind(
+    shell: Shell, node: Node, signal_number: signal.Signals
+) -> None:
+    before = shell.done("topics", "list")
+    running = subprocess.Popen([PROGRAM, "bench", "--seconds", "60"], stdout=subprocess.PIPE, env=environment(node))
+    deadline = time.monotonic() + SECONDS_MAX
+    while not any(path.stat().st_size for path in node.data.glob("riverlog-bench-????????-0/*.log")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    running.send_signal(signal_number)
+    assert running.communicate(timeout=SECONDS_MAX) == (b"", None)
+    assert running.returncode == 130
+    assert shell.done("topics", "list") == before
+
+
 def test_a_cluster_that_is_not_there(shell: Shell) -> None:
-    for arguments in (["topics", "list"], ["produce", "t"], ["consume", "t"], ["cluster", "status"]):
+    for arguments in (["topics", "list"], ["produce", "t"], ["consume", "t"], ["bench"], ["cluster", "status"]):
         sentence = shell.refused(*arguments, "-b", "127.0.0.1:1", code=3)
         assert "127.0.0.1:1" in sentence
         assert "riverlog doctor" in sentence

@@ -99,6 +99,17 @@ COMMANDS: Final = (
         ),
     ),
     Command(
+        "bench",
+        "riverlog.cli.bench",
+        "bench",
+        "Measure how fast a cluster takes records, gives them back, and passes one on",
+        (
+            "bench",
+            "bench -b broker:9092 --record-size 1000 --producers 4 --partitions 4 --compression lz4",
+            "bench --topic orders --part consume --seconds 10 -o json",
+        ),
+    ),
+    Command(
         "cluster status",
         "riverlog.cli.cluster",
         "status",

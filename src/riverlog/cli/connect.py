@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import types
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from riverlog.cli.exits import ExitCode, Trouble, usage
@@ -26,12 +27,12 @@ KAFKA_NAMES: Final = {
 """Kafka's names for settings that the client names otherwise."""
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
+def run(work: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
     """Run a command's conversation with a cluster; what the cluster refuses becomes a sentence."""
     from riverlog.client.errors import KafkaError, TimedOut, Unreachable
 
     try:
-        return asyncio.run(work)
+        return runner(work)
     except Unreachable as error:
         sentence = f"{error.message} `riverlog doctor` looks closer; -b HOST:PORT names another broker"
         raise Trouble(sentence, ExitCode.UNREACHABLE) from error
@@ -63,19 +64,30 @@ def made(client: Callable[..., T], bootstrap: str, texts: Sequence[str], fixed: 
 
 def client_settings(client: Callable[..., object], texts: Sequence[str]) -> dict[str, Any]:
     """Turn `-X linger.ms=5` into the keyword arguments of a client class, by its signature."""
-    given = pairs(texts, option="-X")
-    if not given:
-        return {}
+    return settings_of([client], texts)[0] if texts else {}
+
+
+def settings_of(clients: Sequence[Callable[..., object]], texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Give each client the settings that it has; one that none of them has is refused."""
+    known = [_known(client) for client in clients]
+    chosen: list[dict[str, Any]] = [{} for _ in clients]
+    for name, text in pairs(texts, option="-X").items():
+        if not any(name in names for names in known):
+            raise usage(f"the client has no setting '{name}'; it has {', '.join(sorted({*chain(*known)}))}")
+        for settings, names in zip(chosen, known, strict=True):
+            if name in names:
+                parameter, hint = names[name]
+                settings[parameter] = _value(name, text, hint)
+    return chosen
+
+
+def _known(client: Callable[..., object]) -> dict[str, tuple[str, Any]]:
+    """List a client's settings by every name they have: the parameter and its type."""
     hints = get_type_hints(client.__init__ if inspect.isclass(client) else client)
     parameters = list(inspect.signature(client).parameters)[1:]
     known = {name.replace("_", "."): name for name in parameters if _settable(hints[name])}
     known |= {kafka: ours for kafka, ours in KAFKA_NAMES.items() if ours in parameters}
-    chosen: dict[str, Any] = {}
-    for name, text in given.items():
-        if name not in known:
-            raise usage(f"the client has no setting '{name}'; it has {', '.join(sorted(known))}")
-        chosen[known[name]] = _value(name, text, hints[known[name]])
-    return chosen
+    return {name: (parameter, hints[parameter]) for name, parameter in known.items()}
 
 
 def _settable(hint: Any) -> bool:

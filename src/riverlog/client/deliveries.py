@@ -161,6 +161,11 @@ class Delivery:
         self._placing.exception()
 
     @property
+    def batch_future(self) -> "asyncio.Future[Offset] | None":
+        """Give the future of the whole batch, for those who watch many records; None while there is no batch yet."""
+        return None if self._batch is None else self._batch.future
+
+    @property
     def done(self) -> bool:
         """Tell whether the outcome is known."""
         return self._batch.done if self._batch is not None else self.error is not None

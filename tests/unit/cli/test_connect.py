@@ -5,7 +5,7 @@ from typing import Literal
 import pytest
 
 from riverlog import Producer
-from riverlog.cli.connect import addresses, client_settings, made, run
+from riverlog.cli.connect import addresses, client_settings, made, run, settings_of
 from riverlog.cli.exits import ExitCode, Trouble
 from riverlog.client.errors import KafkaError, TimedOut, Unreachable
 from riverlog.model.errors import ErrorCode
@@ -39,6 +39,18 @@ def test_settings_become_keyword_arguments_of_their_type() -> None:
         "isolation": "read_committed",
     }
     assert client_settings(Client, ()) == {}
+
+
+def test_each_of_several_clients_gets_the_settings_it_has() -> None:
+    def other(_bootstrap: str, *, client_id: str = "", rack: str = "") -> None: ...
+
+    texts = ["client.id=me", "rack=r", "linger.ms=5"]
+    assert settings_of([Client, other], texts) == [
+        {"client_id": "me", "linger_ms": 5.0},
+        {"client_id": "me", "rack": "r"},
+    ]
+    with pytest.raises(Trouble, match=r"the client has no setting 'nonsense'; it has .*linger\.ms, rack"):
+        settings_of([Client, other], ["nonsense=1"])
 
 
 @pytest.mark.parametrize(

@@ -84,3 +84,15 @@ def test_a_failure_is_told_to_all_and_remembered_as_seen() -> None:
         assert batch.observed
 
     run(scenario())
+
+
+def test_records_of_a_batch_share_a_future_that_is_there_once_they_are_placed() -> None:
+    async def scenario() -> None:
+        batch = batch_of_one()
+        first, second = Delivery(0), Delivery(0)
+        assert first.batch_future is None
+        first.place(batch, 0)
+        second.place(batch, 1)
+        assert first.batch_future is second.batch_future is batch.future
+
+    run(scenario())
