@@ -50,9 +50,7 @@ class Moved:
 def fresh_topic(node: Node, settings: Mapping[str, str] | None = None) -> Iterator[str]:
     """Create a topic of one partition that has never been used; delete it in the end, and its files with it."""
     admin = AdminClient(_common(node))
-    topic = f"bench-{uuid.uuid4().hex[:12]}"
-    created = admin.create_topics([NewTopic(topic, 1, 1, config=dict(settings or {}))])
-    _result(created[topic].result, "a topic cannot be created")
+    topic = create_topic(node, 1, settings)
     try:
         yield topic
     finally:
@@ -61,6 +59,32 @@ def fresh_topic(node: Node, settings: Mapping[str, str] | None = None) -> Iterat
         deadline = time.monotonic() + DELETION_SECONDS_MAX
         while any(node.data.glob(f"{topic}-*")) and time.monotonic() < deadline:
             time.sleep(DELETION_POLL_SECONDS)
+
+
+def create_topic(node: Node, partitions: int, settings: Mapping[str, str] | None = None) -> str:
+    """Create a topic and give its name, which is a new one."""
+    topic = f"bench-{uuid.uuid4().hex[:12]}"
+    admin = AdminClient(_common(node))
+    created = admin.create_topics([NewTopic(topic, partitions, 1, config=dict(settings or {}))])
+    _result(created[topic].result, "a topic cannot be created")
+    return topic
+
+
+def produce_into_each(node: Node, topic: str, *, partitions: int, value_bytes: int) -> None:
+    """Send one record to every partition and wait for the acknowledgements."""
+    refused: list[KafkaError] = []
+    producer = Producer(
+        {
+            **_common(node),
+            "message.timeout.ms": REQUEST_SECONDS_MAX * 1000,
+            "delivery.report.only.error": True,
+            "on_delivery": lambda error, _: refused.append(error),
+        }
+    )
+    for partition in range(partitions):
+        producer.produce(topic, bytes(value_bytes), partition=partition)
+    if (unanswered := producer.flush(REQUEST_SECONDS_MAX)) or refused:
+        raise Failed(f"{unanswered} records were not answered; refused: {refused[:1] or 'none'}")
 
 
 def produce(node: Node, topic: str, *, value_bytes: int, seconds: float, settings: Settings | None = None) -> Moved:

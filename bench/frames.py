@@ -28,8 +28,8 @@ ALL: Final = -1
 TIMEOUT_MS: Final = 30_000
 
 
-def produce_load(topic: str, *, records: int, value_bytes: int, acks: int = ALL) -> Load:
-    """Greet with ApiVersions and Metadata, then produce one batch of random values into partition 0 over and over."""
+def produce_load(topic: str, *, records: int, value_bytes: int, acks: int = ALL, partitions: int = 1) -> Load:
+    """Greet with ApiVersions and Metadata, then produce a batch of random values into each partition over and over."""
     greeting = [
         encode_request(API_BY_KEY[ApiKey.API_VERSIONS], API_VERSIONS_VERSION, 0, CLIENT_ID, ApiVersionsRequest()),
         encode_request(
@@ -40,14 +40,15 @@ def produce_load(topic: str, *, records: int, value_bytes: int, acks: int = ALL)
             MetadataRequest(topics=[MetadataRequestTopic(name=topic)]),
         ),
     ]
-    data = PartitionProduceData(index=0, records=memoryview(_batch(records, value_bytes)))
+    batch = memoryview(_batch(records, value_bytes))
+    data = [PartitionProduceData(index=index, records=batch) for index in range(partitions)]
     request = ProduceRequest(
-        acks=acks, timeout_ms=TIMEOUT_MS, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
+        acks=acks, timeout_ms=TIMEOUT_MS, topic_data=[TopicProduceData(name=topic, partition_data=data)]
     )
     return Load(
         greeting,
         encode_request(API_BY_KEY[ApiKey.PRODUCE], PRODUCE_VERSION, 0, CLIENT_ID, request),
-        error_position=_error_position(topic),
+        error_position=_error_position(topic, partitions),
     )
 
 
@@ -60,14 +61,14 @@ def _batch(records: int, value_bytes: int) -> bytearray:
     return builder.build()
 
 
-def _error_position(topic: str) -> int:
-    """Find the error code in an answer, counted from behind its length: where a refusal first differs from success."""
-    success, refusal = (_answer(topic, code) for code in (0, -1))
+def _error_position(topic: str, partitions: int) -> int:
+    """Find the first error code in an answer, counted from behind its length: where refusal and success part."""
+    success, refusal = (_answer(topic, partitions, code) for code in (0, -1))
     return next(position for position in range(len(success)) if success[position] != refusal[position]) - 4
 
 
-def _answer(topic: str, error_code: int) -> bytes:
-    partition = PartitionProduceResponse(index=0, error_code=error_code)
-    message = ProduceResponse(responses=[TopicProduceResponse(name=topic, partition_responses=[partition])])
+def _answer(topic: str, partitions: int, error_code: int) -> bytes:
+    answers = [PartitionProduceResponse(index=index, error_code=error_code) for index in range(partitions)]
+    message = ProduceResponse(responses=[TopicProduceResponse(name=topic, partition_responses=answers)])
     parts = encode_response(API_BY_KEY[ApiKey.PRODUCE], PRODUCE_VERSION, 0, message)
     return b"".join(part for part in parts if isinstance(part, bytes | bytearray | memoryview))

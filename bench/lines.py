@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from bench import probes
+from bench import partitions, probes
 from bench.trial import Better, Line, Row
 
 HIGHER, LOWER = Better.HIGHER, Better.LOWER
@@ -38,6 +38,17 @@ def latency(p50_reach: float, p99_reach: float) -> tuple[Row, ...]:
     return Row("p50", "ms", LOWER, p50_reach), Row("p99", "ms", LOWER, p99_reach), Row("CPU", "% of a core", LOWER)
 
 
+def recovery(reach: float) -> tuple[Row, ...]:
+    """Rows of a line that stops a node and starts it again."""
+    return (
+        Row("fill", "MB/s", HIGHER),
+        Row("after kill", "s", LOWER, reach),
+        Row("CPU", "s", LOWER),
+        Row("stop", "s", LOWER),
+        Row("after stop", "s", LOWER, reach),
+    )
+
+
 LINES: Final = (
     Line(
         "startup",
@@ -51,6 +62,32 @@ LINES: Final = (
         "resident memory of a new node: 2 s after its start, and after 1 KB produce and 64x5 small requests",
         probes.memory,
         (Row("at rest", "MB", LOWER, 1 / 5), Row("after load", "MB", LOWER, 1 / 8)),
+        on_shared_node=False,
+    ),
+    Line(
+        "thousand-partitions",
+        "a new node: create 1,000 partitions, a first record into each, restart after kill -9 until each gave it back",
+        partitions.thousand,
+        (
+            Row("create", "s", LOWER, 1.0),
+            Row("first records", "s", LOWER, 1 / 4),
+            Row("memory", "MB", LOWER, 1 / 5),
+            Row("restart", "s", LOWER, 1 / 6),
+        ),
+        on_shared_node=False,
+    ),
+    Line(
+        "recovery-100",
+        "3 GB in 100 partitions: restart after kill -9, stop, and restart after that, until each gave a record back",
+        partial(partitions.recovery, partitions=100, total_bytes=3_000_000_000),
+        recovery(1 / 5),
+        on_shared_node=False,
+    ),
+    Line(
+        "recovery-1000",
+        "the same with 4 GB in 1,000 partitions",
+        partial(partitions.recovery, partitions=1_000, total_bytes=4_000_000_000),
+        recovery(1 / 5),
         on_shared_node=False,
     ),
     Line(

@@ -42,6 +42,10 @@ class Node(Protocol):
         """End the process as its operator would, and wait until it is gone."""
         ...
 
+    def kill(self) -> None:
+        """End the process with SIGKILL."""
+        ...
+
 
 class Contender(Protocol):
     """A broker to measure."""
