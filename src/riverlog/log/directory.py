@@ -77,6 +77,8 @@ class LogDirectory:
         self._cleaned_offsets = self._read_offsets(CLEANED_OFFSETS_FILE)
         self._generation = 0
         """Grows whenever an offset was lowered or forgotten, so that an older plan does not bring it back."""
+        self._made: set[TopicPartition] = set()
+        """Partitions whose folders were made since the directory was opened: their names may not be durable."""
         self._forgotten = False
         """The checkpoints on the disk still name partitions that are gone."""
 
@@ -103,7 +105,7 @@ class LogDirectory:
             directory = cls(disk, folder, lock, identity, clean=clean)
             if clean:
                 disk.remove(f"{folder}/{CLEAN_FILE}")
-                disk.sync_folder(folder)
+            disk.sync_folder(folder)  # all names that are there now are durable, whatever a crash left
         except BaseException:
             lock.release()
             raise
@@ -187,6 +189,7 @@ class LogDirectory:
             self._forget(partition)
             self._write_forgotten()
             self._disk.make_folder(folder)
+            self._made.add(partition)
         log = self.open_log(partition, config, now_ms=now_ms)
         if self.topic_id(partition) is None:
             try:
@@ -210,6 +213,7 @@ class LogDirectory:
                 now_ms=now_ms,
                 log_start_offset=self._log_starts.get(partition, Offset(0)),
                 files=self._files,
+                folder_is_durable=partition not in self._made,
             )
         return log
 

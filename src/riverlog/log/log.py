@@ -14,7 +14,7 @@ from riverlog.log.files import HeldFile, OpenFiles, write_file
 from riverlog.log.index import RELATIVE_OFFSET_MAX, TIME_ENTRY_BYTES
 from riverlog.log.producers import Producers
 from riverlog.log.recovery import list_folder, recover
-from riverlog.log.replay import EPOCHS_FILE, restore_epochs, restore_producers
+from riverlog.log.replay import EPOCHS_FILE, Past
 from riverlog.log.retention import Reason, SegmentFacts, expired
 from riverlog.log.segment import SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, Segment, path_of
 from riverlog.log.segments import Segments
@@ -112,6 +112,7 @@ class Log:
         now_ms: int,
         log_start_offset: Offset = _NO_START,
         files: OpenFiles | None = None,
+        folder_is_durable: bool = False,
     ) -> "Log":
         """Open the log in this folder, which is created if it is missing; recover it after a crash."""
         files = OpenFiles() if files is None else files
@@ -126,7 +127,17 @@ class Log:
         segments = Segments(disk, files, folder, found.segments, index_interval_bytes=interval, now_ms=now_ms)
         log = cls(disk, folder, config, segments)
         clean = bool(found.segments) and clean and log._ends_cleanly(recovery_point)
-        if found.segments and not clean:
+        past = Past(
+            disk,
+            folder,
+            found.snapshots,
+            first=segments.bases[0] if len(segments) else Offset(0),
+            upto=recovery_point,
+            now_ms=now_ms,
+        )
+        if clean:
+            past.catch_up(segments, segments.active)
+        elif found.segments:
             first = segments.slot_of(recovery_point)
             recovered = recover(
                 disk,
@@ -136,6 +147,8 @@ class Log:
                 recovery_point=recovery_point,
                 index_interval_bytes=interval,
                 now_ms=now_ms,
+                begin=lambda segment: past.catch_up(segments, segment),
+                note=past.note,
             )
             segments.recovered(first, recovered.segments, now_ms=now_ms)
             log._unsynced_segments = recovered.segments[:-1]
@@ -143,14 +156,16 @@ class Log:
                 segments.close(segment)
             # What a process left behind that was killed may still be in the page cache only.
             for segment in recovered.segments:
-                segment.unsynced = True
-            if disk.exists(f"{folder}/{PARTITION_FILE}"):
+                segment.unsynced |= segment.next_offset > recovery_point
+            if recovery_point == 0 and disk.exists(f"{folder}/{PARTITION_FILE}"):
                 segments.unsynced_files.append(HeldFile(disk.open(f"{folder}/{PARTITION_FILE}")))
             log.damage, log.bytes_cut = recovered.damage, recovered.bytes_cut
         log._find_ends(recovery_point, log_start_offset, clean=clean, now_ms=now_ms)
-        log.epochs = restore_epochs(disk, folder, segments)
-        log.producers = restore_producers(disk, folder, segments, found.snapshots, log.epochs, now_ms=now_ms)
+        past.remove_snapshots(segments)
+        log.producers, log.epochs = past.producers, past.epochs
         log.epochs.truncate_end(log.log_end_offset)
+        log._unsynced_epochs = past.has_new_epochs
+        log._unsynced_folder = not (clean or folder_is_durable)
         if log.flushed_offset < log.log_end_offset and config.durability is Durability.FSYNC:
             # All that is here counts as committed from now on: it is shown, and retries are told that it is kept.
             log.flush()
@@ -178,7 +193,7 @@ class Log:
         self.log_start_offset = min(max(log_start_offset, segments.bases[0]), self.log_end_offset)
         self.flushed_offset = min(recovery_point, self.log_end_offset)
         self._unchanged_end = self.log_end_offset if clean else None
-        self._unsynced_folder = self._unsynced_epochs = segments.unsynced_names = not clean
+        segments.unsynced_names = not clean
 
     def close(self) -> None:
         """Make everything durable and write down what opening again would otherwise have to find out."""
@@ -584,9 +599,13 @@ class Log:
         self._snapshot_position = 0
         self._unsynced_epochs |= self.epochs.truncate_end(end)
         snapshots = list_folder(self._disk, self.folder).snapshots
-        self.producers = restore_producers(
-            self._disk, self.folder, self._segments, snapshots, self.epochs, now_ms=now_ms
+        segments = self._segments
+        past = Past(
+            self._disk, self.folder, snapshots, first=segments.bases[0], upto=end, now_ms=now_ms, epochs=self.epochs
         )
+        past.catch_up(segments, segments.active)
+        past.remove_snapshots(segments)
+        self.producers = past.producers
 
 
 def _facts(segment: Segment) -> SegmentFacts:

@@ -6,7 +6,7 @@ the log is cut there. Below the recovery point all was synced, so what is not th
 is reported, left as it is, never served, and its offsets are never given to other records.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX
@@ -22,7 +22,7 @@ from riverlog.log.segment import (
 )
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
-from riverlog.records.batch import checksum
+from riverlog.records.batch import BatchHeader, checksum
 
 
 @dataclass(slots=True)
@@ -78,8 +78,13 @@ def recover(
     recovery_point: Offset,
     index_interval_bytes: int,
     now_ms: int,
+    begin: Callable[[Segment], None],
+    note: Callable[[BatchHeader], None],
 ) -> Recovered:
-    """Recover the given segments, of which only the first may begin below the recovery point."""
+    """Recover the given segments, of which only the first may begin below the recovery point.
+
+    That one is shown to `begin` as it is up to the recovery point, then each whole batch behind that to `note`.
+    """
     recovered = Recovered()
     expected: Offset | None = None
     for slot, base_offset in enumerate(bases):
@@ -97,7 +102,9 @@ def recover(
         )
         segment.broken = False
         segment.remove_index_files()
-        take_verified(segment)
+        if slot == 0:
+            begin(segment)
+        take_verified(segment, note)
         recovered.segments.append(segment)
         expected = segment.next_offset
         if segment.next_offset < recovery_point:
@@ -114,7 +121,7 @@ def recover(
     return recovered
 
 
-def take_verified(segment: Segment) -> None:
+def take_verified(segment: Segment, note: Callable[[BatchHeader], None]) -> None:
     """Take note of the batches behind those already known, for as long as each is the next one and whole."""
     end = segment.size + segment.trailing_bytes
     epoch = -1
@@ -124,4 +131,5 @@ def take_verified(segment: Segment) -> None:
             break
         epoch = header.leader_epoch
         segment.note_header(position, header)
+        note(header)
     segment.trailing_bytes = end - segment.size

@@ -11,7 +11,7 @@ from riverlog.log.checkpoint import BadCheckpoint, read_file
 from riverlog.log.epochs import Epochs
 from riverlog.log.producers import BadSnapshot, Producers
 from riverlog.log.scan import scan_headers
-from riverlog.log.segment import SNAPSHOT_SUFFIX, path_of
+from riverlog.log.segment import SNAPSHOT_SUFFIX, Segment, path_of
 from riverlog.log.segments import Segments
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset
@@ -21,52 +21,67 @@ from riverlog.records.batch import BatchHeader
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
 
 
-def restore_epochs(disk: Disk, folder: str, segments: Segments) -> Epochs:
-    """Learn the epochs from their file, or from all batches where it is missing or damaged."""
-    path = f"{folder}/{EPOCHS_FILE}"
-    content = read_file(disk, path)
-    try:
-        if content is not None:
-            return Epochs.decode(content, path)
-    except BadCheckpoint:
-        pass
-    headers = headers_from(segments, segments.bases[0])
-    return Epochs((header.leader_epoch, header.base_offset) for header in headers)
+class Past:
+    """Epochs and producers as the small files tell; `catch_up` and `note` bring them to the end of the log."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        folder: str,
+        snapshots: Sequence[Offset],
+        *,
+        first: Offset,
+        upto: Offset,
+        now_ms: int,
+        epochs: Epochs | None = None,
+    ) -> None:
+        """Read the newest good snapshot between two offsets, and the epochs unless they are given."""
+        self._disk = disk
+        self._folder = folder
+        self._snapshots = snapshots
+        self._first = first
+        self._now_ms = now_ms
+        known = _read_epochs(disk, folder) if epochs is None else epochs
+        self.epochs = Epochs() if known is None else known
+        self._epochs_known = None if known is None else known.entries()
+        self.producers, self._producers_from = Producers(), first
+        for offset in reversed(snapshots):
+            if first <= offset <= upto and (producers := _read_producers(disk, folder, offset)) is not None:
+                self.producers, self._producers_from = producers, offset
+                break
+
+    @property
+    def has_new_epochs(self) -> bool:
+        """Tell whether the file of epochs lacks something or says too much."""
+        return self._epochs_known != self.epochs.entries()
+
+    def catch_up(self, segments: Segments, last: Segment) -> None:
+        """Learn from the batches behind the files, up to the end of this segment."""
+        start = self._first if self._epochs_known is None else self._producers_from
+        for header in headers_from(segments, start, last):
+            self.note(header)
+
+    def note(self, header: BatchHeader) -> None:
+        """Learn from the next batch."""
+        if header.leader_epoch > self.epochs.latest:
+            self.epochs.begin(header.leader_epoch, header.base_offset)
+        if header.producer_id >= 0 and header.base_offset >= self._producers_from:
+            self.producers.remember(header, header.base_offset, self._now_ms)
+
+    def remove_snapshots(self, segments: Segments) -> None:
+        """Remove the snapshots that neither belong to a segment nor were needed."""
+        for offset in self._snapshots:
+            path = path_of(self._folder, offset, SNAPSHOT_SUFFIX)
+            if offset != self._producers_from and offset not in segments.bases and self._disk.exists(path):
+                self._disk.remove(path)  # unless recovery was first
 
 
-def restore_producers(
-    disk: Disk, folder: str, segments: Segments, snapshots: Sequence[Offset], epochs: Epochs, *, now_ms: int
-) -> Producers:
-    """Learn the producers from the newest good snapshot and from the batches behind it, and newer epochs too.
-
-    Snapshots that neither belong to a segment nor were needed are removed.
-    """
-    producers, replay_from = Producers(), segments.bases[0]
-    for offset in reversed(snapshots):
-        if segments.bases[0] <= offset <= segments.active.next_offset:
-            content = read_file(disk, path_of(folder, offset, SNAPSHOT_SUFFIX))
-            try:
-                producers, replay_from = Producers.decode(content or b""), offset
-            except BadSnapshot:
-                continue
-            break
-    for header in headers_from(segments, replay_from):
-        epochs.begin(header.leader_epoch, header.base_offset)
-        if header.producer_id >= 0:
-            producers.remember(header, header.base_offset, now_ms)
-    for offset in snapshots:
-        path = path_of(folder, offset, SNAPSHOT_SUFFIX)
-        if offset != replay_from and offset not in segments.bases and disk.exists(path):  # recovery may have been first
-            disk.remove(path)
-    return producers
-
-
-def headers_from(segments: Segments, offset: Offset) -> Iterator[BatchHeader]:
-    """Walk the headers of all batches from this offset on, as far as they can be read."""
-    if offset >= segments.active.next_offset:
+def headers_from(segments: Segments, offset: Offset, last: Segment) -> Iterator[BatchHeader]:
+    """Walk the headers of all batches from this offset to the end of a segment, as far as they can be read."""
+    if offset >= last.next_offset:
         return
-    for slot in range(segments.slot_of(offset), len(segments)):
-        segment = segments[slot]
+    for slot in range(segments.slot_of(offset), segments.slot_of(last.base_offset) + 1):
+        segment = last if segments.bases[slot] == last.base_offset else segments[slot]
         try:
             position = segment.locate(offset) if offset > segment.base_offset else 0
         except Refusal:
@@ -74,3 +89,22 @@ def headers_from(segments: Segments, offset: Offset) -> Iterator[BatchHeader]:
             continue
         for _, header in scan_headers(segment.file(), position, segment.size):
             yield header
+
+
+def _read_epochs(disk: Disk, folder: str) -> Epochs | None:
+    """Read the file of epochs; None where it is missing or damaged."""
+    path = f"{folder}/{EPOCHS_FILE}"
+    content = read_file(disk, path)
+    try:
+        return None if content is None else Epochs.decode(content, path)
+    except BadCheckpoint:
+        return None
+
+
+def _read_producers(disk: Disk, folder: str, offset: Offset) -> Producers | None:
+    """Read a snapshot of producers; None where it is missing or damaged."""
+    content = read_file(disk, path_of(folder, offset, SNAPSHOT_SUFFIX))
+    try:
+        return Producers.decode(content or b"")
+    except BadSnapshot:
+        return None

@@ -33,23 +33,26 @@ def scan_headers(
 
 def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
     """Walk the whole batches from `position` on, with their bytes. Checksums are the caller's."""
-    chunk, chunk_start = memoryview(b""), position
+    chunk, chunk_start, chunk_end = memoryview(b""), position, position
     while end - position >= HEADER_BYTES:
-        if position + HEADER_BYTES > chunk_start + len(chunk):
+        if position + HEADER_BYTES > chunk_end:
             chunk, chunk_start = memoryview(file.read(position, min(SCAN_CHUNK_BYTES, end - position))), position
+            chunk_end = position + len(chunk)
             if len(chunk) < HEADER_BYTES:
                 return
         header = read_header(chunk, position - chunk_start)
-        if not is_plausible(header) or header.size > end - position:
+        size = header.size
+        if not is_plausible(header) or size > end - position:
             return
-        if position + header.size > chunk_start + len(chunk):
-            size = min(max(header.size, SCAN_CHUNK_BYTES), end - position)
-            chunk, chunk_start = memoryview(file.read(position, size)), position
-            if len(chunk) < header.size:
+        if position + size > chunk_end:
+            wanted = min(max(size, SCAN_CHUNK_BYTES), end - position)
+            chunk, chunk_start = memoryview(file.read(position, wanted)), position
+            chunk_end = position + len(chunk)
+            if len(chunk) < size:
                 return
         start = position - chunk_start
-        yield position, header, chunk[start : start + header.size]
-        position += header.size
+        yield position, header, chunk[start : start + size]
+        position += size
 
 
 def is_plausible(header: BatchHeader) -> bool:

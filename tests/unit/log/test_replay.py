@@ -7,7 +7,7 @@ import pytest
 from riverlog.log.files import OpenFiles
 from riverlog.log.log import Log
 from riverlog.log.recovery import list_folder
-from riverlog.log.replay import headers_from, restore_epochs, restore_producers
+from riverlog.log.replay import EPOCHS_FILE, Past, headers_from
 from riverlog.log.segments import Segments
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerId
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
@@ -39,27 +39,36 @@ def segments_on(disk: MemoryDisk) -> Segments:
     return segments
 
 
+def learn(disk: MemoryDisk) -> Past:
+    segments = segments_on(disk)
+    snapshots = list_folder(disk, FOLDER).snapshots
+    past = Past(disk, FOLDER, snapshots, first=Offset(0), upto=Offset(30), now_ms=0)
+    past.catch_up(segments, segments.active)
+    past.remove_snapshots(segments)
+    return past
+
+
 def test_headers_are_walked_from_any_offset(disk: MemoryDisk) -> None:
     segments = segments_on(disk)
     for offset in range(31):
-        walked = [header.base_offset for header in headers_from(segments, Offset(offset))]
+        walked = [header.base_offset for header in headers_from(segments, Offset(offset), segments.active)]
         assert walked == list(range(offset, 30))
 
 
 def test_epochs_come_from_their_file_or_from_the_batches(disk: MemoryDisk) -> None:
-    assert restore_epochs(disk, FOLDER, segments_on(disk)).entries() == EPOCHS
-    disk.damage(f"{FOLDER}/leader-epoch-checkpoint", 0)
-    assert restore_epochs(disk, FOLDER, segments_on(disk)).entries() == EPOCHS
-    disk.remove(f"{FOLDER}/leader-epoch-checkpoint")
-    assert restore_epochs(disk, FOLDER, segments_on(disk)).entries() == EPOCHS
+    assert learn(disk).epochs.entries() == EPOCHS
+    assert not learn(disk).has_new_epochs
+    disk.damage(f"{FOLDER}/{EPOCHS_FILE}", 0)
+    assert learn(disk).epochs.entries() == EPOCHS
+    disk.remove(f"{FOLDER}/{EPOCHS_FILE}")
+    assert learn(disk).epochs.entries() == EPOCHS
+    assert learn(disk).has_new_epochs
 
 
 def test_producers_come_from_the_newest_good_snapshot_and_what_follows(disk: MemoryDisk) -> None:
     while True:
         snapshots = list_folder(disk, FOLDER).snapshots
-        segments = segments_on(disk)
-        epochs = restore_epochs(disk, FOLDER, segments)
-        producer = restore_producers(disk, FOLDER, segments, snapshots, epochs, now_ms=0).get(ProducerId(7))
+        producer = learn(disk).producers.get(ProducerId(7))
         assert producer is not None
         assert producer.next_sequence == 30
         assert [written.base_offset for written in producer.batches] == [25, 26, 27, 28, 29]
@@ -71,16 +80,22 @@ def test_producers_come_from_the_newest_good_snapshot_and_what_follows(disk: Mem
         disk.remove(path)
 
 
+def test_missing_epochs_do_not_disturb_the_producers(disk: MemoryDisk) -> None:
+    disk.remove(f"{FOLDER}/{EPOCHS_FILE}")
+    producer = learn(disk).producers.get(ProducerId(7))
+    assert producer is not None
+    assert [written.base_offset for written in producer.batches] == [25, 26, 27, 28, 29]
+
+
 def test_snapshots_that_nobody_needs_are_removed(disk: MemoryDisk) -> None:
     for offset in (1, 2):
         disk.open(f"{FOLDER}/{offset:020d}.snapshot", create=True).close()
-    segments = segments_on(disk)
-    snapshots = list_folder(disk, FOLDER).snapshots
-    restore_producers(disk, FOLDER, segments, snapshots, restore_epochs(disk, FOLDER, segments), now_ms=0)
-    assert list_folder(disk, FOLDER).snapshots == [*segments.bases[1:], 30]
+    learn(disk)
+    assert list_folder(disk, FOLDER).snapshots == [*segments_on(disk).bases[1:], 30]
 
 
 def test_damage_hides_nothing_behind_it(disk: MemoryDisk) -> None:
     disk.damage(f"{FOLDER}/{0:020d}.log", 8)
-    walked = [header.base_offset for header in headers_from(segments_on(disk), Offset(0))]
-    assert walked == list(range(segments_on(disk).bases[1], 30))
+    segments = segments_on(disk)
+    walked = [header.base_offset for header in headers_from(segments, Offset(0), segments.active)]
+    assert walked == list(range(segments.bases[1], 30))
