@@ -8,17 +8,17 @@ were verified once.
 
 from typing import Final, NamedTuple
 
-from riverlog.log.checkpoint import PARTITION_FILE
 from riverlog.log.epochs import EpochEnd, Epochs
-from riverlog.log.files import HeldFile, OpenFiles, write_file
+from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.index import RELATIVE_OFFSET_MAX, TIME_ENTRY_BYTES
+from riverlog.log.opening import open_folder
 from riverlog.log.producers import Producers
-from riverlog.log.recovery import list_folder, recover
+from riverlog.log.recovery import list_folder
 from riverlog.log.replay import EPOCHS_FILE, Past
 from riverlog.log.retention import Reason, SegmentFacts, expired
 from riverlog.log.segment import SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, Segment, path_of
 from riverlog.log.segments import Segments
-from riverlog.log.swap import Swap, finish_swaps
+from riverlog.log.swap import Swap
 from riverlog.log.sync import SyncPlan
 from riverlog.log.times import FoundTime, find_latest, find_time
 from riverlog.model.errors import ErrorCode, Refusal
@@ -115,67 +115,29 @@ class Log:
         folder_is_durable: bool = False,
     ) -> "Log":
         """Open the log in this folder, which is created if it is missing; recover it after a crash."""
-        files = OpenFiles() if files is None else files
-        disk.make_folder(folder)
-        interval = config.index_interval_bytes
-        found = list_folder(disk, folder)
-        if found.swaps:
-            finish_swaps(disk, folder, found, index_interval_bytes=interval, now_ms=now_ms)
-            found = list_folder(disk, folder)
-        for path in found.leftovers:
-            disk.remove(path)
-        segments = Segments(disk, files, folder, found.segments, index_interval_bytes=interval, now_ms=now_ms)
-        log = cls(disk, folder, config, segments)
-        clean = bool(found.segments) and clean and log._ends_cleanly(recovery_point)
-        past = Past(
+        opened = open_folder(
             disk,
+            OpenFiles() if files is None else files,
             folder,
-            found.snapshots,
-            first=segments.bases[0] if len(segments) else Offset(0),
-            upto=recovery_point,
+            recovery_point=recovery_point,
+            clean=clean,
+            index_interval_bytes=config.index_interval_bytes,
             now_ms=now_ms,
         )
-        if clean:
-            past.catch_up(segments, segments.active)
-        elif found.segments:
-            first = segments.slot_of(recovery_point)
-            recovered = recover(
-                disk,
-                files,
-                folder,
-                segments.bases[first:],
-                recovery_point=recovery_point,
-                index_interval_bytes=interval,
-                now_ms=now_ms,
-                begin=lambda segment: past.catch_up(segments, segment),
-                note=past.note,
-            )
-            segments.recovered(first, recovered.segments, now_ms=now_ms)
-            log._unsynced_segments = recovered.segments[:-1]
-            for segment in log._unsynced_segments:
-                segments.close(segment)
-            # What a process left behind that was killed may still be in the page cache only.
-            for segment in recovered.segments:
-                segment.unsynced |= segment.next_offset > recovery_point
-            if recovery_point == 0 and disk.exists(f"{folder}/{PARTITION_FILE}"):
-                segments.unsynced_files.append(HeldFile(disk.open(f"{folder}/{PARTITION_FILE}")))
-            log.damage, log.bytes_cut = recovered.damage, recovered.bytes_cut
-        log._find_ends(recovery_point, log_start_offset, clean=clean, now_ms=now_ms)
-        past.remove_snapshots(segments)
+        log = cls(disk, folder, config, opened.segments)
+        log.damage, log.bytes_cut = opened.damage, opened.bytes_cut
+        log._unsynced_segments = opened.unsynced
+        log._find_ends(recovery_point, log_start_offset, clean=opened.clean, now_ms=now_ms)
+        past = opened.past
+        past.remove_snapshots(opened.segments)
         log.producers, log.epochs = past.producers, past.epochs
         log.epochs.truncate_end(log.log_end_offset)
         log._unsynced_epochs = past.has_new_epochs
-        log._unsynced_folder = not (clean or folder_is_durable)
+        log._unsynced_folder = not (opened.clean or folder_is_durable)
         if log.flushed_offset < log.log_end_offset and config.durability is Durability.FSYNC:
             # All that is here counts as committed from now on: it is shown, and retries are told that it is kept.
             log.flush()
         return log
-
-    def _ends_cleanly(self, recovery_point: Offset) -> bool:
-        """Tell whether the last segment is as a clean shutdown leaves it."""
-        self._segments.reopen_last()
-        active = self._segments.active
-        return not active.trailing_bytes and active.next_offset == recovery_point
 
     def _find_ends(self, recovery_point: Offset, log_start_offset: Offset, *, clean: bool, now_ms: int) -> None:
         segments = self._segments

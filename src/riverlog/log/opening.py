@@ -1,0 +1,90 @@
+"""From a partition's folder to its segments: what an interrupted swap or deletion left is finished or removed, and what
+lies above the recovery point is recovered, unless the folder is as a clean shutdown leaves it.
+
+What is known afterwards about epochs and producers was learnt on the way, so that every batch is read at most once.
+"""
+
+from dataclasses import dataclass, field
+
+from riverlog.log.checkpoint import PARTITION_FILE
+from riverlog.log.files import HeldFile, OpenFiles
+from riverlog.log.recovery import list_folder, recover
+from riverlog.log.replay import Past
+from riverlog.log.segment import Segment
+from riverlog.log.segments import Segments
+from riverlog.log.swap import finish_swaps
+from riverlog.model.ids import Offset
+from riverlog.model.ports import Disk
+
+
+@dataclass(slots=True)
+class OpenedFolder:
+    """A folder's segments, none where it is new, and what was found out about them."""
+
+    segments: Segments
+    past: Past
+    clean: bool
+    """The folder was as a clean shutdown leaves it."""
+    unsynced: list[Segment] = field(default_factory=list)
+    """Closed segments that were recovered."""
+    bytes_cut: int = 0
+    damage: list[str] = field(default_factory=list)
+
+
+def open_folder(
+    disk: Disk,
+    files: OpenFiles,
+    folder: str,
+    *,
+    recovery_point: Offset,
+    clean: bool,
+    index_interval_bytes: int,
+    now_ms: int,
+) -> OpenedFolder:
+    """Open the segments in this folder, which is created if it is missing."""
+    disk.make_folder(folder)
+    found = list_folder(disk, folder)
+    if found.swaps:
+        finish_swaps(disk, folder, found, index_interval_bytes=index_interval_bytes, now_ms=now_ms)
+        found = list_folder(disk, folder)
+    for path in found.leftovers:
+        disk.remove(path)
+    segments = Segments(disk, files, folder, found.segments, index_interval_bytes=index_interval_bytes, now_ms=now_ms)
+    first_offset = segments.bases[0] if len(segments) else Offset(0)
+    past = Past(disk, folder, found.snapshots, first=first_offset, upto=recovery_point, now_ms=now_ms)
+    if not len(segments):
+        return OpenedFolder(segments, past, clean=False)
+    if clean and _ends_cleanly(segments, recovery_point):
+        past.catch_up(segments, segments.active)
+        return OpenedFolder(segments, past, clean=True)
+    first = segments.slot_of(recovery_point)
+    recovered = recover(
+        disk,
+        files,
+        folder,
+        segments.bases[first:],
+        recovery_point=recovery_point,
+        index_interval_bytes=index_interval_bytes,
+        now_ms=now_ms,
+        begin=lambda segment: past.catch_up(segments, segment),
+        note=past.note,
+    )
+    segments.recovered(first, recovered.segments, now_ms=now_ms)
+    unsynced = recovered.segments[:-1]
+    for segment in unsynced:
+        segments.close(segment)
+    # What a process left behind that was killed may still be in the page cache only.
+    for segment in recovered.segments:
+        segment.unsynced |= segment.next_offset > recovery_point
+    if recovery_point == 0 and disk.exists(f"{folder}/{PARTITION_FILE}"):
+        segments.unsynced_files.append(HeldFile(disk.open(f"{folder}/{PARTITION_FILE}")))
+    return OpenedFolder(
+        segments, past, clean=False, unsynced=unsynced, bytes_cut=recovered.bytes_cut, damage=recovered.damage
+    )
+
+
+def _ends_cleanly(segments: Segments, recovery_point: Offset) -> bool:
+    """Tell whether the last segment is as a clean shutdown leaves it."""
+    segments.reopen_last()
+    active = segments.active
+    return not active.trailing_bytes and active.next_offset == recovery_point
