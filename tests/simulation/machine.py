@@ -5,6 +5,7 @@ power fail at the n-th call to the disk, also in the middle of a flush or of a r
 leaves the machine. Whatever the node does that it may not do is told to `blame`.
 """
 
+import _thread
 import asyncio
 import os
 import threading
@@ -131,10 +132,12 @@ class _Job:
         self._local = local
         self._result: Any = None
         self._error: BaseException | None = None
-        self._may_run = threading.Semaphore(0)
-        self._has_paused = threading.Semaphore(0)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        # Bare locks and threads: a run changes sides some thousand times, and this is what that costs.
+        self._may_run = threading.Lock()
+        self._may_run.acquire()
+        self._has_paused = threading.Lock()
+        self._has_paused.acquire()
+        _thread.start_new_thread(self._run, ())
 
     def go_on(self) -> None:
         """Let the thread run to its next pause, or to its end."""

@@ -1,16 +1,19 @@
 """A disk in memory that forgets what was not synced.
 
-`crash` leaves of each file what was synced and some of the writes since then, whichever the seed says, the last of
-them torn; of each folder the names that were synced and some of the changes since then, from the front. `kill` ends
-the process alone: all is still there, and still not synced. Handles that were open are dead after either. `fail` makes
-the n-th call from now raise an OSError, once or from then on; a failed write may have written some of its bytes, and a
-failed sync has lost what it should have kept, as on Linux: a second sync does not bring it back.
+`crash` leaves of each file what was synced and any of the writes since then, some of them torn; of each folder the
+names that were synced and any of the changes since then. As on a journaling file system each change of names is whole
+or not there, and those of one name or of one file keep their order; names and contents know nothing of each other.
+A sync covers what was there when it began. `kill` ends the process alone: all is still there, and still not synced.
+Handles that were open are dead after either. `fail` makes the n-th call from now raise an OSError, once or from then
+on; a failed write may have written some of its bytes, and a failed sync has lost what it should have kept, as on
+Linux: a second sync does not bring it back.
 """
 
 import errno
 import os
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import NamedTuple, TypeAlias
 
 from riverlog.model.ports import Buffer
 
@@ -28,32 +31,41 @@ class _Content:
         self.seen = bytearray()
         self.durable = bytearray()
         self.pending: list[tuple[int, bytes] | int] = []
+        self.changes = 0
+        """How many changes there ever were; those in `pending` are the last of them."""
 
     def change(self, change: tuple[int, bytes] | int) -> None:
         _apply(self.seen, change)
         self.pending.append(change)
+        self.changes += 1
 
-    def sync(self) -> None:
-        for change in self.pending:
+    def sync(self, upto: int | None = None) -> None:
+        """Bring the changes to the medium, or the first `upto` of all there ever were."""
+        count = len(self.pending) - (self.changes - (self.changes if upto is None else upto))
+        for change in self.pending[: max(0, count)]:
             _apply(self.durable, change)
-        self.pending.clear()
+        del self.pending[: max(0, count)]
 
     def lose(self, random: Random) -> "_Content":
-        """Give what a crash leaves: any of the unsynced changes, the last of them in part."""
+        """Give what a crash leaves: any of the unsynced changes, some of them in part."""
         left = _Content()
         left.durable[:] = self.durable
-        survivors = [change for change in self.pending if random.random() < 0.5]
-        if survivors and isinstance(survivors[-1], tuple):
-            position, data = survivors.pop()
-            torn = data[
-                : random.randrange(0, len(data) + 1) // SECTOR_BYTES * SECTOR_BYTES
-                or random.randrange(0, len(data) + 1)
-            ]
-            survivors.append((position, torn))
-        for change in survivors:
-            _apply(left.durable, change)
+        for change in self.pending:
+            if random.random() < 0.5:
+                torn = isinstance(change, tuple) and random.random() < 0.4
+                _apply(left.durable, _torn(change, random) if torn and isinstance(change, tuple) else change)
         left.seen[:] = left.durable
         return left
+
+
+def _torn(change: tuple[int, bytes], random: Random) -> tuple[int, bytes]:
+    """Give what reached the medium of a write: its front or, of a long one, what lies behind some sectors."""
+    position, data = change
+    cut = random.randrange(0, len(data) + 1)
+    sectors = cut // SECTOR_BYTES * SECTOR_BYTES
+    if sectors and random.random() < 0.3:
+        return position + sectors, data[sectors:]
+    return position, data[: sectors or cut]
 
 
 def _apply(content: bytearray, change: tuple[int, bytes] | int) -> None:
@@ -66,30 +78,57 @@ def _apply(content: bytearray, change: tuple[int, bytes] | int) -> None:
     content[position : position + len(data)] = data
 
 
-_Names = dict[str, "_Content | _Folder"]
+_Node: TypeAlias = "_Content | _Folder"
+
+
+class _Rename(NamedTuple):
+    """A change of names: a file or folder goes from a name to a name; None is nowhere."""
+
+    node: _Node
+    old: str | None
+    new: str | None
+
+    def apply(self, names: dict[str, _Node]) -> None:
+        if self.old is not None and names.get(self.old) is self.node:
+            del names[self.old]
+        if self.new is not None:
+            names[self.new] = self.node
 
 
 class _Folder:
-    """A folder's names: as they are seen, as they are on the medium, and the states between the two."""
+    """A folder's names: as they are seen, as they are on the medium, and the changes between the two."""
 
     def __init__(self) -> None:
-        self.seen: _Names = {}
-        self.durable: _Names = {}
-        self.pending: list[_Names] = []
+        self.seen: dict[str, _Node] = {}
+        self.durable: dict[str, _Node] = {}
+        self.pending: list[_Rename] = []
+        self.changes = 0
 
-    def change(self, update: Callable[[_Names], None]) -> None:
-        update(self.seen)
-        self.pending.append(dict(self.seen))
+    def change(self, node: _Node, old: str | None, new: str | None) -> None:
+        change = _Rename(node, old, new)
+        change.apply(self.seen)
+        self.pending.append(change)
+        self.changes += 1
 
-    def sync(self) -> None:
-        self.durable = dict(self.seen)
-        self.pending.clear()
+    def sync(self, upto: int) -> None:
+        """Bring the first `upto` of all changes there ever were to the medium."""
+        count = max(0, len(self.pending) - (self.changes - upto))
+        for change in self.pending[:count]:
+            change.apply(self.durable)
+        del self.pending[:count]
 
     def lose(self, random: Random) -> "_Folder":
-        """Give what a crash leaves: the names as they were at some moment since the last sync."""
+        """Give what a crash leaves: any of the unsynced changes, each whole, those of one name in their order."""
         left = _Folder()
-        survived = random.randrange(0, len(self.pending) + 1)
-        names = self.pending[survived - 1] if survived else self.durable
+        names = dict(self.durable)
+        lost: set[str | int] = set()
+        share = random.choice((0.2, 0.5, 0.8))
+        for change in self.pending:
+            touched = {name for name in (change.old, change.new) if name is not None} | {id(change.node)}
+            if touched & lost or random.random() >= share:
+                lost |= touched
+            else:
+                change.apply(names)
         left.durable = {name: node.lose(random) for name, node in names.items()}
         left.seen = dict(left.durable)
         return left
@@ -137,12 +176,13 @@ class MemoryFile:
 
     def sync(self) -> None:
         self._check()
+        begun = self._content.changes
         try:
             self._disk.step("sync", self._path)
         except OSError:
             self._content.pending.clear()
             raise
-        self._content.sync()
+        self._content.sync(begun)
 
     def fileno(self) -> int:
         return -1
@@ -254,8 +294,7 @@ class MemoryDisk:
         if name not in folder.seen:
             if not create:
                 raise _missing(path)
-            content = _Content()
-            folder.change(lambda names: names.update({name: content}))
+            folder.change(_Content(), None, name)
         node = folder.seen[name]
         if isinstance(node, _Folder):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
@@ -276,8 +315,8 @@ class MemoryDisk:
         for name in _parts(folder):
             if name not in node.seen:
                 self.step("make_folder", folder)
-                fresh = _Folder()
-                node.change(lambda names, name=name, fresh=fresh: names.update({name: fresh}))  # type: ignore[misc]
+                if name not in node.seen:
+                    node.change(_Folder(), None, name)
             child = node.seen[name]
             if not isinstance(child, _Folder):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
@@ -287,29 +326,28 @@ class MemoryDisk:
         folder, old = self._parent(source)
         target_folder, new = self._parent(target)
         assert folder is target_folder, "no code of ours moves files between folders"
-        if old not in folder.seen:
-            raise _missing(source)
-        self.step("rename", source)
-        folder.change(lambda names: names.update({new: names.pop(old)}))
+        self._step_on("rename", folder, old, source)
+        folder.change(folder.seen[old], old, new)
 
     def remove(self, path: str) -> None:
         folder, name = self._parent(path)
-        if name not in folder.seen:
-            raise _missing(path)
-        self.step("remove", path)
-        folder.change(lambda names: names.__delitem__(name))
+        self._step_on("remove", folder, name, path)
+        folder.change(folder.seen[name], name, None)
 
     def remove_folder(self, folder: str) -> None:
         parent, name = self._parent(folder)
-        if name not in parent.seen:
-            raise _missing(folder)
-        self.step("remove_folder", folder)
-        parent.change(lambda names: names.__delitem__(name))
+        self._step_on("remove_folder", parent, name, folder)
+        parent.change(parent.seen[name], name, None)
 
     def sync_folder(self, folder: str) -> None:
         node = self._folder(folder)
-        self.step("sync_folder", folder)
-        node.sync()
+        begun = node.changes
+        try:
+            self.step("sync_folder", folder)
+        except OSError:
+            node.pending.clear()
+            raise
+        node.sync(begun)
 
     def free_bytes(self, folder: str) -> int:
         self._folder(folder)
@@ -325,6 +363,14 @@ class MemoryDisk:
             raise BlockingIOError(errno.EWOULDBLOCK, os.strerror(errno.EWOULDBLOCK), path)
         self.locked.add(path)
         return MemoryLock(self, path)
+
+    def _step_on(self, kind: str, folder: _Folder, name: str, path: str) -> None:
+        """Take a step on a name that must be there, before and after it: others may be faster."""
+        for step in (True, False):
+            if name not in folder.seen:
+                raise _missing(path)
+            if step:
+                self.step(kind, path)
 
     def _folder(self, path: str) -> _Folder:
         node: _Content | _Folder = self._root

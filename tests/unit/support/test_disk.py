@@ -183,7 +183,47 @@ def test_names_survive_only_if_their_folder_was_synced() -> None:
         disk.open("/c", create=True).sync()
         disk.crash()
         outcomes.add(tuple(disk.list("/")))
-    assert outcomes == {("a",), ("b",), ("b", "c")}
+    assert outcomes == {("a",), ("b",), ("a", "c"), ("b", "c")}
+
+
+def test_changes_of_one_name_keep_their_order() -> None:
+    outcomes = set()
+    for seed in range(200):
+        disk = MemoryDisk(seed)
+        for value in (b"1", b"2"):
+            file = disk.open("/file.tmp", create=True)
+            file.truncate(0)
+            file.write(0, [value])
+            file.sync()
+            disk.rename("/file.tmp", "/file")
+        disk.crash()
+        outcomes.add(tuple((name, disk.open(f"/{name}").read(0, 9)) for name in disk.list("/")))
+    first, second = ("file", b"1"), ("file", b"2")
+    assert outcomes == {(), (("file.tmp", b"1"),), (first,), (first, ("file.tmp", b"2")), (second,)}
+
+
+def test_a_sync_covers_what_was_there_when_it_began() -> None:
+    for seed in range(20):
+        disk = MemoryDisk(seed)
+        file = disk.open("/file", create=True)
+        file.write(0, [b"before"])
+
+        def write_meanwhile(kind: str, _path: str) -> None:
+            if kind == "sync":
+                file.write(6, [b" meanwhile"])
+            if kind == "sync_folder":
+                disk.open("/other", create=True)
+
+        disk.before_step = write_meanwhile
+        file.sync()
+        disk.sync_folder("/")
+        disk.before_step = lambda _kind, _path: None
+        assert file.read(0, 20) == b"before meanwhile"
+        disk.crash()
+        assert disk.open("/file").read(0, 6) == b"before"
+        if disk.list("/") == ["file"] and disk.open("/file").size() == 6:
+            return
+    pytest.fail("a sync never left anything out")
 
 
 def test_a_failed_sync_has_lost_the_bytes_and_the_next_one_succeeds() -> None:
