@@ -283,3 +283,46 @@ def test_records_of_a_deleted_topic_do_not_come_back_in_a_new_one_of_that_name()
         await node.stop()
 
     run(scenario())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_deleted_segments_leave_no_gap_behind_which_the_log_is_cut(seed: int) -> None:
+    async def scenario() -> None:
+        universe = Universe(seed)
+        node = universe.node(durability="fsync", log_segment_bytes="1024", log_retention_check_interval_ms="1000")
+        await node.start()
+        async with Producer(ADDRESS, ports=universe.ports) as producer, Admin(ADDRESS, ports=universe.ports) as admin:
+            for number in range(10):
+                await producer.send("orders", b"%d" % number * 600)
+            await admin.alter_configs({"retention.bytes": "3000"}, topic="orders")
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            while partition.log.segment_count > 7:  # noqa: ASYNC110 - in the middle of it nobody tells
+                await asyncio.sleep(0.001)
+        await universe.lose_power()
+        node = universe.node(durability="fsync")
+        await node.start()
+        partition = node._replicas.get("orders", 0)
+        assert partition is not None
+        assert partition.high_watermark == 10
+        assert [segment.base_offset for segment in partition.log.segment_facts()] in (
+            list(range(start, 10)) for start in range(10)
+        )
+        await node.stop()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_log_does_not_begin_with_its_second_segment(seed: int) -> None:
+    config = TopicConfig(segment_bytes=1_024)
+    disk = MemoryDisk(seed)
+    disk.make_folder("/orders-0")
+    disk.sync_folder("/")
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
+    for value in (b"a" * 700, b"b" * 700, b"c" * 700):
+        batch = batch_of([value])
+        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=0)
+    disk.crash()
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
+    assert log.log_start_offset == 0

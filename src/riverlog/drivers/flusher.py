@@ -9,6 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from riverlog.drivers.volume import Volume
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ports import Clock, Workers
 from riverlog.observe.stats import NodeStats
 
@@ -33,6 +34,16 @@ class Flusher:
             self._wanted.add(partition)
         else:
             self._under_way[partition] = asyncio.get_running_loop().create_task(self._rounds(partition))
+
+    async def sync_names(self, partition: "Partition") -> None:
+        """Bring the names of a partition's files to the medium; Refusal where that cannot be."""
+        try:
+            await self._workers.run(partition.log.sync_names)
+        except FileNotFoundError as error:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition.name} was deleted meanwhile") from error
+        except OSError as error:
+            self._volume.fail(f"a flush failed ({error})")
+            raise self._volume.failed(error) from error
 
     async def settled(self, partition: "Partition") -> None:
         """Wait until no flush of this partition is under way."""

@@ -175,16 +175,27 @@ class Partition:
         self.log.advance_log_start(before)
         return self.log.log_start_offset
 
-    def retain(self, *, now_ms: int, producers_older_than_ms: int) -> list[DeletedSegment]:
-        """Let go of segments, deleted files and silent producers whose time has come."""
-        if self._volume.offline:
-            return []
+    async def retain(self, *, now_ms: int, producers_older_than_ms: int) -> list[DeletedSegment]:
+        """Let go of segments, deleted files and silent producers whose time has come.
+
+        Before a segment goes, all names are on the medium: a crash never leaves a gap, nor a log without any.
+        """
+        log, deleted = self.log, list[DeletedSegment]()
         try:
-            self.log.remove_deleted(now_ms)
-            self.log.expire_producers(producers_older_than_ms)
-            return self.log.enforce_retention(now_ms, upto=self.high_watermark)
+            if not self._volume.offline:
+                log.remove_deleted(now_ms)
+                log.expire_producers(producers_older_than_ms)
+            while self._keeps_files() and log.find_expired(now_ms, upto=self.high_watermark):
+                await self._flusher.sync_names(self)
+                if self._keeps_files():
+                    deleted += log.enforce_retention(now_ms, upto=self.high_watermark, segments_max=1)
         except OSError as error:
             raise self._volume.failed(error) from error
+        return deleted
+
+    def _keeps_files(self) -> bool:
+        """Tell whether this partition's files are here and can be changed; a deleted one's name may be another's."""
+        return not self._removed and not self._volume.offline
 
     def flush_if_due(self, *, now_ms: int) -> None:
         """Flush what has waited for longer than `flush.ms`."""

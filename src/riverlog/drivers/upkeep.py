@@ -34,7 +34,7 @@ class Upkeep:
         settings = self._settings()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._every(_TICK_SECONDS, self._flush_by_time))
-            tasks.create_task(self._every(settings.log_retention_check_interval_ms / 1000, self._retain))
+            tasks.create_task(self._retain(settings.log_retention_check_interval_ms / 1000))
             tasks.create_task(self._checkpoint(settings.log_flush_offset_checkpoint_interval_ms / 1000))
             tasks.create_task(self._look_at_disks())
 
@@ -62,10 +62,20 @@ class Upkeep:
     def _flush_by_time(self, partition: Partition) -> None:
         partition.flush_if_due(now_ms=self._clock.wall_ms())
 
-    def _retain(self, partition: Partition) -> None:
+    async def _retain(self, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            for partition in self._replicas.opened():
+                try:
+                    await self._retain_one(partition)
+                except Refusal:
+                    pass  # the disk was in the way, or the partition has been deleted meanwhile
+                await asyncio.sleep(0)
+
+    async def _retain_one(self, partition: Partition) -> None:
         now_ms = self._clock.wall_ms()
         silent_since_ms = now_ms - self._settings().producer_id_expiration_ms
-        for deleted in partition.retain(now_ms=now_ms, producers_older_than_ms=silent_since_ms):
+        for deleted in await partition.retain(now_ms=now_ms, producers_older_than_ms=silent_since_ms):
             self._log.info(
                 "segment deleted",
                 partition=str(partition.name),

@@ -89,6 +89,8 @@ class Log:
         self._plan: SyncPlan | None = None
         self._unsynced_folder = True
         """The name of the log's own folder may not be durable yet."""
+        self._first_name_synced = False
+        """No crash can take the first segment's name any more."""
         self._unsynced_segments: list[Segment] = []
         """Closed segments with unsynced bytes; the active one is always looked at."""
         self._unsynced_epochs = False
@@ -156,6 +158,7 @@ class Log:
         self.flushed_offset = min(recovery_point, self.log_end_offset)
         self._unchanged_end = self.log_end_offset if clean else None
         segments.unsynced_names = not clean
+        self._first_name_synced = clean
 
     def close(self) -> None:
         """Make everything durable and write down what opening again would otherwise have to find out."""
@@ -327,6 +330,10 @@ class Log:
         closed = self._segments.active
         if closed.size == 0:
             return False
+        if not self._first_name_synced:
+            # Where a crash left the second segment without the first, the log would seem to begin with it.
+            self.sync_names()
+            self._first_name_synced = True
         self._segments.begin(self.log_end_offset, now_ms=now_ms)
         self._unsynced_segments.append(closed)
         self._unsynced_snapshots[self.log_end_offset] = self.producers.encode()
@@ -424,6 +431,7 @@ class Log:
         """Take note that a plan was carried out."""
         assert plan is self._plan
         self._plan = None
+        self._first_name_synced = True
         self.flushed_offset = plan.upto
 
     def flush(self) -> None:
@@ -464,30 +472,42 @@ class Log:
 
     # Letting go
 
-    def enforce_retention(self, now_ms: int, *, upto: Offset) -> list[DeletedSegment]:
-        """Delete the segments that the topic's settings or the log start offset no longer keep, below `upto`."""
+    def find_expired(self, now_ms: int, *, upto: Offset) -> list[Reason]:
+        """Say why the oldest segments need not be kept any longer; where that is all of them, begin another one."""
         if self._swapping:
             return []
-        segments = self._segments
         total_bytes = self.size if self._config.retention_bytes >= 0 else 0
         reasons = expired(
-            (_facts(segment) for segment in segments),
+            (_facts(segment) for segment in self._segments),
             self._config,
             total_bytes=total_bytes,
             now_ms=now_ms,
             log_start_offset=self.log_start_offset,
             upto=upto,
         )
-        if not reasons:
-            return []
-        if len(reasons) == len(segments):
+        if reasons and len(reasons) == len(self._segments):
             self.roll(now_ms)
+        return reasons
+
+    def enforce_retention(self, now_ms: int, *, upto: Offset, segments_max: int | None = None) -> list[DeletedSegment]:
+        """Delete the segments that the topic's settings or the log start offset no longer keep, below `upto`.
+
+        A crash may leave any of them, and so a gap behind which the log is cut, unless they are deleted one by one
+        with `sync_names` before each.
+        """
+        segments = self._segments
+        reasons = self.find_expired(now_ms, upto=upto)[:segments_max]
         deleted = [
             DeletedSegment(segments[slot].base_offset, segments[slot].next_offset, segments[slot].size, reason)
             for slot, reason in enumerate(reasons)
         ]
-        self._delete_below(len(reasons), now_ms)
+        if deleted:
+            self._delete_below(len(deleted), now_ms)
         return deleted
+
+    def sync_names(self) -> None:
+        """Bring the names of the log's files to the medium; may run in a worker thread."""
+        self._disk.sync_folder(self.folder)
 
     def _delete_below(self, slot: int, now_ms: int) -> None:
         segments = self._segments
@@ -547,6 +567,7 @@ class Log:
         self._unsynced_segments = []
         segments.delete(0, len(segments), due_ms=now_ms)
         segments.begin(offset, now_ms=now_ms)
+        self._first_name_synced = False
         self.log_start_offset = offset
         self._end_at(offset, now_ms)
 
