@@ -11,6 +11,7 @@ import pytest
 from riverlog import Admin, Consumer, Producer
 from riverlog.drivers.metadata_log import MetadataLog
 from riverlog.log.checkpoint import PARTITION_FILE, read_file
+from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.log import Log
 from riverlog.log.sync import SyncPlan
 from riverlog.metadata.image import MetadataImage
@@ -326,3 +327,26 @@ def test_a_log_does_not_begin_with_its_second_segment(seed: int) -> None:
     disk.crash()
     log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
     assert log.log_start_offset == 0
+
+
+def test_a_start_that_failed_half_way_is_no_stop_in_good_order() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        async with Producer(ADDRESS, ports=universe.ports) as producer:
+            await producer.send("orders", b"one")
+        await universe.lose_power()
+        universe.disk.make_folder("/data/nobodys-0")
+
+        def fail_to_set_aside(kind: str, path: str) -> None:
+            if kind == "rename" and "nobodys" in path:
+                raise OSError(errno.EIO, "Input/output error")
+
+        universe.disk.before_step = fail_to_set_aside
+        node = universe.node()
+        with pytest.raises(OSError, match="Input/output"):
+            await node.start()
+        assert not universe.disk.exists(f"/data/{CLEAN_FILE}")
+
+    run(scenario())

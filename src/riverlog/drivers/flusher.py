@@ -6,9 +6,11 @@ directory goes offline.
 """
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from riverlog.drivers.volume import Volume
+from riverlog.log.sync import SyncPlan
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ports import Clock, Workers
 from riverlog.observe.stats import NodeStats
@@ -27,6 +29,8 @@ class Flusher:
         self._stats = stats
         self._wanted: set[Partition] = set()
         self._under_way: dict[Partition, asyncio.Task[None]] = {}
+        self._failed = False
+        """A flush has failed: the system tells it once, so that none that ends after it can be trusted."""
 
     def flush(self, partition: "Partition") -> None:
         """See that everything appended to this partition so far reaches the medium soon."""
@@ -55,6 +59,13 @@ class Flusher:
         while self._under_way:
             await asyncio.wait(set(self._under_way.values()))
 
+    def _run(self, plan: SyncPlan) -> None:
+        try:
+            plan.run()
+        except OSError:
+            self._failed = True
+            raise
+
     async def _rounds(self, partition: "Partition") -> None:
         try:
             while True:
@@ -62,9 +73,11 @@ class Flusher:
                 plan = partition.log.pending_sync()
                 began = self._clock.monotonic()
                 try:
-                    await self._workers.run(plan.run)
+                    await self._workers.run(partial(self._run, plan))
                 except OSError as error:
                     self._volume.fail(f"a flush failed ({error})")
+                    return
+                if self._failed:
                     return
                 self._stats.flushes.observe(self._clock.monotonic() - began)
                 partition.log.synced(plan)

@@ -58,6 +58,7 @@ class Replicas:
         self._open: dict[tuple[str, int], Partition] = {}
         self._open_by_id: dict[tuple[bytes, int], Partition] = {}  # the same ones
         self._home_of: dict[TopicPartition, Home] = {}  # every partition that has a folder
+        self._found_all = False  # the line above holds
         self._leaving: set[TopicPartition] = set()  # deleted, but the folder is still there
         self._removals: set[asyncio.Task[None]] = set()
         self._checkpointing = asyncio.Lock()
@@ -74,6 +75,7 @@ class Replicas:
                 else:
                     aside = home.directory.set_aside(name, self._random)
                     self._log.warning("folder set aside: it belongs to no topic", partition=str(name), folder=aside)
+        self._found_all = True
         self._metadata.watch(self._follow)
 
     def get(self, topic: str, index: int) -> Partition | None:
@@ -140,7 +142,7 @@ class Replicas:
             if home.volume.offline:
                 home.directory.abandon()
                 continue
-            all_recovered = not any(self._home_of[name] is home for name in self.unopened())
+            all_recovered = self._found_all and not any(self._home_of[name] is home for name in self.unopened())
             close = partial(home.directory.close, self._high_watermarks(home), all_recovered=all_recovered)
             try:
                 await self._workers.run(close)

@@ -98,3 +98,18 @@ def test_a_failed_flush_is_not_tried_again() -> None:
         assert partition.reached == []
 
     run(scenario())
+
+
+def test_a_flush_that_ends_after_another_has_failed_counts_for_nothing() -> None:
+    async def scenario() -> None:
+        flusher, volume, _stats = a_flusher()
+        failing, other = Partition(), Partition()
+        failing.error = errno.EIO
+        flusher.flush(failing)
+        flusher.flush(other)  # both sync the folder that holds their folders; the system tells of a failure once
+        await flusher.drain()
+        assert volume.offline
+        assert other.plans == 1
+        assert other.reached == []
+
+    run(scenario())
