@@ -1,8 +1,8 @@
 """What a group coordinator can be asked, and what it answers. Plain data on both sides: no wire version, no future.
 
 Every command is answered exactly once, by its ticket: most at once, a Join or Sync perhaps by the decision about
-another member's command. Commands that nobody waits for (Woken, TopicsDeleted) are answered with None. Where a reply
-holds codes for several things, they stand in the order of the command.
+another member's command. Commands that nobody waits for (Woken, TopicsChanged, TopicsDeleted) are answered with None.
+Where a reply holds codes for several things, they stand in the order of the command.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,8 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
+from riverlog.groups.assignors.subscriber import Partitions
+from riverlog.groups.topics import Topics
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import (
     NO_EPOCH,
@@ -160,6 +162,86 @@ class LeaveReply:
 
     code: ErrorCode = ErrorCode.NONE
     codes: tuple[ErrorCode, ...] = ()
+
+
+# ---- membership of consumer groups (KIP-848)
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerHeartbeat:
+    """Join with epoch 0, stay, or leave with epoch -1 (-2: for a while); None and -1 say that nothing has changed."""
+
+    group_id: str
+    client: Client
+    new_id: UUID
+    """Chance, handed in: the id of a member that brings none."""
+    member_id: str = NO_MEMBER
+    member_epoch: int = 0
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    subscribed_topic_names: tuple[str, ...] | None = None
+    subscribed_topic_regex: str | None = None
+    server_assignor: str | None = None
+    topic_partitions: Partitions | None = None
+    """What the member has."""
+    brings_its_id: bool = True
+    """From version 1 on: members choose their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerHeartbeatReply:
+    """The member's epoch and when to come again; all its partitions if they have changed, or if it asked for all."""
+
+    code: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+    member_id: str | None = None
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    assignment: Partitions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeConsumerGroups:
+    """Describe consumer groups."""
+
+    group_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedConsumer:
+    """A member of a consumer group: what it wants, what it has, and what it is to have."""
+
+    member_id: str
+    instance_id: str | None
+    rack_id: str | None
+    member_epoch: int
+    client: Client
+    subscribed_topic_names: tuple[str, ...]
+    subscribed_topic_regex: str | None
+    assignment: Partitions
+    target_assignment: Partitions
+    is_classic: bool
+    """Whether the member speaks the classic protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedConsumerGroup:
+    """A consumer group; topics that are gone are left out of what members have."""
+
+    group_id: str
+    state: str = ""
+    group_epoch: int = 0
+    assignment_epoch: int = 0
+    assignor_name: str = ""
+    members: tuple[DescribedConsumer, ...] = ()
+    code: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeConsumerGroupsReply:
+    groups: tuple[DescribedConsumerGroup, ...]
 
 
 # ---- offsets
@@ -365,6 +447,17 @@ class TopicsDeleted:
     topics: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class TopicsChanged:
+    """Topics were created, got more partitions or are gone; members of consumer groups may get others to read."""
+
+    topics: Topics
+    """All topics, as they are now."""
+    changed: frozenset[str]
+    """The names of those that are not as they were."""
+
+
 ClassicCommand = Join | Sync | Heartbeat | Leave
+ConsumerCommand = ConsumerHeartbeat | DescribeConsumerGroups | TopicsChanged
 OffsetsCommand = CommitOffsets | FetchOffsets | DeleteOffsets | TopicsDeleted | EndTransaction
 GroupsCommand = ClassicCommand | OffsetsCommand | DeleteGroups | ListGroups | DescribeGroups | Woken

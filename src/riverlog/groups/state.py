@@ -7,10 +7,13 @@ offsets has no record of its own: it exists as long as its offsets do.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import assert_never
 
 from riverlog.groups.committed import Offsets
+from riverlog.groups.consumer_group import ConsumerGroup
 from riverlog.groups.records import (
+    ConsumerGroupKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupValue,
     GroupFact,
     GroupMetadataKey,
     GroupMetadataValue,
@@ -26,6 +29,7 @@ class GroupsState:
     """Every group of one partition of the topic, and its offsets."""
 
     classic: dict[str, GroupMetadataValue] = field(default_factory=dict)
+    consumers: dict[str, ConsumerGroup] = field(default_factory=dict)
     offsets: Offsets = field(default_factory=Offsets)
 
     def apply(self, fact: GroupFact) -> None:
@@ -44,10 +48,23 @@ class GroupsState:
                 else:
                     self.classic[fact.key.group] = fact.value
             case _:
-                assert_never(fact.key)
+                assert not isinstance(fact.value, OffsetCommitValue | GroupMetadataValue)
+                self._apply_to_consumers(fact.key, fact.value)
 
     def records(self) -> Iterator[GroupRecord]:
         """Give records which make an empty state equal to this one."""
         for group_id, value in self.classic.items():
             yield GroupRecord(GroupMetadataKey(group_id), value)
+        for group in self.consumers.values():
+            yield from group.records()
         yield from self.offsets.records()
+
+    def _apply_to_consumers(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> None:
+        group = self.consumers.get(key.group_id)
+        if value is None and isinstance(key, ConsumerGroupMetadataKey):
+            self.consumers.pop(key.group_id, None)
+        elif group is not None:
+            group.apply(key, value)
+        elif value is not None:
+            group = self.consumers[key.group_id] = ConsumerGroup(key.group_id)
+            group.apply(key, value)

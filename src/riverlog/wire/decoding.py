@@ -147,12 +147,12 @@ class _Decoding:
             self._read_run()
             self.source.line(f"{values}.append({value})")
 
-    def _nullable_struct(self, type_: Struct) -> str:
+    def _nullable_struct(self, type_: Struct, null: int = -1) -> str:
         """Read the int8 that says whether a struct follows (KIP-893), and the struct if so."""
         value = self.source.fresh()
         present = self._fixed("b")
         self._read_run()
-        with self.source.block(f"if {present} < 0"):
+        with self.source.block(f"if {present} <= {null}"):
             self.source.line(f"{value} = None")
         with self.source.block("else"):
             struct = self._struct(type_.declaration)
@@ -184,7 +184,11 @@ class _Decoding:
                 opening = "if"
                 for field in known:
                     with self.source.block(f"{opening} {tag} == {field.wire.tag}"):
-                        value = self._value(field.type, field.wire.is_nullable_in(self._version), field.name)
+                        nullable = field.wire.is_nullable_in(self._version)
+                        if nullable and isinstance(field.type, Struct):
+                            value = self._nullable_struct(field.type, null=0)
+                        else:
+                            value = self._value(field.type, nullable, field.name)
                         self._read_run()
                         self.source.line(f"{values[field.name]} = {value}")
                         with self.source.block(f"if p != {stop}"):

@@ -137,9 +137,9 @@ class _Encoding:
             self._value(element, one, False)
             self._write_run()
 
-    def _nullable_struct(self, type_: Struct, value: str) -> None:
+    def _nullable_struct(self, type_: Struct, value: str, null: int = -1) -> None:
         """Write the int8 that says whether a struct follows (KIP-893), and the struct if so."""
-        self._run.append(("b", f"-1 if {value} is None else 1"))
+        self._run.append(("b", f"{null} if {value} is None else 1"))
         self._write_run()
         with self.source.block(f"if {value} is not None"):
             self._struct(type_.declaration, value)
@@ -161,7 +161,10 @@ class _Encoding:
             with self.source.block(f"if {self._differs(field, value)}"):
                 self.source.line(f"{count} += 1")
                 self.source.line(f"{self._out} = bytearray()")
-                self._value(field.type, value, False)
+                if isinstance(field.type, Struct) and field.wire.is_nullable_in(self._version):
+                    self._nullable_struct(field.type, value, null=0)  # among tagged fields the int8 is a varint
+                else:
+                    self._value(field.type, value, False)
                 self._write_run()
                 tag = repr(primitives.varint_bytes(field.wire.tag or 0))
                 self.source.line(f"{tagged} += {tag} + varint_bytes(len({self._out})) + {self._out}")
@@ -173,8 +176,10 @@ class _Encoding:
 
     def _differs(self, field: Field, value: str) -> str:
         if isinstance(field.type, Struct):  # of defaults only, it counts as absent: Kafka leaves it out too
-            default = field.type.declaration()
-            return f"{value} is not None and {value} != {self.source.name(default, 'default')}"
+            default = self.source.name(field.type.declaration(), "default")
+            if field.wire.is_nullable_in(self._version):  # to Kafka, absence means the defaults; null has to be said
+                return f"{value} != {default}"
+            return f"{value} is not None and {value} != {default}"
         match field.default:
             case None:
                 return f"{value} is not None"
