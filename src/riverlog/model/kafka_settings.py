@@ -32,7 +32,7 @@ group.consumer.assignors group.consumer.heartbeat.interval.ms group.consumer.max
 group.consumer.max.session.timeout.ms group.consumer.max.size group.consumer.migration.policy
 group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
 group.consumer.session.timeout.ms group.coordinator.append.linger.ms group.coordinator.rebalance.protocols
-group.coordinator.threads group.max.session.timeout.ms group.max.size group.min.session.timeout.ms
+group.coordinator.threads
 initial.broker.registration.timeout.ms inter.broker.listener.name inter.broker.protocol.version
 kafka.metrics.polling.interval.secs kafka.metrics.reporters leader.imbalance.check.interval.seconds
 leader.imbalance.per.broker.percentage log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
@@ -45,8 +45,8 @@ metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
 metadata.max.retention.bytes metadata.max.retention.ms metric.reporters metrics.num.samples
 metrics.recording.level metrics.sample.window.ms num.io.threads num.network.threads
 num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers
-offset.metadata.max.bytes offsets.commit.timeout.ms offsets.load.buffer.size
-offsets.retention.check.interval.ms offsets.retention.minutes offsets.topic.compression.codec
+offsets.commit.timeout.ms offsets.load.buffer.size
+offsets.topic.compression.codec
 offsets.topic.num.partitions offsets.topic.replication.factor offsets.topic.segment.bytes process.roles
 producer.id.expiration.check.interval.ms producer.purgatory.purge.interval.requests
 queued.max.requests quota.window.num quota.window.size.seconds remote.log.manager.thread.pool.size

@@ -133,3 +133,12 @@ names has one per character; a pattern with more than this is refused."""
 
 TOPIC_PATTERNS_COMPILED_MAX: Final = 256
 """Compiled patterns kept; beyond it the one not used for longest is compiled again when needed."""
+
+NEW_MEMBER_JOIN_MS_MAX: Final = 5 * 60_000
+"""How long the first Join of a new member may wait; it cannot send heartbeats yet, and one that is gone would stay."""
+
+HANDED_OUT_MEMBER_IDS_MAX: Final = 10_000
+"""Newcomers of one group that were given an id to join with and have not; for one more the group counts as full."""
+
+JOIN_EXTENSION_MS_MIN: Final = 1_000
+"""How long a rebalance goes on waiting, at least, when none of its members has come back."""

@@ -1,60 +1,32 @@
-"""Every setting, once: name, kind, default, unit, meaning. Replies, documentation and checks derive from here.
+"""Every setting of nodes, once: name, kind, default, unit, meaning. Replies, documentation and checks derive from here.
 
-The two classes are the table: each field holds a setting's checked value and carries its row as metadata.
-`TopicConfig` is what a topic runs with, `NodeSettings` what a node runs with; `resolve.py` fills them in. Names
-are Kafka's wherever Kafka has the setting.
+`NodeSettings` is the table, and what a node runs with; `resolve.py` fills it in. The settings of topics, which have a
+module of their own, may all be set for a node too. Names are Kafka's wherever Kafka has the setting.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from enum import StrEnum
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
 from riverlog.model.endpoints import PORT_MAX, Endpoint, read_endpoints
 from riverlog.model.ids import NodeId
-from riverlog.model.setting import INT_MAX, LONG_MAX, Kind, NodeName, Setting, Value
+from riverlog.model.row import row, rows_of, same
+from riverlog.model.setting import INT_MAX, Kind, NodeName, Setting, Value
+from riverlog.model.topic_config import DEFAULT_TOPIC_CONFIG, TOPIC_SETTINGS, Durability, TopicConfig
 
-
-class Durability(StrEnum):
-    """When a record counts as written: in the page cache, or on the medium."""
-
-    OS = "os"
-    FSYNC = "fsync"
-
-
-def _same(value: Value) -> Value:
-    return value
-
-
-def _contains(word: str) -> Callable[[Value], bool]:
-    return lambda value: isinstance(value, tuple) and word in value
-
-
-def _equals(word: str) -> Callable[[Value], bool]:
-    return lambda value: value == word
-
-
-def _row(setting: Setting, read: Callable[[Value], object] = _same) -> Any:
-    """Make a dataclass field whose default is the setting's and whose metadata is the setting itself."""
-    default = read(setting.read(setting.default))
-    return field(default=default, metadata={"setting": setting, "read": read})
-
-
-def _topic(
-    name: str,
-    kind: Kind,
-    default: object,
-    doc: str,
-    *,
-    node: tuple[str | NodeName, ...],
-    read: Callable[[Value], object] = _same,
-    **more: Any,
-) -> Any:
-    """Declare a setting of topics and the names under which a node sets it for all of them."""
-    names = tuple(each if isinstance(each, NodeName) else NodeName(each) for each in node)
-    setting = Setting(name=name, kind=kind, default=str(default), doc=doc, node_names=names, dynamic=True, **more)
-    return _row(setting, read)
+__all__ = [
+    "DEFAULT_NODE_ID",
+    "DEFAULT_TOPIC_CONFIG",
+    "NODE_ONLY_SETTINGS",
+    "NODE_SETTINGS",
+    "PROFILES",
+    "TOPIC_SETTINGS",
+    "Durability",
+    "Layers",
+    "NodeSettings",
+    "TopicConfig",
+]
 
 
 def _node(
@@ -64,236 +36,13 @@ def _node(
     doc: str,
     *,
     or_else: tuple[str, ...] = (),
-    read: Callable[[Value], object] = _same,
+    read: Callable[[Value], object] = same,
     **more: Any,
 ) -> Any:
     """Declare a setting of nodes and the older names that stand for it."""
     names = tuple(NodeName(each) for each in (name, *or_else))
     text = str(default).lower() if isinstance(default, bool) else str(default)
-    return _row(Setting(name=name, kind=kind, default=text, doc=doc, node_names=names, **more), read)
-
-
-def _minutes(name: str) -> NodeName:
-    return NodeName(name, 60_000)
-
-
-def _hours(name: str) -> NodeName:
-    return NodeName(name, 3_600_000)
-
-
-def _listed_twice(value: Value) -> str | None:
-    assert isinstance(value, tuple)
-    return "it names the same policy twice" if len(set(value)) < len(value) else None
-
-
-CLEANUP_POLICY: Final = Setting(
-    name="cleanup.policy",
-    kind=Kind.LIST,
-    default="delete",
-    doc="What happens to old records: delete removes whole segments by age and size, compact keeps the newest "
-    "record of each key; both may be given, and with none everything is kept.",
-    choices=("delete", "compact"),
-    check=_listed_twice,
-    node_names=(NodeName("log.cleanup.policy"),),
-    dynamic=True,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicConfig:
-    """The settings of one topic, resolved: its own, else the node's, else the default."""
-
-    cleanup_delete: bool = _row(CLEANUP_POLICY, _contains("delete"))
-    cleanup_compact: bool = _row(CLEANUP_POLICY, _contains("compact"))
-    compression_type: str = _topic(
-        "compression.type",
-        Kind.STRING,
-        "producer",
-        "How batches are compressed on disk; producer keeps each batch as it was sent.",
-        choices=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
-        node=("compression.type",),
-    )
-    delete_retention_ms: int = _topic(
-        "delete.retention.ms",
-        Kind.LONG,
-        86_400_000,
-        "How long a compacted topic keeps the mark that a key was deleted, so that slow readers can still see it.",
-        unit="ms",
-        least=0,
-        node=("log.cleaner.delete.retention.ms",),
-    )
-    durability: Durability = _topic(  # noqa: RUF009  (a row of the table is a dataclass field)
-        "durability",
-        Kind.STRING,
-        Durability.FSYNC,
-        "When a record counts as written: fsync, once it is on the medium, so that it survives a power failure; "
-        "os, once it is in the page cache, as in Kafka.",
-        choices=tuple(Durability),
-        node=("durability",),
-        read=lambda value: Durability(str(value)),
-    )
-    file_delete_delay_ms: int = _topic(
-        "file.delete.delay.ms",
-        Kind.LONG,
-        60_000,
-        "How long the file of a removed segment stays on disk, so that whoever is reading it can finish.",
-        unit="ms",
-        least=0,
-        node=("log.segment.delete.delay.ms",),
-    )
-    flush_messages: int = _topic(
-        "flush.messages",
-        Kind.LONG,
-        LONG_MAX,
-        "After how many records a partition is flushed to the medium at the latest.",
-        unit="records",
-        least=1,
-        node=("log.flush.interval.messages",),
-    )
-    flush_ms: int = _topic(
-        "flush.ms",
-        Kind.LONG,
-        LONG_MAX,
-        "How long a record may lie in the page cache before it is flushed to the medium.",
-        unit="ms",
-        least=0,
-        node=("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
-    )
-    index_interval_bytes: int = _topic(
-        "index.interval.bytes",
-        Kind.INT,
-        4_096,
-        "How many bytes of records lie between two entries of a segment's index.",
-        unit="bytes",
-        least=0,
-        node=("log.index.interval.bytes",),
-    )
-    max_compaction_lag_ms: int = _topic(
-        "max.compaction.lag.ms",
-        Kind.LONG,
-        LONG_MAX,
-        "How long a record of a compacted topic may wait before compaction must look at it.",
-        unit="ms",
-        least=1,
-        node=("log.cleaner.max.compaction.lag.ms",),
-    )
-    max_message_bytes: int = _topic(
-        "max.message.bytes",
-        Kind.INT,
-        1_048_588,
-        "The largest batch of records that is accepted, as it was sent, header included.",
-        unit="bytes",
-        least=0,
-        node=("message.max.bytes",),
-    )
-    message_timestamp_after_max_ms: int = _topic(
-        "message.timestamp.after.max.ms",
-        Kind.LONG,
-        3_600_000,
-        "How far a record's timestamp may be ahead of the node's clock.",
-        unit="ms",
-        least=0,
-        node=("log.message.timestamp.after.max.ms",),
-    )
-    message_timestamp_before_max_ms: int = _topic(
-        "message.timestamp.before.max.ms",
-        Kind.LONG,
-        LONG_MAX,
-        "How far a record's timestamp may lie behind the node's clock.",
-        unit="ms",
-        least=0,
-        node=("log.message.timestamp.before.max.ms",),
-    )
-    message_timestamp_log_append_time: bool = _topic(
-        "message.timestamp.type",
-        Kind.STRING,
-        "CreateTime",
-        "Whose clock stamps a record: the producer's (CreateTime) or the node's (LogAppendTime).",
-        choices=("CreateTime", "LogAppendTime"),
-        node=("log.message.timestamp.type",),
-        read=_equals("LogAppendTime"),
-    )
-    min_cleanable_dirty_ratio: float = _topic(
-        "min.cleanable.dirty.ratio",
-        Kind.DOUBLE,
-        0.5,
-        "Which share of a compacted log must be new before it is compacted again.",
-        least=0,
-        most=1,
-        node=("log.cleaner.min.cleanable.ratio",),
-    )
-    min_compaction_lag_ms: int = _topic(
-        "min.compaction.lag.ms",
-        Kind.LONG,
-        0,
-        "How long a record of a compacted topic stays untouched, so that readers can see every change.",
-        unit="ms",
-        least=0,
-        node=("log.cleaner.min.compaction.lag.ms",),
-    )
-    min_insync_replicas: int = _topic(
-        "min.insync.replicas",
-        Kind.INT,
-        2,
-        "How many replicas must have a record before acks=all is answered; a topic with fewer replicas needs all "
-        "of them. With 1 the topic goes on with reduced redundancy when nodes are lost.",
-        least=1,
-        node=("min.insync.replicas",),
-    )
-    retention_bytes: int = _topic(
-        "retention.bytes",
-        Kind.LONG,
-        -1,
-        "How large a partition may become before its oldest segments are removed; -1 sets no limit.",
-        unit="bytes",
-        least=-1,
-        node=("log.retention.bytes",),
-    )
-    retention_ms: int = _topic(
-        "retention.ms",
-        Kind.LONG,
-        604_800_000,
-        "How long records are kept; segments whose newest record is older are removed. -1 keeps them for ever.",
-        unit="ms",
-        least=-1,
-        node=("log.retention.ms", _minutes("log.retention.minutes"), _hours("log.retention.hours")),
-    )
-    segment_bytes: int = _topic(
-        "segment.bytes",
-        Kind.INT,
-        1_073_741_824,
-        "The size at which a segment is closed and the next one begun.",
-        unit="bytes",
-        least=1_024,
-        node=("log.segment.bytes",),
-    )
-    segment_index_bytes: int = _topic(
-        "segment.index.bytes",
-        Kind.INT,
-        10_485_760,
-        "How large a segment's index may become; a full index closes the segment.",
-        unit="bytes",
-        least=24,
-        node=("log.index.size.max.bytes",),
-    )
-    segment_jitter_ms: int = _topic(
-        "segment.jitter.ms",
-        Kind.LONG,
-        0,
-        "By how much, at most, a segment is closed early, so that not all partitions do so at the same moment.",
-        unit="ms",
-        least=0,
-        node=("log.roll.jitter.ms", _hours("log.roll.jitter.hours")),
-    )
-    segment_ms: int = _topic(
-        "segment.ms",
-        Kind.LONG,
-        604_800_000,
-        "The age at which a segment is closed even if it is not full, so that retention can remove it.",
-        unit="ms",
-        least=1,
-        node=("log.roll.ms", _hours("log.roll.hours")),
-    )
+    return row(Setting(name=name, kind=kind, default=text, doc=doc, node_names=names, **more), read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,6 +136,29 @@ class NodeSettings:
         "How long a new consumer group waits for more members before partitions are handed out.",
         unit="ms",
         least=0,
+    )
+    group_max_session_timeout_ms: int = _node(
+        "group.max.session.timeout.ms",
+        Kind.INT,
+        1_800_000,
+        "The longest session that a member of a classic group may ask for.",
+        unit="ms",
+        least=1,
+    )
+    group_max_size: int = _node(
+        "group.max.size",
+        Kind.INT,
+        INT_MAX,
+        "How many members a classic group may have; one more is turned away.",
+        least=1,
+    )
+    group_min_session_timeout_ms: int = _node(
+        "group.min.session.timeout.ms",
+        Kind.INT,
+        6_000,
+        "The shortest session that a member of a classic group may ask for.",
+        unit="ms",
+        least=1,
     )
     listener_security_protocol_map: tuple[str, ...] = _node(
         "listener.security.protocol.map",
@@ -516,6 +288,30 @@ class NodeSettings:
         "Partitions of a topic that is created without saying how many.",
         least=1,
     )
+    offset_metadata_max_bytes: int = _node(
+        "offset.metadata.max.bytes",
+        Kind.INT,
+        4_096,
+        "The longest note that a client may leave with an offset that it commits.",
+        unit="bytes",
+        least=0,
+    )
+    offsets_retention_check_interval_ms: int = _node(
+        "offsets.retention.check.interval.ms",
+        Kind.LONG,
+        600_000,
+        "How often the node looks for committed offsets that have expired.",
+        unit="ms",
+        least=1,
+    )
+    offsets_retention_minutes: int = _node(
+        "offsets.retention.minutes",
+        Kind.INT,
+        10_080,
+        "How long committed offsets are kept once their group has no members, or does not read the topic any more.",
+        unit="minutes",
+        least=1,
+    )
     producer_id_expiration_ms: int = _node(
         "producer.id.expiration.ms",
         Kind.INT,
@@ -568,14 +364,7 @@ PROFILES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 """Defaults that differ by how the node was started: `serve` is the table itself, `dev` is for one's own machine."""
 
 
-def rows(config: type[TopicConfig] | type[NodeSettings]) -> dict[str, Setting]:
-    """Give the settings of one of the two classes by their names, in the order of the table."""
-    settings = [each.metadata["setting"] for each in fields(config) if each.metadata]
-    return {setting.name: setting for setting in settings}
-
-
-TOPIC_SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(rows(TopicConfig))
-NODE_ONLY_SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(rows(NodeSettings))
+NODE_ONLY_SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(rows_of(NodeSettings))
 
 NODE_SETTINGS: Final[Mapping[str, tuple[Setting, NodeName]]] = MappingProxyType(
     {
@@ -586,5 +375,4 @@ NODE_SETTINGS: Final[Mapping[str, tuple[Setting, NodeName]]] = MappingProxyType(
 )
 """Every name that may stand in a node's configuration: its own settings, and those for all its topics."""
 
-DEFAULT_TOPIC_CONFIG: Final = TopicConfig()
 DEFAULT_NODE_ID: Final = NodeId(1)

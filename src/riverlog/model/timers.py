@@ -37,9 +37,8 @@ class Timers(Generic[Name]):
     def get(self, name: Name) -> Instant | None:
         return self._deadlines.get(name)
 
-    def due(self, now: Instant) -> list[Name]:
-        """Take out the names whose time has come."""
-        names: list[Name] = []
+    def pop(self, now: Instant) -> Name | None:
+        """Take out one name whose time has come. One at a time, since what follows from it may move the others."""
         while self._heap and self._heap[0][0] <= now:
             queued, _, name = heappop(self._heap)
             if self._queued.get(name) == queued:
@@ -49,10 +48,10 @@ class Timers(Generic[Name]):
                 continue
             if deadline <= now:
                 del self._deadlines[name]
-                names.append(name)
-            elif name not in self._queued:
+                return name
+            if name not in self._queued:
                 self._push(name, deadline)
-        return names
+        return None
 
     def next(self) -> Instant | None:
         """Say when to look again, if at all."""

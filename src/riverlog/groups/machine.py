@@ -1,0 +1,161 @@
+"""The groups machine: commands in, facts and replies out; one per partition of `__consumer_offsets`.
+
+What it remembers is `state`, which records alone change. Who waits and when time runs out is `live`: it begins with the
+first command after a replay, when every member gets a fresh session, and is lost with the machine.
+"""
+
+from collections.abc import Iterable
+from typing import Final, Never, assert_never
+
+from riverlog.groups.classic import ClassicProtocol
+from riverlog.groups.classic_membership import ClassicMembership
+from riverlog.groups.commands import (
+    CommitOffsets,
+    DeleteGroups,
+    DeleteGroupsReply,
+    DeleteOffsets,
+    DescribeGroups,
+    DescribeGroupsReply,
+    EndTransaction,
+    FetchOffsets,
+    GroupsCommand,
+    Heartbeat,
+    Join,
+    Leave,
+    ListGroups,
+    ListGroupsReply,
+    Sync,
+    TopicsDeleted,
+    Woken,
+)
+from riverlog.groups.live import Live, OffsetsExpire
+from riverlog.groups.membership import Membership
+from riverlog.groups.offsets import GroupOffsets
+from riverlog.groups.records import GroupFact
+from riverlog.groups.state import GroupsState
+from riverlog.groups.turn import Turn
+from riverlog.model.errors import ErrorCode
+from riverlog.model.machine import Decision, Instant, Moment, Ticket
+from riverlog.model.settings import NodeSettings
+
+_AT_ONCE: Final = Instant(0.0)
+
+
+class GroupsMachine:
+    """Decides about the members and the offsets of groups."""
+
+    def __init__(self, settings: NodeSettings) -> None:
+        self.state = GroupsState()
+        self.live = Live()
+        self._settings = settings
+        self._is_awake = False
+        self._classic = ClassicProtocol(self.state, self.live, settings)
+        self._classic_membership = ClassicMembership(self.state, self._classic)
+        self._offsets = GroupOffsets(self.state, self._membership, settings)
+
+    def decide(self, command: GroupsCommand, ticket: Ticket, now: Moment) -> Decision[GroupFact, Never]:
+        """Say what follows from the command; of all that is remembered, change nothing."""
+        turn = Turn(now)
+        if not self._is_awake:
+            self._is_awake = True
+            self._classic.resume(turn)
+            self._look_for_expired_offsets_later(turn)
+        self._decide(command, ticket, turn)
+        return turn.decision()
+
+    def apply(self, fact: GroupFact) -> None:
+        """Remember one fact."""
+        self.state.apply(fact)
+
+    def snapshot(self) -> Iterable[GroupFact]:
+        """Give records which make an empty machine remember what this one does."""
+        return self.state.records()
+
+    def next_deadline(self) -> Instant | None:
+        """Say when time runs out for somebody; after a replay, at once, so that sessions begin."""
+        return self.live.timers.next() if self._is_awake else _AT_ONCE
+
+    def _decide(self, command: GroupsCommand, ticket: Ticket, turn: Turn) -> None:
+        match command:
+            case Heartbeat():
+                self._classic.heartbeat(command, ticket, turn)
+            case CommitOffsets():
+                self._offsets.commit(command, ticket, turn)
+            case FetchOffsets():
+                self._offsets.fetch(command, ticket, turn)
+            case Join():
+                self._classic.join(command, ticket, turn)
+            case Sync():
+                self._classic.sync(command, ticket, turn)
+            case Leave():
+                self._classic.leave(command, ticket, turn)
+            case Woken():
+                self._wake(turn)
+                turn.answer(ticket, None)
+            case EndTransaction():
+                self._offsets.end_transaction(command, ticket, turn)
+            case TopicsDeleted():
+                self._offsets.topics_deleted(command, ticket, turn)
+            case DeleteOffsets():
+                self._offsets.delete(command, ticket, turn)
+            case DeleteGroups():
+                code_by_group = {
+                    group_id: self._delete_group(group_id, turn) for group_id in sorted(set(command.group_ids))
+                }
+                turn.answer(ticket, DeleteGroupsReply(tuple(code_by_group[each] for each in command.group_ids)))
+            case ListGroups():
+                turn.answer(ticket, self._list(command))
+            case DescribeGroups():
+                described = tuple(self._classic_membership.described(each) for each in command.group_ids)
+                turn.answer(ticket, DescribeGroupsReply(described))
+            case _:
+                assert_never(command)
+
+    def _membership(self, group_id: str) -> Membership:
+        return self._classic_membership
+
+    def _group_ids(self) -> list[str]:
+        return sorted(self.state.classic.keys() | self.live.groups.keys() | self.state.offsets.groups())
+
+    def _exists(self, group_id: str) -> bool:
+        return group_id in self.state.classic or group_id in self.live.groups or self.state.offsets.has_group(group_id)
+
+    def _delete_group(self, group_id: str, turn: Turn) -> ErrorCode:
+        if not self._exists(group_id):
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        group = self._membership(group_id)
+        if not group.is_empty(group_id):
+            return ErrorCode.NON_EMPTY_GROUP
+        self._offsets.delete_all(group_id, turn)
+        group.forget(group_id, turn)
+        return ErrorCode.NONE
+
+    def _list(self, command: ListGroups) -> ListGroupsReply:
+        states = {each.lower() for each in command.states}
+        types = {each.lower() for each in command.types}
+        listed = (self._membership(group_id).listed(group_id) for group_id in self._group_ids())
+        return ListGroupsReply(
+            tuple(
+                each
+                for each in listed
+                if (not states or each.state.lower() in states) and (not types or each.type.lower() in types)
+            )
+        )
+
+    def _wake(self, turn: Turn) -> None:
+        while (deadline := self.live.timers.pop(turn.now.instant)) is not None:
+            if isinstance(deadline, OffsetsExpire):
+                self._expire_offsets(turn)
+            else:
+                self._classic.time_is_up(deadline, turn)
+
+    def _expire_offsets(self, turn: Turn) -> None:
+        """Forget offsets whose time is over, and groups that have neither members nor offsets any more."""
+        for group_id in self._group_ids():
+            group = self._membership(group_id)
+            if self._offsets.expire(group_id, turn) and group.is_empty(group_id):
+                group.forget(group_id, turn)
+        self._look_for_expired_offsets_later(turn)
+
+    def _look_for_expired_offsets_later(self, turn: Turn) -> None:
+        self.live.timers.set(OffsetsExpire(), turn.in_ms(self._settings.offsets_retention_check_interval_ms))

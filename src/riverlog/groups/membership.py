@@ -1,0 +1,51 @@
+"""What offsets and administration need to know about a group, whichever protocol its members speak."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from riverlog.groups.commands import CommitOffsets, FetchOffsets, ListedGroup
+from riverlog.groups.turn import Turn
+from riverlog.model.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """From when on the time runs after which a group's offsets expire: a moment for all, else each one's commit."""
+
+    since_ms: int | None = None
+
+
+class Membership(Protocol):
+    """The groups of one protocol, by their ids."""
+
+    def commit_refusal(self, command: CommitOffsets, turn: Turn) -> ErrorCode:
+        """Say whether the sender may commit offsets; a member that may is alive."""
+        ...
+
+    def fetch_refusal(self, command: FetchOffsets) -> ErrorCode:
+        """Say whether the sender may see offsets."""
+        ...
+
+    def reads(self, group_id: str, topic: str) -> bool:
+        """Tell whether the group has members that read the topic, or might."""
+        ...
+
+    def retention(self, group_id: str) -> Retention | None:
+        """Say from when on offsets of topics that nobody reads expire; None if they do not."""
+        ...
+
+    def delete_offsets_refusal(self, group_id: str) -> ErrorCode:
+        """Say whether offsets may be deleted at all."""
+        ...
+
+    def is_empty(self, group_id: str) -> bool:
+        """Tell whether the group has no members."""
+        ...
+
+    def forget(self, group_id: str, turn: Turn) -> None:
+        """Write that an empty group is no more."""
+        ...
+
+    def listed(self, group_id: str) -> ListedGroup:
+        """Describe the group at a glance."""
+        ...

@@ -1,0 +1,271 @@
+"""Every setting of topics, once: name, kind, default, unit, meaning, and the names by which a node sets it for all.
+
+`TopicConfig` is the table, and what a topic runs with; `resolve.py` fills it in.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+from riverlog.model.row import row, rows_of, same
+from riverlog.model.setting import LONG_MAX, Kind, NodeName, Setting, Value
+
+
+class Durability(StrEnum):
+    """When a record counts as written: in the page cache, or on the medium."""
+
+    OS = "os"
+    FSYNC = "fsync"
+
+
+def _contains(word: str) -> Callable[[Value], bool]:
+    return lambda value: isinstance(value, tuple) and word in value
+
+
+def _equals(word: str) -> Callable[[Value], bool]:
+    return lambda value: value == word
+
+
+def _topic(
+    name: str,
+    kind: Kind,
+    default: object,
+    doc: str,
+    *,
+    node: tuple[str | NodeName, ...],
+    read: Callable[[Value], object] = same,
+    **more: Any,
+) -> Any:
+    """Declare a setting of topics and the names under which a node sets it for all of them."""
+    names = tuple(each if isinstance(each, NodeName) else NodeName(each) for each in node)
+    setting = Setting(name=name, kind=kind, default=str(default), doc=doc, node_names=names, dynamic=True, **more)
+    return row(setting, read)
+
+
+def _minutes(name: str) -> NodeName:
+    return NodeName(name, 60_000)
+
+
+def _hours(name: str) -> NodeName:
+    return NodeName(name, 3_600_000)
+
+
+def _listed_twice(value: Value) -> str | None:
+    assert isinstance(value, tuple)
+    return "it names the same policy twice" if len(set(value)) < len(value) else None
+
+
+CLEANUP_POLICY: Final = Setting(
+    name="cleanup.policy",
+    kind=Kind.LIST,
+    default="delete",
+    doc="What happens to old records: delete removes whole segments by age and size, compact keeps the newest "
+    "record of each key; both may be given, and with none everything is kept.",
+    choices=("delete", "compact"),
+    check=_listed_twice,
+    node_names=(NodeName("log.cleanup.policy"),),
+    dynamic=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """The settings of one topic, resolved: its own, else the node's, else the default."""
+
+    cleanup_delete: bool = row(CLEANUP_POLICY, _contains("delete"))
+    cleanup_compact: bool = row(CLEANUP_POLICY, _contains("compact"))
+    compression_type: str = _topic(
+        "compression.type",
+        Kind.STRING,
+        "producer",
+        "How batches are compressed on disk; producer keeps each batch as it was sent.",
+        choices=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
+        node=("compression.type",),
+    )
+    delete_retention_ms: int = _topic(
+        "delete.retention.ms",
+        Kind.LONG,
+        86_400_000,
+        "How long a compacted topic keeps the mark that a key was deleted, so that slow readers can still see it.",
+        unit="ms",
+        least=0,
+        node=("log.cleaner.delete.retention.ms",),
+    )
+    durability: Durability = _topic(  # noqa: RUF009  (a row of the table is a dataclass field)
+        "durability",
+        Kind.STRING,
+        Durability.FSYNC,
+        "When a record counts as written: fsync, once it is on the medium, so that it survives a power failure; "
+        "os, once it is in the page cache, as in Kafka.",
+        choices=tuple(Durability),
+        node=("durability",),
+        read=lambda value: Durability(str(value)),
+    )
+    file_delete_delay_ms: int = _topic(
+        "file.delete.delay.ms",
+        Kind.LONG,
+        60_000,
+        "How long the file of a removed segment stays on disk, so that whoever is reading it can finish.",
+        unit="ms",
+        least=0,
+        node=("log.segment.delete.delay.ms",),
+    )
+    flush_messages: int = _topic(
+        "flush.messages",
+        Kind.LONG,
+        LONG_MAX,
+        "After how many records a partition is flushed to the medium at the latest.",
+        unit="records",
+        least=1,
+        node=("log.flush.interval.messages",),
+    )
+    flush_ms: int = _topic(
+        "flush.ms",
+        Kind.LONG,
+        LONG_MAX,
+        "How long a record may lie in the page cache before it is flushed to the medium.",
+        unit="ms",
+        least=0,
+        node=("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+    )
+    index_interval_bytes: int = _topic(
+        "index.interval.bytes",
+        Kind.INT,
+        4_096,
+        "How many bytes of records lie between two entries of a segment's index.",
+        unit="bytes",
+        least=0,
+        node=("log.index.interval.bytes",),
+    )
+    max_compaction_lag_ms: int = _topic(
+        "max.compaction.lag.ms",
+        Kind.LONG,
+        LONG_MAX,
+        "How long a record of a compacted topic may wait before compaction must look at it.",
+        unit="ms",
+        least=1,
+        node=("log.cleaner.max.compaction.lag.ms",),
+    )
+    max_message_bytes: int = _topic(
+        "max.message.bytes",
+        Kind.INT,
+        1_048_588,
+        "The largest batch of records that is accepted, as it was sent, header included.",
+        unit="bytes",
+        least=0,
+        node=("message.max.bytes",),
+    )
+    message_timestamp_after_max_ms: int = _topic(
+        "message.timestamp.after.max.ms",
+        Kind.LONG,
+        3_600_000,
+        "How far a record's timestamp may be ahead of the node's clock.",
+        unit="ms",
+        least=0,
+        node=("log.message.timestamp.after.max.ms",),
+    )
+    message_timestamp_before_max_ms: int = _topic(
+        "message.timestamp.before.max.ms",
+        Kind.LONG,
+        LONG_MAX,
+        "How far a record's timestamp may lie behind the node's clock.",
+        unit="ms",
+        least=0,
+        node=("log.message.timestamp.before.max.ms",),
+    )
+    message_timestamp_log_append_time: bool = _topic(
+        "message.timestamp.type",
+        Kind.STRING,
+        "CreateTime",
+        "Whose clock stamps a record: the producer's (CreateTime) or the node's (LogAppendTime).",
+        choices=("CreateTime", "LogAppendTime"),
+        node=("log.message.timestamp.type",),
+        read=_equals("LogAppendTime"),
+    )
+    min_cleanable_dirty_ratio: float = _topic(
+        "min.cleanable.dirty.ratio",
+        Kind.DOUBLE,
+        0.5,
+        "Which share of a compacted log must be new before it is compacted again.",
+        least=0,
+        most=1,
+        node=("log.cleaner.min.cleanable.ratio",),
+    )
+    min_compaction_lag_ms: int = _topic(
+        "min.compaction.lag.ms",
+        Kind.LONG,
+        0,
+        "How long a record of a compacted topic stays untouched, so that readers can see every change.",
+        unit="ms",
+        least=0,
+        node=("log.cleaner.min.compaction.lag.ms",),
+    )
+    min_insync_replicas: int = _topic(
+        "min.insync.replicas",
+        Kind.INT,
+        2,
+        "How many replicas must have a record before acks=all is answered; a topic with fewer replicas needs all "
+        "of them. With 1 the topic goes on with reduced redundancy when nodes are lost.",
+        least=1,
+        node=("min.insync.replicas",),
+    )
+    retention_bytes: int = _topic(
+        "retention.bytes",
+        Kind.LONG,
+        -1,
+        "How large a partition may become before its oldest segments are removed; -1 sets no limit.",
+        unit="bytes",
+        least=-1,
+        node=("log.retention.bytes",),
+    )
+    retention_ms: int = _topic(
+        "retention.ms",
+        Kind.LONG,
+        604_800_000,
+        "How long records are kept; segments whose newest record is older are removed. -1 keeps them for ever.",
+        unit="ms",
+        least=-1,
+        node=("log.retention.ms", _minutes("log.retention.minutes"), _hours("log.retention.hours")),
+    )
+    segment_bytes: int = _topic(
+        "segment.bytes",
+        Kind.INT,
+        1_073_741_824,
+        "The size at which a segment is closed and the next one begun.",
+        unit="bytes",
+        least=1_024,
+        node=("log.segment.bytes",),
+    )
+    segment_index_bytes: int = _topic(
+        "segment.index.bytes",
+        Kind.INT,
+        10_485_760,
+        "How large a segment's index may become; a full index closes the segment.",
+        unit="bytes",
+        least=24,
+        node=("log.index.size.max.bytes",),
+    )
+    segment_jitter_ms: int = _topic(
+        "segment.jitter.ms",
+        Kind.LONG,
+        0,
+        "By how much, at most, a segment is closed early, so that not all partitions do so at the same moment.",
+        unit="ms",
+        least=0,
+        node=("log.roll.jitter.ms", _hours("log.roll.jitter.hours")),
+    )
+    segment_ms: int = _topic(
+        "segment.ms",
+        Kind.LONG,
+        604_800_000,
+        "The age at which a segment is closed even if it is not full, so that retention can remove it.",
+        unit="ms",
+        least=1,
+        node=("log.roll.ms", _hours("log.roll.hours")),
+    )
+
+
+TOPIC_SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(rows_of(TopicConfig))
+DEFAULT_TOPIC_CONFIG: Final = TopicConfig()
