@@ -31,15 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{line.name:22} {line.about}")
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # so that the brokers are stopped, too
-    seen = Circumstances(
-        date=datetime.now().astimezone().strftime("%Y-%m-%d %H:%M"),
-        command=shlex.join(["python", "-m", "bench", *(arguments or sys.argv[1:])]),
-        machine=machine.describe(),
-        clients=clients.VERSION,
-        load_average=os.getloadavg(),
-        runs=options.runs,
-        seconds=options.seconds,
-    )
+    begin, load_average = machine.now(), os.getloadavg()
+    date = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M")
     contenders: list[Contender] = [Riverlog(cache_folder()), Kafka(cache_folder())]
     entrants = prepare([each for each in contenders if options.only in (None, each.name.lower())], _say)
     options.data.mkdir(parents=True, exist_ok=True)
@@ -54,6 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warm_seconds_max=options.warm_seconds,
         )
         columns = run(plan, entrants, _say)
+    seen = Circumstances(
+        date=date,
+        command=shlex.join(["python", "-m", "bench", *(sys.argv[1:] if arguments is None else arguments)]),
+        machine=machine.describe(),
+        clients=clients.VERSION,
+        load_average=load_average,
+        runs=options.runs,
+        seconds=options.seconds,
+        minutes=(machine.now() - begin) / 60,
+    )
     report = markdown(options.lines, columns, entrants, seen)
     print(f"\n{report}")
     RESULTS.mkdir(exist_ok=True)
@@ -70,11 +73,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--list", action="store_true", help="name the lines and what they mean, and measure nothing")
     parser.add_argument(
-        "--lines",
-        type=_lines,
-        default=list(LINES),
-        metavar="NAME,…",
-        help="measure these only; `small` stands for all that begin with `small-`",
+        "lines", nargs="*", metavar="LINE", help="measure these only; `small` stands for all that begin with `small-`"
     )
     parser.add_argument("--runs", type=_runs, help="runs of each line and broker (default: 3, quick: 2)")
     parser.add_argument("--seconds", type=_seconds, help="length of one run (default: 5, quick: 1)")
@@ -87,18 +86,15 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--data", type=Path, default=cache_folder() / "data", metavar="FOLDER", help="where the brokers keep their logs"
     )
     options = parser.parse_args(arguments)
+    try:
+        options.lines = select(options.lines) or list(LINES)
+    except ValueError as error:
+        parser.error(str(error))
     if options.runs is None:
         options.runs = 2 if options.quick else 3
     if options.seconds is None:
         options.seconds = 1.0 if options.quick else 5.0
     return options
-
-
-def _lines(text: str) -> list[object]:
-    try:
-        return list(select(text.split(",")))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _seconds(text: str) -> float:

@@ -6,6 +6,7 @@ acknowledged must be there, or the run has failed.
 
 import contextlib
 import gc
+import itertools
 import struct
 import threading
 import time
@@ -47,10 +48,10 @@ class Moved:
 
 
 @contextlib.contextmanager
-def fresh_topic(node: Node, settings: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Create a topic of one partition that has never been used; delete it in the end, and its files with it."""
+def fresh_topic(node: Node, settings: Mapping[str, str] | None = None, *, partitions: int = 1) -> Iterator[str]:
+    """Create a topic that has never been used; delete it in the end, and its files with it."""
     admin = AdminClient(_common(node))
-    topic = create_topic(node, 1, settings)
+    topic = create_topic(node, partitions, settings)
     try:
         yield topic
     finally:
@@ -87,8 +88,11 @@ def produce_into_each(node: Node, topic: str, *, partitions: int, value_bytes: i
         raise Failed(f"{unanswered} records were not answered; refused: {refused[:1] or 'none'}")
 
 
-def produce(node: Node, topic: str, *, value_bytes: int, seconds: float, settings: Settings | None = None) -> Moved:
-    """Send values as fast as the client can for the given time, then wait for every acknowledgement."""
+def produce(
+    node: Node, topic: str, *, value_bytes: int, seconds: float, settings: Settings | None = None, partitions: int = 1
+) -> Moved:
+    """Send values to all partitions in turn as fast as the client can, then wait for every acknowledgement."""
+    turns = itertools.cycle(range(partitions))
     values = _values(value_bytes)
     refused: list[KafkaError] = []
     producer = Producer(
@@ -104,10 +108,10 @@ def produce(node: Node, topic: str, *, value_bytes: int, seconds: float, setting
     stopwatch = Stopwatch(node)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and not refused:
-        for value in values:
+        for value, partition in zip(values, turns, strict=False):
             while True:
                 try:
-                    producer.produce(topic, value, partition=0)
+                    producer.produce(topic, value, partition=partition)
                     break
                 except BufferError:  # 100,000 messages wait: the client's own bound
                     producer.poll(QUEUE_FULL_PAUSE_SECONDS)
@@ -117,7 +121,23 @@ def produce(node: Node, topic: str, *, value_bytes: int, seconds: float, setting
     stopwatch.stop()
     if unanswered or refused:
         raise Failed(f"{unanswered} records were not answered; refused: {refused[:1] or 'none'}")
-    _check_end(node, topic, records)
+    if (end := end_offset(node, topic, partitions)) != records:
+        raise Failed(f"{records} records were acknowledged, but the log ends at {end}")
+    return Moved(records, records * value_bytes, stopwatch.seconds, stopwatch.cpu_seconds)
+
+
+def produce_singly(node: Node, topic: str, *, value_bytes: int, seconds: float) -> Moved:
+    """Send one value at a time: the next only when the last is acknowledged."""
+    producer = Producer({**_common(node), "linger.ms": 0})
+    value = Random(1).randbytes(value_bytes)
+    _send_and_wait(producer, topic, value)
+    records = 0
+    stopwatch = Stopwatch(node)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        _send_and_wait(producer, topic, value)
+        records += 1
+    stopwatch.stop()
     return Moved(records, records * value_bytes, stopwatch.seconds, stopwatch.cpu_seconds)
 
 
@@ -205,21 +225,18 @@ def end_to_end_latencies(node: Node, topic: str, *, rate: int, value_bytes: int,
     return latencies[1:]
 
 
-def end_offset(node: Node, topic: str) -> int:
-    """Ask where the topic's only partition ends."""
+def end_offset(node: Node, topic: str, partitions: int = 1) -> int:
+    """Ask where the topic's partitions end, and add it up."""
     consumer = Consumer({**_common(node), "group.id": "bench"})
     try:
-        watermarks = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=REQUEST_SECONDS_MAX)
+        return sum(
+            int(consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=REQUEST_SECONDS_MAX)[1])
+            for partition in range(partitions)
+        )
     except KafkaException as error:
         raise Failed(f"the end of {topic} cannot be read: {error}") from error
     finally:
         consumer.close()
-    return int(watermarks[1])
-
-
-def _check_end(node: Node, topic: str, records: int) -> None:
-    if (end := end_offset(node, topic)) != records:
-        raise Failed(f"{records} records were acknowledged, but the log ends at {end}")
 
 
 def _common(node: Node) -> dict[str, Any]:
@@ -241,10 +258,10 @@ def _consumer(node: Node, topic: str) -> Consumer:
 
 
 def _send_and_wait(producer: Producer, topic: str, value: bytes) -> None:
-    """Send one record through all that is set up lazily: connection, metadata, producer id."""
+    """Send one record and wait for it; the first goes through all that is set up lazily, as the producer id is."""
     producer.produce(topic, value, partition=0)
     if producer.flush(REQUEST_SECONDS_MAX):
-        raise Failed(f"the first record was not answered within {REQUEST_SECONDS_MAX} s")
+        raise Failed(f"a record was not answered within {REQUEST_SECONDS_MAX} s")
 
 
 def _ticks(rate: int, seconds: float) -> Iterator[int]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from bench import partitions, probes
+from bench import comparisons, partitions, probes
 from bench.trial import Better, Line, Row
 
 HIGHER, LOWER = Better.HIGHER, Better.LOWER
@@ -91,6 +91,31 @@ LINES: Final = (
         on_shared_node=False,
     ),
     Line(
+        "idle-connections",
+        "memory of a new node that 100, and then 2,000 connections have greeted and left alone",
+        comparisons.idle_connections,
+        (
+            Row("100, each", "KB", LOWER),
+            Row("2,000, each", "KB", LOWER),
+            Row("2,000, node", "MB", LOWER, 1 / 5),
+        ),
+        on_shared_node=False,
+    ),
+    Line(
+        "sendfile",
+        "fetch, from a node as it is and from one that copies through its memory: CPU of the one by that of the other",
+        comparisons.sendfile,
+        (
+            Row("CPU sendfile", "s/GB", LOWER),
+            Row("CPU copying", "s/GB", LOWER),
+            Row("CPU ratio", "x", LOWER, own_reach=0.5),
+            Row("rate sendfile", "MB/s", HIGHER),
+            Row("rate copying", "MB/s", HIGHER),
+        ),
+        on_shared_node=False,
+        ours_only=True,
+    ),
+    Line(
         "produce-1k",
         "1 KB records, confluent-kafka with its defaults (acks=all)",
         partial(probes.produce, value_bytes=1_000),
@@ -127,6 +152,33 @@ LINES: Final = (
         throughput(1.0, 0.6),
     ),
     Line(
+        "batching",
+        "100 B records through confluent-kafka: one at a time against as the client batches them",
+        comparisons.batching,
+        (
+            Row("single", "/s", HIGHER),
+            Row("batched", "/s", HIGHER),
+            Row("gain", "x", HIGHER, own_reach=100.0),
+            Row("CPU single", "us each", LOWER),
+            Row("CPU batched", "us each", LOWER),
+        ),
+    ),
+    *(
+        Line(
+            f"partitions-{count}",
+            f"produce-1k over {count:,} partition{'s' if count > 1 else ''} in turn",
+            partial(comparisons.many_partitions, partitions=count),
+            throughput(1.0),
+        )
+        for count in (1, 10, 100, 1_000)
+    ),
+    Line(
+        "delayed-link",
+        "64 KB batches through a link with 50 ms of delay each way: 1 against 5 requests in flight",
+        comparisons.delayed_link,
+        (Row("one", "MB/s", HIGHER), Row("five", "MB/s", HIGHER), Row("gain", "x", HIGHER, own_reach=4.5)),
+    ),
+    Line(
         "consume-100",
         "100 B records read back by assignment, confluent-kafka with fetch.queue.backoff.ms=5",
         partial(probes.consume, value_bytes=100),
@@ -137,6 +189,28 @@ LINES: Final = (
         "1 KB records, the same",
         partial(probes.consume, value_bytes=1_000),
         throughput(1.0),
+    ),
+    Line(
+        "fetch",
+        "900 KB batches fetched from the page cache without a client, beside loopback without a broker",
+        comparisons.fetch,
+        (
+            Row("rate", "MB/s", HIGHER, 1.0),
+            Row("loopback's own", "MB/s", HIGHER),
+            Row("share", "of loopback's own", HIGHER),
+            Row("CPU", "s/GB", LOWER),
+        ),
+    ),
+    Line(
+        "tail-reads",
+        "the newest 1 KB record, read over and over on one connection",
+        comparisons.tail_reads,
+        (
+            Row("p50", "ms", LOWER),
+            Row("p99", "ms", LOWER, own_reach=1.0),
+            Row("rate", "/s", HIGHER),
+            Row("CPU", "us each", LOWER),
+        ),
     ),
     Line(
         "small-1x1",
@@ -203,6 +277,17 @@ LINES: Final = (
         "produce-1k-idempotent, every acknowledged record on the medium",
         partial(probes.produce, value_bytes=1_000, settings=IDEMPOTENT, durable=True),
         throughput(1.3),
+    ),
+    Line(
+        "disk",
+        "900 KB batches, 8 in flight, on the medium when acknowledged, beside a file written without a broker",
+        comparisons.disk,
+        (
+            Row("rate", "MB/s", HIGHER),
+            Row("disk's own", "MB/s", HIGHER),
+            Row("share", "of the disk's own", HIGHER, own_reach=0.8),
+            Row("CPU", "s/GB", LOWER),
+        ),
     ),
 )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.cache import cache_folder
-from bench.trial import Failed, Node, NotRun
+from bench.trial import Failed, NotRun, Server
 
 SOURCE: Final = Path(__file__).with_name("loadgen.c")
 GRACE_SECONDS: Final = 60
@@ -41,7 +41,7 @@ class Replayed:
 
 
 def replay(
-    load: Load, node: Node, *, connections: int = 1, in_flight: int = 1, seconds: float, requests_max: int = 0
+    load: Load, node: Server, *, connections: int = 1, in_flight: int = 1, seconds: float, requests_max: int = 0
 ) -> Replayed:
     """Replay the load against a node; an error code in any answer fails the run."""
     numbers = [node.port, connections, in_flight, seconds, requests_max, load.error_position]

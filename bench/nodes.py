@@ -24,6 +24,13 @@ DATA_NAME: Final = "data"
 LOG_NAME: Final = "broker.log"
 DELETE_AT_ONCE: Final = "log.segment.delete.delay.ms=0"
 """For every contender: deleted topics must not still lie in the page cache when the next run is measured."""
+COPYING: Final = """
+import sys
+from riverlog.model import limits
+limits.SENDFILE_BYTES_MIN = sys.maxsize
+from riverlog.cli.main import main
+sys.exit(main())
+"""
 READY_SECONDS_MAX: Final = 60
 STOP_SECONDS_MAX: Final = 60
 POLL_SECONDS: Final = 0.005
@@ -93,8 +100,11 @@ class Riverlog:
     warm_seconds = 5.0
     durable_topic: Mapping[str, str] = {"durability": "fsync"}
 
-    def __init__(self, cache: Path) -> None:
+    def __init__(self, cache: Path, *, copying: bool = False) -> None:
+        """Describe it; `copying` starts nodes that read into memory what others leave to sendfile."""
         self._executable = Path(sys.executable).with_name("riverlog")
+        self._program = [sys.executable, "-c", COPYING] if copying else [str(self._executable)]
+        self._cache = cache
         # Compiled beforehand and kept, as an installed package is; a checkout that is being edited is not.
         self._environment = {"PYTHONPYCACHEPREFIX": str(cache / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}
 
@@ -112,11 +122,15 @@ class Riverlog:
     def format(self, folder: Path) -> None:
         """Do nothing: a node formats its folder when it first starts."""
 
+    def copying(self) -> "Riverlog":
+        """Give the same broker without sendfile."""
+        return Riverlog(self._cache, copying=True)
+
     def start(self, folder: Path) -> BrokerProcess:
         """Start a node on this folder."""
         port = free_port()
         place = ["--port", str(port), "--data", str(folder / DATA_NAME)]
-        command = [str(self._executable), "dev", *place, "--set", DELETE_AT_ONCE]
+        command = [*self._program, "dev", *place, "--set", DELETE_AT_ONCE]
         return BrokerProcess.start(command, port, folder, **self._environment)
 
 

@@ -9,7 +9,7 @@ import time
 from typing import Final
 
 from bench import clients, loadgen, machine
-from bench.frames import CLIENT_ID, produce_load
+from bench.frames import CLIENT_ID, FETCH_VERSION, produce_load
 from bench.trial import Failed, Node, Trial, Values, cpu_seconds
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.headers import decode_response, encode_request
@@ -19,8 +19,6 @@ MANY: Final = 1_000
 MEGABYTE: Final = 1e6
 VALUE_BYTES: Final = 1_000
 RECORDS_PER_BATCH: Final = 16
-FETCH_VERSION: Final = 12
-"""The last that names topics."""
 ANSWER_SECONDS_MAX: Final = 120
 ASK_AGAIN_SECONDS: Final = 0.01
 FILL_SECONDS_MAX: Final = 120

@@ -29,6 +29,8 @@ class Circumstances:
     load_average: tuple[float, float, float]
     runs: int
     seconds: float
+    minutes: float
+    """How long all of it took."""
 
 
 def markdown(lines: Sequence[Line], columns: Columns, entrants: Sequence[Entrant], seen: Circumstances) -> str:
@@ -62,7 +64,9 @@ def as_json(lines: Sequence[Line], columns: Columns, entrants: Sequence[Entrant]
                             "unit": row.unit,
                             "better": row.better.value,
                             "reach": row.reach,
+                            "own_reach": row.own_reach,
                             "ratio": ratio(columns[line.name], row),
+                            "verdict": verdict(columns[line.name], row),
                         }
                         for row in line.rows
                     },
@@ -81,11 +85,17 @@ def ratio(columns: Mapping[str, Column], row: Row) -> float | None:
     return median(ours) / median(theirs) if ours and theirs and median(theirs) else None
 
 
-def verdict(reached: float, row: Row) -> str:
-    """Judge a ratio; one that misses by less than the noise is near."""
-    if row.reach is None:
+def verdict(columns: Mapping[str, Column], row: Row) -> str:
+    """Judge the ratio, or riverlog's number itself, by the row's aim; what misses by less than the noise is near."""
+    aim: float | None
+    if row.own_reach is not None:
+        ours = _values(columns.get("riverlog"), row)
+        aim, reached = row.own_reach, median(ours) if ours else None
+    else:
+        aim, reached = row.reach, ratio(columns, row)
+    if not aim or not reached:
         return ""
-    shortfall = row.reach / reached if row.better is Better.HIGHER else reached / row.reach
+    shortfall = aim / reached if row.better is Better.HIGHER else reached / aim
     if shortfall <= 1:
         return "reached"
     return "near" if shortfall <= 1 + NOISE else "missed"
@@ -101,7 +111,7 @@ def _rows(line: Line, columns: Mapping[str, Column]) -> Iterator[list[str]]:
             _cell(columns.get("Kafka"), row),
             "" if reached is None else f"{reached:.2f}",
             _aim(row),
-            "" if reached is None else verdict(reached, row),
+            verdict(columns, row),
         ]
 
 
@@ -129,16 +139,21 @@ def _number(value: float) -> str:
 
 
 def _aim(row: Row) -> str:
-    if row.reach is None:
-        return ""
-    return f"{'≥' if row.better is Better.HIGHER else '≤'} {row.reach:.3g}"
+    """Write what is to be reached: by the ratio, or by riverlog's number itself."""
+    sign = "≥" if row.better is Better.HIGHER else "≤"
+    if row.own_reach is not None:
+        return f"{sign} {row.own_reach:.3g} itself"
+    return "" if row.reach is None else f"{sign} {row.reach:.3g}"
 
 
 def _heading(entrants: Sequence[Entrant], seen: Circumstances) -> Iterator[str]:
     versions = " and ".join(f"{entrant.name} {entrant.version or '(not run)'}" for entrant in entrants)
     yield f"{versions}, {seen.date}, `{seen.command}`"
     yield f"on {seen.machine}, {seen.clients}; load average at the start {seen.load_average[0]:.2f}."
-    yield f"Median (range) of {seen.runs} runs of {seen.seconds:g} s, alternating, a fresh topic for each run."
+    yield (
+        f"Median (range) of {seen.runs} runs of {seen.seconds:g} s, alternating, a fresh topic for each run; "
+        f"all of it took {seen.minutes:.1f} minutes."
+    )
 
 
 def _notes(lines: Sequence[Line], columns: Columns, entrants: Sequence[Entrant]) -> Iterator[str]:

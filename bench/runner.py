@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Final
 from bench import machine, nodes
 from bench.trial import Contender, Failed, Line, Node, NotRun, Trial, Values
 
+OURS: Final = "riverlog"
 COLD_SECONDS: Final = 2.0
 WARM_UP_STEP_SECONDS: Final = 2.0
 DISTURBED_CORES: Final = 0.15
@@ -92,40 +94,61 @@ def prepare(contenders: Sequence[Contender], say: Say) -> list[Entrant]:
 
 def run(plan: Plan, entrants: Sequence[Entrant], say: Say) -> Columns:
     """Measure every line for every entrant, first those that start nodes of their own."""
-    columns: Columns = {line.name: {entrant.name: Column() for entrant in entrants} for line in plan.lines}
-    _alternate(plan, [line for line in plan.lines if not line.on_shared_node], entrants, columns, say)
+    columns: Columns = {
+        line.name: {entrant.name: Column() for entrant in entrants if _takes_part(entrant, line)} for line in plan.lines
+    }
     shared = [line for line in plan.lines if line.on_shared_node]
     try:
         with contextlib.ExitStack() as stack:
+            _alternate(plan, [line for line in plan.lines if not line.on_shared_node], entrants, columns, stack, say)
             for entrant in entrants:
                 if shared and entrant.absence is None:
                     _enter(plan, entrant, stack, say)
-            _alternate(plan, shared, entrants, columns, say)
+            _alternate(plan, shared, entrants, columns, stack, say)
     except Failed as reason:  # a node that would not stop spoils none of the numbers
         say(str(reason))
     return columns
 
 
-def _alternate(plan: Plan, lines: Sequence[Line], entrants: Sequence[Entrant], columns: Columns, say: Say) -> None:
+def _takes_part(entrant: Entrant, line: Line) -> bool:
+    return entrant.name == OURS or not line.ours_only
+
+
+def _alternate(
+    plan: Plan,
+    lines: Sequence[Line],
+    entrants: Sequence[Entrant],
+    columns: Columns,
+    stack: contextlib.ExitStack,
+    say: Say,
+) -> None:
     for line, number, entrant in itertools.product(lines, range(1, plan.runs + 1), entrants):
+        if not _takes_part(entrant, line):
+            continue
         column = columns[line.name][entrant.name]
         column.absence = column.absence or entrant.absence
-        if column.absence is None:
-            said = _add_sample(plan, line, entrant, column)
-            say(f"{line.name}, run {number} of {plan.runs}, {entrant.name}: {said}")
+        if column.absence is not None:
+            continue
+        samples = len(column.samples)
+        said = _add_sample(plan, line, entrant, column)
+        say(f"{line.name}, run {number} of {plan.runs}, {entrant.name}: {said}")
+        if len(column.samples) == samples and line.on_shared_node:
+            _replace_if_dead(plan, entrant, stack, say)
 
 
 def _enter(plan: Plan, entrant: Entrant, stack: contextlib.ExitStack, say: Say) -> None:
     """Start the node that stays up, take one cold figure, and warm it with a mix of lines."""
     warm_seconds = min(entrant.contender.warm_seconds, plan.warm_seconds_max)
     say(f"{entrant.name}: starting, then {warm_seconds:g} s of mixed load to warm it up")
+    folder = Path(tempfile.mkdtemp(prefix=f"{entrant.name}-", dir=plan.folder))
     try:
-        entrant.node = stack.enter_context(nodes.running(entrant.contender, plan.folder / entrant.name))
+        entrant.node = stack.enter_context(nodes.running(entrant.contender, folder))
     except Failed as reason:
         entrant.absence = f"FAILED: {reason}"
         say(f"{entrant.name} {entrant.absence}")
         return
     begin = machine.now()
+    entrant.warmed_seconds = 0.0
     try:
         entrant.cold = _probe(plan, plan.cold_line, entrant, COLD_SECONDS)
         for line in itertools.cycle(plan.warm_up_lines):
@@ -133,8 +156,16 @@ def _enter(plan: Plan, entrant: Entrant, stack: contextlib.ExitStack, say: Say) 
                 break
             _probe(plan, line, entrant, WARM_UP_STEP_SECONDS)
             entrant.warmed_seconds = machine.now() - begin
-    except (Failed, NotRun) as reason:  # the line that needs it will say so in its own place
+    except Exception as reason:  # the line that needs it will say so in its own place
         say(f"{entrant.name}: the warm-up ended early: {reason}")
+
+
+def _replace_if_dead(plan: Plan, entrant: Entrant, stack: contextlib.ExitStack, say: Say) -> None:
+    """Start another node where a line that failed has taken the shared one with it: the next lines need it."""
+    assert entrant.node is not None
+    if not nodes.answers_metadata(entrant.node.host, entrant.node.port):
+        say(f"{entrant.name}: its node is gone; starting another one")
+        _enter(plan, entrant, stack, say)
 
 
 def _add_sample(plan: Plan, line: Line, entrant: Entrant, column: Column) -> str:
@@ -147,6 +178,9 @@ def _add_sample(plan: Plan, line: Line, entrant: Entrant, column: Column) -> str
         return column.absence
     except Failed as reason:
         column.absence = f"FAILED: {reason}"
+        return column.absence
+    except Exception as error:  # whatever it is, it concerns this line alone, and a long run must not end with it
+        column.absence = f"FAILED: {type(error).__name__}: {' '.join(str(error).split())}"
         return column.absence
     used, elapsed = machine.usage([os.getpid()]).since(before), machine.now() - begin
     column.samples.append(Sample(values, others_cores=(used.others + used.stolen) / elapsed))

@@ -21,14 +21,18 @@ class Failed(Exception):
     """A broker or a client did not do what the measurement needs; the sentence says what it did."""
 
 
-class Node(Protocol):
-    """A broker process that answers."""
+class Server(Protocol):
+    """Something that can be connected to: a node, or what stands in front of one."""
 
     @property
     def host(self) -> str: ...
 
     @property
     def port(self) -> int: ...
+
+
+class Node(Server, Protocol):
+    """A broker process that answers."""
 
     @property
     def pid(self) -> int: ...
@@ -131,12 +135,15 @@ class Better(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One number of a line: riverlog's divided by Kafka's is to reach `reach`, or the row is for information."""
+    """One number of a line. With neither aim it is for information."""
 
     name: str
     unit: str
     better: Better
     reach: float | None = None
+    """What riverlog's number divided by Kafka's is to reach."""
+    own_reach: float | None = None
+    """What riverlog's number itself is to reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +155,5 @@ class Line:
     probe: Probe
     rows: tuple[Row, ...]
     on_shared_node: bool = True
+    ours_only: bool = False
+    """Whether it compares two ways of riverlog's own, between which other brokers give no choice."""

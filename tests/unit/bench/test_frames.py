@@ -1,12 +1,13 @@
 """The load generator's requests are what a real client would send."""
 
-from bench.frames import PRODUCE_VERSION, produce_load
+from bench.frames import CORRELATION_POSITION, FETCH_VERSION, PRODUCE_VERSION, fetch_load, produce_load
 from riverlog.records.batch import check_produced
 from riverlog.records.record import read_batch
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.codec import decode
 from riverlog.wire.framing import LENGTH, LENGTH_BYTES
 from riverlog.wire.headers import decode_request_header, encode_response
+from riverlog.wire.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 from riverlog.wire.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -46,4 +47,24 @@ def test_the_error_position_points_at_the_error_code() -> None:
     )
     parts = encode_response(API_BY_KEY[ApiKey.PRODUCE], PRODUCE_VERSION, 77, answer)
     frame = b"".join(part for part in parts if isinstance(part, bytearray | memoryview))[LENGTH_BYTES:]
+    assert frame[load.error_position : load.error_position + 2] == b"\x12\x34"
+
+
+def test_a_fetch_asks_for_one_batch_and_has_its_correlation_id_where_it_is_said_to_be() -> None:
+    frame = bytearray(fetch_load("orders", offset=42).request)
+    frame[CORRELATION_POSITION : CORRELATION_POSITION + 4] = (77).to_bytes(4, "big")
+    header, position = decode_request_header(memoryview(frame)[LENGTH_BYTES:])
+    assert (header.api_key, header.correlation_id) == (ApiKey.FETCH, 77)
+    request, end = decode(FetchRequest, header.api_version, frame, LENGTH_BYTES + position)
+    assert end == len(frame)
+    ((wanted,),) = (topic.partitions for topic in request.topics)
+    assert (wanted.partition, wanted.fetch_offset, wanted.partition_max_bytes) == (0, 42, 1)
+
+
+def test_the_error_position_of_a_fetch_points_at_the_partition_s_error_code() -> None:
+    load = fetch_load("orders", offset=0)
+    partition = PartitionData(partition_index=0, error_code=0x1234, high_watermark=2**40)
+    answer = FetchResponse(responses=[FetchableTopicResponse(topic="orders", partitions=[partition])])
+    parts = encode_response(API_BY_KEY[ApiKey.FETCH], FETCH_VERSION, 77, answer)
+    frame = b"".join(part for part in parts if isinstance(part, bytes | bytearray | memoryview))[LENGTH_BYTES:]
     assert frame[load.error_position : load.error_position + 2] == b"\x12\x34"

@@ -24,9 +24,18 @@ def test_a_family_is_chosen_by_its_first_word_in_the_order_of_the_table() -> Non
     ]
 
 
+def test_lines_are_named_behind_the_options_and_all_are_measured_without_a_name() -> None:
+    assert [line.name for line in parse(["--runs", "1", "tail-reads", "disk"]).lines] == ["tail-reads", "disk"]
+    assert parse([]).lines == list(LINES)
+
+
+def test_a_row_has_one_aim_at_most() -> None:
+    assert [row for line in LINES for row in line.rows if row.reach is not None and row.own_reach is not None] == []
+
+
 def test_a_line_that_does_not_exist_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        parse(["--lines", "smal"])
+        parse(["smal"])
     assert "there is no line smal; known are startup, memory," in capsys.readouterr().err
 
 

@@ -14,6 +14,7 @@ from bench.trial import Better, Line, Row
 RATE = Row("rate", "MB/s", Better.HIGHER, 1.3)
 TIME = Row("p99", "ms", Better.LOWER, 0.5)
 PLAIN = Row("CPU", "s/GB", Better.LOWER)
+GAIN = Row("rate", "x", Better.HIGHER, own_reach=100.0)
 SEEN = Circumstances(
     date="2026-01-02 03:04",
     command="python -m bench",
@@ -22,6 +23,7 @@ SEEN = Circumstances(
     load_average=(0.5, 0.4, 0.3),
     runs=3,
     seconds=5.0,
+    minutes=12.34,
 )
 
 
@@ -30,19 +32,39 @@ def column(*rates: float, others_cores: float = 0.0) -> Column:
 
 
 @pytest.mark.parametrize(
-    ("reached", "row", "expected"),
+    ("ours", "theirs", "row", "expected"),
     [
-        (1.3, RATE, "reached"),
-        (1.2, RATE, "near"),
-        (1.0, RATE, "missed"),
-        (0.5, TIME, "reached"),
-        (0.55, TIME, "near"),
-        (0.6, TIME, "missed"),
-        (9.9, PLAIN, ""),
+        (13, 10, RATE, "reached"),
+        (12, 10, RATE, "near"),
+        (10, 10, RATE, "missed"),
+        (20, 10, TIME, "reached"),
+        (18, 10, TIME, "near"),
+        (17, 10, TIME, "missed"),
+        (10, 99, PLAIN, ""),
+        (100, 999, GAIN, "reached"),
+        (90, 1, GAIN, "near"),
+        (80, 1, GAIN, "missed"),
     ],
 )
-def test_a_ratio_is_judged_in_the_row_s_direction(reached: float, row: Row, expected: str) -> None:
-    assert verdict(reached, row) == expected
+def test_a_ratio_or_a_number_is_judged_in_the_row_s_direction(
+    ours: float, theirs: float, row: Row, expected: str
+) -> None:
+    assert verdict({"riverlog": column(ours), "Kafka": column(theirs)}, row) == expected
+
+
+def test_a_number_of_our_own_needs_no_peer_and_a_ratio_does() -> None:
+    alone = {"riverlog": column(100)}
+    assert verdict(alone, GAIN) == "reached"
+    assert verdict(alone, RATE) == ""
+    assert verdict({"riverlog": Column(absence="FAILED: it broke")}, GAIN) == ""
+
+
+def test_the_report_says_how_long_it_took_and_which_aims_are_our_own() -> None:
+    line = Line("batching", "about", lambda _: {}, (GAIN,), ours_only=True)
+    text = markdown([line], {"batching": {"riverlog": column(120)}}, [], SEEN)
+    assert "all of it took 12.3 minutes." in text
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines()]
+    assert ["batching", "rate, x", "120", "-", "", "≥ 100 itself", "reached"] in cells
 
 
 def test_the_ratio_is_that_of_the_medians() -> None:

@@ -49,8 +49,8 @@ class FakeBroker:
         return self.nodes[-1]
 
 
-def line(name: str, probe: "Recorder", *, on_shared_node: bool = False) -> Line:
-    return Line(name, "about", probe, (Row("rate", "/s", Better.HIGHER),), on_shared_node)
+def line(name: str, probe: "Recorder", *, on_shared_node: bool = False, ours_only: bool = False) -> Line:
+    return Line(name, "about", probe, (Row("rate", "/s", Better.HIGHER),), on_shared_node, ours_only)
 
 
 @dataclass(slots=True)
@@ -59,12 +59,13 @@ class Recorder:
 
     trials: list[Trial] = field(default_factory=list)
     fails_for: str | None = None
+    failure: Exception = field(default_factory=lambda: Failed("it broke"))
 
     def __call__(self, trial: Trial) -> Values:
         self.trials.append(trial)
         assert trial.folder.is_dir()
         if trial.contender.name == self.fails_for:
-            raise Failed("it broke")
+            raise self.failure
         return {"rate": float(len(self.trials))}
 
 
@@ -117,3 +118,30 @@ def test_a_shared_node_is_warmed_serves_every_line_and_is_stopped_in_the_end(tmp
     assert [trial.node for trial in probe.trials] == [node] * 4
     assert node.stopped
     assert columns["two"]["Kafka"].absence == "FAILED: no memory"
+
+
+def test_an_error_nobody_foresaw_is_the_line_s_failure_and_not_the_run_s(tmp_path: Path) -> None:
+    broken, sound = Recorder(fails_for="riverlog", failure=OSError(5, "it\nbroke")), Recorder()
+    entrants = prepare([FakeBroker("riverlog")], quiet)
+    columns = run(plan(tmp_path, line("one", broken), line("two", sound)), entrants, quiet)
+    assert columns["one"]["riverlog"].absence == "FAILED: OSError: [Errno 5] it broke"
+    assert len(columns["two"]["riverlog"].samples) == 2
+
+
+def test_a_line_of_our_own_leaves_the_others_out(tmp_path: Path) -> None:
+    probe = Recorder()
+    entrants = prepare([FakeBroker("riverlog"), FakeBroker("Kafka")], quiet)
+    columns = run(plan(tmp_path, line("one", probe, ours_only=True)), entrants, quiet)
+    assert [trial.contender.name for trial in probe.trials] == ["riverlog"] * 2
+    assert list(columns["one"]) == ["riverlog"]
+
+
+def test_a_shared_node_that_died_with_a_line_is_replaced_for_the_next(tmp_path: Path) -> None:
+    ours = FakeBroker("riverlog", warm_seconds=1.0)
+    broken, sound = Recorder(fails_for="riverlog"), Recorder()
+    lines = [line("one", broken, on_shared_node=True), line("two", sound, on_shared_node=True)]
+    run(plan(tmp_path, *lines), prepare([ours], quiet), quiet)
+    dead, alive = ours.nodes  # nothing listens on a fake node's port, so each counts as dead once a line has failed
+    assert [trial.node for trial in sound.trials] == [alive] * 2
+    assert dead.stopped
+    assert alive.stopped
