@@ -77,6 +77,11 @@ def tree(table: Iterable[Process], roots: Iterable[int]) -> list[Process]:
     return found
 
 
+def children(parent: int) -> set[int]:
+    """Name the processes that this one has started and that are still there."""
+    return {process.pid for process in processes() if process.parent == parent}
+
+
 def usage(roots: Iterable[int]) -> Usage:
     """Read what the trees under `roots` have used so far, and what everybody else has."""
     table = processes()

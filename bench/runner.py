@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -190,7 +191,10 @@ def _add_sample(plan: Plan, line: Line, entrant: Entrant, column: Column) -> str
 def _probe(plan: Plan, line: Line, entrant: Entrant, seconds: float) -> Values:
     folder = plan.folder / f"{line.name}-{entrant.name}"
     folder.mkdir(parents=True)
+    before = machine.children(os.getpid())
     try:
         return line.probe(Trial(entrant.contender, entrant.node, folder, seconds))
     finally:
-        shutil.rmtree(folder)
+        for pid in machine.children(os.getpid()) - before:  # a probe that failed may have left its node behind
+            os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(folder, ignore_errors=True)  # what a killed node still holds goes with the run's own folder

@@ -26,6 +26,8 @@ class Served:
 
     def stop(self) -> None: ...
 
+    def kill(self) -> None: ...
+
 
 def answer_all(listening: socket.socket, *, error_code: int, skip: int) -> None:
     """Answer each request with its own correlation id plus `skip`."""

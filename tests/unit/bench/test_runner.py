@@ -1,5 +1,7 @@
 """Brokers take turns, and one that cannot do a line does not stop the others."""
 
+import signal
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +21,9 @@ class FakeNode:
     stopped: bool = False
 
     def stop(self) -> None:
+        self.stopped = True
+
+    def kill(self) -> None:
         self.stopped = True
 
 
@@ -126,6 +131,18 @@ def test_an_error_nobody_foresaw_is_the_line_s_failure_and_not_the_run_s(tmp_pat
     columns = run(plan(tmp_path, line("one", broken), line("two", sound)), entrants, quiet)
     assert columns["one"]["riverlog"].absence == "FAILED: OSError: [Errno 5] it broke"
     assert len(columns["two"]["riverlog"].samples) == 2
+
+
+def test_what_a_probe_that_failed_has_started_is_ended(tmp_path: Path) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def probe(_: Trial) -> Values:
+        started.append(subprocess.Popen(["sleep", "60"]))
+        raise Failed("it broke")
+
+    failing = Line("one", "about", probe, (Row("rate", "/s", Better.HIGHER),), on_shared_node=False)
+    run(plan(tmp_path, failing), prepare([FakeBroker("riverlog")], quiet), quiet)
+    assert [process.wait(10) for process in started] == [-signal.SIGKILL]
 
 
 def test_a_line_of_our_own_leaves_the_others_out(tmp_path: Path) -> None:
