@@ -386,6 +386,14 @@ def test_on_a_terminal_producing_shows_progress_and_a_summary(node: Node, topic:
     assert re.search(r"20,000 records \(\S+ [KM]iB\) sent to .* in \S+ s, [\d,]+/s\n", screen)
 
 
+def test_on_a_terminal_a_benchmark_shows_progress_and_a_table(node: Node, topic: str) -> None:
+    options = ["--part", "produce", "--records", "300", "--rate", "500", "-o", "table"]
+    code, screen = on_terminal(node, "bench", "--topic", topic, *options)
+    assert code == 0
+    assert re.search(r"produce: \d+ records, [\d.]+ [KM]?i?B", screen)
+    assert re.search(r"^produce +300 ", screen, re.MULTILINE)
+
+
 def session_output(node: Node, line: str) -> str:
     """Run a line of a shell that stands on a terminal of no talents; give what was printed, errors at the end."""
     ours, theirs = pty.openpty()
