@@ -39,7 +39,7 @@ unit: $(STAMP) ## Unit, property and scenario tests: no network, no waiting
 	@$(PYTEST) tests/test_tidy.py tests/unit tests/property tests/scenarios
 
 test: check unit ## All that the README promises, in minutes
-	@$(PYTEST) tests/fuzz tests/simulation tests/e2e tests/conformance --ignore tests/e2e/test_full_disk.py
+	@$(PYTEST) tests/fuzz tests/simulation tests/e2e tests/conformance
 
 chaos: $(STAMP) ## A real disk that fills up and empties again; needs root for a small file system
 	@$(PYTEST) tests/e2e/test_full_disk.py

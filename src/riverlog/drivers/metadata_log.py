@@ -7,7 +7,6 @@ snapshots have Kafka's form. A log that cannot be read whole raises BadMetadata 
 """
 
 import asyncio
-import errno
 from collections.abc import Awaitable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
@@ -30,7 +29,7 @@ from riverlog.metadata.snapshot import snapshot_records
 from riverlog.metadata.transactions import decided
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
-from riverlog.model.ports import Clock, Disk, Workers
+from riverlog.model.ports import NO_ROOM, Clock, Disk, Workers
 from riverlog.model.settings import TopicConfig
 from riverlog.records.batch import HEADER_BYTES, LOG_OVERHEAD, MAGIC, MAGIC_POSITION, checksum, read_header
 from riverlog.records.errors import CorruptBatch
@@ -44,7 +43,6 @@ EPOCH: Final = LeaderEpoch(1)
 _CONFIG: Final = TopicConfig(retention_ms=-1, segment_bytes=256 * 1024 * 1024, file_delete_delay_ms=0)
 _BEGINNING: Final = Offset(0)
 _READ_BYTES: Final = 4 * 1024 * 1024
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class MetadataLog:
@@ -159,7 +157,7 @@ class MetadataLog:
         try:
             self._log.append(batch, read_header(batch), leader_epoch=EPOCH, now_ms=now_ms)
         except OSError as error:
-            if error.errno not in _NO_ROOM:
+            if error.errno not in NO_ROOM:
                 raise
             raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"No room for metadata on the disk ({error}).") from error
 

@@ -6,15 +6,11 @@ any     -> Failed    the medium refused a write or a flush; final, because after
                      knows what was kept, and trying again may lie
 """
 
-import errno
 from collections.abc import Callable
-from typing import Final
 
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.limits import DISK_RESERVE_BYTES
-from riverlog.model.ports import Disk
-
-_NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT}
+from riverlog.model.ports import NO_ROOM, Disk
 
 
 class Volume:
@@ -58,7 +54,7 @@ class Volume:
 
     def failed(self, error: OSError) -> Refusal:
         """Judge an error of the disk and give the refusal for whoever met it."""
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             self._become(full=True)
         else:
             self.fail(str(error))

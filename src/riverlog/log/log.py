@@ -20,7 +20,7 @@ from riverlog.log.segment import SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, Segm
 from riverlog.log.segments import Segments
 from riverlog.log.swap import Swap
 from riverlog.log.sync import SyncPlan
-from riverlog.log.times import FoundTime, find_latest, find_time
+from riverlog.log.times import FoundTime, check_times, find_latest, find_time
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.ports import Disk, FileRange
@@ -87,6 +87,8 @@ class Log:
         self._swapping = False
         """A cleaned segment is taking the place of others; until it is done none is deleted."""
         self._plan: SyncPlan | None = None
+        self._postponed: SyncPlan | None = None
+        """The last plan, if it found no room for its small files."""
         self._unsynced_folder = True
         """The name of the log's own folder may not be durable yet."""
         self._first_name_synced = False
@@ -235,7 +237,7 @@ class Log:
                 or now_ms - begun > config.message_timestamp_before_max_ms
                 or header.attributes & LOG_APPEND_TIME
             ):
-                self._check_times(header, now_ms)
+                check_times(header, config, now_ms=now_ms)
         base_offset = self.log_end_offset
         last_offset = Offset(base_offset + header.last_offset_delta)
         active = self._segments.active
@@ -280,24 +282,6 @@ class Log:
             if header.producer_id >= 0:
                 self.producers.remember(header, header.base_offset, now_ms)
         return self.log_end_offset
-
-    def _check_times(self, header: BatchHeader, now_ms: int) -> None:
-        """Refuse records from too far in the past or the future."""
-        config = self._config
-        if header.attributes & LOG_APPEND_TIME:
-            raise Refusal(ErrorCode.INVALID_TIMESTAMP, "a producer may not mark its records with the log's own time")
-        if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
-            raise Refusal(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"a record's timestamp is {header.max_timestamp - now_ms} ms ahead; "
-                f"message.timestamp.after.max.ms allows {config.message_timestamp_after_max_ms}",
-            )
-        if now_ms - header.first_timestamp > config.message_timestamp_before_max_ms and header.first_timestamp >= 0:
-            raise Refusal(
-                ErrorCode.INVALID_TIMESTAMP,
-                f"a record's timestamp is {now_ms - header.first_timestamp} ms old; "
-                f"message.timestamp.before.max.ms allows {config.message_timestamp_before_max_ms}",
-            )
 
     def _is_full(self, active: Segment, size: int, last_offset: Offset, last_timestamp: int, now_ms: int) -> bool:
         """Tell whether the next batch belongs into a new segment."""
@@ -396,6 +380,9 @@ class Log:
         assert self._plan is None, "a sync is running: let it finish first"
         segments = self._segments
         plan = self._plan = SyncPlan(self._disk, self.log_end_offset)
+        if self._postponed is not None:
+            plan.take_over(self._postponed)
+            self._postponed = None
         for segment in (*self._unsynced_segments, segments.active):
             if segment.unsynced:
                 segment.unsynced = False
@@ -403,7 +390,7 @@ class Log:
         plan.files += segments.unsynced_files
         plan.hints += segments.active.index_tails()
         if self._unsynced_epochs:
-            plan.replacements.append((f"{self.folder}/{EPOCHS_FILE}", self.epochs.encode()))
+            plan.replacements[f"{self.folder}/{EPOCHS_FILE}"] = self.epochs.encode()
         interim: list[Offset] = []
         if segments.active.size - self._snapshot_position >= _SNAPSHOT_INTERVAL_BYTES:
             # Within a long segment too, so that a recovery need not scan all of it for the producers.
@@ -414,7 +401,7 @@ class Log:
             plan.removals += (path_of(self.folder, offset, SNAPSHOT_SUFFIX) for offset in self._interim_snapshots)
             self._interim_snapshots = interim
         for offset, content in self._unsynced_snapshots.items():
-            plan.replacements.append((path_of(self.folder, offset, SNAPSHOT_SUFFIX), content))
+            plan.replacements[path_of(self.folder, offset, SNAPSHOT_SUFFIX)] = content
         if segments.unsynced_names or plan.replacements:
             plan.folders.append(self.folder)
         if self._unsynced_folder:
@@ -433,6 +420,8 @@ class Log:
         self._plan = None
         self._first_name_synced = True
         self.flushed_offset = plan.upto
+        if plan.postponed:
+            self._postponed = plan
 
     def flush(self) -> None:
         """Make everything durable now, waiting for it."""
@@ -578,6 +567,7 @@ class Log:
         self.flushed_offset = min(self.flushed_offset, end)
         self._unchanged_end = None
         self._unsynced_snapshots = {}
+        self._postponed = None
         self._interim_snapshots = []
         self._snapshot_position = 0
         self._unsynced_epochs |= self.epochs.truncate_end(end)

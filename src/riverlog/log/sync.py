@@ -2,14 +2,15 @@
 
 On the loop the log says what is to be done (`Log.pending_sync`), a worker does it (`SyncPlan.run`) while appends go
 on, and back on the loop the log raises its flushed offset (`Log.synced`). What the plan covers is what was there
-when it was made. If `run` raises, the bytes may be lost whatever a second attempt says: there is none.
+when it was made. If `run` raises, the bytes may be lost whatever a second attempt says: there is none. Only the
+small files can wait: they shorten the next start, and a disk without room for them is no reason to stop.
 """
 
 from dataclasses import dataclass, field
 
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX, write_durably
 from riverlog.model.ids import Offset
-from riverlog.model.ports import Disk, File
+from riverlog.model.ports import NO_ROOM, Disk, File
 
 
 @dataclass(slots=True)
@@ -22,27 +23,45 @@ class SyncPlan:
     folders: list[str] = field(default_factory=list)
     hints: list[tuple[str, int, bytes]] = field(default_factory=list)
     """Bytes to write at positions of files that need not survive: they are checked when they are used."""
-    replacements: list[tuple[str, bytes]] = field(default_factory=list)
-    """Small files in the folders named above, replaced as a whole."""
+    replacements: dict[str, bytes] = field(default_factory=dict)
+    """Small files in the folders named above, replaced as a whole, in this order."""
     removals: list[str] = field(default_factory=list)
     """Files that the replacements make useless."""
+    postponed: bool = False
+    """There was no room for the hints and the replacements."""
+
+    def take_over(self, earlier: "SyncPlan") -> None:
+        """Do also what an earlier plan found no room for, before what this plan will add."""
+        assert earlier.postponed
+        self.hints += earlier.hints
+        self.replacements |= earlier.replacements
+        self.removals += earlier.removals
 
     def run(self) -> None:
         """Do it all, waiting for the medium; may run in a worker thread."""
         for synced in self.files:
             synced.sync()
+        try:
+            self._write_small_files()
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            self.postponed = True
+        for folder in self.folders:
+            self.disk.sync_folder(folder)
+        if not self.postponed:
+            for path in self.removals:
+                if self.disk.exists(path):
+                    self.disk.remove(path)
+
+    def _write_small_files(self) -> None:
         for path, position, content in self.hints:
             file = self.disk.open(path, create=True)
             try:
                 file.write(position, (content,))
             finally:
                 file.close()
-        for path, content in self.replacements:
+        for path, content in self.replacements.items():
             write_durably(self.disk, path + TEMPORARY_SUFFIX, content)
-        for path, _ in self.replacements:
+        for path in self.replacements:
             self.disk.rename(path + TEMPORARY_SUFFIX, path)
-        for folder in self.folders:
-            self.disk.sync_folder(folder)
-        for path in self.removals:
-            if self.disk.exists(path):
-                self.disk.remove(path)

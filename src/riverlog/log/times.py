@@ -1,4 +1,4 @@
-"""Finding records by their time, across the segments of a log.
+"""The times of records: which are let in, and finding records by them across the segments of a log.
 
 Headers tell most of it: the latest time of a batch, and the first record's where no record is missing. A batch that
 compaction has emptied still says how late it was, and has no record to give.
@@ -10,8 +10,10 @@ from typing import NamedTuple
 from riverlog.log.scan import scan_headers
 from riverlog.log.segment import Segment, first_timestamp
 from riverlog.log.segments import Segments
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
-from riverlog.records.batch import DELETE_HORIZON, BatchHeader
+from riverlog.model.settings import TopicConfig
+from riverlog.records.batch import DELETE_HORIZON, LOG_APPEND_TIME, BatchHeader
 from riverlog.records.record import read_batch
 
 
@@ -21,6 +23,24 @@ class FoundTime(NamedTuple):
     offset: Offset
     timestamp_ms: int
     leader_epoch: LeaderEpoch
+
+
+def check_times(header: BatchHeader, config: TopicConfig, *, now_ms: int) -> None:
+    """Refuse records from too far in the past or the future."""
+    if header.attributes & LOG_APPEND_TIME:
+        raise Refusal(ErrorCode.INVALID_TIMESTAMP, "a producer may not mark its records with the log's own time")
+    if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+        raise Refusal(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"a record's timestamp is {header.max_timestamp - now_ms} ms ahead; "
+            f"message.timestamp.after.max.ms allows {config.message_timestamp_after_max_ms}",
+        )
+    if now_ms - header.first_timestamp > config.message_timestamp_before_max_ms and header.first_timestamp >= 0:
+        raise Refusal(
+            ErrorCode.INVALID_TIMESTAMP,
+            f"a record's timestamp is {now_ms - header.first_timestamp} ms old; "
+            f"message.timestamp.before.max.ms allows {config.message_timestamp_before_max_ms}",
+        )
 
 
 def find_time(segments: Segments, timestamp_ms: int, *, from_offset: Offset) -> FoundTime | None:

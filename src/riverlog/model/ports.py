@@ -5,12 +5,16 @@ is asyncio's: in a simulation the event loop itself runs on virtual time. Files 
 never wait, except for `sync`, `sync_folder` and large reads, which callers send through `Workers`.
 """
 
+import errno
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from riverlog.model.ids import Address
 
 T = TypeVar("T")
+
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+"""What a full disk says: the one failure of a write that may pass by itself."""
 
 Buffer = bytes | bytearray | memoryview
 

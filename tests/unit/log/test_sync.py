@@ -16,7 +16,7 @@ def test_all_that_the_plan_names_survives_a_crash() -> None:
     plan = SyncPlan(disk, Offset(5))
     plan.files.append(write_file(disk, "/log/file", b"content"))
     plan.folders += ["/log", "/"]
-    plan.replacements.append(("/log/small", b"small"))
+    plan.replacements["/log/small"] = b"small"
     plan.run()
     del plan
     assert disk.open_files == 0
@@ -31,3 +31,24 @@ def test_a_failure_is_raised_as_it_is() -> None:
     disk.fail(0, errno.EIO, on=("sync",))
     with pytest.raises(OSError, match="Input/output error"):
         plan.run()
+
+
+def test_a_disk_without_room_for_small_files_keeps_the_rest_and_they_wait() -> None:
+    disk = MemoryDisk()
+    disk.make_folder("/log")
+    plan = SyncPlan(disk, Offset(5), [write_file(disk, "/log/file", b"content")], ["/log", "/"])
+    plan.replacements |= {"/log/small": b"old", "/log/other": b"other"}
+    disk.fail(0, errno.ENOSPC, on=("write",))
+    plan.run()
+    assert plan.postponed
+    disk.crash()
+    assert disk.open("/log/file").read(0, 10) == b"content"
+    assert not disk.exists("/log/small")
+
+    later = SyncPlan(disk, Offset(6), folders=["/log"])
+    later.take_over(plan)
+    later.replacements["/log/small"] = b"new"
+    later.run()
+    assert not later.postponed
+    assert disk.open("/log/small").read(0, 10) == b"new"
+    assert disk.open("/log/other").read(0, 10) == b"other"
