@@ -19,6 +19,7 @@ from riverlog.groups.commands import (
 from riverlog.groups.encoding import decode_record, encode_key, encode_value
 from riverlog.groups.machine import GroupsMachine
 from riverlog.groups.records import GroupFact, GroupRecord
+from riverlog.groups.topics import NoTopics, Topics
 from riverlog.model.errors import ErrorCode
 from riverlog.model.machine import Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
@@ -43,9 +44,10 @@ def subscription(*topics: str) -> bytes:
 class Coordinator:
     """Runs a machine as its driver would, on a log in memory and a clock that stands still unless moved."""
 
-    def __init__(self, settings: NodeSettings | None = None) -> None:
+    def __init__(self, settings: NodeSettings | None = None, topics: Topics | None = None) -> None:
         self.settings = settings or settings_of(group_initial_rebalance_delay_ms=0)
-        self.machine = GroupsMachine(self.settings)
+        self.topics = topics or NoTopics()
+        self.machine = GroupsMachine(self.settings, self.topics)
         self.seconds = 100.0
         self.log: list[GroupFact] = []
         self.answers: dict[Ticket, Any] = {}
@@ -91,7 +93,7 @@ class Coordinator:
 
     def fail_over(self) -> None:
         """Lose the machine, and make another one of its log."""
-        self.machine = GroupsMachine(self.settings)
+        self.machine = GroupsMachine(self.settings, self.topics)
         for fact in self.log:
             self.machine.apply(fact)
 

@@ -9,6 +9,7 @@ from riverlog.groups.commands import (
     FetchOffsets,
     GroupType,
     ListedGroup,
+    OffsetToCommit,
 )
 from riverlog.groups.consumer_metadata import CONSUMER_PROTOCOL_TYPE
 from riverlog.groups.live import LiveGroup, Phase
@@ -48,6 +49,10 @@ class ClassicMembership:
         if group.phase is Phase.COMPLETING:  # the member knows the generation, but not what it was assigned
             return ErrorCode.REBALANCE_IN_PROGRESS
         self._protocol.heard_of(group, command.member_id, turn)
+        return ErrorCode.NONE
+
+    def offset_refusal(self, command: CommitOffsets, offset: OffsetToCommit) -> ErrorCode:
+        """A member's generation holds for all that it reads."""
         return ErrorCode.NONE
 
     def fetch_refusal(self, command: FetchOffsets) -> ErrorCode:
@@ -98,7 +103,7 @@ class ClassicMembership:
     def described(self, group_id: str) -> DescribedGroup:
         """Describe the group and its members; what they say about themselves holds while the group is stable."""
         group = self._protocol.find(group_id)
-        if group is None and self._state.offsets.has_group(group_id):
+        if group is None and group_id not in self._state.consumers and self._state.offsets.has_group(group_id):
             group = LiveGroup(group_id)
         if group is None:
             return missing_group(group_id)

@@ -460,4 +460,4 @@ class TopicsChanged:
 ClassicCommand = Join | Sync | Heartbeat | Leave
 ConsumerCommand = ConsumerHeartbeat | DescribeConsumerGroups | TopicsChanged
 OffsetsCommand = CommitOffsets | FetchOffsets | DeleteOffsets | TopicsDeleted | EndTransaction
-GroupsCommand = ClassicCommand | OffsetsCommand | DeleteGroups | ListGroups | DescribeGroups | Woken
+GroupsCommand = ClassicCommand | ConsumerCommand | OffsetsCommand | DeleteGroups | ListGroups | DescribeGroups | Woken

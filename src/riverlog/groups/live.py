@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from riverlog.groups.commands import Client, JoinedMember, JoinReply, Protocol
+from riverlog.groups.consumer_live import ConsumerDeadline, LiveConsumers
 from riverlog.groups.consumer_metadata import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from riverlog.groups.records import GroupMetadataValue, MemberMetadata
+from riverlog.groups.topics import NoTopics, Topics
 from riverlog.model.errors import ErrorCode
 from riverlog.model.machine import Instant, Ticket
 from riverlog.model.timers import Timers
@@ -61,7 +63,7 @@ class OffsetsExpire:
     """It is time to look for offsets that nobody needs any more."""
 
 
-Deadline = SessionEnds | JoinEnds | SyncEnds | OffsetsExpire
+Deadline = SessionEnds | JoinEnds | SyncEnds | OffsetsExpire | ConsumerDeadline
 
 
 @dataclass(slots=True)
@@ -297,4 +299,7 @@ class Live:
     """All that is not remembered."""
 
     groups: dict[str, LiveGroup] = field(default_factory=dict)
+    consumers: dict[str, LiveConsumers] = field(default_factory=dict)
+    """Consumer groups with members."""
+    topics: Topics = field(default_factory=NoTopics)
     timers: Timers[Deadline] = field(default_factory=Timers)

@@ -11,9 +11,12 @@ from riverlog.groups.classic import ClassicProtocol
 from riverlog.groups.classic_membership import ClassicMembership
 from riverlog.groups.commands import (
     CommitOffsets,
+    ConsumerHeartbeat,
     DeleteGroups,
     DeleteGroupsReply,
     DeleteOffsets,
+    DescribeConsumerGroups,
+    DescribeConsumerGroupsReply,
     DescribeGroups,
     DescribeGroupsReply,
     EndTransaction,
@@ -25,14 +28,18 @@ from riverlog.groups.commands import (
     ListGroups,
     ListGroupsReply,
     Sync,
+    TopicsChanged,
     TopicsDeleted,
     Woken,
 )
-from riverlog.groups.live import Live, OffsetsExpire
+from riverlog.groups.consumer import ConsumerProtocol
+from riverlog.groups.consumer_membership import ConsumerMembership
+from riverlog.groups.live import JoinEnds, Live, OffsetsExpire, SessionEnds, SyncEnds
 from riverlog.groups.membership import Membership
 from riverlog.groups.offsets import GroupOffsets
 from riverlog.groups.records import GroupFact
 from riverlog.groups.state import GroupsState
+from riverlog.groups.topics import Topics
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
@@ -44,13 +51,15 @@ _AT_ONCE: Final = Instant(0.0)
 class GroupsMachine:
     """Decides about the members and the offsets of groups."""
 
-    def __init__(self, settings: NodeSettings) -> None:
+    def __init__(self, settings: NodeSettings, topics: Topics) -> None:
         self.state = GroupsState()
-        self.live = Live()
+        self.live = Live(topics=topics)
         self._settings = settings
         self._is_awake = False
         self._classic = ClassicProtocol(self.state, self.live, settings)
         self._classic_membership = ClassicMembership(self.state, self._classic)
+        self._consumer = ConsumerProtocol(self.state, self.live, settings)
+        self._consumer_membership = ConsumerMembership(self.state, self.live, settings)
         self._offsets = GroupOffsets(self.state, self._membership, settings)
 
     def decide(self, command: GroupsCommand, ticket: Ticket, now: Moment) -> Decision[GroupFact, Never]:
@@ -59,6 +68,7 @@ class GroupsMachine:
         if not self._is_awake:
             self._is_awake = True
             self._classic.resume(turn)
+            self._consumer.resume(turn)
             self._look_for_expired_offsets_later(turn)
         self._decide(command, ticket, turn)
         return turn.decision()
@@ -79,6 +89,8 @@ class GroupsMachine:
         match command:
             case Heartbeat():
                 self._classic.heartbeat(command, ticket, turn)
+            case ConsumerHeartbeat():
+                self._consumer.heartbeat(command, ticket, turn)
             case CommitOffsets():
                 self._offsets.commit(command, ticket, turn)
             case FetchOffsets():
@@ -94,6 +106,8 @@ class GroupsMachine:
                 turn.answer(ticket, None)
             case EndTransaction():
                 self._offsets.end_transaction(command, ticket, turn)
+            case TopicsChanged():
+                self._consumer.topics_changed(command, ticket, turn)
             case TopicsDeleted():
                 self._offsets.topics_deleted(command, ticket, turn)
             case DeleteOffsets():
@@ -108,17 +122,27 @@ class GroupsMachine:
             case DescribeGroups():
                 described = tuple(self._classic_membership.described(each) for each in command.group_ids)
                 turn.answer(ticket, DescribeGroupsReply(described))
+            case DescribeConsumerGroups():
+                consumers = tuple(self._consumer_membership.described(each) for each in command.group_ids)
+                turn.answer(ticket, DescribeConsumerGroupsReply(consumers))
             case _:
                 assert_never(command)
 
     def _membership(self, group_id: str) -> Membership:
-        return self._classic_membership
+        return self._consumer_membership if group_id in self.state.consumers else self._classic_membership
 
     def _group_ids(self) -> list[str]:
-        return sorted(self.state.classic.keys() | self.live.groups.keys() | self.state.offsets.groups())
+        state = self.state
+        return sorted(state.classic.keys() | state.consumers.keys() | self.live.groups.keys() | state.offsets.groups())
 
     def _exists(self, group_id: str) -> bool:
-        return group_id in self.state.classic or group_id in self.live.groups or self.state.offsets.has_group(group_id)
+        state = self.state
+        return (
+            group_id in state.classic
+            or group_id in state.consumers
+            or group_id in self.live.groups
+            or state.offsets.has_group(group_id)
+        )
 
     def _delete_group(self, group_id: str, turn: Turn) -> ErrorCode:
         if not self._exists(group_id):
@@ -144,10 +168,13 @@ class GroupsMachine:
 
     def _wake(self, turn: Turn) -> None:
         while (deadline := self.live.timers.pop(turn.now.instant)) is not None:
-            if isinstance(deadline, OffsetsExpire):
-                self._expire_offsets(turn)
-            else:
-                self._classic.time_is_up(deadline, turn)
+            match deadline:
+                case OffsetsExpire():
+                    self._expire_offsets(turn)
+                case SessionEnds() | JoinEnds() | SyncEnds():
+                    self._classic.time_is_up(deadline, turn)
+                case _:
+                    self._consumer.time_is_up(deadline, turn)
 
     def _expire_offsets(self, turn: Turn) -> None:
         """Forget offsets whose time is over, and groups that have neither members nor offsets any more."""

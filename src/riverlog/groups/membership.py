@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from riverlog.groups.commands import CommitOffsets, FetchOffsets, ListedGroup
+from riverlog.groups.commands import CommitOffsets, FetchOffsets, ListedGroup, OffsetToCommit
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 
@@ -20,6 +20,10 @@ class Membership(Protocol):
 
     def commit_refusal(self, command: CommitOffsets, turn: Turn) -> ErrorCode:
         """Say whether the sender may commit offsets; a member that may is alive."""
+        ...
+
+    def offset_refusal(self, command: CommitOffsets, offset: OffsetToCommit) -> ErrorCode:
+        """Say whether a sender that may commit may commit this offset."""
         ...
 
     def fetch_refusal(self, command: FetchOffsets) -> ErrorCode:

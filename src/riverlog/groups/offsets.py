@@ -47,6 +47,9 @@ class GroupOffsets:
         turn.answer(ticket, CommitOffsetsReply(codes))
 
     def _commit(self, command: CommitOffsets, to_commit: OffsetToCommit, turn: Turn) -> ErrorCode:
+        code = self._membership(command.group_id).offset_refusal(command, to_commit)
+        if code is not ErrorCode.NONE:
+            return code
         metadata = to_commit.metadata or ""
         if len(metadata) > self._settings.offset_metadata_max_bytes:
             return ErrorCode.OFFSET_METADATA_TOO_LARGE

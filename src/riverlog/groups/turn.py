@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Never
 
+from riverlog.groups.draft import Draft
 from riverlog.groups.records import GroupFact, GroupRecord, Key, Value
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
 
@@ -14,6 +15,8 @@ class Turn:
     now: Moment
     facts: list[GroupFact] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
+    drafts: dict[str, Draft] = field(default_factory=dict)
+    """Consumer groups as the facts so far make them; several deadlines of one group may come in one turn."""
 
     def write(self, key: Key, value: Value | None) -> None:
         """Add a fact; None says that nothing holds for the key any more."""

@@ -28,11 +28,11 @@ controller.quorum.election.backoff.max.ms controller.quorum.election.timeout.ms
 controller.quorum.fetch.timeout.ms controller.quorum.request.timeout.ms controller.quorum.retry.backoff.ms
 controller.quorum.voters controller.quota.window.num controller.quota.window.size.seconds
 controller.socket.timeout.ms create.topic.policy.class.name fetch.purgatory.purge.interval.requests
-group.consumer.assignors group.consumer.heartbeat.interval.ms group.consumer.max.heartbeat.interval.ms
-group.consumer.max.session.timeout.ms group.consumer.max.size group.consumer.migration.policy
-group.consumer.min.heartbeat.interval.ms group.consumer.min.session.timeout.ms
-group.consumer.session.timeout.ms group.coordinator.append.linger.ms group.coordinator.rebalance.protocols
-group.coordinator.threads
+group.consumer.assignor.offload.enable group.consumer.max.assignment.interval.ms
+group.consumer.max.heartbeat.interval.ms group.consumer.max.session.timeout.ms
+group.consumer.min.assignment.interval.ms group.consumer.min.heartbeat.interval.ms
+group.consumer.min.session.timeout.ms group.consumer.regex.refresh.interval.ms
+group.coordinator.append.linger.ms group.coordinator.rebalance.protocols group.coordinator.threads
 initial.broker.registration.timeout.ms inter.broker.listener.name inter.broker.protocol.version
 kafka.metrics.polling.interval.secs kafka.metrics.reporters leader.imbalance.check.interval.seconds
 leader.imbalance.per.broker.percentage log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size

@@ -142,3 +142,9 @@ HANDED_OUT_MEMBER_IDS_MAX: Final = 10_000
 
 JOIN_EXTENSION_MS_MIN: Final = 1_000
 """How long a rebalance goes on waiting, at least, when none of its members has come back."""
+
+RESTLESS_HEARTBEAT_MS_MIN: Final = 100
+"""How often members of a consumer group send heartbeats while partitions move, at most."""
+
+RESTLESS_HEARTBEATS_PER_SECOND_MAX: Final = 500
+"""Heartbeats that one consumer group sends while partitions move: the more members, the less often each."""

@@ -129,6 +129,53 @@ class NodeSettings:
         unit="bytes",
         least=1_024,
     )
+    group_consumer_assignment_interval_ms: int = _node(
+        "group.consumer.assignment.interval.ms",
+        Kind.INT,
+        200,
+        "How long a consumer group rests between two assignments; whoever joins or leaves meanwhile shares the next.",
+        unit="ms",
+        least=0,
+        most=15_000,
+    )
+    group_consumer_assignors: tuple[str, ...] = _node(
+        "group.consumer.assignors",
+        Kind.LIST,
+        "uniform,range",
+        "How partitions may be assigned in consumer groups; the first is for members that do not ask for one.",
+        choices=("uniform", "range"),
+    )
+    group_consumer_heartbeat_interval_ms: int = _node(
+        "group.consumer.heartbeat.interval.ms",
+        Kind.INT,
+        5_000,
+        "How often members of a consumer group send heartbeats; more often while partitions move.",
+        unit="ms",
+        least=1,
+    )
+    group_consumer_max_size: int = _node(
+        "group.consumer.max.size",
+        Kind.INT,
+        INT_MAX,
+        "How many members a consumer group may have; one more is turned away.",
+        least=1,
+    )
+    group_consumer_migration_policy: str = _node(
+        "group.consumer.migration.policy",
+        Kind.STRING,
+        "bidirectional",
+        "Whether a group with members may change from the classic to the consumer protocol (upgrade) and back "
+        "(downgrade).",
+        choices=("bidirectional", "upgrade", "downgrade", "disabled"),
+    )
+    group_consumer_session_timeout_ms: int = _node(
+        "group.consumer.session.timeout.ms",
+        Kind.INT,
+        45_000,
+        "How long a member of a consumer group may be silent before its partitions go to others.",
+        unit="ms",
+        least=1,
+    )
     group_initial_rebalance_delay_ms: int = _node(
         "group.initial.rebalance.delay.ms",
         Kind.INT,

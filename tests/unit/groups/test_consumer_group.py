@@ -20,7 +20,7 @@ from riverlog.groups.records import (
     GroupRecord,
 )
 from riverlog.groups.state import GroupsState
-from tests.unit.groups.shapes import topic_id
+from tests.support.shapes import topic_id
 
 ORDERS = topic_id("orders")
 ALICE = ConsumerGroupMemberMetadataValue(

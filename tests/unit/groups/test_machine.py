@@ -80,7 +80,7 @@ def test_a_snapshot_is_the_state() -> None:
     coordinator = Coordinator()
     coordinator.stable(2)
     commit(coordinator, "simple")
-    copy = GroupsMachine(coordinator.settings)
+    copy = GroupsMachine(coordinator.settings, coordinator.topics)
     for fact in coordinator.machine.snapshot():
         copy.apply(fact)
     assert copy.state == coordinator.machine.state

@@ -3,10 +3,11 @@
 from riverlog.groups.classic_membership import ClassicMembership
 from riverlog.groups.machine import GroupsMachine
 from riverlog.groups.membership import Membership, Retention
+from riverlog.groups.topics import NoTopics
 from tests.support.groups import settings_of
 
 
 def test_classic_groups_answer_all_of_it() -> None:
-    membership: Membership = GroupsMachine(settings_of())._membership("g")
+    membership: Membership = GroupsMachine(settings_of(), NoTopics())._membership("g")
     assert isinstance(membership, ClassicMembership)
     assert membership.retention("unknown") == Retention()

@@ -6,7 +6,7 @@ from riverlog.groups.assignors.subscriber import Partitions
 from riverlog.groups.consumer_group import Member, MemberState, Owned
 from riverlog.groups.reconcile import reconciled
 from riverlog.model.errors import ErrorCode, Refusal
-from tests.unit.groups.shapes import topic_id
+from tests.support.shapes import topic_id
 
 ORDERS, PAYMENTS = topic_id("orders"), topic_id("payments")
 BOTH = frozenset({ORDERS, PAYMENTS})

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from riverlog.groups.topics import NoTopics, digest, found
 from riverlog.metadata.image import MetadataImage
-from tests.unit.groups.shapes import Shape, Shapes
+from tests.support.shapes import Shape, Shapes
 
 ORDERS, PAYMENTS = Shape("orders", UUID(int=1), 3), Shape("payments", UUID(int=2), 1)
 

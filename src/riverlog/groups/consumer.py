@@ -1,0 +1,269 @@
+"""The consumer protocol (KIP-848): heartbeats say what a member wants and has; the answer is what it is to have.
+
+The coordinator assigns. A member that is late or mistaken about its epoch is fenced: it gives up everything and joins
+again, with nothing. Every heartbeat is answered at once.
+"""
+
+from typing import assert_never
+
+from riverlog.groups.assignors.subscriber import NO_PARTITIONS, Partitions
+from riverlog.groups.commands import (
+    NO_MEMBER,
+    ConsumerHeartbeat,
+    ConsumerHeartbeatReply,
+    TopicsChanged,
+)
+from riverlog.groups.consumer_group import (
+    JOINING,
+    LEFT,
+    LEFT_FOR_A_WHILE,
+    ConsumerGroup,
+    Member,
+    MemberState,
+    Owned,
+)
+from riverlog.groups.consumer_live import (
+    AssignmentDue,
+    ConsumerDeadline,
+    ConsumerSessionEnds,
+    RevocationEnds,
+    SilenceNoticed,
+)
+from riverlog.groups.consumer_rebalance import ConsumerRebalance, left_for_a_while
+from riverlog.groups.draft import Draft
+from riverlog.groups.live import Live
+from riverlog.groups.records import ConsumerGroupMemberMetadataValue
+from riverlog.groups.state import GroupsState
+from riverlog.groups.subscriptions import check_pattern
+from riverlog.groups.turn import Turn
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.machine import Ticket
+from riverlog.model.settings import NodeSettings
+
+
+class ConsumerProtocol:
+    """Runs the consumer groups; all state is in what it was given."""
+
+    def __init__(self, state: GroupsState, live: Live, settings: NodeSettings) -> None:
+        self._state = state
+        self._live = live
+        self._settings = settings
+        self._rebalance = ConsumerRebalance(live, settings)
+
+    def resume(self, turn: Turn) -> None:
+        """Bring groups with members to life after a replay: everybody gets a fresh session."""
+        for group in self._state.consumers.values():
+            for member in group.members.values():
+                self._rebalance.heard_of(group.id, member, turn)
+                if member.state is MemberState.UNREVOKED:
+                    patience = turn.in_ms(max(0, member.metadata.rebalance_timeout_ms))
+                    self._live.timers.set(RevocationEnds(group.id, member.id), patience)
+
+    def heartbeat(self, command: ConsumerHeartbeat, ticket: Ticket, turn: Turn) -> None:
+        """Take a member in, move it towards its target, or let it go."""
+        try:
+            check_heartbeat(command, self._settings.group_consumer_assignors)
+            reply = self._leave(command, turn) if command.member_epoch < JOINING else self._stay(command, turn)
+        except Refusal as refusal:
+            reply = ConsumerHeartbeatReply(refusal.code, refusal.message)
+        turn.answer(ticket, reply)
+
+    def topics_changed(self, command: TopicsChanged, ticket: Ticket, turn: Turn) -> None:
+        """Assign topics that have come or grown, and take back those that are gone."""
+        self._live.topics = command.topics
+        for group_id, live in list(self._live.consumers.items()):
+            if live.is_current:  # others look at all topics when their first member is heard of
+                draft = Draft(self._state.consumers[group_id])
+                self._rebalance.match_anew(draft, command.changed, turn)
+                self._rebalance.renew(draft, turn, changed=False)
+                turn.facts += draft.facts
+        turn.answer(ticket, None)
+
+    def time_is_up(self, deadline: ConsumerDeadline, turn: Turn) -> None:
+        """Go on without those who did not come in time."""
+        draft = turn.drafts.setdefault(deadline.group_id, Draft(self._state.consumers[deadline.group_id]))
+        known = len(draft.facts)
+        match deadline:
+            case SilenceNoticed():
+                self._rebalance.missed(deadline.group_id, deadline.member_id, turn)
+            case ConsumerSessionEnds() | RevocationEnds():
+                self._remove(draft, deadline.member_id, turn)
+            case AssignmentDue():
+                self._rebalance.assign(draft, turn)
+            case _:
+                assert_never(deadline)
+        turn.facts += draft.facts[known:]
+
+    # ---- stay
+
+    def _stay(self, command: ConsumerHeartbeat, turn: Turn) -> ConsumerHeartbeatReply:
+        draft = self._draft(command)
+        member = self._member(draft, command)
+        had = member.assigned
+        resubscribed = self._rebalance.subscribe(draft, member.id, _metadata(member, command), turn)
+        live = self._rebalance.live(draft.group.id, turn)
+        if not live.is_current:
+            self._rebalance.match_anew(draft, None, turn)
+        if resubscribed or not live.is_current:
+            self._rebalance.renew(draft, turn, changed=resubscribed)
+        else:
+            self._rebalance.assign(draft, turn)
+        live.is_current = True
+        member = self._rebalance.reconcile(draft, member.id, command.topic_partitions, turn, resubscribed=resubscribed)
+        self._rebalance.heard_of(draft.group.id, member, turn)
+        turn.facts += draft.facts
+        says_all = command.rebalance_timeout_ms != -1 and command.topic_partitions is not None
+        says_all &= command.subscribed_topic_names is not None or command.subscribed_topic_regex is not None
+        wants_all = command.member_epoch == JOINING or says_all
+        return ConsumerHeartbeatReply(
+            member_id=member.id,
+            member_epoch=member.epoch,
+            heartbeat_interval_ms=self._rebalance.interval_ms(draft.group, turn),
+            assignment=without_epochs(member.assigned) if wants_all or member.assigned != had else None,
+        )
+
+    def _draft(self, command: ConsumerHeartbeat) -> Draft:
+        group = self._state.consumers.get(command.group_id)
+        if group is None and command.member_epoch != JOINING:
+            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"There is no consumer group {command.group_id!r}.")
+        return Draft(group or ConsumerGroup(command.group_id))
+
+    def _member(self, draft: Draft, command: ConsumerHeartbeat) -> Member:
+        """Find the sender among the members, or make it one; refuse it if it is behind or ahead."""
+        member_id = command.member_id or str(command.new_id)
+        member = draft.group.members.get(member_id)
+        holder = draft.group.static_member(command.instance_id)
+        if command.member_epoch == JOINING:
+            if holder is not None and holder.id != member_id:
+                return self._take_over(draft, holder, member_id)
+            if member is None:
+                self._check_room(draft.group)
+            return member or Member(member_id)
+        if command.instance_id is not None:
+            member = checked_holder(holder, member_id, command.instance_id)
+        if member is None:
+            raise unknown_member(member_id, draft.group.id)
+        check_epoch(member, command.member_epoch, command.topic_partitions)
+        return member
+
+    def _take_over(self, draft: Draft, holder: Member, member_id: str) -> Member:
+        if holder.epoch != LEFT_FOR_A_WHILE and not holder.is_classic:
+            raise Refusal(
+                ErrorCode.UNRELEASED_INSTANCE_ID,
+                f"Instance {holder.metadata.instance_id!r} still belongs to member {holder.id!r}.",
+            )
+        return self._rebalance.replace_static(draft, holder, member_id)
+
+    def _check_room(self, group: ConsumerGroup) -> None:
+        size_max = self._settings.group_consumer_max_size
+        if len(group.members) >= size_max:
+            raise Refusal(
+                ErrorCode.GROUP_MAX_SIZE_REACHED, f"Consumer group {group.id!r} has {size_max} members and is full."
+            )
+
+    # ---- leave
+
+    def _leave(self, command: ConsumerHeartbeat, turn: Turn) -> ConsumerHeartbeatReply:
+        draft = self._draft(command)
+        member = draft.group.members.get(command.member_id)
+        if command.instance_id is not None:
+            holder = draft.group.static_member(command.instance_id)
+            member = checked_holder(holder, command.member_id, command.instance_id)
+        if member is None:
+            raise unknown_member(command.member_id, draft.group.id)
+        if command.member_epoch == LEFT_FOR_A_WHILE:
+            self._rebalance.place(draft, left_for_a_while(member, LEFT_FOR_A_WHILE), turn)
+            self._rebalance.away(draft.group.id, member.id, turn)
+        else:
+            self._remove(draft, member.id, turn)
+        turn.facts += draft.facts
+        return ConsumerHeartbeatReply(member_id=command.member_id, member_epoch=command.member_epoch)
+
+    def _remove(self, draft: Draft, member_id: str, turn: Turn) -> None:
+        self._rebalance.remove(draft, [member_id], turn)
+        if not draft.group.members:
+            self._rebalance.dissolve(draft.group)
+
+
+def check_heartbeat(command: ConsumerHeartbeat, assignors: tuple[str, ...]) -> None:
+    """Refuse a heartbeat that contradicts itself."""
+    epoch = command.member_epoch
+    needs_id = command.brings_its_id or epoch > JOINING or epoch == LEFT
+    _require(command.member_id != NO_MEMBER or not needs_id, "MemberId must not be empty.")
+    _require(command.group_id != "", "GroupId must not be empty.")
+    _require(command.instance_id != "", "InstanceId must not be empty.")
+    _require(command.rack_id != "", "RackId must not be empty.")
+    _require(epoch >= LEFT_FOR_A_WHILE, f"MemberEpoch {epoch} is less than -2.")
+    _require(
+        epoch != LEFT_FOR_A_WHILE or command.instance_id is not None, "Only a member with an InstanceId comes back."
+    )
+    if epoch == JOINING:
+        _require(command.rebalance_timeout_ms != -1, "A member that joins must say its RebalanceTimeoutMs.")
+        _require(command.topic_partitions == NO_PARTITIONS, "A member that joins must have no TopicPartitions.")
+        subscribes = command.subscribed_topic_names is not None or command.subscribed_topic_regex is not None
+        _require(subscribes, "A member that joins must say its SubscribedTopicNames or its SubscribedTopicRegex.")
+    if command.server_assignor is not None and command.server_assignor not in assignors:
+        raise Refusal(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"There is no assignor {command.server_assignor!r} here; there are {', '.join(assignors)}.",
+        )
+    if command.subscribed_topic_regex:
+        check_pattern(command.subscribed_topic_regex)
+
+
+def check_epoch(member: Member, epoch: int, reported: Partitions | None) -> None:
+    """Fence a member that is not where the coordinator knows it to be. An answer that was lost is no reason to."""
+    missed_an_answer = epoch == member.previous_epoch and reported is not None and _is_part(reported, member.assigned)
+    if epoch > member.epoch or (epoch < member.epoch and not missed_an_answer):
+        raise Refusal(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"Member {member.id!r} is in epoch {member.epoch}, not {epoch}. It must give up all its partitions and "
+            "join again.",
+        )
+
+
+def checked_holder(holder: Member | None, member_id: str, instance_id: str) -> Member:
+    """Give the member that holds an instance, if that is who asks."""
+    if holder is None:
+        raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"There is no member with instance {instance_id!r}.")
+    if holder.id != member_id:
+        raise Refusal(
+            ErrorCode.FENCED_INSTANCE_ID,
+            f"Instance {instance_id!r} belongs to member {holder.id!r} now, not to {member_id!r}.",
+        )
+    return holder
+
+
+def unknown_member(member_id: str, group_id: str) -> Refusal:
+    return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"{member_id!r} is not a member of group {group_id!r}.")
+
+
+def without_epochs(owned: Owned) -> Partitions:
+    """Give partitions alone."""
+    return {topic: frozenset(epochs) for topic, epochs in owned.items()}
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise Refusal(ErrorCode.INVALID_REQUEST, message)
+
+
+def _is_part(reported: Partitions, assigned: Owned) -> bool:
+    return all(indexes <= assigned.get(topic, {}).keys() for topic, indexes in reported.items())
+
+
+def _metadata(member: Member, command: ConsumerHeartbeat) -> ConsumerGroupMemberMetadataValue:
+    """Say what a member says of itself now; what it leaves out is as it was."""
+    old, names, pattern = member.metadata, command.subscribed_topic_names, command.subscribed_topic_regex
+    return ConsumerGroupMemberMetadataValue(
+        instance_id=old.instance_id if command.instance_id is None else command.instance_id,
+        rack_id=old.rack_id if command.rack_id is None else command.rack_id,
+        client_id=command.client.id,
+        client_host=command.client.host,
+        subscribed_topic_names=old.subscribed_topic_names if names is None else tuple(sorted(set(names))),
+        subscribed_topic_regex=old.subscribed_topic_regex if pattern is None else pattern or None,
+        rebalance_timeout_ms=(
+            old.rebalance_timeout_ms if command.rebalance_timeout_ms == -1 else command.rebalance_timeout_ms
+        ),
+        server_assignor=old.server_assignor if command.server_assignor is None else command.server_assignor,
+    )

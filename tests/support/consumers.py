@@ -1,0 +1,114 @@
+"""Members of consumer groups as clients see themselves: what they believe to have, and what they say."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from riverlog.groups.assignors.subscriber import Partitions
+from riverlog.groups.commands import ConsumerHeartbeat, ConsumerHeartbeatReply, TopicsChanged
+from riverlog.groups.consumer_group import ConsumerGroup
+from riverlog.model.errors import ErrorCode
+from riverlog.model.settings import NodeSettings
+from tests.support.groups import CLIENT, Coordinator, settings_of
+from tests.support.shapes import Shapes, topic_id
+
+MUST_REJOIN = {ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID}
+
+
+def named(partitions: Partitions | None) -> dict[str, list[int]] | None:
+    """Give partitions by the names of their topics, for reading."""
+    if partitions is None:
+        return None
+    return {topic.bytes.rstrip(b"\0").decode(): sorted(partitions[topic]) for topic in sorted(partitions)}
+
+
+class ConsumerCoordinator(Coordinator):
+    """A coordinator that knows topics, and assigns at once unless told otherwise."""
+
+    def __init__(self, settings: NodeSettings | None = None, **counts: int) -> None:
+        settings = settings or settings_of(group_consumer_assignment_interval_ms=0)
+        super().__init__(settings, Shapes.of(**(counts or {"orders": 4, "payments": 2})))
+
+    def change_topics(self, **counts: int) -> None:
+        """Say how many partitions topics have now; 0 deletes one."""
+        assert isinstance(self.topics, Shapes)
+        now = {name: shape.partition_count for name, shape in self.topics.by_name.items()} | counts
+        self.topics = Shapes.of(**{name: count for name, count in now.items() if count})
+        self.ask(TopicsChanged(self.topics, frozenset(counts)))
+
+    def consumer(self, member_id: str, *topics: str, **more: Any) -> "FakeConsumer":
+        return FakeConsumer(self, member_id, topics or ("orders",), **more)
+
+    def settle(self, *members: "FakeConsumer", rounds: int = 20) -> None:
+        """Let everybody send heartbeats until nobody has anything to do."""
+        for _ in range(rounds):
+            self.pass_time(0.5)
+            for member in members:
+                member.beat()
+            if self.group.phase == "Stable" and all(member.epoch == self.group.epoch for member in members):
+                return
+        raise AssertionError(f"{self.group} does not settle")
+
+    @property
+    def group(self) -> ConsumerGroup:
+        return self.machine.state.consumers["g"]
+
+
+@dataclass
+class FakeConsumer:
+    """A client: it gives up what it is asked to at once, and says so in its next heartbeat."""
+
+    coordinator: ConsumerCoordinator
+    id: str
+    topics: tuple[str, ...] | None
+    instance_id: str | None = None
+    regex: str | None = None
+    assignor: str | None = None
+    epoch: int = 0
+    has: dict[UUID, frozenset[int]] = field(default_factory=dict)
+    interval_ms: int = 0
+
+    def command(self, **more: Any) -> ConsumerHeartbeat:
+        """Write a full heartbeat."""
+        return replace(
+            ConsumerHeartbeat(
+                "g",
+                CLIENT,
+                UUID(int=7),
+                self.id,
+                self.epoch,
+                self.instance_id,
+                rebalance_timeout_ms=60_000,
+                subscribed_topic_names=self.topics,
+                subscribed_topic_regex=self.regex,
+                server_assignor=self.assignor,
+                topic_partitions=dict(self.has),
+            ),
+            **more,
+        )
+
+    def beat(self, *, answer_is_lost: bool = False, **more: Any) -> ConsumerHeartbeatReply:
+        """Send a heartbeat, and do what the answer says if it arrives."""
+        reply: ConsumerHeartbeatReply = self.coordinator.ask(self.command(**more))
+        if answer_is_lost:
+            return reply
+        if reply.code in MUST_REJOIN:
+            self.epoch, self.has = 0, {}
+        elif reply.code is ErrorCode.NONE:
+            self.epoch, self.interval_ms = reply.member_epoch, reply.heartbeat_interval_ms
+            if reply.assignment is not None:
+                self.has = dict(reply.assignment)
+        return reply
+
+    def leave(self, epoch: int = -1) -> ConsumerHeartbeatReply:
+        reply = self.beat(member_epoch=epoch)
+        self.epoch, self.has = 0, {}
+        return reply
+
+    @property
+    def reads(self) -> dict[str, list[int]]:
+        return named(self.has) or {}
+
+    def __contains__(self, partition: tuple[str, int]) -> bool:
+        topic, index = partition
+        return index in self.has.get(topic_id(topic), ())

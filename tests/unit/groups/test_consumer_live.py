@@ -1,0 +1,14 @@
+"""What is known about consumer groups at the moment is lost at a fail-over, and only that."""
+
+from tests.support.consumers import ConsumerCoordinator
+
+
+def test_nothing_live_is_needed_to_go_on() -> None:
+    coordinator = ConsumerCoordinator()
+    members = [coordinator.consumer(each) for each in "ab"]
+    coordinator.settle(*members)
+    coordinator.fail_over()
+    assert coordinator.machine.live.consumers == {}
+    coordinator.settle(*members)
+    assert coordinator.machine.live.consumers["g"].is_current
+    assert coordinator.machine.live.consumers["g"].silent == set()
