@@ -21,7 +21,7 @@ from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import TopicImage
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, Offset, TopicPartition
-from riverlog.model.limits import CHECKPOINT_TRIES_MAX
+from riverlog.model.limits import CHECKPOINT_TRIES_MAX, LOGS_CLOSING_MAX
 from riverlog.model.ports import Clock, Random, Workers
 from riverlog.observe.logging import get_logger
 
@@ -145,10 +145,24 @@ class Replicas:
             all_recovered = self._found_all and not any(self._home_of[name] is home for name in self.unopened())
             close = partial(home.directory.close, self._high_watermarks(home), all_recovered=all_recovered)
             try:
+                await self._close_logs(home)
                 await self._workers.run(close)
             except OSError as error:
                 home.volume.failed(error)
                 home.directory.abandon()
+
+    async def _close_logs(self, home: Home) -> None:
+        """Flush and close the logs of a directory, a few at a time: flushes that overlap share the disk's work."""
+        closing = home.directory.closing()
+
+        async def lane() -> None:
+            for log, plan in closing:
+                await self._workers.run(plan.run)
+                log.closed(plan)
+
+        lanes = await asyncio.gather(*(lane() for _ in range(LOGS_CLOSING_MAX)), return_exceptions=True)
+        for failure in filter(None, lanes):
+            raise failure
 
     def storage_failed(self, volume: Volume) -> None:
         """Tell those who wait on a directory that has gone offline."""

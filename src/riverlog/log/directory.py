@@ -6,7 +6,7 @@ is compacted; they may lag behind, never run ahead. The marker of a clean shutdo
 opened and put back when everything was closed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,7 +17,6 @@ from riverlog.log.checkpoint import (
     decode_topic_id,
     encode_offsets,
     encode_topic_id,
-    put_in_place,
     read_file,
     replace_file,
     write_durably,
@@ -25,6 +24,7 @@ from riverlog.log.checkpoint import (
 from riverlog.log.files import OpenFiles
 from riverlog.log.identity import DirectoryRefused, Identity, claim
 from riverlog.log.log import Log
+from riverlog.log.sync import SyncPlan
 from riverlog.model.ids import NodeId, Offset, TopicId, TopicPartition
 from riverlog.model.ports import Disk, FileLock, Random
 from riverlog.model.settings import TopicConfig
@@ -111,16 +111,24 @@ class LogDirectory:
             raise
         return directory
 
+    def closing(self) -> Iterator[tuple[Log, SyncPlan]]:
+        """Say for each log what must be done to close it; that may happen beside the loop, several at a time.
+
+        Each step holds files open until its plan was run and `Log.closed` told.
+        """
+        for log in tuple(self._logs.values()):
+            yield log, log.begin_close()
+
     def close(self, high_watermarks: Mapping[TopicPartition, Offset], *, all_recovered: bool = True) -> None:
-        """Close all logs, write the checkpoints and the marker of a clean shutdown, give up the lock.
+        """Close the logs that are still open, write the checkpoints and the marker of a clean shutdown, unlock.
 
         After a crash, a log that nobody has opened has not been recovered: then there is no marker.
         """
         for log in self._logs.values():
             log.close()
         plan = self.pending_checkpoint(high_watermarks)
-        for path, content in plan.files:
-            replace_file(self._disk, path, content)
+        plan.run()
+        self._put_in_place(plan)
         if self.clean or all_recovered:
             replace_file(self._disk, f"{self.folder}/{CLEAN_FILE}", _CLEAN_CONTENT)
         self._logs.clear()
@@ -281,9 +289,13 @@ class LogDirectory:
         """Put the files of a plan that was run in place, unless something was forgotten or lowered meanwhile."""
         if plan.generation != self._generation:
             return False
-        for path, _ in plan.files:
-            put_in_place(self._disk, path + _PLANNED_SUFFIX, path)
+        self._put_in_place(plan)
         return True
+
+    def _put_in_place(self, plan: CheckpointPlan) -> None:
+        for path, _ in plan.files:
+            self._disk.rename(path + _PLANNED_SUFFIX, path)
+        self._disk.sync_folder(self.folder)
 
     def _forget(self, partition: TopicPartition) -> None:
         """Drop a partition from the checkpoints; they are written when it matters, or at the next occasion."""

@@ -164,13 +164,26 @@ class Log:
 
     def close(self) -> None:
         """Make everything durable and write down what opening again would otherwise have to find out."""
-        if self.log_end_offset != self._unchanged_end:
-            segments = self._segments
-            for segment in segments.known():
-                if not segment.closed:
-                    segments.close(segment)
-            self._unsynced_snapshots[self.log_end_offset] = self.producers.encode()
-        self.flush()
+        plan = self.begin_close()
+        plan.run()
+        self.closed(plan)
+
+    def begin_close(self) -> SyncPlan:
+        """Say what must be done to close the log; nothing may be appended any more. Again: nothing is left to do."""
+        changed = self.log_end_offset != self._unchanged_end
+        for segment in self._segments.known() if changed else ():
+            if not segment.closed:
+                self._segments.close(segment)
+        plan = self.pending_sync()
+        if changed:
+            # It has a checksum: one that a power loss takes costs a scan.
+            plan.hints.append((path_of(self.folder, self.log_end_offset, SNAPSHOT_SUFFIX), 0, self.producers.encode()))
+        return plan
+
+    def closed(self, plan: SyncPlan) -> None:
+        """Take note that the plan for closing was carried out, and let go of all files."""
+        self.synced(plan)
+        self._unchanged_end = self.log_end_offset
         self.release()
 
     def release(self) -> None:

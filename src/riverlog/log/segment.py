@@ -446,20 +446,22 @@ class Segment:
         return self._indexes
 
     def finish_indexes(self) -> list[HeldFile]:
-        """Write both index files, with the last timestamp as the last entry; give them, to be synced."""
+        """Write both index files, with the last timestamp as the last entry; give what is to be synced.
+
+        That is the time index: the latest time may stand in an entry that nothing else checks. An offset index that
+        is cut short or garbled is noticed, and costs a scan.
+        """
         offset_index, time_index = self.indexes()
         time_index.append(self.last_timestamp, self.last_timestamp_offset)
-        return [
-            write_file(self._disk, self.path(INDEX_SUFFIX), offset_index.encode()),
-            write_file(self._disk, self.path(TIME_INDEX_SUFFIX), time_index.encode()),
-        ]
+        write_file(self._disk, self.path(INDEX_SUFFIX), offset_index.encode())
+        return [write_file(self._disk, self.path(TIME_INDEX_SUFFIX), time_index.encode())]
 
     def index_tails(self) -> list[tuple[str, int, bytes]]:
         """Give the index entries that are not in the files yet: path, position, content; none while they are few.
 
         With them a recovery finds its recovery point without scanning the segment from its start.
         """
-        if self.index_entries - self._entries_written[0] < _UNWRITTEN_ENTRIES_MAX:
+        if self.closed or self.index_entries - self._entries_written[0] < _UNWRITTEN_ENTRIES_MAX:
             return []
         offset_index, time_index = self.indexes()
         offsets, times = self._entries_written

@@ -62,6 +62,9 @@ IDLE_SWEEP_SECONDS: Final = 5.0
 OPEN_SEGMENT_FILES_MAX: Final = 512
 """Segment files held open at once; the ones not used lately are closed and opened again when needed."""
 
+LOGS_CLOSING_MAX: Final = 16
+"""Logs of a directory that are flushed at once when a node stops."""
+
 UNVERIFIED_BYTES_PER_READ_MAX: Final = 4 * 1024 * 1024
 """Bytes whose checksums one read verifies before it answers; a longer range is answered in parts."""
 
