@@ -1,5 +1,6 @@
 """A groups machine with its driver taken away: commands in, answers by ticket, time by hand."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, cast
 from uuid import UUID
@@ -93,9 +94,14 @@ class Coordinator:
 
     def fail_over(self) -> None:
         """Lose the machine, and make another one of its log."""
-        self.machine = GroupsMachine(self.settings, self.topics)
-        for fact in self.log:
-            self.machine.apply(fact)
+        self.machine = self.replayed(self.log)
+
+    def replayed(self, facts: Iterable[GroupFact]) -> GroupsMachine:
+        """Make a machine of facts."""
+        machine = GroupsMachine(self.settings, self.topics)
+        for fact in facts:
+            machine.apply(fact)
+        return machine
 
     # ---- shorter words for what members do
 

@@ -128,9 +128,9 @@ class GroupOffsets:
     def topics_deleted(self, command: TopicsDeleted, ticket: Ticket, turn: Turn) -> None:
         """Forget what was committed for topics that are gone."""
         for group_id in sorted(self._offsets.groups()):
-            for partition in sorted(self._offsets.known(group_id)):
-                if partition.topic in command.topics:
-                    _forget(group_id, partition, turn)
+            gone = [each for each in self._offsets.known(group_id) if each.topic in command.topics]
+            for partition in sorted(gone):
+                _forget(group_id, partition, turn)
         turn.answer(ticket, None)
 
     def expire(self, group_id: str, turn: Turn) -> bool:
@@ -138,7 +138,7 @@ class GroupOffsets:
         group = self._membership(group_id)
         retention = group.retention(group_id)
         none_is_left = True
-        for partition, value in sorted(self._offsets.of(group_id).items()):
+        for partition, value in self._offsets.of(group_id).items():
             is_needed = (
                 retention is None
                 or group.reads(group_id, partition.topic)
