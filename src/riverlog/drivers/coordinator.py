@@ -5,18 +5,18 @@
 Between `submit` and `apply` nothing else runs, so commands are decided one after the other, each on the state that
 those before it left. Replies and effects wait, in order, until the log has committed the records that they rest on;
 a reply that wrote nothing waits for the records before it, since it may speak of them. If the log fails, whoever
-waits is told, and the machine is dropped and replayed: nothing is rolled back by hand.
+waits is told, and so is the owner, who replays the machine or gives it up: nothing is rolled back by hand.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
-from riverlog.model.errors import Refusal
-from riverlog.model.limits import COMMANDS_IN_FLIGHT_MAX
+from riverlog.model.limits import COMMANDS_IN_FLIGHT_MAX, RECORDS_REPLAYED_PER_TURN
 from riverlog.model.machine import Decision, Instant, Moment, ReplicatedMachine, Ticket
 from riverlog.model.ports import Clock
 
@@ -28,10 +28,10 @@ Effect = TypeVar("Effect")
 class RecordLog(Protocol[Record]):
     """The log under a machine: a local one, a Raft group, or a partition of an internal topic."""
 
-    def append(self, records: Sequence[Record]) -> Awaitable[None]:
-        """Take the records now, in this order; the awaitable ends once they are committed.
+    def append(self, records: Sequence[Record]) -> "asyncio.Future[None]":
+        """Take the records now, in this order; the future ends once they are committed.
 
-        A Refusal, from the call or the awaitable, means that neither these nor any later ones were written, and
+        A Refusal, from the call or the future, means that neither these nor any later ones were written, and
         that the log can go on; any other exception means that it cannot.
         """
         ...
@@ -42,7 +42,7 @@ class RecordLog(Protocol[Record]):
 
 
 class Stopped(Exception):
-    """The log under the machine has failed for good; nothing can be decided any more."""
+    """The log under the machine has failed; nothing is decided until it is replayed."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,10 @@ class _Undelivered(Generic[Record, Effect]):
 
 
 class Coordinator(Generic[Command, Record, Effect]):
-    """Runs one machine. `view` is taken after each decision, `committed` called with it once it holds."""
+    """Runs one machine. `view` is taken after each decision, `committed` called with it once it holds.
+
+    `failed` is called when the log has failed; it may `start` or `load` the machine again.
+    """
 
     def __init__(
         self,
@@ -76,8 +79,8 @@ class Coordinator(Generic[Command, Record, Effect]):
         self._tickets = count(1)
         self._waiting: dict[Ticket, asyncio.Future[Any]] = {}
         self._undelivered: deque[_Undelivered[Record, Effect]] = deque()
-        self._deliveries: set[asyncio.Task[None]] = set()
-        self._incarnation = 0  # grows when the machine is dropped: what its predecessor had under way is void
+        self._under_way: set[asyncio.Future[None]] = set()
+        self._incarnation = 0  # grows when the log fails: what was under way then is void
         self._failure: Exception | None = None
 
     @property
@@ -90,18 +93,33 @@ class Coordinator(Generic[Command, Record, Effect]):
         """Tell whether all that was decided is committed."""
         return not self._undelivered
 
+    @property
+    def crowded(self) -> bool:
+        """Tell whether as many wait for replies as may."""
+        return len(self._waiting) >= COMMANDS_IN_FLIGHT_MAX
+
     def start(self) -> None:
         """Make the machine what its log says."""
         machine = self._new_machine()
         for record in self._log.replay():
             machine.apply(record)
-        self._machine = machine
+        self._begin(machine)
+
+    async def load(self) -> None:
+        """Make the machine what its log says, a piece at a time, so that others get their turn; nothing is submitted
+        meanwhile."""
+        machine = self._new_machine()
+        for position, record in enumerate(self._log.replay(), 1):
+            machine.apply(record)
+            if position % RECORDS_REPLAYED_PER_TURN == 0:
+                await asyncio.sleep(0)
+        self._begin(machine)
 
     def submit(self, command: Command) -> "asyncio.Future[Any]":
         """Decide now; the future gives the machine's reply once it rests on committed records, or raises."""
         if self._failure is not None:
             raise Stopped(str(self._failure)) from self._failure
-        assert len(self._waiting) < COMMANDS_IN_FLIGHT_MAX
+        assert not self.crowded
         ticket = Ticket(next(self._tickets))
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[ticket] = reply
@@ -111,40 +129,49 @@ class Coordinator(Generic[Command, Record, Effect]):
 
     async def drain(self) -> None:
         """Wait until all that was decided is committed or has failed."""
-        while self._deliveries:
-            await asyncio.wait(self._deliveries)
+        while self._under_way:
+            await asyncio.wait(self._under_way)
+
+    def dismiss(self, error: Exception) -> None:
+        """Tell those who wait for somebody else's command that none will come; who waits for the log still does."""
+        on_their_way = {reply.ticket for decided in self._undelivered for reply in decided.decision.replies}
+        self._tell([ticket for ticket in self._waiting if ticket not in on_their_way], error)
+
+    def _begin(self, machine: ReplicatedMachine[Command, Record, Effect]) -> None:
+        self._machine = machine
+        self._failure = None
 
     def _carry_out(self, decision: Decision[Record, Effect]) -> None:
         try:
             committed = self._log.append(decision.records) if decision.records else None
         except Exception as error:
-            self._undelivered.append(_Undelivered(decision, None))
             self._drop(error)
             return
         for record in decision.records:
             self._machine.apply(record)
-        decided = _Undelivered(decision, self._view(self._machine))
-        self._undelivered.append(decided)
+        self._undelivered.append(_Undelivered(decision, self._view(self._machine)))
         if committed is None:
             self._deliver_unwritten()
-            return
-        delivery = asyncio.ensure_future(self._deliver(decided, committed, self._incarnation))
-        self._deliveries.add(delivery)
-        delivery.add_done_callback(self._deliveries.discard)
+        elif committed.done() and len(self._undelivered) == 1:
+            self._settle(self._undelivered[0], self._incarnation, committed)
+        else:
+            self._under_way.add(committed)
+            committed.add_done_callback(partial(self._settle, self._undelivered[-1], self._incarnation))
 
-    async def _deliver(
-        self, decided: _Undelivered[Record, Effect], committed: Awaitable[None], incarnation: int
+    def _settle(
+        self, decided: _Undelivered[Record, Effect], incarnation: int, committed: "asyncio.Future[None]"
     ) -> None:
-        try:
-            await committed
-        except Exception as error:
-            if incarnation == self._incarnation:
-                self._drop(error)
+        self._under_way.discard(committed)
+        error = committed.exception()
+        if incarnation != self._incarnation:
             return
-        if incarnation == self._incarnation:
-            assert self._undelivered[0] is decided, "a log commits in the order in which it was appended to"
-            self._deliver_next()
-            self._deliver_unwritten()
+        if error is not None:
+            assert isinstance(error, Exception)
+            self._drop(error)
+            return
+        assert self._undelivered[0] is decided, "a log commits in the order in which it was appended to"
+        self._deliver_next()
+        self._deliver_unwritten()
 
     def _deliver_unwritten(self) -> None:
         """Deliver decisions that wrote nothing, up to the first whose records are not committed yet."""
@@ -161,20 +188,16 @@ class Coordinator(Generic[Command, Record, Effect]):
                 waiting.set_result(reply.response)
 
     def _drop(self, error: Exception) -> None:
-        """Tell all who wait, forget what was decided but not committed, and begin again from the log."""
+        """Forget what was decided but not committed, and tell all who wait, and the owner."""
         self._incarnation += 1
         self._undelivered.clear()
-        waiting, self._waiting = self._waiting, {}
-        for future in waiting.values():
+        self._failure = error
+        self._tell(list(self._waiting), error)
+        self._failed(error)
+
+    def _tell(self, tickets: list[Ticket], error: Exception) -> None:
+        for ticket in tickets:
+            future = self._waiting.pop(ticket)
             if not future.done():
                 future.set_exception(error)
                 future.exception()  # a caller that has gone away is no reason for a warning
-        if isinstance(error, Refusal):
-            try:
-                self.start()
-            except Exception as worse:
-                error = worse
-            else:
-                return
-        self._failure = error
-        self._failed(error)

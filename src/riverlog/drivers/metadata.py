@@ -20,6 +20,7 @@ from riverlog.metadata.delta import MetadataDelta, delta_of
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.machine import MetadataCommand, MetadataMachine
 from riverlog.metadata.records import MetadataRecord
+from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset, ProducerId
 from riverlog.model.limits import PRODUCER_ID_BLOCK
 from riverlog.model.ports import Clock
@@ -44,6 +45,7 @@ class MetadataDriver:
         self.settings = settings
         """The node's settings as they are now, with what was set while it ran."""
         self._log = log
+        self._failed = failed
         self._started_with = settings
         self._watchers: list[Watcher] = []
         self._producer_ids: deque[ProducerId] = deque()
@@ -55,7 +57,7 @@ class MetadataDriver:
             clock=clock,
             view=_image_of,
             committed=self._publish,
-            failed=failed,
+            failed=self._log_failed,
         )
 
     @property
@@ -124,6 +126,15 @@ class MetadataDriver:
         bytes_max = self.settings.metadata_log_max_record_bytes_between_snapshots
         if self._coordinator.settled and self._log.bytes_since_snapshot > bytes_max:
             self._log.begin_snapshot(image)
+
+    def _log_failed(self, error: Exception) -> None:
+        """Begin again from the log if it can go on; end the node if it cannot."""
+        if isinstance(error, Refusal):
+            try:
+                return self._coordinator.start()
+            except Exception as worse:
+                error = worse
+        return self._failed(error)
 
     def _settings_now(self) -> NodeSettings:
         node_id = str(self._started_with.node_id)

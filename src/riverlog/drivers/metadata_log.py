@@ -7,7 +7,7 @@ snapshots have Kafka's form. A log that cannot be read whole raises BadMetadata 
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Final
 
@@ -91,7 +91,7 @@ class MetadataLog:
         """Count what has to be replayed on top of the last snapshot."""
         return self._log.size
 
-    def append(self, records: Sequence[MetadataRecord]) -> Awaitable[None]:
+    def append(self, records: Sequence[MetadataRecord]) -> "asyncio.Future[None]":
         """Take the records; they are committed once they are on the medium."""
         if self._failure is not None:
             raise self._failure

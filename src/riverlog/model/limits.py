@@ -117,6 +117,9 @@ COMMANDS_IN_FLIGHT_MAX: Final = 100_000
 """Commands whose records a machine's log has not committed; each belongs to a connection that waits, so more
 means that connections are not bounded."""
 
+RECORDS_REPLAYED_PER_TURN: Final = 500
+"""Records of its log that a machine reads at a stretch while the node serves others: some milliseconds."""
+
 FAILURES_REMEMBERED_MAX: Final = 1_000
 """Failed batches that a producer keeps until somebody asks; of more, only the newest are told about."""
 

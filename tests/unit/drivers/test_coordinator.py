@@ -1,13 +1,14 @@
 """The driver of replicated machines: order, commitment, and what happens when the log fails."""
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from riverlog.drivers.coordinator import Coordinator, Stopped
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.limits import RECORDS_REPLAYED_PER_TURN
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
 
 
@@ -21,18 +22,25 @@ class Look:
     pass
 
 
+@dataclass(frozen=True)
+class Park:
+    pass
+
+
 class Counter:
-    """The smallest machine: a sum. Looking at it writes nothing."""
+    """The smallest machine: a sum. Looking at it writes nothing; who parks is never answered."""
 
     def __init__(self) -> None:
         self.total = 0
 
-    def decide(self, command: Add | Look, ticket: Ticket, now: Moment) -> Decision[int, str]:
+    def decide(self, command: Add | Look | Park, ticket: Ticket, now: Moment) -> Decision[int, str]:
         match command:
             case Add(amount):
                 return Decision((amount,), (Reply(ticket, self.total + amount),), (f"added {amount}",))
             case Look():
                 return Decision((), (Reply(ticket, self.total),))
+            case Park():
+                return Decision()
 
     def apply(self, record: int) -> None:
         self.total += record
@@ -51,11 +59,18 @@ class HandLog:
         self.committed: list[int] = []
         self.under_way: list[tuple[Sequence[int], asyncio.Future[None]]] = []
         self.refuse_next = False
+        self.commits_at_once = False
 
-    def append(self, records: Sequence[int]) -> Awaitable[None]:
+    def append(self, records: Sequence[int]) -> "asyncio.Future[None]":
         if self.refuse_next:
             raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "no room")
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.commits_at_once:
+            while self.under_way:
+                self.commit()
+            self.committed += records
+            future.set_result(None)
+            return future
         self.under_way.append((records, future))
         return future
 
@@ -86,7 +101,7 @@ class Bench:
         self.log = HandLog()
         self.published: list[tuple[int, tuple[int, ...], tuple[str, ...]]] = []
         self.failures: list[Exception] = []
-        self.coordinator: Coordinator[Add | Look, int, str] = Coordinator(
+        self.coordinator: Coordinator[Add | Look | Park, int, str] = Coordinator(
             new_machine=Counter,
             log=self.log,
             clock=StillClock(),
@@ -166,11 +181,14 @@ async def test_a_refused_append_tells_all_who_wait_and_forgets_what_was_decided(
     for each in (lost, also_lost):
         with pytest.raises(Refusal, match="no room"):
             each.result()
+    assert len(bench.failures) == 1
+    with pytest.raises(Stopped):
+        bench.coordinator.submit(Look())
+    bench.coordinator.start()
     assert await bench.coordinator.submit(Look()) == 1
     again = bench.coordinator.submit(Add(2))
     bench.log.commit()
     assert await again == 3
-    assert bench.failures == []
 
 
 @run
@@ -180,11 +198,12 @@ async def test_an_append_that_is_refused_at_once_is_no_different():
     with pytest.raises(Refusal):
         await bench.coordinator.submit(Add(1))
     bench.log.refuse_next = False
+    await bench.coordinator.load()
     assert await bench.coordinator.submit(Look()) == 0
 
 
 @run
-async def test_a_log_that_fails_for_good_stops_the_machine():
+async def test_the_owner_is_told_of_a_log_that_failed():
     bench = Bench()
     lost = bench.coordinator.submit(Add(1))
     bench.log.fail(OSError(5, "the medium is gone"))
@@ -225,3 +244,41 @@ async def test_drain_waits_for_all_that_was_decided():
     bench.log.commit()
     await drained
     assert reply.done()
+
+
+@run
+async def test_what_is_committed_at_once_is_answered_at_once():
+    bench = Bench()
+    bench.log.commits_at_once = True
+    assert bench.coordinator.submit(Add(1)).result() == 1
+    assert bench.published == [(1, (1,), ("added 1",))]
+    bench.log.commits_at_once = False
+    waits = bench.coordinator.submit(Add(1))
+    bench.log.commits_at_once = True
+    behind = bench.coordinator.submit(Add(1))
+    assert not behind.done()
+    assert (await waits, await behind) == (2, 3)
+
+
+@run
+async def test_loading_lets_others_run():
+    bench = Bench()
+    bench.log.committed = [1] * (RECORDS_REPLAYED_PER_TURN * 3)
+    loading = asyncio.ensure_future(bench.coordinator.load())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not loading.done()
+    await loading
+    assert await bench.coordinator.submit(Look()) == RECORDS_REPLAYED_PER_TURN * 3
+
+
+@run
+async def test_who_waits_for_others_is_dismissed_and_who_waits_for_the_log_is_not():
+    bench = Bench()
+    parked = bench.coordinator.submit(Park())
+    written = bench.coordinator.submit(Add(1))
+    bench.coordinator.dismiss(Refusal(ErrorCode.NOT_COORDINATOR, "the node stops"))
+    with pytest.raises(Refusal, match="stops"):
+        await parked
+    bench.log.commit()
+    assert await written == 1
