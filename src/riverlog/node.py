@@ -22,6 +22,7 @@ from riverlog.broker.handlers import HANDLERS, load_handler
 from riverlog.broker.server import Server
 from riverlog.drivers.cleaner import Cleaner
 from riverlog.drivers.flusher import Flusher
+from riverlog.drivers.groups import Groups
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import METADATA_FOLDER, MetadataLog
 from riverlog.drivers.partition import Partition
@@ -84,6 +85,7 @@ class Node:
         self._homes: list[Home]
         self._metadata: MetadataDriver
         self._replicas: Replicas
+        self._groups: Groups
         self._log = get_logger("riverlog.node")
 
     async def start(self) -> None:
@@ -102,7 +104,7 @@ class Node:
             raise
         server.serve()
         upkeep = Upkeep(self._replicas, self._current_settings, self._world.clock)
-        self._run_beside(server.run(), upkeep.run(), self._cleaner().run())
+        self._run_beside(server.run(), upkeep.run(), self._cleaner().run(), self._groups.run())
         self._serving = True
         self._log.info("node ready", kafka=",".join(map(str, self.endpoints)), metrics=str(self.metrics or "off"))
 
@@ -153,6 +155,9 @@ class Node:
             workers=world.workers,
         )
         self._replicas.start()
+        self._groups = Groups(self._metadata, self._replicas, clock=world.clock, random=world.random)
+        self._groups.start()
+        self._parts.push_async_callback(self._groups.close)
 
     async def _close_data(self) -> None:
         if hasattr(self, "_replicas"):
@@ -169,6 +174,7 @@ class Node:
             cluster_id=self.cluster_id,
             metadata=self._metadata,
             replicas=self._replicas,
+            groups=self._groups,
             authorizer=AllowEveryone(),
             clock=world.clock,
             random=world.random,
@@ -178,6 +184,7 @@ class Node:
         server = Server(dispatcher, self._current_settings, world.network, world.clock, self.stats, failed=self._fail)
         self._parts.push_async_callback(server.stop)
         self._parts.callback(self._replicas.stop_waiting)
+        self._parts.callback(self._groups.stop_waiting)
         advertised = {endpoint.listener: endpoint for endpoint in settings.advertised_listeners}
         for endpoint in settings.listeners:
             if endpoint.listener not in settings.controller_listener_names:

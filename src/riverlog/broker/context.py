@@ -11,6 +11,7 @@ from typing import Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 from riverlog.broker.memory import RequestMemory
+from riverlog.drivers.groups import Groups
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.replicas import Replicas
 from riverlog.metadata.image import MetadataImage
@@ -49,6 +50,7 @@ class Services:
     cluster_id: str
     metadata: MetadataDriver
     replicas: Replicas
+    groups: Groups
     authorizer: Authorizer
     clock: Clock
     random: Random

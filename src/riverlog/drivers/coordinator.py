@@ -119,7 +119,7 @@ class Coordinator(Generic[Command, Record, Effect]):
         """Decide now; the future gives the machine's reply once it rests on committed records, or raises."""
         if self._failure is not None:
             raise Stopped(str(self._failure)) from self._failure
-        assert not self.crowded
+        assert len(self._waiting) < 2 * COMMANDS_IN_FLIGHT_MAX
         ticket = Ticket(next(self._tickets))
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[ticket] = reply

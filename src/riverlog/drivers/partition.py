@@ -14,13 +14,14 @@ from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.volume import Volume
 from riverlog.log.epochs import EpochEnd
 from riverlog.log.log import Appended, DeletedSegment, Log, LogRead
+from riverlog.metadata.image import INTERNAL_TOPICS
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import Buffer, FileRange
 from riverlog.model.settings import Durability
 from riverlog.observe.stats import PartitionStats
-from riverlog.records.batch import check_produced
+from riverlog.records.batch import BatchHeader, check_produced
 from riverlog.records.walk import check_keys
 
 
@@ -71,6 +72,16 @@ class Partition:
 
     def append(self, batch: memoryview, *, now_ms: int) -> Appended:
         """Check and append one batch as a client sent it; Refusal says why not."""
+        config = self.log.config
+        header = check_produced(batch, batch_bytes_max=config.max_message_bytes)
+        if config.cleanup_compact:
+            check_keys(batch, header)
+            if self.name.topic in INTERNAL_TOPICS:
+                raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the cluster itself writes to {self.name.topic}")
+        return self.append_own(batch, header, now_ms=now_ms)
+
+    def append_own(self, batch: memoryview, header: BatchHeader, *, now_ms: int) -> Appended:
+        """Append one batch that needs no more checks; Refusal where the disk or a producer's sequence is in the way."""
         volume = self._volume
         volume.slack_bytes -= len(batch)
         if volume.slack_bytes < 0:
@@ -79,9 +90,6 @@ class Partition:
             volume.check_writable()
         log = self.log
         config = log.config
-        header = check_produced(batch, batch_bytes_max=config.max_message_bytes)
-        if config.cleanup_compact:
-            check_keys(batch, header)
         try:
             appended = log.append(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
         except OSError as error:

@@ -35,7 +35,8 @@ from riverlog.model.ids import LeaderEpoch, NodeId, ProducerId, TopicId
 Replicas = tuple[NodeId, ...]
 
 FIRST_PRODUCER_ID: Final = ProducerId(0)
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state"})
 
 PARTITIONS_PER_CHUNK: Final = 64
 

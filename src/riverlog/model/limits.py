@@ -120,6 +120,12 @@ means that connections are not bounded."""
 RECORDS_REPLAYED_PER_TURN: Final = 500
 """Records of its log that a machine reads at a stretch while the node serves others: some milliseconds."""
 
+COORDINATOR_RELOAD_SECONDS: Final = 1.0
+"""How long a coordinator whose log has failed stays away before the log is read again."""
+
+REPLAY_READ_BYTES: Final = 256 * 1024
+"""Bytes of a machine's log that are read at once."""
+
 FAILURES_REMEMBERED_MAX: Final = 1_000
 """Failed batches that a producer keeps until somebody asks; of more, only the newest are told about."""
 

@@ -359,6 +359,31 @@ class NodeSettings:
         unit="minutes",
         least=1,
     )
+    offsets_topic_num_partitions: int = _node(
+        "offsets.topic.num.partitions",
+        Kind.INT,
+        50,
+        "Partitions of the topic that keeps groups and their offsets, when it is created; each has a coordinator.",
+        least=1,
+    )
+    offsets_topic_replication_factor: int = _node(
+        "offsets.topic.replication.factor",
+        Kind.INT,
+        3,
+        "How many copies are kept of groups and their offsets; not more than there are brokers when the topic is "
+        "created.",
+        least=1,
+        most=32_767,
+    )
+    offsets_topic_segment_bytes: int = _node(
+        "offsets.topic.segment.bytes",
+        Kind.INT,
+        104_857_600,
+        "The size of a segment of the topic that keeps groups and their offsets, when it is created.",
+        unit="bytes",
+        least=1_048_576,
+        most=INT_MAX,
+    )
     producer_id_expiration_ms: int = _node(
         "producer.id.expiration.ms",
         Kind.INT,

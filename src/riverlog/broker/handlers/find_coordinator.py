@@ -1,14 +1,16 @@
 """FindCoordinator: every group and transactional id is looked after by the node that is asked.
 
-It is served although groups and transactions are not: librdkafka compresses with lz4 only where it is, and a client
-that finds its coordinator sees at once that the next API is missing, where one that finds none waits for a minute.
+The first question about a group creates the topic that groups are kept in. Transactional ids are answered although
+there are no transactions yet: a client that finds its coordinator sees at once that the next API is missing, where one
+that finds none waits for a minute.
 """
 
 from typing import Final
 
-from riverlog.broker.context import Context
+from riverlog.broker.context import Answer, Context, Later
+from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.access import Operation, ResourceType
-from riverlog.model.errors import ErrorCode
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_NODE
 from riverlog.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -22,12 +24,29 @@ _GUARDS: Final = {
 }
 
 
-def find_coordinator(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
+def find_coordinator(request: FindCoordinatorRequest, context: Context) -> Answer[FindCoordinatorResponse]:
     """Name the coordinator of each key."""
+    if request.key_type == _GROUP and context.image.topic(OFFSETS_TOPIC) is None:
+        return Later(_prepared(request, context))
+    return _response(request, context)
+
+
+async def _prepared(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
+    """Create the topic of groups before the first of them is asked for."""
+    try:
+        await context.services.groups.ensure_topic()
+    except Refusal as refusal:
+        return _response(request, context, refusal)
+    return _response(request, context)
+
+
+def _response(
+    request: FindCoordinatorRequest, context: Context, trouble: Refusal | None = None
+) -> FindCoordinatorResponse:
     if context.version >= _FIRST_VERSION_WITH_MANY_KEYS:
-        found = [_coordinator(key, request.key_type, context) for key in request.coordinator_keys]
+        found = [_coordinator(key, request.key_type, context, trouble) for key in request.coordinator_keys]
         return FindCoordinatorResponse(coordinators=found)
-    one = _coordinator(request.key, request.key_type, context)
+    one = _coordinator(request.key, request.key_type, context, trouble)
     return FindCoordinatorResponse(
         error_code=one.error_code,
         error_message=one.error_message,
@@ -37,12 +56,14 @@ def find_coordinator(request: FindCoordinatorRequest, context: Context) -> FindC
     )
 
 
-def _coordinator(key: str, key_type: int, context: Context) -> Coordinator:
+def _coordinator(key: str, key_type: int, context: Context, trouble: Refusal | None) -> Coordinator:
     if key_type not in _GUARDS:
         return _refused(key, ErrorCode.INVALID_REQUEST, f"{key_type} is not a kind of coordinator known here.", context)
     resource, code = _GUARDS[key_type]
     if not context.allows(Operation.DESCRIBE, resource, key):
         return _refused(key, code, f"Not allowed to describe {key!r}.", context)
+    if trouble is not None:
+        return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, trouble.message, context)
     here = context.image.brokers[context.services.node_id]
     endpoint = here.endpoint(context.client.listener)
     if endpoint is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from riverlog.broker.context import Context
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic, check_topic_name
-from riverlog.metadata.image import PartitionImage, TopicImage
+from riverlog.metadata.image import OFFSETS_TOPIC, PartitionImage, TopicImage
 from riverlog.model.access import CLUSTER, Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TOPIC_ID
@@ -57,15 +57,24 @@ async def _create_missing(
         return {}
     names = dict.fromkeys(each.name for each in asked if each.name)
     missing = [name for name in names if context.image.topic(name) is None and _may_create(name, context)]
-    if not missing:
-        return {}
     services = context.services
+    refused: dict[str, ErrorCode] = {}
+    if OFFSETS_TOPIC in missing:  # it has settings of its own
+        missing.remove(OFFSETS_TOPIC)
+        try:
+            await services.groups.ensure_topic()
+        except Refusal as refusal:
+            refused[OFFSETS_TOPIC] = refusal.code
+    if not missing:
+        return refused
     new = tuple(NewTopic(name, services.new_topic_id()) for name in missing)
     try:
         created = await services.metadata.submit(CreateTopics(new))
     except Refusal as refusal:
-        return dict.fromkeys(missing, refusal.code)
-    return {each.name: each.outcome.code for each in created.topics if each.outcome.code is not ErrorCode.NONE}
+        return refused | dict.fromkeys(missing, refusal.code)
+    return refused | {
+        each.name: each.outcome.code for each in created.topics if each.outcome.code is not ErrorCode.NONE
+    }
 
 
 def _find(

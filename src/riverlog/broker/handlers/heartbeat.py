@@ -1,0 +1,29 @@
+"""Heartbeat: a member of a classic group is still there."""
+
+from functools import partial
+
+from riverlog.broker.context import Answer, Context
+from riverlog.broker.coordination import ask_coordinator
+from riverlog.groups.commands import Heartbeat, HeartbeatReply
+from riverlog.model.access import Operation
+from riverlog.model.errors import ErrorCode
+from riverlog.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+def heartbeat(request: HeartbeatRequest, context: Context) -> Answer[HeartbeatResponse]:
+    """Tell the coordinator, and learn whether the member must join again."""
+    command = Heartbeat(request.group_id, request.member_id, request.generation_id, request.group_instance_id)
+    return ask_coordinator(
+        context,
+        Operation.READ,
+        request.group_id,
+        command,
+        answer=partial(_response, context=context),
+        refuse=lambda code: HeartbeatResponse(error_code=code),
+    )
+
+
+def _response(reply: HeartbeatReply, context: Context) -> HeartbeatResponse:
+    if reply.code is not ErrorCode.NONE:
+        context.stats.failed(reply.code)
+    return HeartbeatResponse(error_code=reply.code)

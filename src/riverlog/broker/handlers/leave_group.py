@@ -1,0 +1,44 @@
+"""LeaveGroup: members go, one per request until version 2 and several from version 3 on."""
+
+from functools import partial
+from typing import Final
+
+from riverlog.broker.context import Answer, Context
+from riverlog.broker.coordination import ask_coordinator
+from riverlog.groups.commands import Leave, Leaver, LeaveReply
+from riverlog.model.access import Operation
+from riverlog.model.errors import ErrorCode
+from riverlog.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+
+_FIRST_VERSION_WITH_MANY_MEMBERS: Final = 3
+
+
+def leave_group(request: LeaveGroupRequest, context: Context) -> Answer[LeaveGroupResponse]:
+    """Take the members out of the group."""
+    if context.version >= _FIRST_VERSION_WITH_MANY_MEMBERS:
+        members = tuple(Leaver(each.member_id, each.group_instance_id) for each in request.members)
+    else:
+        members = (Leaver(request.member_id),)
+    return ask_coordinator(
+        context,
+        Operation.READ,
+        request.group_id,
+        Leave(request.group_id, members),
+        answer=partial(_response, members=members, context=context),
+        refuse=lambda code: LeaveGroupResponse(error_code=code),
+    )
+
+
+def _response(reply: LeaveReply, members: tuple[Leaver, ...], context: Context) -> LeaveGroupResponse:
+    for code in (reply.code, *reply.codes):
+        if code is not ErrorCode.NONE:
+            context.stats.failed(code)
+    if context.version < _FIRST_VERSION_WITH_MANY_MEMBERS:
+        return LeaveGroupResponse(error_code=next((code for code in (reply.code, *reply.codes) if code), reply.code))
+    return LeaveGroupResponse(
+        error_code=reply.code,
+        members=[
+            MemberResponse(member.member_id, member.group_instance_id, code)
+            for member, code in zip(members, reply.codes, strict=False)  # no codes where the whole failed
+        ],
+    )

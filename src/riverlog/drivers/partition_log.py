@@ -1,0 +1,99 @@
+"""A partition of an internal topic as the log under a machine.
+
+What a decision writes is one batch, so that a crash leaves all of it or nothing, and it is committed as any batch of
+that topic is. Only the machine writes here. Refusals are in the words that clients of coordinators know: they look
+for the coordinator again, and try again.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Generic, TypeVar
+
+from riverlog.drivers.partition import Partition
+from riverlog.drivers.replicas import Replicas
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import Offset, TopicPartition
+from riverlog.model.limits import REPLAY_READ_BYTES
+from riverlog.model.ports import Clock
+from riverlog.records.batch import BatchHeader, read_header
+from riverlog.records.record import Record, read_batches
+
+Fact = TypeVar("Fact")
+
+_AS_LONG_AS_IT_TAKES: Final = 365 * 24 * 3600.0  # a commit ends when the partition does, if not before
+
+
+class PartitionLog(Generic[Fact]):
+    """Appends facts to a partition and gives them back; the partition's file is begun by the first of them."""
+
+    def __init__(
+        self,
+        name: TopicPartition,
+        replicas: Replicas,
+        clock: Clock,
+        *,
+        encode: Callable[[Sequence[Fact], int], bytearray],
+        decode: Callable[[BatchHeader, Sequence[Record]], Iterable[Fact]],
+    ) -> None:
+        self._name = name
+        self._replicas = replicas
+        self._clock = clock
+        self._encode = encode
+        self._decode = decode
+
+    @property
+    def begun(self) -> bool:
+        """Tell whether anything was ever written here."""
+        return self._replicas.home_of(self._name) is not None
+
+    def append(self, records: Sequence[Fact]) -> "asyncio.Future[None]":
+        """Write the facts as one batch; the future ends once it is committed."""
+        now_ms = self._clock.wall_ms()
+        batch = memoryview(self._encode(records, now_ms))
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def done(code: ErrorCode) -> None:
+            if code is ErrorCode.NONE:
+                committed.set_result(None)
+            else:
+                committed.set_exception(_refusal(Refusal(code, f"{self._name} could not be written")))
+
+        try:
+            partition = self._partition()
+            appended = partition.append_own(batch, read_header(batch), now_ms=now_ms)
+        except Refusal as refusal:
+            raise _refusal(refusal) from refusal
+        partition.when_committed(appended.last_offset, done, seconds_max=_AS_LONG_AS_IT_TAKES)
+        return committed
+
+    def replay(self) -> Iterator[Fact]:
+        """Give all facts that are there; whoever iterates may let time pass in between."""
+        if not self.begun:
+            return
+        try:
+            partition = self._partition()
+            offset = partition.log.log_start_offset
+            while found := _read(partition, offset):
+                for header, records in read_batches(found):
+                    yield from self._decode(header, records)
+                    offset = header.next_offset
+        except Refusal as refusal:
+            raise _refusal(refusal) from refusal
+
+    def _partition(self) -> Partition:
+        partition = self._replicas.get(self._name.topic, self._name.partition)
+        if partition is None:
+            raise Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._name} is not here")
+        return partition
+
+
+def _read(partition: Partition, offset: Offset) -> bytes:
+    found = partition.read(
+        offset, bytes_max=REPLAY_READ_BYTES, upto=partition.high_watermark, at_least_one=True
+    ).records
+    return b"" if found is None else found.file.read(found.position, found.size)
+
+
+def _refusal(refusal: Refusal) -> Refusal:
+    """Say in a coordinator's words that its partition is in trouble."""
+    return Refusal(ErrorCode.NOT_COORDINATOR, f"{refusal.message}; the coordinator is away")

@@ -1,0 +1,132 @@
+"""A partition of an internal topic as the log under a machine."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import pytest
+
+from riverlog.drivers.partition_log import PartitionLog
+from riverlog.metadata.commands.topics import CreateTopics, NewTopic
+from riverlog.metadata.image import OFFSETS_TOPIC
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import TopicId, TopicPartition
+from riverlog.model.limits import REPLAY_READ_BYTES
+from riverlog.node import Node
+from riverlog.records.batch import BatchHeader
+from riverlog.records.record import BatchBuilder, Record
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+
+TOPIC_ID = TopicId(UUID(int=7))
+
+
+def encode(facts: Sequence[str], now_ms: int) -> bytearray:
+    builder = BatchBuilder()
+    for fact in facts:
+        builder.append(fact.encode(), b"", timestamp_ms=now_ms)
+    return builder.build()
+
+
+def decode(header: BatchHeader, records: Sequence[Record]) -> Iterable[str]:
+    return [(record.key or b"").decode() for record in records]
+
+
+def log_of(universe: Universe, node: Node, index: int = 0) -> PartitionLog[str]:
+    name = TopicPartition(OFFSETS_TOPIC, index)
+    return PartitionLog(name, node._replicas, universe.clock, encode=encode, decode=decode)
+
+
+@asynccontextmanager
+async def a_node(universe: Universe, **settings: str) -> AsyncIterator[Node]:
+    node = universe.node(**settings)
+    await node.start()
+    if node._metadata.image.topic(OFFSETS_TOPIC) is None:
+        new = NewTopic(OFFSETS_TOPIC, TOPIC_ID, 2, configs={"cleanup.policy": "compact"})
+        await node._metadata.submit(CreateTopics((new,)))
+    life = universe.disk.life
+    yield node
+    if universe.disk.life == life:
+        await node.stop()
+
+
+def test_facts_come_back_in_order_and_nothing_is_begun_before_the_first() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with a_node(universe) as node:
+            log = log_of(universe, node)
+            assert not log.begun
+            assert list(log.replay()) == []
+            assert not log.begun
+            await log.append(["a", "b"])
+            await log.append(["c"])
+            assert log.begun
+            assert list(log.replay()) == ["a", "b", "c"]
+        async with a_node(universe) as node:
+            assert list(log_of(universe, node).replay()) == ["a", "b", "c"]
+
+    run(scenario())
+
+
+def test_a_long_log_is_read_in_pieces() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with a_node(universe) as node:
+            log = log_of(universe, node)
+            facts = [f"{number}-{'x' * 50_000}" for number in range(20)]
+            assert sum(map(len, facts)) > 3 * REPLAY_READ_BYTES
+            for fact in facts:
+                await log.append([fact])
+            assert list(log.replay()) == facts
+
+    run(scenario())
+
+
+def test_with_fsync_what_was_committed_survives_the_loss_of_power() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with a_node(universe, durability="fsync") as node:
+            log = log_of(universe, node)
+            committed = log.append(["kept"])
+            assert not committed.done()
+            await committed
+            await universe.lose_power()
+        async with a_node(universe, durability="fsync") as node:
+            assert list(log_of(universe, node).replay()) == ["kept"]
+
+    run(scenario())
+
+
+def test_with_the_page_cache_a_fact_is_committed_at_once() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with a_node(universe) as node:
+            assert log_of(universe, node).append(["a"]).done()
+
+    run(scenario())
+
+
+def test_a_partition_that_is_not_here_has_no_coordinator() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with a_node(universe) as node:
+            with pytest.raises(Refusal) as refused:
+                log_of(universe, node, 2).append(["a"])
+            assert refused.value.code is ErrorCode.NOT_COORDINATOR
+
+    run(scenario())
+
+
+def test_whoever_waits_when_the_partition_goes_away_is_told() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with a_node(universe, durability="fsync") as node:
+            waiting = log_of(universe, node).append(["a"])
+            partition = node._replicas.get(OFFSETS_TOPIC, 0)
+            assert partition is not None
+            partition.remove()
+            with pytest.raises(Refusal) as refused:
+                await waiting
+            assert refused.value.code is ErrorCode.NOT_COORDINATOR
+
+    run(scenario())
