@@ -15,7 +15,7 @@ from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.partition_log import PartitionLog
 from riverlog.drivers.replicas import Replicas
 from riverlog.groups.batches import decode_facts, encode_facts
-from riverlog.groups.commands import GroupsCommand, TopicsDeleted, Woken
+from riverlog.groups.commands import GroupsCommand, TopicsChanged, TopicsDeleted, Woken
 from riverlog.groups.machine import GroupsMachine
 from riverlog.groups.records import GroupFact
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic
@@ -132,13 +132,17 @@ class Groups:
         return shard
 
     def _new_machine(self) -> GroupsMachine:
-        return GroupsMachine(self._metadata.settings)
+        return GroupsMachine(self._metadata.settings, self._metadata.image)
 
     async def _load(self, shard: "Shard") -> None:
         try:
             await shard.load()
         except Exception as error:  # of the disk, or in what it holds
             self._failed(shard, error)
+            return
+        image = self._metadata.image
+        gone = frozenset(name for name in shard.machine.state.offsets.topics() if image.topic(name) is None)
+        shard.tell(TopicsChanged(image, gone), TopicsDeleted(gone))  # what was missed meanwhile
 
     def _failed(self, shard: "Shard", error: Exception) -> None:
         self._log.error("group coordinator away", partition=shard.index, cause=error)
@@ -152,10 +156,11 @@ class Groups:
             shards, self._shards = self._shards, {}
             for shard in shards.values():
                 shard.dismiss(Refusal(ErrorCode.NOT_COORDINATOR, f"{OFFSETS_TOPIC} was deleted"))
-        elif deleted:
-            for shard in self._shards.values():
-                if shard.loaded:
-                    shard.submit(TopicsDeleted(deleted))
+            return
+        touched = frozenset(topic.name for topic in (*delta.created, *delta.changed)) | deleted
+        news = (TopicsChanged(delta.image, touched), TopicsDeleted(deleted))[: 2 if deleted else 1]
+        for shard in self._shards.values() if touched else ():
+            shard.tell(*news)
 
 
 class Shard:
@@ -209,6 +214,13 @@ class Shard:
         reply = self._coordinator.submit(command)
         self._arm()
         return reply
+
+    def tell(self, *news: TopicsChanged | TopicsDeleted) -> None:
+        """Let the machine know what has changed around it, if it is there; nobody waits for that."""
+        for command in news:
+            if self.loaded:
+                self._coordinator.submit(command)
+        self._arm()
 
     def dismiss(self, error: Exception) -> None:
         """Tell those who wait for other members that none will come."""

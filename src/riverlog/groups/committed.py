@@ -41,6 +41,10 @@ class Offsets:
     def groups(self) -> set[str]:
         return self.by_group.keys() | self.pending.keys()
 
+    def topics(self) -> set[str]:
+        """Name the topics for which anything is committed."""
+        return {partition.topic for committed in self.by_group.values() for partition in committed}
+
     def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: ProducerId) -> None:
         """Remember an offset, or that there is none any more."""
         partition = TopicPartition(key.topic, key.partition)

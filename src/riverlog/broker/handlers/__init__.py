@@ -52,6 +52,8 @@ HANDLERS: Final[Mapping[ApiKey, str]] = {
     ApiKey.DESCRIBE_PRODUCERS: "describe_producers.describe_producers",
     ApiKey.DESCRIBE_TRANSACTIONS: "transactions.describe_transactions",
     ApiKey.LIST_TRANSACTIONS: "transactions.list_transactions",
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer_group_heartbeat.consumer_group_heartbeat",
+    ApiKey.CONSUMER_GROUP_DESCRIBE: "consumer_group_describe.consumer_group_describe",
     ApiKey.LIST_CONFIG_RESOURCES: "list_config_resources.list_config_resources",
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions.describe_topic_partitions",
 }

@@ -9,7 +9,7 @@ from riverlog.broker.coordination import submit
 from riverlog.groups.commands import FetchOffsets, FetchOffsetsReply, OffsetsOfTopic
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_OFFSET, TopicId
+from riverlog.model.ids import NO_OFFSET, NO_TOPIC_ID
 from riverlog.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -80,14 +80,16 @@ class _Fetch:
     def _find(self, position: int, asked: OffsetFetchRequestTopic) -> OffsetsOfTopic | None:
         """Say what to ask the coordinator for a topic, or note why nothing."""
         by_id = self._context.version >= _FIRST_VERSION_WITH_TOPIC_IDS
-        topic = self._context.image.topic_by_id(asked.topic_id) if by_id else None
+        image = self._context.image
+        topic = image.topic_by_id(asked.topic_id) if by_id else image.topic(asked.name)
         name = asked.name if topic is None else topic.name
         if by_id and topic is None:
             self._refused[position] = ErrorCode.UNKNOWN_TOPIC_ID
         elif not self._context.allows_on_topic(Operation.DESCRIBE, name):
             self._refused[position] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         else:
-            return OffsetsOfTopic(name, tuple(asked.partition_indexes), TopicId(asked.topic_id))
+            # What was committed for an earlier topic of the same name is not meant.
+            return OffsetsOfTopic(name, tuple(asked.partition_indexes), NO_TOPIC_ID if topic is None else topic.id)
         self._context.stats.failed(self._refused[position])
         return None
 
@@ -109,15 +111,16 @@ class _Fetch:
         """Give all topics that the client may see; by id, only those that still exist."""
         topics: dict[str, OffsetFetchResponseTopic] = {}
         for each, partition in zip(reply.offsets, _partitions(reply), strict=True):
-            if each.topic not in topics:
-                known = self._context.image.topic(each.topic)
-                hidden = not self._context.allows_on_topic(Operation.DESCRIBE, each.topic)
-                if hidden or (known is None and self._context.version >= _FIRST_VERSION_WITH_TOPIC_IDS):
-                    continue
-                topics[each.topic] = OffsetFetchResponseTopic(name=each.topic)
-                if known is not None:
-                    topics[each.topic].topic_id = known.id
-            topics[each.topic].partitions.append(partition)
+            known = self._context.image.topic(each.topic)
+            if known is None and self._context.version >= _FIRST_VERSION_WITH_TOPIC_IDS:
+                continue
+            if known is not None and each.topic_id not in (NO_TOPIC_ID, known.id):
+                continue  # committed for an earlier topic of the same name
+            if not self._context.allows_on_topic(Operation.DESCRIBE, each.topic):
+                continue
+            topic_id = NO_TOPIC_ID if known is None else known.id
+            topic = topics.setdefault(each.topic, OffsetFetchResponseTopic(topic_id, each.topic))
+            topic.partitions.append(partition)
         return list(topics.values())
 
     def _all_refused(self, code: ErrorCode) -> list[OffsetFetchResponseTopic]:
