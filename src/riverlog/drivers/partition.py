@@ -14,6 +14,7 @@ from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.volume import Volume
 from riverlog.log.epochs import EpochEnd
 from riverlog.log.log import Appended, DeletedSegment, Log, LogRead
+from riverlog.log.quarantine import Quarantined
 from riverlog.metadata.image import INTERNAL_TOPICS
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
@@ -204,6 +205,14 @@ class Partition:
     def _keeps_files(self) -> bool:
         """Tell whether this partition's files are here and can be changed; a deleted one's name may be another's."""
         return not self._removed and not self._volume.offline
+
+    def found_damage(self) -> list[Quarantined]:
+        """Give the damage that nobody was told about yet, and see that it is remembered durably."""
+        quarantine = self.log.quarantine
+        if quarantine.unsaved and not self._volume.offline:
+            self._flusher.flush(self)
+        untold, quarantine.untold = quarantine.untold, []
+        return untold
 
     def flush_if_due(self, *, now_ms: int) -> None:
         """Flush what has waited for longer than `flush.ms`."""

@@ -219,8 +219,6 @@ class Replicas:
         return min(homes, key=taken.count)
 
     def _tell_what_was_found(self, name: TopicPartition, log: Log) -> None:
-        for damage in log.damage:
-            self._log.error("damage found", partition=str(name), detail=damage)
         if log.bytes_cut:
             self._log.warning(
                 "torn end of log cut off", partition=str(name), bytes=log.bytes_cut, log_end_offset=log.log_end_offset

@@ -10,6 +10,7 @@ from typing import Final
 
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Replicas
+from riverlog.log.segment import LOG_SUFFIX, path_of
 from riverlog.model.errors import Refusal
 from riverlog.model.ports import Clock
 from riverlog.model.settings import NodeSettings
@@ -17,6 +18,10 @@ from riverlog.observe.logging import get_logger
 
 _TICK_SECONDS: Final = 1.0
 _PARTITIONS_PER_STEP: Final = 16
+_DAMAGE_ADVICE: Final = (
+    "these offsets are refused, all others served; stop the node, put the file back from a copy and remove the "
+    "file quarantine beside it, or let them go by DeleteRecords or retention; and look at the disk"
+)
 
 
 class Upkeep:
@@ -34,6 +39,7 @@ class Upkeep:
         settings = self._settings()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._every(_TICK_SECONDS, self._flush_by_time))
+            tasks.create_task(self._every(_TICK_SECONDS, self._tell_damage))
             tasks.create_task(self._retain(settings.log_retention_check_interval_ms / 1000))
             tasks.create_task(self._checkpoint(settings.log_flush_offset_checkpoint_interval_ms / 1000))
             tasks.create_task(self._look_at_disks())
@@ -62,6 +68,19 @@ class Upkeep:
     def _flush_by_time(self, partition: Partition) -> None:
         partition.flush_if_due(now_ms=self._clock.wall_ms())
 
+    def _tell_damage(self, partition: Partition) -> None:
+        for base_offset, flaw in partition.found_damage():
+            self._log.error(
+                "damage found",
+                partition=str(partition.name),
+                file=path_of(partition.log.folder, base_offset, LOG_SUFFIX),
+                position=flaw.position,
+                first_offset=flaw.first_offset,
+                last_offset=flaw.next_offset - 1,
+                detail=flaw.reason,
+                advice=_DAMAGE_ADVICE,
+            )
+
     async def _retain(self, seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
@@ -82,6 +101,7 @@ class Upkeep:
                 base_offset=deleted.base_offset,
                 bytes=deleted.size,
                 reason=deleted.reason.value,
+                **({"damage": "; ".join(deleted.damage)} if deleted.damage else {}),
             )
 
     async def _checkpoint(self, seconds: float) -> None:

@@ -222,6 +222,7 @@ class LogDirectory:
                 log_start_offset=self._log_starts.get(partition, Offset(0)),
                 files=self._files,
                 folder_is_durable=partition not in self._made,
+                compacted=partition in self._cleaned_offsets,
             )
         return log
 

@@ -6,13 +6,17 @@ offline. Offsets only grow and are never used twice. Bytes are served as they li
 were verified once.
 """
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from riverlog.log.epochs import EpochEnd, Epochs
 from riverlog.log.files import OpenFiles, write_file
+from riverlog.log.flaws import Flaw
 from riverlog.log.index import RELATIVE_OFFSET_MAX, TIME_ENTRY_BYTES
 from riverlog.log.opening import open_folder
 from riverlog.log.producers import Producers
+from riverlog.log.quarantine import QUARANTINE_FILE
 from riverlog.log.recovery import list_folder
 from riverlog.log.replay import EPOCHS_FILE, Past
 from riverlog.log.retention import Reason, SegmentFacts, expired
@@ -64,6 +68,8 @@ class DeletedSegment(NamedTuple):
     next_offset: Offset
     size: int
     reason: Reason
+    damage: list[str]
+    """What was damaged in it, and is gone now."""
 
 
 class Log:
@@ -80,8 +86,8 @@ class Log:
         """All below is on the medium."""
         self.epochs = Epochs()
         self.producers = Producers()
-        self.damage: list[str] = []
-        """What was found damaged when the log was opened, a sentence each."""
+        self.quarantine = segments.quarantine
+        """The damage that is known."""
         self.bytes_cut = 0
         """How many bytes of torn writes were cut off when the log was opened."""
         self._swapping = False
@@ -117,8 +123,12 @@ class Log:
         log_start_offset: Offset = _NO_START,
         files: OpenFiles | None = None,
         folder_is_durable: bool = False,
+        compacted: bool = False,
     ) -> "Log":
-        """Open the log in this folder, which is created if it is missing; recover it after a crash."""
+        """Open the log in this folder, which is created if it is missing; recover it after a crash.
+
+        One that was compacted, be it by Kafka, may have gaps between its segments.
+        """
         opened = open_folder(
             disk,
             OpenFiles() if files is None else files,
@@ -126,10 +136,11 @@ class Log:
             recovery_point=recovery_point,
             clean=clean,
             index_interval_bytes=config.index_interval_bytes,
+            dense=not (compacted or config.cleanup_compact),
             now_ms=now_ms,
         )
         log = cls(disk, folder, config, opened.segments)
-        log.damage, log.bytes_cut = opened.damage, opened.bytes_cut
+        log.bytes_cut = opened.bytes_cut
         log._unsynced_segments = opened.unsynced
         log._find_ends(recovery_point, log_start_offset, clean=opened.clean, now_ms=now_ms)
         past = opened.past
@@ -146,8 +157,6 @@ class Log:
     def _find_ends(self, recovery_point: Offset, log_start_offset: Offset, *, clean: bool, now_ms: int) -> None:
         segments = self._segments
         end = segments.active.next_offset if len(segments) else Offset(0)
-        if end < recovery_point and not self.damage:
-            self.damage.append(f"{self.folder} ends at offset {end}, but records up to {recovery_point} were synced")
         # Offsets that were given away or given up are not given to other records.
         floor = max(recovery_point, log_start_offset)
         if end < log_start_offset:
@@ -155,8 +164,16 @@ class Log:
             segments.delete(0, len(segments), due_ms=now_ms)
         if end < floor or not len(segments):
             segments.begin(floor, now_ms=now_ms)
+        quarantine = self.quarantine
+        quarantine.keep(segments.bases)
+        lost_from = max(end, log_start_offset)
+        if lost_from < recovery_point and quarantine.at(lost_from) is None:
+            quarantine.add(segments.bases[0], Flaw(0, 0, lost_from, recovery_point, "no file holds what was before it"))
+        first_offset = segments.bases[0]
+        if quarantine.entries:
+            first_offset = min(first_offset, quarantine.entries[0].flaw.first_offset)
         self.log_end_offset = segments.active.next_offset
-        self.log_start_offset = min(max(log_start_offset, segments.bases[0]), self.log_end_offset)
+        self.log_start_offset = min(max(log_start_offset, first_offset), self.log_end_offset)
         self.flushed_offset = min(recovery_point, self.log_end_offset)
         self._unchanged_end = self.log_end_offset if clean else None
         segments.unsynced_names = not clean
@@ -197,6 +214,16 @@ class Log:
         self._segments.unsynced_names = True
 
     # What is there
+
+    @property
+    def damage(self) -> list[str]:
+        """Say what is known to be damaged, a sentence each."""
+        return [f"{self.folder}/{known}" for known in self.quarantine.entries]
+
+    @property
+    def damaged_segments(self) -> int:
+        """Count the segments with damage that somebody could ask for."""
+        return self.quarantine.segments(self.log_start_offset)
 
     @property
     def config(self) -> TopicConfig:
@@ -352,13 +379,23 @@ class Log:
             )
         if offset >= upto:
             return NOTHING
+        found = self.quarantine.found
+        try:
+            return self._read(offset, bytes_max, upto, at_least_one)
+        except Refusal:
+            if self.quarantine.found == found:
+                raise
+        # What is damaged is known now, and may be something else than was asked for.
+        return self.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
+
+    def _read(self, offset: Offset, bytes_max: int, upto: Offset, at_least_one: bool) -> LogRead:
         segments = self._segments
         slot = len(segments) - 1 if offset >= segments.active.base_offset else segments.slot_of(offset)
         segment = segments[slot]
+        if self.quarantine.entries:
+            self.quarantine.check(offset)
         position = segment.locate(offset)
         while position == segment.size:
-            if segment.broken:
-                raise segment.damaged(position)
             slot += 1
             if slot == len(segments):
                 return NOTHING
@@ -379,12 +416,34 @@ class Log:
         return LogRead(FileRange(segment.file(), position, end - position), next_offset)
 
     def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
-        """Find the first record that is as late as this or later; None where there is none."""
-        return find_time(self._segments, timestamp_ms, from_offset=self.log_start_offset)
+        """Find the first record that is as late as this or later; None where there is none.
+
+        A Refusal where damage directly before the found one may hide an earlier one.
+        """
+        return self._found(partial(find_time, self._segments, timestamp_ms, from_offset=self.log_start_offset))
 
     def max_timestamp(self) -> FoundTime | None:
-        """Find the first record with the latest timestamp of all."""
-        return find_latest(self._segments, from_offset=self.log_start_offset)
+        """Find the first record with the latest timestamp of all; a Refusal where damage may hide it."""
+        return self._found(partial(find_latest, self._segments, from_offset=self.log_start_offset))
+
+    def _found(self, find: Callable[[], FoundTime | None]) -> FoundTime | None:
+        """Find something, and look again where that has brought damage to light."""
+        while True:
+            found = self.quarantine.found
+            try:
+                return find()
+            except Refusal:
+                if self.quarantine.found == found:
+                    raise
+
+    def note_flaws(self, scrubbed: SegmentFacts, flaws: Sequence[Flaw]) -> bool:
+        """Quarantine what was found wrong in a segment; False where it is no longer the one that was looked at."""
+        slot = self._segments.slot_of(scrubbed.base_offset)
+        if _facts(self._segments[slot])[:3] != scrubbed[:3]:
+            return False
+        for flaw in flaws:
+            self.quarantine.add(scrubbed.base_offset, flaw)
+        return True
 
     # Making durable
 
@@ -415,6 +474,9 @@ class Log:
             self._interim_snapshots = interim
         for offset, content in self._unsynced_snapshots.items():
             plan.replacements[path_of(self.folder, offset, SNAPSHOT_SUFFIX)] = content
+        if self.quarantine.unsaved:
+            plan.replacements[f"{self.folder}/{QUARANTINE_FILE}"] = self.quarantine.encode()
+            self.quarantine.unsaved = False
         if segments.unsynced_names or plan.replacements:
             plan.folders.append(self.folder)
         if self._unsynced_folder:
@@ -452,8 +514,8 @@ class Log:
         """Refuse compaction where a segment below this offset must be left as it is."""
         for segment in self._segments:
             if segment.base_offset < upto:
-                if segment.broken:
-                    raise segment.damaged(segment.size)
+                if flaws := segment.flaws():
+                    raise segment.damaged(flaws[0].position)
                 if self._disk.exists(segment.path(TRANSACTION_INDEX_SUFFIX)):
                     raise Refusal(ErrorCode.INVALID_TXN_STATE, f"{self.folder} holds records of aborted transactions")
 
@@ -465,7 +527,10 @@ class Log:
             return None
         if tuple(_facts(self._segments[slot]) for slot in range(first, behind)) != replaced:
             return None
+        if any(self.quarantine.of(facts.base_offset) for facts in replaced):
+            return None
         self._swapping = True
+        self._segments.dense = False
         due_ms = now_ms + self._config.file_delete_delay_ms
         return Swap(self._disk, self._segments, self.folder, replaced, due_ms=due_ms, finished=self._swapped)
 
@@ -500,7 +565,13 @@ class Log:
         segments = self._segments
         reasons = self.find_expired(now_ms, upto=upto)[:segments_max]
         deleted = [
-            DeletedSegment(segments[slot].base_offset, segments[slot].next_offset, segments[slot].size, reason)
+            DeletedSegment(
+                segments[slot].base_offset,
+                segments[slot].next_offset,
+                segments[slot].size,
+                reason,
+                [str(flaw) for flaw in segments[slot].flaws()],
+            )
             for slot, reason in enumerate(reasons)
         ]
         if deleted:
@@ -520,6 +591,7 @@ class Log:
         for base_offset in gone:
             self._unsynced_snapshots.pop(base_offset, None)
         segments.delete(0, slot, due_ms=now_ms + self._config.file_delete_delay_ms)
+        self.quarantine.keep(segments.bases)
 
     def advance_log_start(self, offset: Offset) -> None:
         """Give up the records below this offset; their segments go with the next retention."""
@@ -550,6 +622,8 @@ class Log:
         if offset <= segments.bases[0]:
             self.restart(offset, now_ms=now_ms)
             return
+        if (known := self.quarantine.at(offset)) is not None:
+            offset = known.flaw.first_offset
         self._unsynced_segments = [segment for segment in self._unsynced_segments if segment.base_offset < offset]
         segments.delete(segments.slot_of(Offset(offset - 1)) + 1, len(segments), due_ms=now_ms)
         segments.reopen_last()
@@ -557,7 +631,8 @@ class Log:
         position = active.locate(offset)
         end = offset
         if position < active.size:
-            end = min(offset, active.header_at(position).base_offset)
+            if known is None:
+                end = min(offset, active.header_at(position).base_offset)
             active.truncate(position)
         self._disk.sync_folder(self.folder)
         self._end_at(end, now_ms)
@@ -576,6 +651,7 @@ class Log:
     def _end_at(self, end: Offset, now_ms: int) -> None:
         """Let the log end here, and everything that is remembered about its records too."""
         self.log_end_offset = end
+        self.quarantine.truncate(end)
         self.log_start_offset = min(self.log_start_offset, end)
         self.flushed_offset = min(self.flushed_offset, end)
         self._unchanged_end = None

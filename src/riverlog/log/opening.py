@@ -6,8 +6,9 @@ What is known afterwards about epochs and producers was learnt on the way, so th
 
 from dataclasses import dataclass, field
 
-from riverlog.log.checkpoint import PARTITION_FILE
+from riverlog.log.checkpoint import PARTITION_FILE, BadCheckpoint, read_file
 from riverlog.log.files import HeldFile, OpenFiles
+from riverlog.log.quarantine import QUARANTINE_FILE, Quarantine
 from riverlog.log.recovery import list_folder, recover
 from riverlog.log.replay import Past
 from riverlog.log.segment import Segment
@@ -28,7 +29,6 @@ class OpenedFolder:
     unsynced: list[Segment] = field(default_factory=list)
     """Closed segments that were recovered."""
     bytes_cut: int = 0
-    damage: list[str] = field(default_factory=list)
 
 
 def open_folder(
@@ -39,6 +39,7 @@ def open_folder(
     recovery_point: Offset,
     clean: bool,
     index_interval_bytes: int,
+    dense: bool,
     now_ms: int,
 ) -> OpenedFolder:
     """Open the segments in this folder, which is created if it is missing."""
@@ -49,7 +50,16 @@ def open_folder(
         found = list_folder(disk, folder)
     for path in found.leftovers:
         disk.remove(path)
-    segments = Segments(disk, files, folder, found.segments, index_interval_bytes=index_interval_bytes, now_ms=now_ms)
+    segments = Segments(
+        disk,
+        files,
+        folder,
+        found.segments,
+        index_interval_bytes=index_interval_bytes,
+        now_ms=now_ms,
+        quarantine=_read_quarantine(disk, folder),
+        dense=dense,
+    )
     first_offset = segments.bases[0] if len(segments) else Offset(0)
     past = Past(disk, folder, found.snapshots, first=first_offset, upto=recovery_point, now_ms=now_ms)
     if not len(segments):
@@ -66,6 +76,8 @@ def open_folder(
         recovery_point=recovery_point,
         index_interval_bytes=index_interval_bytes,
         now_ms=now_ms,
+        quarantine=segments.quarantine,
+        dense=dense,
         begin=lambda segment: past.catch_up(segments, segment),
         note=past.note,
     )
@@ -78,13 +90,21 @@ def open_folder(
         segment.unsynced |= segment.next_offset > recovery_point
     if recovery_point == 0 and disk.exists(f"{folder}/{PARTITION_FILE}"):
         segments.unsynced_files.append(HeldFile(disk.open(f"{folder}/{PARTITION_FILE}")))
-    return OpenedFolder(
-        segments, past, clean=False, unsynced=unsynced, bytes_cut=recovered.bytes_cut, damage=recovered.damage
-    )
+    return OpenedFolder(segments, past, clean=False, unsynced=unsynced, bytes_cut=recovered.bytes_cut)
 
 
 def _ends_cleanly(segments: Segments, recovery_point: Offset) -> bool:
     """Tell whether the last segment is as a clean shutdown leaves it."""
-    segments.reopen_last()
+    segments.reopen_last(upto=recovery_point)
     active = segments.active
     return not active.trailing_bytes and active.next_offset == recovery_point
+
+
+def _read_quarantine(disk: Disk, folder: str) -> Quarantine:
+    """Read what is known to be damaged; a file that is damaged itself says nothing, and all is found again."""
+    path = f"{folder}/{QUARANTINE_FILE}"
+    content = read_file(disk, path)
+    try:
+        return Quarantine() if content is None else Quarantine.decode(content, path)
+    except BadCheckpoint:
+        return Quarantine()

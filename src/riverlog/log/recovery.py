@@ -3,7 +3,7 @@
 After a clean shutdown the end is where the last segment's batches end. After a crash everything from the recovery
 point on is read and its checksums verified: the first bytes that are not the next whole batch are a torn write, and
 the log is cut there. Below the recovery point all was synced, so what is not there or does not parse is damage: it
-is reported, left as it is, never served, and its offsets are never given to other records.
+is quarantined and left as it is, and what lies behind it is kept; its offsets are never given to other records.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX
 from riverlog.log.files import OpenFiles
+from riverlog.log.flaws import Beyond, Flaw
+from riverlog.log.quarantine import Quarantine
 from riverlog.log.scan import scan_batches
 from riverlog.log.segment import (
     CLEANED_SUFFIX,
@@ -66,7 +68,6 @@ class Recovered:
     unreachable: list[Offset] = field(default_factory=list)
     """Segments behind a torn write: nothing in them was ever synced."""
     bytes_cut: int = 0
-    damage: list[str] = field(default_factory=list)
 
 
 def recover(
@@ -80,6 +81,8 @@ def recover(
     now_ms: int,
     begin: Callable[[Segment], None],
     note: Callable[[BatchHeader], None],
+    quarantine: Quarantine,
+    dense: bool,
 ) -> Recovered:
     """Recover the given segments, of which only the first may begin below the recovery point.
 
@@ -99,22 +102,27 @@ def recover(
             index_interval_bytes=index_interval_bytes,
             now_ms=now_ms,
             upto=recovery_point,
+            beyond=Beyond.BATCHES if dense else Beyond.GAPS,
+            quarantine=quarantine,
         )
-        segment.broken = False
         segment.remove_index_files()
         if slot == 0:
             begin(segment)
-        take_verified(segment, note)
         recovered.segments.append(segment)
-        expected = segment.next_offset
+        ends_early = segment.next_offset < recovery_point
+        if not ends_early or (segment.trailing_bytes and quarantine.at(segment.next_offset) is None):
+            take_verified(segment, note)
         if segment.next_offset < recovery_point:
-            recovered.damage.append(
-                f"{segment.path(LOG_SUFFIX)} is damaged at position {segment.size}: "
-                f"records from offset {segment.next_offset} on were synced and cannot be read"
-            )
-            segment.broken = True
+            # The segment stays as it is, and the log goes on in another one.
+            if quarantine.at(segment.next_offset) is None:
+                missing = Flaw(
+                    segment.size, segment.size, segment.next_offset, recovery_point, "the file ends before the log did"
+                )
+                quarantine.add(segment.base_offset, missing)
             expected = None
-        elif segment.trailing_bytes:
+            continue
+        expected = segment.next_offset
+        if segment.trailing_bytes:
             # A segment that begins exactly here was begun after these bytes: a failed write left them.
             recovered.bytes_cut += segment.trailing_bytes
             segment.truncate(segment.size)

@@ -10,7 +10,6 @@ from typing import Final
 from riverlog.log.checkpoint import BadCheckpoint, read_file
 from riverlog.log.epochs import Epochs
 from riverlog.log.producers import BadSnapshot, Producers
-from riverlog.log.scan import scan_headers
 from riverlog.log.segment import SNAPSHOT_SUFFIX, Segment, path_of
 from riverlog.log.segments import Segments
 from riverlog.model.errors import Refusal
@@ -87,7 +86,7 @@ def headers_from(segments: Segments, offset: Offset, last: Segment) -> Iterator[
         except Refusal:
             # Damage is reported when it is read; what lies behind it is still worth knowing.
             continue
-        for _, header in scan_headers(segment.file(), position, segment.size):
+        for _, header in segment.headers(position):
             yield header
 
 

@@ -7,6 +7,7 @@ where the next bytes are no whole batch: the caller compares where they stopped 
 from collections.abc import Iterator
 from typing import Final
 
+from riverlog.model.ids import NO_EPOCH
 from riverlog.model.ports import File
 from riverlog.records.batch import HEADER_BYTES, LOG_OVERHEAD, MAGIC, BatchHeader, read_header
 
@@ -62,4 +63,5 @@ def is_plausible(header: BatchHeader) -> bool:
         and header.length >= HEADER_BYTES - LOG_OVERHEAD
         and header.base_offset >= 0
         and header.last_offset_delta >= 0
+        and header.leader_epoch >= NO_EPOCH
     )

@@ -2,17 +2,19 @@
 
 Indexes live in memory; they are written when the segment closes, read when it is loaded, and checked whenever
 they are used: a wrong one is rebuilt from the batches, so it can cost time but never a wrong answer. Bytes that
-this process neither appended nor scanned have their checksums verified once before they are served.
+this process neither appended nor scanned have their checksums verified once before they are served. What is found
+to be damaged goes into the log's quarantine, and from then on every walk goes round it.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Self
 
 from fastcrc.crc32 import iscsi as crc32c
 
 from riverlog.log.checkpoint import read_file
 from riverlog.log.files import HeldFile, OpenFiles, write_file
+from riverlog.log.flaws import SEARCH_EVERYTHING, Beyond, Flaw, examine
 from riverlog.log.index import (
     OFFSET_ENTRY_BYTES,
     RELATIVE_OFFSET_MAX,
@@ -21,13 +23,14 @@ from riverlog.log.index import (
     TimeEntry,
     TimeIndex,
 )
-from riverlog.log.scan import LOOKUP_CHUNK_BYTES, scan_batches, scan_headers
+from riverlog.log.quarantine import Quarantine, Quarantined, refused
+from riverlog.log.scan import LOOKUP_CHUNK_BYTES, SCAN_CHUNK_BYTES, scan_headers
 from riverlog.log.verified import VerifiedRanges
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.model.limits import UNVERIFIED_BYTES_PER_READ_MAX
 from riverlog.model.ports import Buffer, Disk, File
-from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader, checksum
+from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIX: Final = ".index"
@@ -61,7 +64,6 @@ class Segment:
         "_trusted_from",
         "_verified",
         "base_offset",
-        "broken",
         "closed",
         "created_ms",
         "ending",
@@ -74,6 +76,7 @@ class Segment:
         "last_timestamp",
         "last_timestamp_offset",
         "next_offset",
+        "quarantine",
         "size",
         "trailing_bytes",
         "unsynced",
@@ -89,6 +92,7 @@ class Segment:
         index_interval_bytes: int,
         now_ms: int,
         ending: str = "",
+        quarantine: Quarantine | None = None,
     ) -> None:
         self._disk = disk
         self._files = files
@@ -97,6 +101,8 @@ class Segment:
         self.ending = ending
         """What stands behind the usual names of its files while compaction puts it into the place of others."""
         self.index_interval_bytes = index_interval_bytes
+        self.quarantine = Quarantine() if quarantine is None else quarantine
+        """The damage known in this segment's log."""
         self.created_ms = now_ms
         self.jitter = crc32c(self.path(LOG_SUFFIX).encode())
         """Some number that is another one for each segment, so that they do not all roll at once."""
@@ -107,8 +113,6 @@ class Segment:
         self.size = 0
         self.trailing_bytes = 0
         """Bytes behind the last whole batch, as found in the file when it was loaded."""
-        self.broken = False
-        """Records that were in this segment behind its last whole batch are lost or damaged."""
         self.next_offset = base_offset
         self.first_timestamp = NO_TIMESTAMP
         self.last_timestamp = NO_TIMESTAMP
@@ -138,10 +142,18 @@ class Segment:
         index_interval_bytes: int,
         now_ms: int,
         ending: str = "",
+        quarantine: Quarantine | None = None,
     ) -> Self:
         """Begin a new segment: an empty file, whose name is not durable until its folder is synced."""
         segment = cls(
-            disk, files, folder, base_offset, index_interval_bytes=index_interval_bytes, now_ms=now_ms, ending=ending
+            disk,
+            files,
+            folder,
+            base_offset,
+            index_interval_bytes=index_interval_bytes,
+            now_ms=now_ms,
+            ending=ending,
+            quarantine=quarantine,
         )
         segment._hold(disk.open(segment.path(LOG_SUFFIX), create=True))
         segment.unsynced = True
@@ -158,14 +170,24 @@ class Segment:
         index_interval_bytes: int,
         now_ms: int,
         upto: Offset | None = None,
+        beyond: Beyond = Beyond.NOTHING,
         ending: str = "",
+        quarantine: Quarantine | None = None,
     ) -> Self:
         """Learn about a segment from its files: its indexes, and the batches behind their last entry.
 
-        With `upto`, only what lies wholly below that offset; the rest is left as trailing bytes.
+        With `upto`, only what lies wholly below that offset, all of which was synced: what is not there is damage. The
+        rest, where something may lie `beyond`, is left as trailing bytes.
         """
         segment = cls(
-            disk, files, folder, base_offset, index_interval_bytes=index_interval_bytes, now_ms=now_ms, ending=ending
+            disk,
+            files,
+            folder,
+            base_offset,
+            index_interval_bytes=index_interval_bytes,
+            now_ms=now_ms,
+            ending=ending,
+            quarantine=quarantine,
         )
         file_bytes = segment.file().size()
         indexes = segment._read_indexes(file_bytes, upto)
@@ -173,13 +195,16 @@ class Segment:
             segment._entries_written = len(indexes[0]), len(indexes[1])
             segment._resume(*indexes)
             segment._scan(file_bytes, upto)
-        if indexes is None or not segment._knows_its_last_time():
+        damaged = upto is not None and segment.next_offset < upto and segment.trailing_bytes > 0
+        if indexes is None or damaged or not segment._knows_its_last_time():
             segment._entries_written = 0, 0
             segment._restart()
-            segment._scan(file_bytes, upto)
+            if upto is None:
+                segment._scan(file_bytes)
+            else:
+                segment._scan_past_damage(file_bytes, upto, beyond)
             segment._rebuilt = True
         segment.closed = not segment._rebuilt
-        segment.broken = segment.trailing_bytes > 0
         segment._trusted_from = segment.size
         return segment
 
@@ -243,27 +268,44 @@ class Segment:
 
     def locate(self, offset: Offset) -> int:
         """Find the first batch that ends at or behind the offset; the end of the segment where there is none."""
+        if self.quarantine.entries:
+            for flaw in self.flaws():
+                if flaw.first_offset <= offset < flaw.next_offset:
+                    return flaw.position
         if offset >= self._recent_from:
             slot = bisect_left(self._recent_offsets, offset)
             return self._recent_positions[slot] if slot < len(self._recent_positions) else self.size
         position, found = self._scan_for(offset)
-        if not found and not self._rebuilt:
-            self.rebuild_indexes()
-            position, found = self._scan_for(offset)
-        if not found:
+        if found:
+            return position
+        if self._rebuilt:
             raise self.damaged(position)
-        return position
+        self.rebuild_indexes()
+        return self.locate(offset)
 
     def _scan_for(self, offset: Offset) -> tuple[int, bool]:
         """Scan from the nearest index entry; not found means that the entry is wrong or the batches break off."""
         entry = self.indexes()[0].at_or_before(offset)
         position = start = entry.position if entry else 0
-        for position, header in scan_headers(self.file(), start, self.size, chunk_bytes=LOOKUP_CHUNK_BYTES):
+        for position, header in self.headers(start, chunk_bytes=LOOKUP_CHUNK_BYTES):
             if entry is not None and position == start and header.last_offset != entry.last_offset:
                 return position, False
             if header.last_offset >= offset:
+                if header.base_offset > offset:
+                    self._verify_all(start, position + header.size)  # a gap: compaction left it, or a header lies
                 return position, header.last_offset < self.next_offset
         return position, False
+
+    def headers(self, position: int, *, chunk_bytes: int = SCAN_CHUNK_BYTES) -> Iterator[tuple[int, BatchHeader]]:
+        """Walk the headers of the batches from a position on, round what is known to be damaged."""
+        return self._headers(position, self.size, chunk_bytes)
+
+    def _headers(self, position: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, BatchHeader]]:
+        for flaw in self.flaws():
+            if position < flaw.end:
+                yield from scan_headers(self.file(), position, min(flaw.position, end), chunk_bytes=chunk_bytes)
+                position = flaw.end
+        yield from scan_headers(self.file(), position, end, chunk_bytes=chunk_bytes)
 
     def locate_time(self, timestamp: int, *, from_offset: Offset) -> tuple[int, BatchHeader] | None:
         """Find the first batch from an offset on with a record as late as this.
@@ -282,8 +324,10 @@ class Segment:
             raise self.damaged(0)
         if found[1].last_offset >= from_offset:
             return found
-        for position, header in scan_headers(self.file(), self.locate(from_offset), self.size):
+        start = self.locate(from_offset)
+        for position, header in self.headers(start):
             if header.max_timestamp >= timestamp:
+                self._verify_all(start, position + header.size)
                 return position, header
         return None
 
@@ -297,10 +341,11 @@ class Segment:
         last = Offset(after.last_offset - 1) if after else self.next_offset
         entry = offset_index.at_or_before(last)
         start = entry.position if entry else 0
-        for position, header in scan_headers(self.file(), start, self.size, chunk_bytes=LOOKUP_CHUNK_BYTES):
+        for position, header in self.headers(start, chunk_bytes=LOOKUP_CHUNK_BYTES):
             if entry is not None and position == start and header.last_offset != entry.last_offset:
                 return None
             if header.max_timestamp >= timestamp:
+                self._verify_all(start, position + header.size)  # nor is one before it later than it says
                 return position, header
         return None
 
@@ -341,16 +386,32 @@ class Segment:
         if end >= self.size:
             return self.next_offset
         for _, header in scan_headers(self.file(), end, self.size, chunk_bytes=HEADER_BYTES):
-            return header.base_offset
+            try:
+                self.verify(end, end + HEADER_BYTES)
+                return header.base_offset
+            except Refusal:
+                pass  # no batch begins here, or a damaged one
+        for flaw in self.flaws():
+            if flaw.position == end:
+                return flaw.first_offset
         return self.header_at(position).next_offset
 
     # Serving
+
+    def flaws(self) -> list[Flaw]:
+        """List what is known to be damaged, in the order of positions."""
+        return self.quarantine.of(self.base_offset) if self.quarantine.entries else []
 
     def verify(self, position: int, end: int) -> int:
         """Verify what was not verified yet from the batch at `position` on; say how far the bytes are good.
 
         Stops before a damaged batch, and after a bounded number of bytes. A first batch that is damaged is a Refusal.
         """
+        for flaw in self.flaws():
+            if flaw.position <= position < flaw.end:
+                raise refused(Quarantined(self.base_offset, flaw))
+            if position < flaw.position:
+                end = min(end, flaw.position)
         if position >= self._trusted_from:
             return end
         good = self._verified.end_of(position)
@@ -362,26 +423,59 @@ class Segment:
             self._verified.add(good, checked)
             good = self._verified.end_of(checked)
         if good == position:
+            self._note_flaws(position)
             raise self.damaged(position)
         return end if good >= self._trusted_from else min(good, end)
 
     def _verify_from(self, position: int, target: int) -> int:
-        """Verify whole batches until the target is reached; say how far they are good.
+        """Verify whole batches until the target is reached; say how far they are good."""
+        good = position
+        for found in self._examine(position, self.base_offset):
+            if isinstance(found, Flaw):
+                break
+            good = found[0] + found[1].size
+            if good >= target:
+                break
+        return good
 
-        Base offsets are not under the checksum, but a wrong one does not fit between its neighbours: a batch is good
-        only if the next one, or the end of the segment, lies behind it.
-        """
-        good = unconfirmed = position
-        next_offset = self.base_offset
-        for at, header, batch in scan_batches(self.file(), position, self.size):
-            if header.base_offset < next_offset:
-                return good
-            good = unconfirmed
-            if at >= target or header.last_offset >= self.next_offset or checksum(batch) != header.crc:
-                return good
-            unconfirmed = at + header.size
-            next_offset = header.next_offset
-        return unconfirmed
+    def _verify_all(self, position: int, end: int) -> None:
+        """Verify all batches between these positions; a Refusal where one is damaged that was not known to be."""
+        while position < end:
+            behind = next((flaw.end for flaw in self.flaws() if flaw.position <= position < flaw.end), None)
+            position = self.verify(position, end) if behind is None else behind
+
+    def _note_flaws(self, position: int) -> None:
+        """Find out which offsets are lost at a position where no good batch begins."""
+        start = self.indexes()[0].boundary_at_or_before(position - 1) if position else 0
+        for found in self._examine(start, self.base_offset):
+            if not isinstance(found, Flaw):
+                if found[0] > position:
+                    return
+            elif start and found.position == start:
+                self._note_flaws(start)  # where its offsets begin is only known from the batch before it
+                return
+            else:
+                self._quarantine(found)
+
+    def _quarantine(self, flaw: Flaw) -> None:
+        self.quarantine.add(self.base_offset, flaw)
+        self._rebuilt = False  # its header may have misled an index
+
+    def _examine(self, position: int, after: Offset) -> Iterator[tuple[int, BatchHeader] | Flaw]:
+        """Examine the batches from a position on, up to the next flaw that is already known."""
+        end, limit = self.size, self.next_offset
+        for flaw in self.flaws():
+            if flaw.position > position:
+                end, limit = flaw.position, flaw.first_offset
+                break
+        return examine(
+            self.file(),
+            position,
+            end,
+            after=after,
+            limit=limit,
+            search_bytes_max=UNVERIFIED_BYTES_PER_READ_MAX,
+        )
 
     def damaged(self, position: int) -> Refusal:
         """Say that the bytes at this position are not what was written."""
@@ -410,9 +504,12 @@ class Segment:
             self._indexes = None
 
     def trim(self) -> None:
-        """Cut off what a failed write may have left behind the last batch; the next sync makes it durable."""
+        """Cut off what a failed write may have left behind the last batch; the next sync makes it durable.
+
+        What is damaged stays as it is.
+        """
         file = self.file()
-        if file.size() > self.size:
+        if file.size() > self.size and not any(flaw.position >= self.size for flaw in self.flaws()):
             file.truncate(self.size)
             self.unsynced = True
 
@@ -424,7 +521,6 @@ class Segment:
         # Durable at once: bytes of the past that came back behind new ones would be taken for their successors.
         self.file().sync()
         self.unsynced = True
-        self.broken = False
         self._verified.truncate(position)
         trusted_from = min(self._trusted_from, position)
         offset_index.truncate(position)
@@ -480,7 +576,7 @@ class Segment:
                 self._disk.remove(self.path(suffix))
 
     def rebuild_indexes(self) -> None:
-        """Make both indexes anew from the batches; where these break off, what is known stays as it is."""
+        """Make both indexes anew from the batches that are whole."""
         self._rebuilt = True
         anew = Segment(
             self._disk,
@@ -492,16 +588,16 @@ class Segment:
             ending=self.ending,
         )
         anew.held = self.file()
-        anew._scan(self.size)
-        if anew.size == self.size:
-            self.closed = False
-            self._entries_written = 0, 0
-            self._indexes = anew._indexes
-            self.index_entries = anew.index_entries
-            self.last_timestamp, self.last_timestamp_offset = anew.last_timestamp, anew.last_timestamp_offset
-            self._bytes_since_entry = anew._bytes_since_entry
-            self._recent_from = anew._recent_from
-            self._recent_offsets, self._recent_positions = anew._recent_offsets, anew._recent_positions
+        anew.quarantine = self.quarantine
+        anew._scan_past_damage(self.size, self.next_offset)
+        self.closed = False
+        self._entries_written = 0, 0
+        self._indexes = anew._indexes
+        self.index_entries = anew.index_entries
+        self.last_timestamp, self.last_timestamp_offset = anew.last_timestamp, anew.last_timestamp_offset
+        self._bytes_since_entry = anew._bytes_since_entry
+        self._recent_from = anew._recent_from
+        self._recent_offsets, self._recent_positions = anew._recent_offsets, anew._recent_positions
 
     def _read_indexes(self, file_bytes: int, upto: Offset | None) -> tuple[OffsetIndex, TimeIndex] | None:
         """Read both index files, as far as they are about offsets below `upto`.
@@ -549,7 +645,7 @@ class Segment:
 
     def _scan(self, end: int, upto: Offset | None = None) -> None:
         """Take note of all batches behind those already known, up to `end`, `upto`, or where they break off."""
-        for position, header in scan_headers(self.file(), self.size, end):
+        for position, header in self._headers(self.size, end, SCAN_CHUNK_BYTES):
             if not self.is_next(header) or (upto is not None and header.last_offset >= upto):
                 break
             self.note_header(position, header)
@@ -558,6 +654,26 @@ class Segment:
             for _, header in scan_headers(self.file(), 0, self.size, chunk_bytes=LOOKUP_CHUNK_BYTES):
                 self.first_timestamp = first_timestamp(header)
                 break
+
+    def _scan_past_damage(self, end: int, limit: Offset, beyond: Beyond = Beyond.NOTHING) -> None:
+        """Take note of all batches up to `limit` that are whole, and of the damage between them."""
+        found = examine(
+            self.file(),
+            self.size,
+            end,
+            after=self.next_offset,
+            limit=limit,
+            beyond=beyond,
+            search_bytes_max=SEARCH_EVERYTHING,
+        )
+        for each in found:
+            if not isinstance(each, Flaw):
+                self.note_header(*each)
+                continue
+            self.quarantine.add(self.base_offset, each)
+            if each.end < end:
+                self.size, self.next_offset = each.end, each.next_offset
+        self.trailing_bytes = end - self.size
 
     def is_next(self, header: BatchHeader) -> bool:
         """Tell whether a batch can follow those already known; compaction may have left a gap."""

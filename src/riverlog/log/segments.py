@@ -11,6 +11,8 @@ from itertools import accumulate
 from typing import Final
 
 from riverlog.log.files import HeldFile, OpenFiles
+from riverlog.log.flaws import Flaw
+from riverlog.log.quarantine import Quarantine
 from riverlog.log.segment import (
     DELETED_SUFFIX,
     INDEX_SUFFIX,
@@ -40,10 +42,15 @@ class Segments:
         *,
         index_interval_bytes: int,
         now_ms: int,
+        quarantine: Quarantine | None = None,
+        dense: bool = False,
     ) -> None:
         self._disk = disk
         self._files = files
         self._folder = folder
+        self.quarantine = Quarantine() if quarantine is None else quarantine
+        self.dense = dense
+        """Each segment ends where the next begins: compaction, as Kafka does it, may leave gaps."""
         self._index_interval_bytes = index_interval_bytes
         self._opened_ms = now_ms
         self._segments: list[Segment | None] = [None] * len(bases)
@@ -62,16 +69,30 @@ class Segments:
         """Give a segment, learning about it on first use."""
         segment = self._segments[slot]
         if segment is None:
-            segment = self._segments[slot] = Segment.load(
-                self._disk,
-                self._files,
-                self._folder,
-                self.bases[slot],
-                index_interval_bytes=self._index_interval_bytes,
-                now_ms=self._opened_ms,
-                upto=self.bases[slot + 1] if slot + 1 < len(self.bases) else None,
-            )
+            upto = self.bases[slot + 1] if slot + 1 < len(self.bases) else None
+            segment = self._segments[slot] = self._load(slot, upto)
+            if upto is not None and segment.next_offset < upto and self.dense:
+                self._note_missing(segment, upto)
         return segment
+
+    def _load(self, slot: int, upto: Offset | None) -> Segment:
+        return Segment.load(
+            self._disk,
+            self._files,
+            self._folder,
+            self.bases[slot],
+            index_interval_bytes=self._index_interval_bytes,
+            now_ms=self._opened_ms,
+            upto=upto,
+            quarantine=self.quarantine,
+        )
+
+    def _note_missing(self, segment: Segment, upto: Offset) -> None:
+        """Quarantine the offsets between a segment and the next one, unless they are known to be damaged."""
+        if self.quarantine.at(segment.next_offset) is None:
+            reason = "the file ends early, or the one behind it is missing"
+            flaw = Flaw(segment.size, segment.size, segment.next_offset, upto, reason)
+            self.quarantine.add(segment.base_offset, flaw)
 
     def __iter__(self) -> Iterator[Segment]:
         return (self[slot] for slot in range(len(self)))
@@ -111,6 +132,7 @@ class Segments:
             base_offset,
             index_interval_bytes=self._index_interval_bytes,
             now_ms=now_ms,
+            quarantine=self.quarantine,
         )
         try:
             if self._segments:
@@ -128,8 +150,7 @@ class Segments:
 
     def close(self, segment: Segment) -> None:
         """Write a segment's index files; the next sync makes them durable."""
-        if not segment.broken:
-            segment.trim()
+        segment.trim()
         self.unsynced_files += segment.finish_indexes()
         segment.closed = True
         self.unsynced_names = True
@@ -143,8 +164,10 @@ class Segments:
         self._segments[first:] = segments
         self.reopen_last()
 
-    def reopen_last(self) -> None:
-        """Make the last segment the active one."""
+    def reopen_last(self, *, upto: Offset | None = None) -> None:
+        """Make the last segment the active one; with `upto`, all below that offset should be there."""
+        if upto is not None and self._segments[-1] is None:
+            self._segments[-1] = self._load(len(self) - 1, upto)
         self.active = self[len(self) - 1]
         self.active.closed = False
         self._latest = None
@@ -175,6 +198,7 @@ class Segments:
             index_interval_bytes=self._index_interval_bytes,
             now_ms=self._opened_ms,
             ending=SWAP_SUFFIX,
+            quarantine=self.quarantine,
         )
         assert not cleaned.trailing_bytes
         assert cleaned.next_offset == end_offset

@@ -7,7 +7,7 @@ compaction has emptied still says how late it was, and has no record to give.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from riverlog.log.scan import scan_headers
+from riverlog.log.quarantine import refused
 from riverlog.log.segment import Segment, first_timestamp
 from riverlog.log.segments import Segments
 from riverlog.model.errors import ErrorCode, Refusal
@@ -44,13 +44,19 @@ def check_times(header: BatchHeader, config: TopicConfig, *, now_ms: int) -> Non
 
 
 def find_time(segments: Segments, timestamp_ms: int, *, from_offset: Offset) -> FoundTime | None:
-    """Find the first record from an offset on that is as late as this or later; None where there is none."""
+    """Find the first record from an offset on that is as late as this or later; None where there is none.
+
+    Damage directly before the one that is found may hide an earlier one, and damage at the end any: a Refusal.
+    """
     for slot in range(segments.slot_of_time(timestamp_ms), len(segments)):
         segment = segments[slot]
         for position, header in _batches_as_late(segment, timestamp_ms, from_offset):
             found = _first_record(segment, position, header, timestamp_ms, from_offset)
             if found is not None:
+                if found.offset == header.base_offset:
+                    _refuse_damage(segments, header.base_offset, from_offset)
                 return found
+    _refuse_damage(segments, segments.active.next_offset, from_offset)
     return None
 
 
@@ -61,13 +67,23 @@ def find_latest(segments: Segments, *, from_offset: Offset) -> FoundTime | None:
         return None
     found = find_time(segments, latest, from_offset=from_offset)
     if found is not None:
+        for known in segments.quarantine.entries:
+            if known.flaw.first_offset >= found.offset:
+                raise refused(known)
         return found
     # The batch that was as late has lost its records: ask all that have some.
     latest = max(
-        (header.max_timestamp for segment in segments for _, header in _headers(segment, 0) if header.record_count),
+        (header.max_timestamp for segment in segments for _, header in segment.headers(0) if header.record_count),
         default=NO_TIMESTAMP,
     )
     return find_time(segments, latest, from_offset=from_offset) if latest >= 0 else None
+
+
+def _refuse_damage(segments: Segments, end: Offset, from_offset: Offset) -> None:
+    """Refuse an answer where what was directly before this offset cannot be read and may have been the right one."""
+    known = segments.quarantine.ending_at(end)
+    if known is not None and known.flaw.next_offset > from_offset:
+        raise refused(known)
 
 
 def _batches_as_late(segment: Segment, timestamp_ms: int, from_offset: Offset) -> Iterator[tuple[int, BatchHeader]]:
@@ -75,11 +91,7 @@ def _batches_as_late(segment: Segment, timestamp_ms: int, from_offset: Offset) -
     if first is not None:
         yield first
         start = first[0] + first[1].size
-        yield from (found for found in _headers(segment, start) if found[1].max_timestamp >= timestamp_ms)
-
-
-def _headers(segment: Segment, position: int) -> Iterator[tuple[int, BatchHeader]]:
-    return scan_headers(segment.file(), position, segment.size)
+        yield from (found for found in segment.headers(start) if found[1].max_timestamp >= timestamp_ms)
 
 
 def _first_record(

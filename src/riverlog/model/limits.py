@@ -71,6 +71,9 @@ UNVERIFIED_BYTES_PER_READ_MAX: Final = 4 * 1024 * 1024
 VERIFIED_RANGES_PER_SEGMENT_MAX: Final = 256
 """Separate ranges remembered as verified; beyond it the smallest is forgotten and verified again when needed."""
 
+FLAWS_PER_LOG_MAX: Final = 1_000
+"""Damaged ranges remembered per log; beyond it those of one segment become one, with what lies between them."""
+
 PRODUCERS_PER_PARTITION_MAX: Final = 100_000
 """Producer ids remembered per partition; beyond it those not heard of for longest are forgotten."""
 

@@ -29,6 +29,7 @@ def opened(disk: MemoryDisk, *, recovery_point: int, clean: bool) -> OpenedFolde
         recovery_point=Offset(recovery_point),
         clean=clean,
         index_interval_bytes=4096,
+        dense=True,
         now_ms=0,
     )
 

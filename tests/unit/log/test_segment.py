@@ -58,7 +58,7 @@ def test_loading_finds_out_what_was_known() -> None:
         assert getattr(loaded, fact) == getattr(created, fact)
     assert (loaded.first_timestamp, loaded.last_timestamp) == (1_000, 1_391)
     assert loaded.trailing_bytes == 0
-    assert not loaded.broken
+    assert loaded.flaws() == []
 
 
 def test_loading_reads_the_end_of_the_segment_only(disk: MemoryDisk) -> None:
