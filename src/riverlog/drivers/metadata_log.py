@@ -71,7 +71,13 @@ class MetadataLog:
         snapshot = f"{folder}/{snapshots[-1]}" if snapshots else None
         begins_at = snapshot_offset(snapshots[-1]) if snapshots else _BEGINNING
         log = Log.open(
-            disk, folder, _CONFIG, recovery_point=max(recovery_point, begins_at), clean=False, now_ms=clock.wall_ms()
+            disk,
+            folder,
+            _CONFIG,
+            recovery_point=max(recovery_point, begins_at),
+            clean=False,
+            now_ms=clock.wall_ms(),
+            log_start_offset=begins_at,  # what the snapshot replaces may be half deleted
         )
         if log.damage:
             raise BadMetadata(folder, log.damage[0])

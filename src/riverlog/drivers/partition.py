@@ -212,7 +212,7 @@ class Partition:
         if quarantine.unsaved and not self._volume.offline:
             self._flusher.flush(self)
         untold, quarantine.untold = quarantine.untold, []
-        return untold
+        return [known for known in untold if known.flaw.next_offset > self.log.log_start_offset]
 
     def flush_if_due(self, *, now_ms: int) -> None:
         """Flush what has waited for longer than `flush.ms`."""

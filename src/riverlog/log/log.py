@@ -217,13 +217,13 @@ class Log:
 
     @property
     def damage(self) -> list[str]:
-        """Say what is known to be damaged, a sentence each."""
-        return [f"{self.folder}/{known}" for known in self.quarantine.entries]
+        """Say what is known to be damaged of what the log holds, a sentence each."""
+        return [f"{self.folder}/{known}" for known in self.quarantine.behind(self.log_start_offset)]
 
     @property
     def damaged_segments(self) -> int:
-        """Count the segments with damage that somebody could ask for."""
-        return self.quarantine.segments(self.log_start_offset)
+        """Count the segments with damage."""
+        return len({known.base_offset for known in self.quarantine.behind(self.log_start_offset)})
 
     @property
     def config(self) -> TopicConfig:

@@ -87,9 +87,9 @@ class Quarantine:
         """Give the flaw directly before an offset."""
         return self.at(Offset(offset - 1))
 
-    def segments(self, log_start_offset: Offset) -> int:
-        """Count the segments with flaws that somebody could ask for."""
-        return len({known.base_offset for known in self.entries if known.flaw.next_offset > log_start_offset})
+    def behind(self, log_start_offset: Offset) -> list[Quarantined]:
+        """List the flaws with offsets that somebody could ask for."""
+        return [known for known in self.entries if known.flaw.next_offset > log_start_offset]
 
     def keep(self, base_offsets: Container[Offset]) -> None:
         """Forget the flaws of all segments but these."""

@@ -63,8 +63,8 @@ def test_any_changed_byte_of_the_file_is_noticed(quarantine: Quarantine) -> None
 
 
 def test_what_is_deleted_is_forgotten(quarantine: Quarantine) -> None:
-    assert quarantine.segments(Offset(0)) == 2
-    assert quarantine.segments(Offset(9)) == 1
+    assert quarantine.behind(Offset(0)) == quarantine.entries
+    assert quarantine.behind(Offset(9)) == quarantine.entries[2:]
     quarantine.unsaved = False
     quarantine.keep([Offset(0), Offset(50)])
     assert not quarantine.unsaved
