@@ -13,8 +13,9 @@ from typing import NamedTuple
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.volume import Volume
 from riverlog.log.epochs import EpochEnd
-from riverlog.log.log import Appended, DeletedSegment, Log, LogRead
+from riverlog.log.log import Appended, DeletedSegment, Log
 from riverlog.log.quarantine import Quarantined
+from riverlog.log.reading import LogRead
 from riverlog.metadata.image import INTERNAL_TOPICS
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition

@@ -6,8 +6,7 @@ offline. Offsets only grow and are never used twice. Bytes are served as they li
 were verified once.
 """
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from riverlog.log.epochs import EpochEnd, Epochs
@@ -17,6 +16,7 @@ from riverlog.log.index import RELATIVE_OFFSET_MAX, TIME_ENTRY_BYTES
 from riverlog.log.opening import open_folder
 from riverlog.log.producers import Producers
 from riverlog.log.quarantine import QUARANTINE_FILE
+from riverlog.log.reading import NOTHING, LogRead, read, read_latest, read_time
 from riverlog.log.recovery import list_folder
 from riverlog.log.replay import EPOCHS_FILE, Past
 from riverlog.log.retention import Reason, SegmentFacts, expired
@@ -24,10 +24,10 @@ from riverlog.log.segment import SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, Segm
 from riverlog.log.segments import Segments
 from riverlog.log.swap import Swap
 from riverlog.log.sync import SyncPlan
-from riverlog.log.times import FoundTime, check_times, find_latest, find_time
+from riverlog.log.times import FoundTime, check_times
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, LeaderEpoch, Offset
-from riverlog.model.ports import Disk, FileRange
+from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
+from riverlog.model.ports import Disk
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, checksum, headers, stamp
 
@@ -43,22 +43,6 @@ class Appended(NamedTuple):
     log_append_time_ms: int
     """The broker's stamp, or NO_TIMESTAMP where records keep their own time."""
     duplicate: bool
-
-
-class LogRead(NamedTuple):
-    """Batches from the one that holds the wanted offset on; the first is whole, the last may be cut off."""
-
-    records: FileRange | None
-    next_offset: Offset = NO_OFFSET
-    """The offset behind the last whole batch, where to read on."""
-
-    @property
-    def size(self) -> int:
-        """Count the bytes."""
-        return self.records.size if self.records is not None else 0
-
-
-NOTHING: Final = LogRead(None)
 
 
 class DeletedSegment(NamedTuple):
@@ -164,14 +148,7 @@ class Log:
             segments.delete(0, len(segments), due_ms=now_ms)
         if end < floor or not len(segments):
             segments.begin(floor, now_ms=now_ms)
-        quarantine = self.quarantine
-        quarantine.keep(segments.bases)
-        lost_from = max(end, log_start_offset)
-        if lost_from < recovery_point and quarantine.at(lost_from) is None:
-            quarantine.add(segments.bases[0], Flaw(0, 0, lost_from, recovery_point, "no file holds what was before it"))
-        first_offset = segments.bases[0]
-        if quarantine.entries:
-            first_offset = min(first_offset, quarantine.entries[0].flaw.first_offset)
+        first_offset = segments.note_lost(max(end, log_start_offset), recovery_point)
         self.log_end_offset = segments.active.next_offset
         self.log_start_offset = min(max(log_start_offset, first_offset), self.log_end_offset)
         self.flushed_offset = min(recovery_point, self.log_end_offset)
@@ -219,11 +196,6 @@ class Log:
     def damage(self) -> list[str]:
         """Say what is known to be damaged of what the log holds, a sentence each."""
         return [f"{self.folder}/{known}" for known in self.quarantine.behind(self.log_start_offset)]
-
-    @property
-    def damaged_segments(self) -> int:
-        """Count the segments with damage."""
-        return len({known.base_offset for known in self.quarantine.behind(self.log_start_offset)})
 
     @property
     def config(self) -> TopicConfig:
@@ -367,11 +339,7 @@ class Log:
     # Reading
 
     def read(self, offset: Offset, *, bytes_max: int, upto: Offset, at_least_one: bool = True) -> LogRead:
-        """Find the bytes from this offset on that lie below `upto`; nothing where there are none yet.
-
-        The range begins with the batch that holds the offset and has at most `bytes_max` bytes; if the first batch is
-        larger it is given whole, or not at all without `at_least_one`. Damaged bytes are a Refusal.
-        """
+        """Find the bytes from this offset on that lie below `upto`, as `reading.read` does."""
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise Refusal(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -379,62 +347,15 @@ class Log:
             )
         if offset >= upto:
             return NOTHING
-        found = self.quarantine.found
-        try:
-            return self._read(offset, bytes_max, upto, at_least_one)
-        except Refusal:
-            if self.quarantine.found == found:
-                raise
-        # What is damaged is known now, and may be something else than was asked for.
-        return self.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
-
-    def _read(self, offset: Offset, bytes_max: int, upto: Offset, at_least_one: bool) -> LogRead:
-        segments = self._segments
-        slot = len(segments) - 1 if offset >= segments.active.base_offset else segments.slot_of(offset)
-        segment = segments[slot]
-        if self.quarantine.entries:
-            self.quarantine.check(offset)
-        position = segment.locate(offset)
-        while position == segment.size:
-            slot += 1
-            if slot == len(segments):
-                return NOTHING
-            segment, position = segments[slot], 0
-        end = segment.size if upto >= segment.next_offset else segment.locate(upto)
-        if end - position > bytes_max:
-            first_end = position + segment.header_at(position).size
-            if first_end - position > bytes_max:
-                if not at_least_one:
-                    return NOTHING
-                end = min(end, first_end)
-            else:
-                end = segment.boundary(position, position + bytes_max)
-        if end <= position:
-            return NOTHING
-        end = segment.verify(position, end)
-        next_offset = min(upto, segment.offset_at(position, end))
-        return LogRead(FileRange(segment.file(), position, end - position), next_offset)
+        return read(self._segments, offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
 
     def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
-        """Find the first record that is as late as this or later; None where there is none.
-
-        A Refusal where damage directly before the found one may hide an earlier one.
-        """
-        return self._found(partial(find_time, self._segments, timestamp_ms, from_offset=self.log_start_offset))
+        """Find the first record that is as late as this or later; None where there is none."""
+        return read_time(self._segments, timestamp_ms, from_offset=self.log_start_offset)
 
     def max_timestamp(self) -> FoundTime | None:
-        """Find the first record with the latest timestamp of all; a Refusal where damage may hide it."""
-        return self._found(partial(find_latest, self._segments, from_offset=self.log_start_offset))
-
-    def _found(self, find: Callable[[], FoundTime | None]) -> FoundTime | None:
-        """Find something, and look again where that has brought damage to light."""
-        while True:
-            found = self.quarantine.found
-            try:
-                return find()
-            except Refusal:
-                if self.quarantine.found == found:
-                    raise
+        """Find the first record with the latest timestamp of all."""
+        return read_latest(self._segments, from_offset=self.log_start_offset)
 
     def note_flaws(self, scrubbed: SegmentFacts, flaws: Sequence[Flaw]) -> bool:
         """Quarantine what was found wrong in a segment; False where it is no longer the one that was looked at."""
@@ -514,8 +435,8 @@ class Log:
         """Refuse compaction where a segment below this offset must be left as it is."""
         for segment in self._segments:
             if segment.base_offset < upto:
-                if flaws := segment.flaws():
-                    raise segment.damaged(flaws[0].position)
+                if flaws := segment.integrity.flaws():
+                    raise segment.integrity.damaged(flaws[0].position)
                 if self._disk.exists(segment.path(TRANSACTION_INDEX_SUFFIX)):
                     raise Refusal(ErrorCode.INVALID_TXN_STATE, f"{self.folder} holds records of aborted transactions")
 
@@ -570,7 +491,7 @@ class Log:
                 segments[slot].next_offset,
                 segments[slot].size,
                 reason,
-                [str(flaw) for flaw in segments[slot].flaws()],
+                [str(flaw) for flaw in segments[slot].integrity.flaws()],
             )
             for slot, reason in enumerate(reasons)
         ]

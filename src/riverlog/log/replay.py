@@ -86,7 +86,7 @@ def headers_from(segments: Segments, offset: Offset, last: Segment) -> Iterator[
         except Refusal:
             # Damage is reported when it is read; what lies behind it is still worth knowing.
             continue
-        for _, header in segment.headers(position):
+        for _, header in segment.integrity.headers(position):
             yield header
 
 

@@ -1,13 +1,11 @@
 """One segment: a file of batches, its two sparse indexes, and what is known about it.
 
 Indexes live in memory; they are written when the segment closes, read when it is loaded, and checked whenever
-they are used: a wrong one is rebuilt from the batches, so it can cost time but never a wrong answer. Bytes that
-this process neither appended nor scanned have their checksums verified once before they are served. What is found
-to be damaged goes into the log's quarantine, and from then on every walk goes round it.
+they are used: a wrong one is rebuilt from the batches, so it can cost time but never a wrong answer.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, Self
 
 from fastcrc.crc32 import iscsi as crc32c
@@ -23,12 +21,11 @@ from riverlog.log.index import (
     TimeEntry,
     TimeIndex,
 )
-from riverlog.log.quarantine import Quarantine, Quarantined, refused
-from riverlog.log.scan import LOOKUP_CHUNK_BYTES, SCAN_CHUNK_BYTES, scan_headers
-from riverlog.log.verified import VerifiedRanges
-from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.log.integrity import Integrity
+from riverlog.log.quarantine import Quarantine
+from riverlog.log.scan import LOOKUP_CHUNK_BYTES, scan_headers
+from riverlog.model.errors import Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
-from riverlog.model.limits import UNVERIFIED_BYTES_PER_READ_MAX
 from riverlog.model.ports import Buffer, Disk, File
 from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader
 
@@ -57,12 +54,9 @@ class Segment:
         "_entries_written",
         "_files",
         "_indexes",
-        "_rebuilt",
         "_recent_from",
         "_recent_offsets",
         "_recent_positions",
-        "_trusted_from",
-        "_verified",
         "base_offset",
         "closed",
         "created_ms",
@@ -72,11 +66,13 @@ class Segment:
         "held",
         "index_entries",
         "index_interval_bytes",
+        "integrity",
         "jitter",
         "last_timestamp",
         "last_timestamp_offset",
         "next_offset",
         "quarantine",
+        "rebuilt",
         "size",
         "trailing_bytes",
         "unsynced",
@@ -121,11 +117,11 @@ class Segment:
         self.index_entries = 0
         self._entries_written = 0, 0
         """How many entries of the offset and of the time index are in their files."""
-        self._rebuilt = False
+        self.rebuilt = False
+        """The indexes were made from the batches, and nothing has been found since then that may have misled them."""
         self._bytes_since_entry = 0
-        # From here to the end all was appended or scanned by this process; below, `_verified` knows.
-        self._trusted_from = 0
-        self._verified = VerifiedRanges()
+        self.integrity = Integrity(self)
+        """Which of its bytes may be served."""
         # The batches since the last index entry, so that the tail is found without reading.
         self._recent_from = base_offset
         self._recent_offsets: list[Offset] = []
@@ -203,9 +199,9 @@ class Segment:
                 segment._scan(file_bytes)
             else:
                 segment._scan_past_damage(file_bytes, upto, beyond)
-            segment._rebuilt = True
-        segment.closed = not segment._rebuilt
-        segment._trusted_from = segment.size
+            segment.rebuilt = True
+        segment.closed = not segment.rebuilt
+        segment.integrity.trusted_from = segment.size
         return segment
 
     def path(self, suffix: str) -> str:
@@ -269,7 +265,7 @@ class Segment:
     def locate(self, offset: Offset) -> int:
         """Find the first batch that ends at or behind the offset; the end of the segment where there is none."""
         if self.quarantine.entries:
-            for flaw in self.flaws():
+            for flaw in self.integrity.flaws():
                 if flaw.first_offset <= offset < flaw.next_offset:
                     return flaw.position
         if offset >= self._recent_from:
@@ -278,8 +274,8 @@ class Segment:
         position, found = self._scan_for(offset)
         if found:
             return position
-        if self._rebuilt:
-            raise self.damaged(position)
+        if self.rebuilt:
+            raise self.integrity.damaged(position)
         self.rebuild_indexes()
         return self.locate(offset)
 
@@ -287,25 +283,15 @@ class Segment:
         """Scan from the nearest index entry; not found means that the entry is wrong or the batches break off."""
         entry = self.indexes()[0].at_or_before(offset)
         position = start = entry.position if entry else 0
-        for position, header in self.headers(start, chunk_bytes=LOOKUP_CHUNK_BYTES):
+        for position, header in self.integrity.headers(start, chunk_bytes=LOOKUP_CHUNK_BYTES):
             if entry is not None and position == start and header.last_offset != entry.last_offset:
                 return position, False
             if header.last_offset >= offset:
                 if header.base_offset > offset:
-                    self._verify_all(start, position + header.size)  # a gap: compaction left it, or a header lies
+                    # A gap: compaction left it, or a header lies.
+                    self.integrity.verify_all(start, position + header.size)
                 return position, header.last_offset < self.next_offset
         return position, False
-
-    def headers(self, position: int, *, chunk_bytes: int = SCAN_CHUNK_BYTES) -> Iterator[tuple[int, BatchHeader]]:
-        """Walk the headers of the batches from a position on, round what is known to be damaged."""
-        return self._headers(position, self.size, chunk_bytes)
-
-    def _headers(self, position: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, BatchHeader]]:
-        for flaw in self.flaws():
-            if position < flaw.end:
-                yield from scan_headers(self.file(), position, min(flaw.position, end), chunk_bytes=chunk_bytes)
-                position = flaw.end
-        yield from scan_headers(self.file(), position, end, chunk_bytes=chunk_bytes)
 
     def locate_time(self, timestamp: int, *, from_offset: Offset) -> tuple[int, BatchHeader] | None:
         """Find the first batch from an offset on with a record as late as this.
@@ -315,19 +301,19 @@ class Segment:
         if timestamp > self.last_timestamp:
             return None
         found = self._scan_for_time(timestamp)
-        if found is None and not self._rebuilt:
+        if found is None and not self.rebuilt:
             self.rebuild_indexes()
             if timestamp > self.last_timestamp:
                 return None
             found = self._scan_for_time(timestamp)
         if found is None:
-            raise self.damaged(0)
+            raise self.integrity.damaged(0)
         if found[1].last_offset >= from_offset:
             return found
         start = self.locate(from_offset)
-        for position, header in self.headers(start):
+        for position, header in self.integrity.headers(start):
             if header.max_timestamp >= timestamp:
-                self._verify_all(start, position + header.size)
+                self.integrity.verify_all(start, position + header.size)
                 return position, header
         return None
 
@@ -341,11 +327,11 @@ class Segment:
         last = Offset(after.last_offset - 1) if after else self.next_offset
         entry = offset_index.at_or_before(last)
         start = entry.position if entry else 0
-        for position, header in self.headers(start, chunk_bytes=LOOKUP_CHUNK_BYTES):
+        for position, header in self.integrity.headers(start, chunk_bytes=LOOKUP_CHUNK_BYTES):
             if entry is not None and position == start and header.last_offset != entry.last_offset:
                 return None
             if header.max_timestamp >= timestamp:
-                self._verify_all(start, position + header.size)  # nor is one before it later than it says
+                self.integrity.verify_all(start, position + header.size)  # nor is one before it later than it says
                 return position, header
         return None
 
@@ -371,7 +357,7 @@ class Segment:
         """Read the header of the batch at this position."""
         for _, header in scan_headers(self.file(), position, self.size, chunk_bytes=HEADER_BYTES):
             return header
-        raise self.damaged(position)
+        raise self.integrity.damaged(position)
 
     def boundary(self, position: int, end: int) -> int:
         """Find a batch boundary at or before `end` and behind `position`; `end` itself where none is known."""
@@ -387,101 +373,14 @@ class Segment:
             return self.next_offset
         for _, header in scan_headers(self.file(), end, self.size, chunk_bytes=HEADER_BYTES):
             try:
-                self.verify(end, end + HEADER_BYTES)
+                self.integrity.verify(end, end + HEADER_BYTES)
                 return header.base_offset
             except Refusal:
                 pass  # no batch begins here, or a damaged one
-        for flaw in self.flaws():
+        for flaw in self.integrity.flaws():
             if flaw.position == end:
                 return flaw.first_offset
         return self.header_at(position).next_offset
-
-    # Serving
-
-    def flaws(self) -> list[Flaw]:
-        """List what is known to be damaged, in the order of positions."""
-        return self.quarantine.of(self.base_offset) if self.quarantine.entries else []
-
-    def verify(self, position: int, end: int) -> int:
-        """Verify what was not verified yet from the batch at `position` on; say how far the bytes are good.
-
-        Stops before a damaged batch, and after a bounded number of bytes. A first batch that is damaged is a Refusal.
-        """
-        for flaw in self.flaws():
-            if flaw.position <= position < flaw.end:
-                raise refused(Quarantined(self.base_offset, flaw))
-            if position < flaw.position:
-                end = min(end, flaw.position)
-        if position >= self._trusted_from:
-            return end
-        good = self._verified.end_of(position)
-        target = min(end, position + UNVERIFIED_BYTES_PER_READ_MAX, self._trusted_from)
-        while good < target:
-            checked = self._verify_from(good, target)
-            if checked == good:
-                break
-            self._verified.add(good, checked)
-            good = self._verified.end_of(checked)
-        if good == position:
-            self._note_flaws(position)
-            raise self.damaged(position)
-        return end if good >= self._trusted_from else min(good, end)
-
-    def _verify_from(self, position: int, target: int) -> int:
-        """Verify whole batches until the target is reached; say how far they are good."""
-        good = position
-        for found in self._examine(position, self.base_offset):
-            if isinstance(found, Flaw):
-                break
-            good = found[0] + found[1].size
-            if good >= target:
-                break
-        return good
-
-    def _verify_all(self, position: int, end: int) -> None:
-        """Verify all batches between these positions; a Refusal where one is damaged that was not known to be."""
-        while position < end:
-            behind = next((flaw.end for flaw in self.flaws() if flaw.position <= position < flaw.end), None)
-            position = self.verify(position, end) if behind is None else behind
-
-    def _note_flaws(self, position: int) -> None:
-        """Find out which offsets are lost at a position where no good batch begins."""
-        start = self.indexes()[0].boundary_at_or_before(position - 1) if position else 0
-        for found in self._examine(start, self.base_offset):
-            if not isinstance(found, Flaw):
-                if found[0] > position:
-                    return
-            elif start and found.position == start:
-                self._note_flaws(start)  # where its offsets begin is only known from the batch before it
-                return
-            else:
-                self._quarantine(found)
-
-    def _quarantine(self, flaw: Flaw) -> None:
-        self.quarantine.add(self.base_offset, flaw)
-        self._rebuilt = False  # its header may have misled an index
-
-    def _examine(self, position: int, after: Offset) -> Iterator[tuple[int, BatchHeader] | Flaw]:
-        """Examine the batches from a position on, up to the next flaw that is already known."""
-        end, limit = self.size, self.next_offset
-        for flaw in self.flaws():
-            if flaw.position > position:
-                end, limit = flaw.position, flaw.first_offset
-                break
-        return examine(
-            self.file(),
-            position,
-            end,
-            after=after,
-            limit=limit,
-            search_bytes_max=UNVERIFIED_BYTES_PER_READ_MAX,
-        )
-
-    def damaged(self, position: int) -> Refusal:
-        """Say that the bytes at this position are not what was written."""
-        return Refusal(
-            ErrorCode.CORRUPT_MESSAGE, f"{self.path(LOG_SUFFIX)} is damaged at position {position}; it is not served"
-        )
 
     # Files
 
@@ -509,7 +408,7 @@ class Segment:
         What is damaged stays as it is.
         """
         file = self.file()
-        if file.size() > self.size and not any(flaw.position >= self.size for flaw in self.flaws()):
+        if file.size() > self.size and not any(flaw.position >= self.size for flaw in self.integrity.flaws()):
             file.truncate(self.size)
             self.unsynced = True
 
@@ -521,14 +420,12 @@ class Segment:
         # Durable at once: bytes of the past that came back behind new ones would be taken for their successors.
         self.file().sync()
         self.unsynced = True
-        self._verified.truncate(position)
-        trusted_from = min(self._trusted_from, position)
+        self.integrity.truncate(position)
         offset_index.truncate(position)
         # An entry of the time index is only good if the offset entry beside it is.
         time_index.truncate(offset_index.end_offset)
         self._resume(offset_index, time_index)
         self._scan(position)
-        self._trusted_from = trusted_from
 
     # Indexes
 
@@ -577,7 +474,7 @@ class Segment:
 
     def rebuild_indexes(self) -> None:
         """Make both indexes anew from the batches that are whole."""
-        self._rebuilt = True
+        self.rebuilt = True
         anew = Segment(
             self._disk,
             self._files,
@@ -645,7 +542,7 @@ class Segment:
 
     def _scan(self, end: int, upto: Offset | None = None) -> None:
         """Take note of all batches behind those already known, up to `end`, `upto`, or where they break off."""
-        for position, header in self._headers(self.size, end, SCAN_CHUNK_BYTES):
+        for position, header in self.integrity.headers(self.size, end=end):
             if not self.is_next(header) or (upto is not None and header.last_offset >= upto):
                 break
             self.note_header(position, header)

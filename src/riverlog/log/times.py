@@ -73,7 +73,12 @@ def find_latest(segments: Segments, *, from_offset: Offset) -> FoundTime | None:
         return found
     # The batch that was as late has lost its records: ask all that have some.
     latest = max(
-        (header.max_timestamp for segment in segments for _, header in segment.headers(0) if header.record_count),
+        (
+            header.max_timestamp
+            for segment in segments
+            for _, header in segment.integrity.headers(0)
+            if header.record_count
+        ),
         default=NO_TIMESTAMP,
     )
     return find_time(segments, latest, from_offset=from_offset) if latest >= 0 else None
@@ -91,7 +96,7 @@ def _batches_as_late(segment: Segment, timestamp_ms: int, from_offset: Offset) -
     if first is not None:
         yield first
         start = first[0] + first[1].size
-        yield from (found for found in segment.headers(start) if found[1].max_timestamp >= timestamp_ms)
+        yield from (found for found in segment.integrity.headers(start) if found[1].max_timestamp >= timestamp_ms)
 
 
 def _first_record(
@@ -104,7 +109,7 @@ def _first_record(
     is_whole = header.record_count == header.last_offset_delta + 1 and not header.attributes & DELETE_HORIZON
     if is_whole and begun >= timestamp_ms and header.base_offset >= from_offset:
         return FoundTime(header.base_offset, begun, header.leader_epoch)
-    segment.verify(position, position + header.size)
+    segment.integrity.verify(position, position + header.size)
     for record in read_batch(segment.file().read(position, header.size)):
         if record.timestamp >= timestamp_ms and record.offset >= from_offset:
             return FoundTime(record.offset, record.timestamp, header.leader_epoch)

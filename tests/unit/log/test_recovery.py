@@ -290,7 +290,7 @@ def test_a_log_whose_files_are_gone_goes_on_where_it_was() -> None:
     seen, refused = _read_each(log, 50)
     assert (seen, refused) == ({}, set(range(50)))
     log.advance_log_start(Offset(50))
-    assert log.damaged_segments == 0
+    assert log.damage == []
 
 
 @pytest.mark.parametrize("suffix", ["index", "timeindex"])

@@ -2,10 +2,8 @@
 
 import pytest
 
-from riverlog.log import segment as module
 from riverlog.log.files import OpenFiles
 from riverlog.log.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, Segment, path_of
-from riverlog.model.errors import Refusal
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.records.batch import assign, read_header
 from tests.support.batches import batch_of
@@ -58,7 +56,7 @@ def test_loading_finds_out_what_was_known() -> None:
         assert getattr(loaded, fact) == getattr(created, fact)
     assert (loaded.first_timestamp, loaded.last_timestamp) == (1_000, 1_391)
     assert loaded.trailing_bytes == 0
-    assert loaded.flaws() == []
+    assert loaded.integrity.flaws() == []
 
 
 def test_loading_reads_the_end_of_the_segment_only(disk: MemoryDisk) -> None:
@@ -105,41 +103,6 @@ def test_only_what_lies_below_a_limit_is_loaded(disk: MemoryDisk) -> None:
     assert segment.next_offset == BASE + 20
     assert segment.trailing_bytes > 0
     assert segment.last_timestamp == 1_091
-
-
-def test_bytes_are_verified_once(disk: MemoryDisk) -> None:
-    segment = load(disk)
-    assert segment.verify(0, segment.size) == segment.size
-    disk.damage(segment.path(LOG_SUFFIX), segment.size // 2)
-    assert segment.verify(0, segment.size) == segment.size
-    loaded = load(disk)
-    good = loaded.verify(0, loaded.size)
-    assert 0 < good <= loaded.size // 2
-    with pytest.raises(Refusal, match="damaged"):
-        loaded.verify(good, loaded.size)
-    behind = good + loaded.size // COUNT
-    assert loaded.verify(behind, loaded.size) == loaded.size
-
-
-def test_a_long_range_is_verified_in_parts(disk: MemoryDisk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "UNVERIFIED_BYTES_PER_READ_MAX", 500)
-    segment = load(disk)
-    position = 0
-    parts = 0
-    while position < segment.size:
-        position = segment.verify(position, segment.size)
-        parts += 1
-    assert parts > 3
-    assert segment.verify(0, segment.size) == segment.size
-
-
-def test_what_this_process_appended_needs_no_verification() -> None:
-    disk = MemoryDisk()
-    segment = create(disk)
-    fill(segment)
-    steps = disk.steps
-    assert segment.verify(0, segment.size) == segment.size
-    assert disk.steps == steps
 
 
 def test_truncation_forgets_the_rest(disk: MemoryDisk) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from riverlog.broker.context import Answer, Context, Later
 from riverlog.drivers.partition import Partition
-from riverlog.log.log import NOTHING, LogRead
+from riverlog.log.reading import NOTHING, LogRead
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
