@@ -1,4 +1,7 @@
-"""Fuzz for a time and say what came of it: `python -m tests.fuzz --seconds 60`. Exit code 1 if anything crashed."""
+"""Fuzz for a time and say what came of it: `python -m tests.fuzz --seconds 60`. Exit code 1 if anything crashed.
+
+A million frames for the codec alone: `python -m tests.fuzz --only codec --seconds 0 --frames 1000000`.
+"""
 
 import argparse
 import secrets
@@ -14,6 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make fuzz")
     parser.add_argument("--seconds", type=float, default=60, help="for how long, in all")
     parser.add_argument("--seed", type=int, default=None, help="repeat the inputs of an earlier run")
+    parser.add_argument("--frames", type=int, default=0, help="go on until each half has had so many")
     parser.add_argument("--only", choices=("codec", "socket"), help="one half only, for all the time")
     parser.add_argument("--keep", action="store_true", help="renew the corpus with what was met")
     given = parser.parse_args()
@@ -22,12 +26,12 @@ def main() -> int:
     print(f"seed {seed}", flush=True)
     wrong: list[str] = []
     if given.only != "socket":
-        codec = fuzz_codec(seconds, seed, keep=given.keep)
+        codec = fuzz_codec(seconds, seed, frames=given.frames, keep=given.keep)
         print(codec, flush=True)
         wrong += codec.crashes
     if given.only != "codec":
         with tempfile.TemporaryDirectory(prefix="riverlog-fuzz-") as folder:
-            door = fuzz_door(seconds, seed, Path(folder))
+            door = fuzz_door(seconds, seed, Path(folder), frames=given.frames)
         print(door, flush=True)
         wrong += door.wrong
     for crash in wrong:

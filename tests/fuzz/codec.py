@@ -14,6 +14,7 @@ from tests.fuzz.targets import TARGETS, outcome
 
 TURN: Final = 2_000
 """Inputs for one target before the next has its turn."""
+_PROGRESS_FRAMES: Final = 1_000_000
 
 
 @dataclass
@@ -33,20 +34,22 @@ class CodecReport:
         )
 
 
-def fuzz_codec(seconds: float, seed: int, *, keep: bool = False) -> CodecReport:
-    """Try inputs until the time is over; with `keep`, renew the corpus."""
+def fuzz_codec(seconds: float, seed: int, *, frames: int = 0, keep: bool = False) -> CodecReport:
+    """Try inputs until the time is over and there were as many as wanted; with `keep`, renew the corpus."""
     random = Random(seed)
     report = CodecReport()
     kept = {target: corpus.load(target) for target in TARGETS}
     pools = {target: [*seeds_of(target, random), *kept[target].values()] for target in TARGETS}
     began = time.monotonic()
     memory = _memory_bytes()
-    while time.monotonic() - began < seconds:
+    while time.monotonic() - began < seconds or report.inputs < frames:
         for target, pool in pools.items():
             for _ in range(TURN):
                 data = mutate(random.choice(pool), random, random.choice(pool))
                 _try(target, data, kept[target], pool, report)
             report.inputs += TURN
+        if report.inputs // _PROGRESS_FRAMES > (report.inputs - TURN * len(pools)) // _PROGRESS_FRAMES:
+            print(f"codec: {report.inputs:,} frames, {len(report.crashes)} crashes so far", flush=True)
     report.seconds = time.monotonic() - began
     report.outcomes = sum(map(len, kept.values()))
     report.memory_growth_bytes = _memory_bytes() - memory

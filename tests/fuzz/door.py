@@ -29,6 +29,7 @@ STORM: Final = 2_000
 ATTACKERS: Final = 6
 BURSTS: Final = 3_000
 BURST_FRAMES: Final = 40
+_STORM_EVERY_FRAMES: Final = 50_000
 MEMORY_BYTES_MAX: Final = 512 * 1024 * 1024
 """What the node may ever hold: its own 60 MB, and 2,000 connections with a receive buffer each."""
 _ANSWER_SECONDS: Final = 0.3
@@ -58,11 +59,11 @@ class DoorReport:
         )
 
 
-def fuzz_door(seconds: float, seed: int, folder: Path) -> DoorReport:
-    """Start a node in the folder and let everybody at it, for a time."""
+def fuzz_door(seconds: float, seed: int, folder: Path, *, frames: int = 0) -> DoorReport:
+    """Start a node in the folder and let everybody at it, for a time and until it had so many frames."""
     _allow_many_files()
     with Node(folder, settings={"durability": "os", "log.retention.bytes": "100000000"}) as node:
-        report = asyncio.run(_Siege(node, seed).run(seconds))
+        report = asyncio.run(_Siege(node, seed).run(seconds, frames))
         _judge_node(node, folder, report)
         if node.alive and node.stop() != 0:
             report.wrong.append("the node did not stop in good order")
@@ -100,8 +101,8 @@ class _Siege:
         self._report = DoorReport()
         self._over = False
 
-    async def run(self, seconds: float) -> DoorReport:
-        """Attack from several sides until the time is over; an honest client works all the while."""
+    async def run(self, seconds: float, frames: int) -> DoorReport:
+        """Attack from several sides until it is over; an honest client works all the while."""
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             honest = tasks.create_task(self._be_honest())
@@ -111,6 +112,10 @@ class _Siege:
             await asyncio.sleep(seconds / 2)
             await self._storm()
             await asyncio.sleep(max(0.0, seconds - (time.monotonic() - began)))
+            while self._report.frames < frames and not self._over:
+                await asyncio.sleep(1)
+                if self._report.frames // _STORM_EVERY_FRAMES >= self._report.attacks["storm"]:
+                    await self._storm()
             self._over = True
             await asyncio.wait(attacks)
             await honest

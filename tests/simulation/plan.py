@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-TOPICS: Final = 3
+TOPICS: Final = 4
+COMPACTED: Final = 3
+"""The topic whose records stay for as long as no later one has their key."""
 PARTITIONS_MAX: Final = 3
 PRODUCERS: Final = 3
 
@@ -158,7 +160,9 @@ class Plan:
         return "\n".join(lines)
 
 
-_WRITES: Final = ("write", "sync", "sync_folder", "create", "make_folder", "rename", "remove", "truncate")
+_READS: Final = ("read", "open")
+_SYNCS: Final = ("sync", "sync_folder")
+_WRITES: Final = ("write", *_SYNCS, "create", "make_folder", "rename", "remove", "truncate")
 _WORK: Final = ("produce",) * 12 + ("create", "delete_topic", "delete_records", "delete_records", "alter", "wait")
 _TROUBLES: Final = (
     "power",
@@ -200,6 +204,7 @@ def _draw_settings(random: Random) -> dict[str, str]:
         "log.retention.check.interval.ms": "700",
         "log.flush.offset.checkpoint.interval.ms": str(random.choice((150, 1_000, 60_000))),
         "log.segment.delete.delay.ms": str(random.choice((0, 500))),
+        "log.cleaner.backoff.ms": str(random.choice((50, 400))),
         "log.retention.ms": "-1",
         "metadata.log.max.record.bytes.between.snapshots": str(random.choice((1, 1_500, 1 << 20))),
     }
@@ -237,11 +242,11 @@ def _draw_action(name: str, random: Random) -> Action:
             return Restart()
         case "fail":
             kinds = random.choice(
-                (_WRITES, ("sync",), ("write",), ("sync", "sync_folder"), ("rename", "remove", "create"))
+                (_WRITES, ("sync",), ("write",), _SYNCS, ("rename", "remove", "create"), _READS, ("read",))
             )
             return FailDisk(random.randrange(0, 12), errno.EIO, kinds, lasting=random.random() < 0.3)
         case "full":
-            kinds = random.choice((("write",), ("write", "create"), ("create", "make_folder")))
+            kinds = random.choice((("write",), ("write", "create"), ("create", "make_folder"), ("rename",), _WRITES))
             return FailDisk(random.randrange(0, 6), errno.ENOSPC, kinds, lasting=random.random() < 0.6)
         case "slow":
             return SlowDisk(random.choice((0.05, 0.4)))

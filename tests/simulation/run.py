@@ -19,7 +19,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.node import Node
 from tests.simulation import plan as plans
-from tests.simulation.ledger import Label, Ledger
+from tests.simulation.ledger import COMPACTED_TOPIC, Label, Ledger
 from tests.simulation.machine import ADDRESS, Machine
 from tests.simulation.plan import Plan
 from tests.support.disk import Crashed
@@ -28,6 +28,7 @@ from tests.support.virtual_time import run
 EXACTLY_ONCE: Final = frozenset({0})
 """Producers that are idempotent; the second waits for durability without being so, the third does not even wait."""
 FOR_GOOD: Final = frozenset({0, 1})
+COMPACTED: Final = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0", "segment.bytes": "1024"}
 DELIVERY_MS: Final = 8_000
 SETTLE_SECONDS_MAX: Final = 60.0
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+")
@@ -71,6 +72,7 @@ class _Run:
         self._durable = plan.settings["durability"] == "fsync"
         self._ledger = Ledger(self._say, durable=self._durable)
         self._topics = [_Topic(f"topic{number}") for number in range(plans.TOPICS)]
+        self._topics[plans.COMPACTED].name = COMPACTED_TOPIC
         self._tasks: set[asyncio.Task[None]] = set()
         self._clusters: set[str] = set()
         self._loop: asyncio.AbstractEventLoop
@@ -148,7 +150,6 @@ class _Run:
         self._clusters.add(node.cluster_id)
         if len(self._clusters) > 1:
             self._ledger.blame("the cluster has another id than before")
-        self._ledger.started()
         (home,) = node._homes
         if home.directory.clean and not self._machine.was_clean:
             self._ledger.blame("the node takes a crash for a stop in good order")
@@ -250,7 +251,8 @@ class _Run:
     async def _create(self, topic: _Topic, partitions: int) -> None:
         async def create(admin: Admin) -> None:
             try:
-                await admin.create_topic(topic.name, partitions=partitions)
+                configs = COMPACTED if topic.name == COMPACTED_TOPIC else {}
+                await admin.create_topic(topic.name, partitions=partitions, configs=configs)
             except KafkaError as error:
                 if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                     raise
@@ -284,7 +286,7 @@ class _Run:
 
     async def _delete_records(self, topic: _Topic, action: plans.DeleteRecords) -> None:
         async with topic.lock:
-            if not topic.partitions:
+            if not topic.partitions or topic.name == COMPACTED_TOPIC:
                 return
             index = action.partition % topic.partitions
             ledger = self._ledger.partition(topic.name, topic.incarnation, index)
@@ -292,14 +294,13 @@ class _Run:
             ledger.given_up = max(ledger.given_up, before)
 
             async def delete(admin: Admin) -> None:
-                life = self._machine.lives
                 try:
                     await admin.delete_records({TopicPartition(topic.name, index): before})
                 except KafkaError as error:
                     if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:
                         raise
                     return  # what was to be deleted is lost already
-                if life == self._machine.lives:
+                if self._durable:
                     ledger.deleted = max(ledger.deleted, before)
                 self._say(f"{topic.name}-{index} deleted below {before}")
 
@@ -355,7 +356,8 @@ class _Run:
                     continue
                 for record in records:
                     self._show(topic, incarnation, record.partition, record.offset, record.key, record.value)
-                    if record.offset != positions[record.partition]:
+                    gap = record.offset - positions[record.partition]
+                    if gap < 0 or (gap and topic.name != COMPACTED_TOPIC):
                         self._ledger.blame(
                             f"{topic.name}-{record.partition}: a reader at {positions[record.partition]} "
                             f"was given {record.offset}"

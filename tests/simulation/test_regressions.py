@@ -350,3 +350,20 @@ def test_a_start_that_failed_half_way_is_no_stop_in_good_order() -> None:
         assert not universe.disk.exists(f"/data/{CLEAN_FILE}")
 
     run(scenario())
+
+
+def test_a_deleted_topic_whose_folder_cannot_be_renamed_does_not_come_back_under_its_name() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node(log_segment_delete_delay_ms="0")
+        await node.start()
+        async with Producer(ADDRESS, ports=universe.ports) as producer, Admin(ADDRESS, ports=universe.ports) as admin:
+            await producer.send("orders", b"of the first")
+            universe.disk.fail(0, errno.ENOSPC, on=("rename",))
+            await admin.delete_topics("orders")
+            await admin.create_topic("orders", partitions=1)
+            sent = await producer.send("orders", b"of the second")
+            assert sent.offset == 0
+        await node.stop()
+
+    run(scenario())

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.metadata import MetadataDriver
@@ -24,6 +25,8 @@ from riverlog.model.ids import NodeId, Offset, TopicPartition
 from riverlog.model.limits import CHECKPOINT_TRIES_MAX, LOGS_CLOSING_MAX
 from riverlog.model.ports import Clock, Random, Workers
 from riverlog.observe.logging import get_logger
+
+_TRY_AGAIN_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +113,21 @@ class Replicas:
             if folders and not home.volume.offline:
                 self._run(self._remove_folders(home, folders))
 
-    async def checkpoint(self) -> None:
-        """Write down, durably, how far each log is flushed and where it starts; one at a time."""
+    async def checkpoint(self) -> list[Home]:
+        """Write down, durably, how far each log is flushed and where it starts; give the homes where that was done."""
         async with self._checkpointing:
-            for home in self._homes:
-                if not home.volume.offline:
-                    await self._checkpoint(home)
+            return [home for home in self._homes if not home.volume.offline and await self._checkpoint(home)]
 
-    async def _checkpoint(self, home: Home) -> None:
+    async def _checkpoint(self, home: Home) -> bool:
         try:
             for _ in range(CHECKPOINT_TRIES_MAX):
                 plan = home.directory.pending_checkpoint(self._high_watermarks(home))
                 await self._workers.run(plan.run)
                 if home.directory.checkpointed(plan):
-                    return
+                    return True
         except OSError as error:
             home.volume.failed(error)
+        return False
 
     def stop_waiting(self) -> None:
         """Let fetches that wait for records answer with what there is: the node is about to stop."""
@@ -267,14 +269,25 @@ class Replicas:
             await self._home_of[partition.name].flusher.settled(partition)
         for home in self._homes:
             here = [name for name in names if self._home_of[name] is home]
+            if here and await self._delete_folders_of(home, here):
+                for name in here:
+                    del self._home_of[name]
+                    self._leaving.discard(name)
+
+    async def _delete_folders_of(self, home: Home, names: list[TopicPartition]) -> bool:
+        """Rename the folders, trying again while the disk is full: a new topic of that name must not find them.
+
+        False where they stay until the next start, which tells them by the topic's id.
+        """
+        while True:
             try:
-                if here:
-                    home.directory.delete_logs(here, self._random)
+                home.directory.delete_logs(names, self._random)
+                return True
             except OSError as error:
                 home.volume.failed(error)
-        for name in names:
-            del self._home_of[name]
-            self._leaving.discard(name)
+            if home.volume.offline or self.stopping:
+                return False
+            await asyncio.sleep(_TRY_AGAIN_SECONDS)
 
     async def _remove_folders(self, home: Home, folders: list[str]) -> None:
         try:

@@ -241,12 +241,16 @@ class LogDirectory:
             log.truncate(offset, now_ms=now_ms)
 
     def delete_logs(self, partitions: Iterable[TopicPartition], random: Random) -> None:
-        """Rename the partitions' folders, durably; `remove_deleted` removes them later. None may be syncing."""
+        """Rename the partitions' folders, durably; `remove_deleted` removes them later. None may be syncing.
+
+        After an OSError it may be called again: what was renamed already is left alone.
+        """
         for partition in partitions:
             log = self._logs.pop(partition, None)
             if log is not None:
                 log.release()
-            self._rename_folder(partition, DELETED_FOLDER_SUFFIX, random)
+            if self._disk.exists(self._folder_of(partition)):
+                self._rename_folder(partition, DELETED_FOLDER_SUFFIX, random)
         self._disk.sync_folder(self.folder)
 
     def set_aside(self, partition: TopicPartition, random: Random) -> str:

@@ -7,7 +7,7 @@ come back after a crash.
 from riverlog.broker.context import Answer, Context, Later
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_OFFSET, Offset
+from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
 from riverlog.model.settings import Durability
 from riverlog.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -35,7 +35,14 @@ def delete_records(request: DeleteRecordsRequest, context: Context) -> Answer[De
 
 
 async def _written_down(response: DeleteRecordsResponse, context: Context) -> DeleteRecordsResponse:
-    await context.services.replicas.checkpoint()
+    replicas = context.services.replicas
+    written = await replicas.checkpoint()
+    for topic in response.topics:
+        for result in topic.partitions:
+            home = replicas.home_of(TopicPartition(topic.name, result.partition_index))
+            if result.error_code == ErrorCode.NONE and home not in written:
+                context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
+                result.low_watermark, result.error_code = NO_OFFSET, ErrorCode.KAFKA_STORAGE_ERROR
     return response
 
 

@@ -1,5 +1,6 @@
 """DeleteRecords."""
 
+import errno
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.support.asking import Line, serving
 from tests.support.batches import batch_of
 from tests.support.denial import deny
 from tests.support.virtual_time import run
+from tests.support.world import Universe
 
 
 async def with_records(line: Line, *configs: CreatableTopicConfig, topic: str = "orders") -> None:
@@ -99,4 +101,17 @@ def test_who_may_not_delete_is_told_so(monkeypatch: pytest.MonkeyPatch):
             assert (await delete(line, 1)).error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     deny(monkeypatch, Operation.DELETE)
+    run(scenario())
+
+
+def test_a_start_that_could_not_be_written_down_is_not_acknowledged():
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, durability="fsync") as (line, _node):
+            await with_records(line)
+            universe.disk.fail(0, errno.ENOSPC, on=("write",), lasting=True)
+            answer = await delete(line, 3)
+            assert (answer.error_code, answer.low_watermark) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+            universe.disk.heal()
+
     run(scenario())
