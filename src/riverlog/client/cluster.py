@@ -98,6 +98,7 @@ class Cluster:
         self._age_seconds_max = metadata_age_max_ms / 1000
         self._create_topics = create_topics
         self._interest: set[str] = set()
+        self._interest_in_all = False
         self._topic_errors: dict[str, ErrorCode] = {}
         self._connections: dict[tuple[Address, str], Connection] = {}
         self._connecting: dict[tuple[Address, str], asyncio.Task[Connection]] = {}
@@ -167,6 +168,10 @@ class Cluster:
         """Include these topics in every refresh from now on."""
         self._interest.update(topics)
 
+    def watch_all(self) -> None:
+        """Include every topic that there is in every refresh from now on."""
+        self._interest_in_all = True
+
     async def refresh(self) -> None:
         """Ask some broker for the metadata of all topics of interest; concurrent callers share one request."""
         if self._refreshing is None:
@@ -194,8 +199,9 @@ class Cluster:
 
     async def _refresh(self) -> None:
         loop = asyncio.get_running_loop()
+        named = [MetadataRequestTopic(name=name) for name in sorted(self._interest)]
         request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=name) for name in sorted(self._interest)],
+            topics=None if self._interest_in_all else named,
             allow_auto_topic_creation=self._create_topics,
         )
         try:
@@ -225,6 +231,9 @@ class Cluster:
             NodeId(broker.node_id): Broker(NodeId(broker.node_id), broker.host, broker.port, broker.rack)
             for broker in response.brokers
         }
+        if self._interest_in_all:
+            for gone in self.topics.keys() - {entry.name for entry in response.topics}:
+                self._forget(gone)
         for entry in response.topics:
             if entry.name is None:
                 continue

@@ -1,23 +1,29 @@
-"""The consumer: partitions and positions in, records out.
+"""The consumer: a subscription in, records out.
 
-    async with Consumer("127.0.0.1:9092", auto_offset_reset="earliest") as consumer:
-        consumer.assign(await consumer.partitions("orders"))
+    async with Consumer("127.0.0.1:9092", group="billing", auto_offset_reset="earliest") as consumer:
+        consumer.subscribe(["orders"])
         async for record in consumer:
             print(record.offset, record.value)
 
 Records of a partition come in order and each once; partitions take turns. Fetching goes on ahead of the reader, up to
-`prefetch_bytes_max`. A position is the offset of the next record that the reader will be given.
+`prefetch_bytes_max`. A position is the offset of the next record that the reader will be given. Members of a group
+share the partitions of their topics, and go on where the group has committed; without a group, `assign` says what is
+read.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Literal, Self
 
+from riverlog.client.assigning import ASSIGNORS, COOPERATIVE_STICKY
 from riverlog.client.cluster import Cluster
+from riverlog.client.commits import CommittedOffset
 from riverlog.client.errors import Closed, CorruptRecords, KafkaError
 from riverlog.client.fetched import AssignedPartition, ConsumerRecord
 from riverlog.client.fetcher import Fetcher, FetchingRules
+from riverlog.client.group import Group, GroupProtocol, Listener, Listeners
+from riverlog.client.membership import GroupRules, Interest
 from riverlog.client.offsets import FoundOffset, IsolationLevel, OffsetQuestion, list_offsets
 from riverlog.client.ports import Ports
 from riverlog.model.errors import ErrorCode
@@ -36,6 +42,7 @@ class Consumer:
         self,
         bootstrap: str | Sequence[str],
         *,
+        group: str | None = None,
         auto_offset_reset: Literal["earliest", "latest", "none"] = "latest",
         isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
         fetch_wait_ms_max: int = 500,
@@ -43,6 +50,15 @@ class Consumer:
         fetch_bytes_max: int = 50 * 1024 * 1024,
         partition_bytes_max: int = 1024 * 1024,
         prefetch_bytes_max: int = 64 * 1024 * 1024,
+        group_protocol: GroupProtocol = "classic",
+        group_instance_id: str | None = None,
+        assignor: str | None = None,
+        auto_commit: bool = True,
+        auto_commit_interval_ms: int = 5_000,
+        session_timeout_ms: int = 45_000,
+        heartbeat_interval_ms: int = 3_000,
+        max_poll_interval_ms: int = 300_000,
+        metadata_age_max_ms: int = 300_000,
         request_timeout_ms: int = 30_000,
         retry_backoff_ms: int = 100,
         client_id: str = "riverlog-consumer",
@@ -52,6 +68,12 @@ class Consumer:
 
         `auto_offset_reset` says where to read a partition that has no position, or whose position is gone: at its
         first record, behind its last, or nowhere ("none" raises OffsetOutOfRange).
+
+        With a `group`, `subscribe` shares topics with its other members, and every `auto_commit_interval_ms` the
+        positions of all records that were dealt with are committed: when the next ones are asked for. A member that
+        asks for none within `max_poll_interval_ms` loses its partitions. `group_instance_id` names a member that keeps
+        its place over a restart. `group_protocol="consumer"` lets the broker assign (KIP-848), by `assignor` "uniform"
+        or "range"; with "classic" a member does, by "cooperative-sticky" or "range".
         """
         if auto_offset_reset not in ("earliest", "latest", "none"):
             raise ValueError(f'auto_offset_reset={auto_offset_reset!r}: choose "earliest", "latest" or "none"')
@@ -72,8 +94,30 @@ class Consumer:
             client_id=client_id,
             request_timeout_ms=request_timeout_ms,
             retry_backoff_ms=retry_backoff_ms,
+            metadata_age_max_ms=metadata_age_max_ms,
         )
         self._arrived = asyncio.Event()
+        self._group: Group | None = None
+        if group is not None:
+            if group_protocol not in ("classic", "consumer"):
+                raise ValueError(f'group_protocol={group_protocol!r}: choose "classic" or "consumer"')
+            if group_protocol == "classic" and (assignor or COOPERATIVE_STICKY) not in ASSIGNORS:
+                raise ValueError(f"assignor={assignor!r}: choose {' or '.join(map(repr, ASSIGNORS))}")
+            self._group = Group(
+                self._cluster,
+                GroupRules(
+                    group=group,
+                    instance_id=group_instance_id,
+                    assignor=assignor or (COOPERATIVE_STICKY if group_protocol == "classic" else None),
+                    session_timeout_ms=session_timeout_ms,
+                    heartbeat_interval_ms=heartbeat_interval_ms,
+                    max_poll_interval_ms=max_poll_interval_ms,
+                ),
+                protocol=group_protocol,
+                auto_commit_seconds=auto_commit_interval_ms / 1000 if auto_commit else None,
+                require_stable=isolation_level == "read_committed",
+                signal=self._arrived.set,
+            )
         self._fetcher = Fetcher(self._cluster, self._rules, self._arrived.set)
         self._running: asyncio.Task[None] | None = None
         self._closed = False
@@ -91,7 +135,9 @@ class Consumer:
         return self
 
     async def close(self) -> None:
-        """Let go of all connections; calls that wait end with Closed."""
+        """Commit and leave the group, let go of all connections; calls that wait end with Closed."""
+        if self._group is not None and not self._closed:
+            await self._group.unsubscribe(self)
         self._closed = True
         self._arrived.set()
         if self._running is not None:
@@ -116,12 +162,62 @@ class Consumer:
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions and no others; those that were read before go on where they are."""
-        wanted = list(dict.fromkeys(TopicPartition(*partition) for partition in partitions))
+        if self._group is not None and self._group.is_subscribed:
+            raise ValueError(
+                "the group assigns this consumer's partitions; unsubscribe() first, or leave it to the group"
+            )
+        self.hold(dict.fromkeys(TopicPartition(*partition) for partition in partitions))
+
+    def subscribe(
+        self,
+        topics: Iterable[str] = (),
+        *,
+        pattern: str | None = None,
+        on_assigned: Listener | None = None,
+        on_revoked: Listener | None = None,
+        on_lost: Listener | None = None,
+    ) -> None:
+        """Share these topics, or all whose whole name matches the pattern, with the other members of the group.
+
+        Partitions come and go while records are asked for. `on_assigned` is told of new ones before their first record,
+        `on_revoked` of those that will be others' as soon as it returns, `on_lost` (or `on_revoked`, where there is
+        none) of those that are others' already. All may be async functions.
+        """
+        if self._group is None:
+            raise ValueError('subscribe() shares topics among a group: give its name, Consumer(..., group="billing")')
+        if isinstance(topics, str):
+            topics = (topics,)
+        interest = Interest(frozenset(topics), pattern)
+        if (pattern is None) is not bool(interest.topics):
+            raise ValueError("subscribe to topics by name or by a pattern: give one of the two")
+        if self._running is None:
+            raise _not_started()
+        if not self._group.is_subscribed:
+            self.hold({})
+        self._group.subscribe(interest, Listeners(on_assigned, on_revoked, on_lost))
+
+    async def unsubscribe(self) -> None:
+        """Commit, let go of all partitions and leave the group, or read nothing any more where there is none."""
+        if self._group is not None:
+            await self._group.unsubscribe(self)
+        self.hold({})
+
+    def held(self) -> dict[TopicPartition, Offset | None]:
+        """Give the partitions that are read, with the position in each as far as it is known."""
+        return {partition: state.position for partition, state in self._fetcher.assigned.items()}
+
+    def hold(self, partitions: Mapping[TopicPartition, Offset | None]) -> None:
+        """Read these and no others: new ones from this offset on, those that were read before where they are."""
         known = self._fetcher.assigned
-        self._fetcher.assigned = {partition: known.get(partition, AssignedPartition(partition)) for partition in wanted}
-        self._turns = list(self._fetcher.assigned.values())
-        self._cluster.watch({partition.topic for partition in wanted})
-        if self._reading is not None and self._reading.state.partition not in self._fetcher.assigned:
+        states: dict[TopicPartition, AssignedPartition] = {}
+        for partition, offset in partitions.items():
+            state = states[partition] = known.get(partition) or AssignedPartition(partition)
+            if partition not in known and offset is not None:
+                state.jump(offset)
+        self._fetcher.assigned = states
+        self._turns = list(states.values())
+        self._cluster.watch({partition.topic for partition in states})
+        if self._reading is not None and self._reading.state.partition not in states:
             self._reading = None
         self._fetcher.wake()
 
@@ -174,6 +270,24 @@ class Consumer:
             await self._wait()
         return state.position
 
+    async def commit(self, offsets: Mapping[TopicPartition, CommittedOffset | int] | None = None) -> None:
+        """Write down, for the whole group, where to go on: at these offsets, or where this reader stands."""
+        group = self._require_group()
+        if offsets is None:
+            await group.commit_positions(self)
+        else:
+            await group.commit(
+                {
+                    TopicPartition(*partition): at if isinstance(at, CommittedOffset) else CommittedOffset(Offset(at))
+                    for partition, at in offsets.items()
+                }
+            )
+
+    async def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, CommittedOffset | None]:
+        """Give what the group has committed, None where that is nothing; without arguments of all assigned ones."""
+        wanted = [TopicPartition(*partition) for partition in partitions or self._fetcher.assigned]
+        return await self._require_group().committed(wanted)
+
     async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
         """Give the offset of each partition's first record."""
         found = await self.list_offsets(dict.fromkeys(partitions, "earliest"))
@@ -193,23 +307,35 @@ class Consumer:
     async def poll(self, timeout_ms: float = 500, max_records: int = 500) -> list[ConsumerRecord]:
         """Give what has been fetched, waiting up to `timeout_ms` for the first record; an empty list when none came."""
         await asyncio.sleep(0)  # a reader with much in store must not keep others, nor its own fetches, from running
+        group = self._group
+        if group is not None:
+            group.polled(self)
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 while True:
+                    if group is not None and group.needs_attention():
+                        await group.attend(self)
+                        continue
                     records = self._take(max_records)
                     if records:
                         return records
                     await self._wait()
         except TimeoutError:
-            return self._take(max_records)
+            return [] if group is not None and group.needs_attention() else self._take(max_records)
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> ConsumerRecord:
+        group = self._group
         if self._reading is None:
             await asyncio.sleep(0)
+        if group is not None:
+            group.polled(self)
         while True:
+            if group is not None and group.needs_attention():
+                await group.attend(self)
+                continue
             records = self._take(1)
             if records:
                 return records[0]
@@ -277,14 +403,18 @@ class Consumer:
     async def _wait(self) -> None:
         """Wait until something new may be there."""
         if self._running is None:
-            raise KafkaError(
-                ErrorCode.NETWORK_EXCEPTION,
-                'the consumer is not started; write "async with Consumer(...) as consumer:", or await its start()',
-            )
+            raise _not_started()
         if self._running.done() and not self._closed:
             self._running.result()
         self._arrived.clear()
-        await self._arrived.wait()
+        if self._group is None:
+            await self._arrived.wait()
+            return
+        self._group.waits(yes=True)
+        try:
+            await self._arrived.wait()
+        finally:
+            self._group.waits(yes=False)
 
     async def _seek_to(self, place: OffsetQuestion, partitions: Sequence[TopicPartition]) -> None:
         states = self._states(partitions)
@@ -298,6 +428,11 @@ class Consumer:
             self._reading = None
         self._fetcher.wake()
 
+    def _require_group(self) -> Group:
+        if self._group is None:
+            raise ValueError('offsets are committed for a group: give its name, Consumer(..., group="billing")')
+        return self._group
+
     def _states(self, partitions: Sequence[TopicPartition]) -> list[AssignedPartition]:
         return [self._state(partition) for partition in partitions or self._fetcher.assigned]
 
@@ -306,6 +441,13 @@ class Consumer:
         if state is None:
             raise ValueError(f"{TopicPartition(*partition)} is not assigned; call consumer.assign([...]) first")
         return state
+
+
+def _not_started() -> KafkaError:
+    return KafkaError(
+        ErrorCode.NETWORK_EXCEPTION,
+        'the consumer is not started; write "async with Consumer(...) as consumer:", or await its start()',
+    )
 
 
 class _Reading:

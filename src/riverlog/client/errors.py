@@ -86,6 +86,17 @@ class OffsetOutOfRange(KafkaError):
         self.offset = offset
 
 
+class CommitFailed(KafkaError):
+    """The group has gone on without this member; its partitions may be with others by now."""
+
+    def __init__(self, group: str, code: ErrorCode) -> None:
+        super().__init__(
+            code,
+            f"group {group!r} has gone on without this member, and others may read its partitions by now: nothing was "
+            "committed. Poll more often, in smaller portions, or raise max_poll_interval_ms; the next poll joins again",
+        )
+
+
 class CorruptRecords(KafkaError):
     """A fetched batch failed its checks. The consumer stays before it; seek past it to go on."""
 

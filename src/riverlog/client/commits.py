@@ -1,0 +1,201 @@
+"""A group's committed offsets: written down with the coordinator, and read back.
+
+A commit is for the partitions that a member has: one whose group has moved on raises CommitFailed and changes nothing.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import count, groupby
+from typing import Final, NamedTuple
+
+from riverlog.client.cluster import Cluster
+from riverlog.client.coordinator import MOVED, GroupCoordinator
+from riverlog.client.errors import CommitFailed, KafkaError, error_code, failure
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import NO_OFFSET, NO_TOPIC_ID, Offset, TopicPartition
+from riverlog.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from riverlog.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponseTopic,
+)
+
+_MOVED_ON: Final = frozenset(
+    {
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.FENCED_INSTANCE_ID,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+    }
+)
+
+
+class CommittedOffset(NamedTuple):
+    """The next offset that the group will read, with the leader epoch of the record before it and a note."""
+
+    offset: Offset
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who commits: a member in a generation (or at an epoch), or with the defaults somebody outside the group."""
+
+    generation: int = -1
+    member_id: str = ""
+    instance_id: str | None = None
+
+
+OUTSIDE: Final = Identity()
+
+
+async def commit_offsets(
+    cluster: Cluster,
+    coordinator: GroupCoordinator,
+    identity: Identity,
+    offsets: Mapping[TopicPartition, CommittedOffset],
+) -> None:
+    """Commit all of these, or raise KafkaError; what may pass by itself is tried again for a while."""
+    if not offsets:
+        return
+    for topic in {partition.topic for partition in offsets}:
+        await cluster.topic(topic)
+    deadline = asyncio.get_running_loop().time() + cluster.request_seconds
+    for attempt in count(1):
+        try:
+            await _commit(cluster, coordinator, identity, offsets)
+            return
+        except KafkaError as problem:
+            pause = cluster.backoff(attempt)
+            if not problem.retriable or asyncio.get_running_loop().time() + pause > deadline:
+                raise
+        await asyncio.sleep(pause)
+
+
+async def committed_offsets(
+    cluster: Cluster,
+    coordinator: GroupCoordinator,
+    partitions: Iterable[TopicPartition],
+    *,
+    identity: Identity = OUTSIDE,
+    require_stable: bool = False,
+) -> dict[TopicPartition, CommittedOffset | None]:
+    """Give what the group has committed, None where that is nothing."""
+    wanted = sorted(partitions)
+    if not wanted:
+        return {}
+    for topic in {partition.topic for partition in wanted}:
+        await cluster.topic(topic)
+    deadline = asyncio.get_running_loop().time() + cluster.request_seconds
+    for attempt in count(1):
+        try:
+            found = await _fetch(cluster, coordinator, identity, wanted, require_stable=require_stable)
+            return {partition: found.get(partition) for partition in wanted}
+        except KafkaError as problem:
+            pause = cluster.backoff(attempt)
+            if not problem.retriable or asyncio.get_running_loop().time() + pause > deadline:
+                raise
+        await asyncio.sleep(pause)
+    raise AssertionError("unreachable")
+
+
+async def _commit(
+    cluster: Cluster,
+    coordinator: GroupCoordinator,
+    identity: Identity,
+    offsets: Mapping[TopicPartition, CommittedOffset],
+) -> None:
+    request = OffsetCommitRequest(
+        group_id=coordinator.group,
+        generation_id_or_member_epoch=identity.generation,
+        member_id=identity.member_id,
+        group_instance_id=identity.instance_id,
+        topics=[
+            OffsetCommitRequestTopic(
+                name=topic,
+                topic_id=cluster.topics[topic].topic_id if topic in cluster.topics else NO_TOPIC_ID,
+                partitions=[
+                    OffsetCommitRequestPartition(
+                        partition_index=partition.partition,
+                        committed_offset=offsets[partition].offset,
+                        committed_leader_epoch=offsets[partition].leader_epoch,
+                        committed_metadata=offsets[partition].metadata,
+                    )
+                    for partition in group
+                ],
+            )
+            for topic, group in groupby(sorted(offsets), key=lambda partition: partition.topic)
+        ],
+    )
+    response: OffsetCommitResponse = await coordinator.ask(request)
+    for topic in response.topics:
+        for entry in topic.partitions:
+            _check(coordinator, entry.error_code, "a commit")
+
+
+async def _fetch(
+    cluster: Cluster,
+    coordinator: GroupCoordinator,
+    identity: Identity,
+    wanted: list[TopicPartition],
+    *,
+    require_stable: bool,
+) -> dict[TopicPartition, CommittedOffset]:
+    topics = [
+        OffsetFetchRequestTopic(
+            name=topic,
+            topic_id=cluster.topics[topic].topic_id if topic in cluster.topics else NO_TOPIC_ID,
+            partition_indexes=[partition.partition for partition in group],
+        )
+        for topic, group in groupby(wanted, key=lambda partition: partition.topic)
+    ]
+    request = OffsetFetchRequest(
+        group_id=coordinator.group,
+        topics=topics,
+        groups=[
+            OffsetFetchRequestGroup(
+                group_id=coordinator.group,
+                member_id=identity.member_id or None,
+                member_epoch=identity.generation,
+                topics=topics,
+            )
+        ],
+        require_stable=require_stable,
+    )
+    response: OffsetFetchResponse = await coordinator.ask(request)
+    _check(coordinator, response.error_code, "committed offsets")
+    answered: list[OffsetFetchResponseTopic] = list(response.topics)
+    for group in response.groups:
+        _check(coordinator, group.error_code, "committed offsets")
+        answered += group.topics
+    found: dict[TopicPartition, CommittedOffset] = {}
+    for topic in answered:
+        name = topic.name or cluster.topic_names.get(topic.topic_id, "")  # type: ignore[call-overload]
+        for entry in topic.partitions:
+            _check(coordinator, entry.error_code, f"the committed offset of {name}-{entry.partition_index}")
+            if entry.committed_offset != NO_OFFSET:
+                found[TopicPartition(name, entry.partition_index)] = CommittedOffset(
+                    Offset(entry.committed_offset), entry.committed_leader_epoch, entry.metadata or ""
+                )
+    return found
+
+
+def _check(coordinator: GroupCoordinator, number: int, what: str) -> None:
+    code = error_code(number)
+    if code is ErrorCode.NONE:
+        return
+    if code in MOVED:
+        coordinator.moved()
+    if code in _MOVED_ON:
+        raise CommitFailed(coordinator.group, code)
+    raise failure(number, f"{what} of group {coordinator.group!r}")
