@@ -127,7 +127,7 @@ class ClassicMember(Membership):
         return frozenset(from_shares(decode_told(Assignment, response.assignment).assigned_partitions))
 
     async def _count_partitions(self, joined: JoinGroupResponse) -> dict[str, int]:
-        """Count the partitions of all topics that some member reads; one that is missing has none, for now."""
+        """Count the partitions of all topics that some member reads; one that is missing has none yet."""
         wanted = {topic for member in joined.members for topic in decode_told(Subscription, member.metadata).topics}
         self._cluster.watch(wanted)
         await self._cluster.refresh()
