@@ -5,6 +5,7 @@ codes per partition, and when an offset is no longer needed.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from riverlog.groups.commands import (
     CommitOffsets,
@@ -24,7 +25,7 @@ from riverlog.groups.records import GroupRecord, OffsetCommitKey, OffsetCommitVa
 from riverlog.groups.state import GroupsState
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import NO_TOPIC_ID, LeaderEpoch, Offset, TopicId, TopicPartition
+from riverlog.model.ids import NO_EPOCH, NO_TOPIC_ID, LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.machine import Ticket
 from riverlog.model.settings import NodeSettings
 
@@ -60,9 +61,11 @@ class GroupOffsets:
             leader_epoch=to_commit.leader_epoch,
             metadata=metadata,
             commit_timestamp=now_ms,
-            expire_timestamp=-1 if command.retention_ms < 0 else now_ms + command.retention_ms,
             topic_id=to_commit.topic_id,
         )
+        if command.retention_ms >= 0:  # the version of a record that can say so knows neither epochs nor topic ids
+            expires_ms = now_ms + command.retention_ms
+            value = replace(value, expire_timestamp=expires_ms, leader_epoch=NO_EPOCH, topic_id=NO_TOPIC_ID)
         if command.producer is None:
             turn.write(key, value)
         else:

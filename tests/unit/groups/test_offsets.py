@@ -277,7 +277,10 @@ def test_of_members_that_are_not_consumers_it_is_not_known_what_they_need() -> N
 
 def test_a_client_of_old_may_say_how_long_its_offsets_live() -> None:
     coordinator = Coordinator()
-    commit(coordinator, at(1), retention_ms=1_000)
+    commit(coordinator, at(1, leader_epoch=LeaderEpoch(3), topic_id=TopicId(UUID(int=1))), retention_ms=1_000)
+    live = coordinator.machine.state
+    coordinator.fail_over()
+    assert coordinator.machine.state == live
     coordinator.pass_time(601)
     assert fetch(coordinator).offset == NO_OFFSET
 
