@@ -27,6 +27,7 @@ from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import METADATA_FOLDER, MetadataLog
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Home, Replicas
+from riverlog.drivers.turn import Turn
 from riverlog.drivers.upkeep import Upkeep
 from riverlog.drivers.volume import Volume
 from riverlog.log.directory import LogDirectory
@@ -80,6 +81,7 @@ class Node:
         self._parts = AsyncExitStack()
         if world is None:
             self._parts.callback(self._world.workers.close)
+        self._turn = Turn()
         self._serving = False
         self._failed: asyncio.Future[BaseException]
         self._homes: list[Home]
@@ -153,6 +155,7 @@ class Node:
             clock=world.clock,
             random=world.random,
             workers=world.workers,
+            turn=self._turn,
         )
         self._replicas.start()
         self._groups = Groups(self._metadata, self._replicas, clock=world.clock, random=world.random)
@@ -181,7 +184,15 @@ class Node:
             served=tuple(API_BY_KEY[key] for key in HANDLERS),
         )
         dispatcher = Dispatcher(services.served, load_handler, services, self.stats)
-        server = Server(dispatcher, self._current_settings, world.network, world.clock, self.stats, failed=self._fail)
+        server = Server(
+            dispatcher,
+            self._current_settings,
+            world.network,
+            world.clock,
+            self.stats,
+            turn=self._turn,
+            failed=self._fail,
+        )
         self._parts.push_async_callback(server.stop)
         self._parts.callback(self._replicas.stop_waiting)
         self._parts.callback(self._groups.stop_waiting)

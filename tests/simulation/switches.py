@@ -78,14 +78,14 @@ def _only_the_active_segment_is_synced() -> Iterator[None]:
 
 @contextmanager
 def _acknowledged_before_the_flush() -> Iterator[None]:
-    append = Partition.append
+    write = Partition.write
 
-    def hasty(partition: Partition, *given: Any, **named: Any) -> Any:
-        appended = append(partition, *given, **named)
+    def hasty(partition: Partition) -> Any:
+        lost = write(partition)
         partition._advance(partition.log.log_end_offset)
-        return appended
+        return lost
 
-    with mock.patch.object(Partition, "append", hasty):
+    with mock.patch.object(Partition, "write", hasty):
         yield
 
 

@@ -12,9 +12,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from riverlog.broker.context import Client, Hangup
-from riverlog.broker.dispatch import Dispatcher, Parts, Promise, Row, Unserved
+from riverlog.broker.context import Client, Hangup, Parts, Place
+from riverlog.broker.dispatch import Dispatcher, Promise, Unserved
 from riverlog.broker.memory import Share
+from riverlog.drivers.turn import Turn
 from riverlog.model.limits import (
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
     CLOSING_SECONDS_MAX,
@@ -24,29 +25,11 @@ from riverlog.model.limits import (
     UNSENT_BYTES_PER_CONNECTION_MAX,
 )
 from riverlog.model.ports import Buffer, Clock, FileRange, Socket
-from riverlog.observe.stats import Closed, RequestStats
+from riverlog.observe.stats import Closed
 from riverlog.wire.codec import MalformedMessage
 from riverlog.wire.framing import FrameBuffer, FrameRefused
 
 _JOIN_BYTES_MAX: Final = 128 * 1024  # copying this much costs less than another system call
-
-Stages = tuple[RequestStats, int, float, float, float, float]
-"""Whose request it was, its bytes, and when it was received, started, handled and ready to be sent."""
-
-
-class Place:
-    """One answer's place in line; `parts` is None until the answer is there."""
-
-    __slots__ = ("handled", "parts", "promise", "received", "row", "size", "started")
-
-    def __init__(
-        self, row: Row, size: int, promise: Promise | None, parts: Parts | None, times: tuple[float, float, float]
-    ) -> None:
-        self.row = row
-        self.size = size
-        self.promise = promise
-        self.parts = parts
-        self.received, self.started, self.handled = times
 
 
 class Connection:
@@ -58,6 +41,7 @@ class Connection:
         client: Client,
         dispatcher: Dispatcher,
         clock: Clock,
+        turn: Turn,
         *,
         frame_bytes_max: int,
         closed: Callable[["Connection", Closed, str], None],
@@ -68,6 +52,7 @@ class Connection:
         self._socket = socket
         self._dispatch = dispatcher.dispatch
         self._now = clock.monotonic
+        self._turn = turn
         self._closed = closed
         self._failed = failed
         self._loop = asyncio.get_running_loop()
@@ -79,11 +64,12 @@ class Connection:
         self._heard_bytes = 0  # since the last look for slow requests
         self._suspected_grant = 0  # the loan of memory that was slowly used at that look
         self._line: deque[Place] = deque()  # answers that wait for themselves or for one before them
+        self._turn_handled = -1  # the turn in which requests were last handled: their batches may not be written yet
         self._out: deque[Buffer | FileRange] = deque()  # bytes in the order in which they are sent
         self._tail: bytearray | None = None  # the last of _out while small answers are still joined to it
         self._out_bytes = 0  # memory held by _out; ranges of files hold none
-        self._sending: list[Stages] = []  # whose bytes are in _out
-        self._due = False  # the work of this turn is already scheduled
+        self._sending: list[Place] = []  # whose bytes are in _out
+        self._due = False  # answers are sent at the end of this turn
         self._held = False  # an async handler is at work: nothing behind it may start
         self._reading = False
         self._held_back = False  # the peer may not send: counted for those who watch the node
@@ -133,8 +119,9 @@ class Connection:
         self._hold_back(False)
         self._memory.close()
         for place in self._line:
-            if place.promise is not None:
-                place.promise.awaited.cancel()
+            place.line = None
+            if isinstance(place, Promise):
+                place.awaited.cancel()
         self._line.clear()
         self._out.clear()
         self._tail = None
@@ -144,6 +131,10 @@ class Connection:
     # -- requests in
 
     def _receive(self) -> None:
+        if self._turn_handled == self._turn.number:
+            self._turn.end()  # what was received before must be written before it is overwritten
+            if not self._open:
+                return
         room = self._frames.room()
         if not room:
             self._watch_socket()
@@ -168,7 +159,8 @@ class Connection:
         try:
             while self._open:
                 all_done = self._answer_frames()
-                self._send()
+                if self._out:
+                    self._send()
                 if all_done or not self._may_go_on():
                     break
         except (FrameRefused, MalformedMessage, Unserved, Hangup) as refused:
@@ -183,23 +175,24 @@ class Connection:
         """Answer whole frames in order; stop early, with False, when the line or the unsent bytes are full."""
         received = self.last_heard
         started = self._now()
+        self._turn_handled = self._turn.number
         for frame in self._frames.frames():
-            row, answer = self._dispatch(frame, self.client)
+            stats, place = self._dispatch(frame, self.client)
             handled = self._now()
-            size = len(frame)
-            self._window -= size
-            if isinstance(answer, Promise):
-                place = Place(row, size, answer, None, (received, started, handled))
-                self._line.append(place)
-                self._held = answer.holds_line
-                answer.awaited.add_done_callback(partial(self._kept, place))
-            elif answer is None:
-                self._window += size
-                row.stats.answered(received, started, handled, handled, handled)
-            elif self._line:
-                self._line.append(Place(row, size, None, answer, (received, started, handled)))
+            if place is None:
+                stats.answered(received, started, handled, handled, handled)
             else:
-                self._put(answer, (row.stats, size, received, started, handled, handled))
+                place.stats = stats
+                place.size = len(frame)
+                place.received = received
+                place.started = started
+                place.handled = handled
+                self._window -= place.size
+                self._line.append(place)
+                if place.parts is None:
+                    self._expect(place)
+                else:
+                    self._put_due()
             if not self._may_go_on():
                 return False
             started = handled
@@ -217,13 +210,24 @@ class Connection:
 
     # -- answers out
 
-    def _kept(self, place: Place, _done: object) -> None:
+    def kept(self) -> None:
+        """Send what is due at the end of the turn: one flush keeps many promises, and all go out at once."""
+        if not self._due and self._open:
+            self._due = True
+            self._turn.send(self._work_due)
+
+    def _expect(self, place: Place) -> None:
+        place.line = self
+        if isinstance(place, Promise):
+            self._held = place.holds_line
+            place.awaited.add_done_callback(partial(self._take_promised, place))
+
+    def _take_promised(self, promise: Promise, _done: object) -> None:
         """Take the answer that was promised; it and those behind it may now be due."""
         if not self._open:
             return
-        assert place.promise is not None
         try:
-            place.parts = place.promise.encode()
+            promise.parts = promise.encode()
         except Hangup as wish:
             self.close(Closed.MALFORMED, str(wish))
             return
@@ -231,23 +235,32 @@ class Connection:
             self.close(Closed.BROKEN, "internal error")
             self._failed(bug)
             return
-        if place.promise.holds_line:
+        if promise.holds_line:
             self._held = False
-        ready = self._now()
-        while self._line and self._line[0].parts is not None:
-            due = self._line.popleft()
-            assert due.parts is not None
-            self._put(due.parts, (due.row.stats, due.size, due.received, due.started, due.handled, ready))
-        if not self._due:  # one flush keeps many promises: send them all at once, at the end of the turn
-            self._due = True
-            self._loop.call_soon(self._work_due)
+        self.kept()
 
     def _work_due(self) -> None:
         self._due = False
-        if self._open:
+        if not self._open:
+            return
+        self._put_due()
+        if self._reading:  # then nothing that has arrived is waiting
+            self._send()
+            self._watch_socket()
+        else:
             self._work()
 
-    def _put(self, parts: Parts, stages: Stages) -> None:
+    def _put_due(self) -> None:
+        """Queue the bytes of all answers that have no one missing before them."""
+        line = self._line
+        ready = self._now()
+        while line and (parts := line[0].parts) is not None:
+            place = line.popleft()
+            place.ready = ready
+            self._put(parts)
+            self._sending.append(place)
+
+    def _put(self, parts: Parts) -> None:
         """Queue an answer's bytes; small ones are joined: a copy is cheaper than another call to the system."""
         for part in parts:
             if isinstance(part, FileRange):
@@ -260,7 +273,6 @@ class Connection:
                 self._tail = bytearray(part) if len(part) < _JOIN_BYTES_MAX else None
                 self._out.append(part if self._tail is None else self._tail)
             self._out_bytes += len(part)
-        self._sending.append(stages)
 
     def _send(self) -> None:
         """Send until all is sent, the socket is full, or others deserve a turn."""
@@ -278,9 +290,9 @@ class Connection:
             self.close(Closed.BROKEN, str(error))
         if not self._out and self._sending:
             now = self._now()
-            for stats, size, received, started, handled, ready in self._sending:
-                self._window += size
-                stats.answered(received, started, handled, ready, now)
+            for place in self._sending:
+                self._window += place.size
+                place.stats.answered(place.received, place.started, place.handled, place.ready, now)
             self._sending.clear()
 
     def _send_buffer(self, first: Buffer) -> int:
@@ -324,7 +336,7 @@ class Connection:
         memory = self._memory
         if memory.bytes and memory.pool.short:
             self._give_back()
-        reading = not memory.waits and self._may_go_on()
+        reading = self._may_go_on() and not memory.waits
         if reading is not self._reading:
             self._reading = reading
             self._socket.on_readable(self._receive if reading else None)

@@ -6,20 +6,24 @@ connection's line until it is done. None means that the client asked for no answ
 """
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 from riverlog.broker.memory import RequestMemory
+from riverlog.broker.routes import Routes
 from riverlog.drivers.groups import Groups
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.replicas import Replicas
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, ResourceType, operations_allowed
 from riverlog.model.ids import NodeId, TopicId
-from riverlog.model.ports import Clock, Random
+from riverlog.model.ports import Buffer, Clock, FileRange, Random
 from riverlog.observe.stats import RequestStats
 from riverlog.wire.apis import Api
+
+Parts = list[Buffer | FileRange]
+"""A whole response, as it is sent."""
 
 Response = TypeVar("Response")
 Promised = TypeVar("Promised", covariant=True)
@@ -32,14 +36,39 @@ class Later(Generic[Promised]):
     response: Awaitable[Promised]
 
 
+class Line(Protocol):
+    """Where answers stand in the order of their requests: a connection."""
+
+    def kept(self) -> None:
+        """Take note that an answer that was waited for is there."""
+        ...
+
+
+class Place:
+    """One answer's place in line; `parts` is None until the answer is there."""
+
+    __slots__ = ("handled", "line", "parts", "ready", "received", "size", "started", "stats")
+
+    stats: RequestStats
+    size: int
+    """The bytes of the request."""
+    received: float
+    """When its bytes arrived; then when its work began, when that was done, and when the answer was due to be sent."""
+    started: float
+    handled: float
+    ready: float
+
+    def __init__(self, parts: Parts | None = None) -> None:
+        self.parts = parts
+        self.line: Line | None = None
+        """Who waits for the answer; None before that, and when nobody does any more."""
+
+
 class Hangup(Exception):
     """A handler's wish to end the connection: the only word that reaches a client who asked for no answer."""
 
 
 Answer: TypeAlias = Response | Later[Response] | None
-
-ShortAnswer: TypeAlias = bytes | Later[object] | None
-"""What a short cut gives: the whole response, the promise of one, or None if the request needs the long way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +99,8 @@ class Client:
     memory: RequestMemory
     takes_credits: bool = False
     """Whether each answer tells the client its window; set when it introduces itself."""
+    routes: Routes = field(default_factory=Routes)
+    """The requests that it repeats."""
 
 
 class Context:

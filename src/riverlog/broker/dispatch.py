@@ -11,16 +11,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from riverlog.broker.context import Client, Context, Later, Services, ShortAnswer
-from riverlog.model.ports import Buffer, FileRange
+from riverlog.broker.context import Client, Context, Later, Parts, Place, Services
 from riverlog.observe.stats import NodeStats, RequestStats
 from riverlog.wire.apis import Api, ApiKey
 from riverlog.wire.codec import decode
 from riverlog.wire.headers import RequestHeader, decode_request_header, encode_response, with_window
 
-Parts = list[Buffer | FileRange]
 Handler = Callable[[Any, Context], Any]
-ShortCut = Callable[[memoryview, int, RequestHeader, Context], ShortAnswer]
+ShortCut = Callable[[memoryview, int, RequestHeader, Context], Place | None]
+"""Does the commonest form of a request without building messages; None, with nothing done, for every other form."""
 
 
 class Unserved(Exception):
@@ -40,12 +39,13 @@ class Row:
     highest: int
 
 
-class Promise:
+class Promise(Place):
     """An answer still to come: what is awaited, and how its result becomes bytes."""
 
     __slots__ = ("_client", "_header", "_row", "awaited", "holds_line")
 
     def __init__(self, row: Row, header: RequestHeader, client: Client, awaited: Awaitable[object]) -> None:
+        super().__init__()
         self._row = row
         self._header = header
         self._client = client
@@ -59,7 +59,7 @@ class Promise:
             return []
         api, version = self._row.api, self._header.api_version
         parts = encode_response(api, version, self._header.correlation_id, response)
-        return _told(self._client, api, version, parts) if self._client.takes_credits else parts
+        return told(self._client, api, version, parts) if self._client.takes_credits else parts
 
 
 class Dispatcher:
@@ -75,33 +75,44 @@ class Dispatcher:
         self._served = {int(api.key): api for api in served}
         self._load = load
         self._services = services
+        self._metadata = services.metadata
         self._stats = stats
         self._rows: dict[int, Row] = {}  # of the APIs that were asked for so far
 
-    def dispatch(self, frame: memoryview, client: Client) -> tuple[Row, Parts | Promise | None]:
-        """Decode a request, do its ordered work, and give its answer or the promise of one."""
+    def dispatch(self, frame: memoryview, client: Client) -> tuple[RequestStats, Place | None]:
+        """Do a request's ordered work, and give the place of its answer, which may be there already."""
+        routes = client.routes
+        if routes.head_bytes < len(frame):
+            kind, correlation_id, head = routes.take_apart(frame)
+            route = routes.known.get(head)
+            if route is not None and route.kind == kind and routes.image is self._metadata.image:
+                place = route.take(frame, routes.head_bytes, correlation_id)
+                if place is not None:
+                    return route.stats, place
+        return self._dispatch_new(frame, client)
+
+    def _dispatch_new(self, frame: memoryview, client: Client) -> tuple[RequestStats, Place | None]:
+        """Take a request apart that this client did not send a moment ago."""
         header, position = decode_request_header(frame)
         row = self._rows.get(header.api_key) or self._row(header.api_key)
         version = header.api_version
         if not row.lowest <= version <= row.highest:
-            return row, self._refuse_version(row, header, client)
+            return row.stats, Place(self._refuse_version(row, header, client))
         context = Context(self._services, client, client_id=header.client_id, version=version, stats=row.stats)
         if row.short_cut is not None:
-            short = row.short_cut(frame, position, header, context)
-            if short is not None:
-                if isinstance(short, Later):
-                    return row, Promise(row, header, client, short.response)
-                return row, _told(client, row.api, version, [short]) if client.takes_credits else [short]
+            place = row.short_cut(frame, position, header, context)
+            if place is not None:
+                return row.stats, place
         request, _ = decode(row.api.request, version, frame, position)
         answer = row.handler(request, context)
         if row.holds_line:
-            return row, Promise(row, header, client, answer)
+            return row.stats, Promise(row, header, client, answer)
         if isinstance(answer, Later):
-            return row, Promise(row, header, client, answer.response)
+            return row.stats, Promise(row, header, client, answer.response)
         if answer is None:
-            return row, None
+            return row.stats, None
         parts = encode_response(row.api, version, header.correlation_id, answer)
-        return row, _told(client, row.api, version, parts) if client.takes_credits else parts
+        return row.stats, Place(told(client, row.api, version, parts) if client.takes_credits else parts)
 
     def _refuse_version(self, row: Row, header: RequestHeader, client: Client) -> Parts:
         """Tell a client that is newer than us our range, in the oldest form (KIP-511); only ApiVersions can."""
@@ -130,6 +141,6 @@ class Dispatcher:
         return row
 
 
-def _told(client: Client, api: Api, version: int, parts: Parts) -> Parts:
+def told(client: Client, api: Api, version: int, parts: Parts) -> Parts:
     """Tell the client its window along with an answer."""
     return with_window(api, version, parts, client.memory.window_bytes)

@@ -9,6 +9,7 @@ from riverlog.broker.connection import Connection
 from riverlog.broker.context import Client
 from riverlog.broker.dispatch import Dispatcher
 from riverlog.broker.memory import RequestMemory
+from riverlog.drivers.turn import Turn
 from riverlog.model.access import ANONYMOUS, Principal
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import Address
@@ -32,9 +33,11 @@ class Server:
         clock: Clock,
         stats: NodeStats,
         *,
+        turn: Turn,
         failed: Callable[[BaseException], None],
     ) -> None:
         self._dispatcher = dispatcher
+        self._turn = turn
         self._settings = settings
         self._network = network
         self._clock = clock
@@ -90,6 +93,7 @@ class Server:
             Client(Principal(ANONYMOUS, socket.peer.host), listener, self._memory),
             self._dispatcher,
             self._clock,
+            self._turn,
             frame_bytes_max=self._settings().socket_request_max_bytes,
             closed=self._forget,
             failed=self._failed,

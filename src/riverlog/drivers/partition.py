@@ -1,21 +1,25 @@
 """One partition that this node leads: its log, its high watermark, and everybody who waits for either.
 
-Appending is synchronous: when `append` returns, the batch has its offset and stands in the log. It is
-*committed* once the high watermark has passed it: at once with `durability=os`, after the flush with
-`durability=fsync`. Consumers see nothing above the high watermark, and it never goes back.
+When `gather` returns, a batch has its offset; it is written at the end of the turn, with all others of that turn.
+When `append` returns, it stands in the log. It is *committed* once the high watermark has passed it: when it is
+written with `durability=os`, after the flush with `durability=fsync`. Consumers see nothing above the high watermark,
+and it never goes back.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
 from riverlog.drivers.flusher import Flusher
+from riverlog.drivers.turn import Turn
 from riverlog.drivers.volume import Volume
 from riverlog.log.epochs import EpochEnd
-from riverlog.log.log import Appended, DeletedSegment, Log
+from riverlog.log.log import Appended, Log
 from riverlog.log.quarantine import Quarantined
 from riverlog.log.reading import LogRead
+from riverlog.log.retention import DeletedSegment
 from riverlog.metadata.image import INTERNAL_TOPICS
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
@@ -39,8 +43,9 @@ class Partition:
     """A led partition. All methods run on the node's loop; between two of them nothing else runs."""
 
     __slots__ = (
-        "_commit_waiters", "_data_waiters", "_flusher", "_patience", "_removed", "_unflushed_since_ms", "_volume",
-        "high_watermark", "leader_epoch", "log", "name", "stats", "topic_id",
+        "_commit_waiters", "_data_waiters", "_flusher", "_gathering", "_patience", "_removed", "_turn",
+        "_unflushed_since_ms", "_volume", "_write_waiters", "high_watermark", "leader_epoch", "log", "name", "stats",
+        "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +57,7 @@ class Partition:
         *,
         volume: Volume,
         flusher: Flusher,
+        turn: Turn,
     ) -> None:
         self.name = name
         self.topic_id = topic_id
@@ -61,6 +67,9 @@ class Partition:
         self.high_watermark = log.log_end_offset  # a node alone: all that recovery kept is committed
         self._volume = volume
         self._flusher = flusher
+        self._turn = turn
+        self._gathering = False  # the end of this turn has something to write
+        self._write_waiters: list[CommitWaiter] = []  # in offset order
         self._commit_waiters: deque[CommitWaiter] = deque()  # in offset order
         self._patience: asyncio.TimerHandle | None = None  # one for all of them
         self._data_waiters: list[Callable[[], None]] = []
@@ -74,42 +83,86 @@ class Partition:
 
     def append(self, batch: memoryview, *, now_ms: int) -> Appended:
         """Check and append one batch as a client sent it; Refusal says why not."""
+        return self._written(self.gather(batch, now_ms=now_ms))
+
+    def append_own(self, batch: memoryview, header: BatchHeader, *, now_ms: int) -> Appended:
+        """Append one batch that needs no more checks; Refusal where the disk or a producer's sequence is in the way."""
+        return self._written(self._gather(batch, header, now_ms=now_ms))
+
+    def gather(self, batch: memoryview, *, now_ms: int) -> Appended:
+        """Check one batch as a client sent it and give it its offset; Refusal says why not.
+
+        It is written when the turn ends; until then its bytes must stay as they are. Who wants to know what becomes of
+        it asks `when_written` or `when_committed` at once.
+        """
         config = self.log.config
         header = check_produced(batch, batch_bytes_max=config.max_message_bytes)
         if config.cleanup_compact:
             check_keys(batch, header)
             if self.name.topic in INTERNAL_TOPICS:
                 raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the cluster itself writes to {self.name.topic}")
-        return self.append_own(batch, header, now_ms=now_ms)
+        return self._gather(batch, header, now_ms=now_ms)
 
-    def append_own(self, batch: memoryview, header: BatchHeader, *, now_ms: int) -> Appended:
-        """Append one batch that needs no more checks; Refusal where the disk or a producer's sequence is in the way."""
+    def _gather(self, batch: memoryview, header: BatchHeader, *, now_ms: int) -> Appended:
         volume = self._volume
         volume.slack_bytes -= len(batch)
         if volume.slack_bytes < 0:
             volume.look()
         if not volume.writable:
             volume.check_writable()
-        log = self.log
-        config = log.config
         try:
-            appended = log.append(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
+            appended = self.log.gather(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
         except OSError as error:
-            raise volume.failed(error) from error
+            raise self._lost(error) from error
         if appended.duplicate:
             return appended
+        if not self._gathering:
+            self._gathering = True
+            self._turn.write(self.write)
         stats = self.stats
         stats.batches_in += 1
         stats.messages_in += header.record_count
-        stats.bytes_in += header.size
-        if config.durability is Durability.OS:
-            if log.log_end_offset - log.flushed_offset >= config.flush_messages:
-                self._flusher.flush(self)
-            if config.flush_messages > 1:
-                self._advance(log.log_end_offset)
-        else:
-            self._flusher.flush(self)
+        stats.bytes_in += len(batch)
         return appended
+
+    def _written(self, appended: Appended) -> Appended:
+        """Write at once; Refusal where what was just appended is lost."""
+        lost = self.write()
+        if lost is not None and appended.last_offset >= self.log.log_end_offset:
+            raise lost
+        return appended
+
+    def write(self) -> Refusal | None:
+        """Write what was gathered, and tell those who wait for it; give the reason where it was lost instead."""
+        if not self._gathering:
+            return None
+        self._gathering = False
+        log = self.log
+        try:
+            log.write()
+        except OSError as error:
+            return self._lost(error)
+        waiters, self._write_waiters = self._write_waiters, []
+        for waiter in waiters:
+            waiter.done(ErrorCode.NONE)
+        config = log.config
+        if config.durability is not Durability.OS or log.log_end_offset - log.flushed_offset >= config.flush_messages:
+            self._flusher.flush(self)
+        if self._commits_by_writing:
+            self._advance(log.log_end_offset)
+        return None
+
+    @property
+    def _commits_by_writing(self) -> bool:
+        config = self.log.config
+        return config.durability is Durability.OS and config.flush_messages > 1
+
+    def when_written(self, last_offset: Offset, done: Callable[[ErrorCode], None]) -> None:
+        """Call `done` once: when this offset stands in the log, or is lost."""
+        if last_offset < self.log.log_end_offset:
+            done(ErrorCode.NONE)
+        else:
+            self._write_waiters.append(CommitWaiter(last_offset, math.inf, done))
 
     def when_committed(self, last_offset: Offset, done: Callable[[ErrorCode], None], *, seconds_max: float) -> None:
         """Call `done` once: when this offset is committed, when it never will be here, or when the time is up."""
@@ -117,6 +170,8 @@ class Partition:
             done(ErrorCode.NONE)
         elif self._removed:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        elif self._gathering and self._commits_by_writing:  # the end of this turn decides
+            self._commit_waiters.append(CommitWaiter(last_offset, math.inf, done))
         else:
             loop = asyncio.get_running_loop()
             deadline = loop.time() + seconds_max
@@ -234,6 +289,7 @@ class Partition:
 
     def remove(self) -> None:
         """Tell all who wait that this partition is no longer here."""
+        self.write()  # while there still is a file
         self._removed = True
         self._fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
@@ -251,6 +307,23 @@ class Partition:
         while waiters and waiters[0].last_offset < high_watermark:
             waiters.popleft().done(ErrorCode.NONE)
         self.wake()
+
+    def _lost(self, error: OSError) -> Refusal:
+        """Tell all whose batches were gathered and could not be written; give the refusal for whoever met the error."""
+        self._gathering = False
+        refusal = self._volume.failed(error)
+        end = self.log.log_end_offset
+        waiting = [*self._write_waiters, *self._commit_waiters]
+        # Offsets of what was lost are given to others: nobody may go on waiting for them.
+        self._commit_waiters = deque(waiter for waiter in self._commit_waiters if waiter.last_offset < end)
+        written, self._write_waiters = self._write_waiters, []
+        for waiter in waiting:
+            if waiter.last_offset >= end:
+                waiter.done(refusal.code)
+        for waiter in written:
+            if waiter.last_offset < end:
+                waiter.done(ErrorCode.NONE)
+        return refusal
 
     def _fail_waiters(self, code: ErrorCode) -> None:
         waiting, self._commit_waiters = self._commit_waiters, deque()
@@ -273,5 +346,6 @@ class Partition:
                 waiter.done(ErrorCode.REQUEST_TIMED_OUT)
             else:
                 self._commit_waiters.append(waiter)
-        if self._commit_waiters:
-            self._wait_until(min(waiter.deadline for waiter in self._commit_waiters), loop)
+        deadline = min((waiter.deadline for waiter in self._commit_waiters), default=math.inf)
+        if deadline < math.inf:
+            self._wait_until(deadline, loop)

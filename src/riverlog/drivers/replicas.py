@@ -15,6 +15,7 @@ from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import METADATA_FOLDER
 from riverlog.drivers.partition import Partition
+from riverlog.drivers.turn import Turn
 from riverlog.drivers.volume import Volume
 from riverlog.log.directory import LogDirectory
 from riverlog.log.log import Log
@@ -50,8 +51,10 @@ class Replicas:
         clock: Clock,
         random: Random,
         workers: Workers,
+        turn: Turn,
     ) -> None:
         self.stopping = False
+        self._turn = turn
         self._node_id = node_id
         self._homes = homes
         self._metadata = metadata
@@ -206,7 +209,9 @@ class Replicas:
             raise home.volume.failed(error) from error
         self._home_of[name] = home
         self._tell_what_was_found(name, log)
-        partition = Partition(name, known.id, log, facts.leader_epoch, volume=home.volume, flusher=home.flusher)
+        partition = Partition(
+            name, known.id, log, facts.leader_epoch, volume=home.volume, flusher=home.flusher, turn=self._turn
+        )
         self._open[name] = self._open_by_id[known.id.bytes, index] = partition
         return partition
 

@@ -1,9 +1,10 @@
 """One partition's log: batches in, ranges of bytes out.
 
 Everything here runs on the loop and never waits, except `open`, `close`, `flush` and what a `SyncPlan` does
-elsewhere. An append that raises OSError has changed nothing that a reader could see; the caller takes the directory
-offline. Offsets only grow and are never used twice. Bytes are served as they lie in the file, after their checksums
-were verified once.
+elsewhere. `gather` gives a batch its offsets, `write` brings all that was gathered into the file with one call to the
+system; `append` does both. If that fails with OSError, nothing has changed that a reader could see; the caller takes
+the directory offline. Offsets only grow and are never used twice. Bytes are served as they lie in the file, after
+their checksums were verified once.
 """
 
 from collections.abc import Sequence
@@ -12,21 +13,23 @@ from typing import Final, NamedTuple
 from riverlog.log.epochs import EpochEnd, Epochs
 from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.flaws import Flaw
-from riverlog.log.index import RELATIVE_OFFSET_MAX, TIME_ENTRY_BYTES
+from riverlog.log.gathered import Gathered
 from riverlog.log.opening import open_folder
 from riverlog.log.producers import Producers
 from riverlog.log.quarantine import QUARANTINE_FILE
 from riverlog.log.reading import NOTHING, LogRead, read, read_latest, read_time
 from riverlog.log.recovery import list_folder
 from riverlog.log.replay import EPOCHS_FILE, Past
-from riverlog.log.retention import Reason, SegmentFacts, expired
+from riverlog.log.retention import DeletedSegment, Reason, SegmentFacts, expired
+from riverlog.log.rolling import check_fits, is_full
 from riverlog.log.segment import SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, Segment, path_of
-from riverlog.log.segments import Segments
+from riverlog.log.segments import Segments, facts_of
 from riverlog.log.swap import Swap
 from riverlog.log.sync import SyncPlan
 from riverlog.log.times import FoundTime, check_times
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
+from riverlog.model.limits import GATHERED_BYTES_PER_LOG_MAX
 from riverlog.model.ports import Disk
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, checksum, headers, stamp
@@ -43,17 +46,6 @@ class Appended(NamedTuple):
     log_append_time_ms: int
     """The broker's stamp, or NO_TIMESTAMP where records keep their own time."""
     duplicate: bool
-
-
-class DeletedSegment(NamedTuple):
-    """A segment that retention let go."""
-
-    base_offset: Offset
-    next_offset: Offset
-    size: int
-    reason: Reason
-    damage: list[str]
-    """What was damaged in it, and is gone now."""
 
 
 class Log:
@@ -74,8 +66,9 @@ class Log:
         """The damage that is known."""
         self.bytes_cut = 0
         """How many bytes of torn writes were cut off when the log was opened."""
-        self._swapping = False
-        """A cleaned segment is taking the place of others; until it is done none is deleted."""
+        self._gathered: list[Gathered] = []  # they have their offsets, from the log's end on, but no place in the file
+        self._gathered_bytes = 0
+        self._swapping = False  # a cleaned segment is taking the place of others; until it is done none is deleted
         self._plan: SyncPlan | None = None
         self._postponed: SyncPlan | None = None
         """The last plan, if it found no room for its small files."""
@@ -164,6 +157,7 @@ class Log:
 
     def begin_close(self) -> SyncPlan:
         """Say what must be done to close the log; nothing may be appended any more. Again: nothing is left to do."""
+        self.write()
         changed = self.log_end_offset != self._unchanged_end
         for segment in self._segments.known() if changed else ():
             if not segment.closed:
@@ -182,6 +176,7 @@ class Log:
 
     def release(self) -> None:
         """Let go of all files and write nothing: for a log that is deleted, or whose disk has failed."""
+        self._gathered = []
         for segment in self._segments.known():
             segment.let_go()
 
@@ -233,6 +228,16 @@ class Log:
 
         Raises Refusal where its time or sequence is wrong, OSError where the disk fails; then nothing is appended.
         """
+        appended = self.gather(batch, header, leader_epoch=leader_epoch, now_ms=now_ms)
+        self.write()
+        return appended
+
+    def gather(self, batch: memoryview, header: BatchHeader, *, leader_epoch: LeaderEpoch, now_ms: int) -> Appended:
+        """Give one checked batch its offsets, in place, and keep it for `write`: its bytes must stay as they are.
+
+        Raises Refusal where its time or sequence is wrong, which says nothing about those gathered before it; OSError
+        where the disk fails, and then those are lost too.
+        """
         if header.producer_id >= 0:
             written = self.producers.check(header)
             if written is not None:
@@ -250,25 +255,46 @@ class Log:
                 or header.attributes & LOG_APPEND_TIME
             ):
                 check_times(header, config, now_ms=now_ms)
-        base_offset = self.log_end_offset
+        gathered = self._gathered
+        size = len(batch)
+        base_offset = Offset(gathered[-1].last_offset + 1) if gathered else self.log_end_offset
         last_offset = Offset(base_offset + header.last_offset_delta)
         active = self._segments.active
-        if self._is_full(active, len(batch), last_offset, reached, now_ms):
-            active = self._roll_for(len(batch), now_ms)
+        if is_full(active, config, self._gathered_bytes + size, last_offset, reached, now_ms):
+            self.write()
+            active = self._roll_for(size, now_ms)
         assign(batch, base_offset, leader_epoch)
-        active.append(batch, base_offset, last_offset, begun, reached)
-        self.log_end_offset = Offset(last_offset + 1)
         if header.producer_id >= 0:
-            self.producers.remember(header, base_offset, now_ms)
-        if leader_epoch > self.epochs.latest:
-            self._unsynced_epochs = self.epochs.begin(leader_epoch, base_offset)
+            self.producers.remember_gathered(header, base_offset, now_ms)
+        self._gathered.append(Gathered(batch, base_offset, last_offset, begun, reached))
+        self._gathered_bytes += size
+        # What a segment or an epoch begins with is written at once: whoever comes next must know of it.
+        if active.size == 0 or self._gathered_bytes > GATHERED_BYTES_PER_LOG_MAX or leader_epoch > self.epochs.latest:
+            self.write()
+            if leader_epoch > self.epochs.latest:
+                self._unsynced_epochs = self.epochs.begin(leader_epoch, base_offset)
         return Appended(base_offset, last_offset, stamped, False)
+
+    def write(self) -> None:
+        """Write what was gathered behind the log's end, all of it with one call; after an OSError none of it counts."""
+        if not self._gathered:
+            return
+        gathered, self._gathered = self._gathered, []
+        self._gathered_bytes = 0
+        try:
+            self._segments.active.append(gathered)
+        except OSError:
+            self.producers.forget_gathered()
+            raise
+        self.producers.keep_gathered()
+        self.log_end_offset = Offset(gathered[-1].last_offset + 1)
 
     def append_assigned(self, batches: memoryview, *, now_ms: int) -> Offset:
         """Append batches that have their offsets and epochs already, as a follower gets them; give the new end.
 
         Only whole batches from the log's end on are taken; raises Refusal where the next bytes are something else.
         """
+        assert not self._gathered
         found = list(headers(batches))
         if not found:
             return self.log_end_offset
@@ -285,7 +311,7 @@ class Log:
         size = last_position + last.size
         last_timestamp = max(header.max_timestamp for _, header in found)
         active = self._segments.active
-        if self._is_full(active, size, last.last_offset, last_timestamp, now_ms):
+        if is_full(active, self._config, size, last.last_offset, last_timestamp, now_ms):
             active = self._roll_for(size, now_ms)
         active.append_all(batches[:size], found)
         self.log_end_offset = last.next_offset
@@ -295,34 +321,14 @@ class Log:
                 self.producers.remember(header, header.base_offset, now_ms)
         return self.log_end_offset
 
-    def _is_full(self, active: Segment, size: int, last_offset: Offset, last_timestamp: int, now_ms: int) -> bool:
-        """Tell whether the next batch belongs into a new segment."""
-        config = self._config
-        if active.size + size > config.segment_bytes:
-            return True
-        if active.size == 0:
-            return False
-        begun, reached = active.first_timestamp, last_timestamp
-        if begun < 0:
-            begun, reached = active.created_ms, now_ms
-        return (
-            reached - begun > config.segment_ms - active.jitter % (config.segment_jitter_ms + 1)
-            or (config.cleanup_compact and reached - begun > config.max_compaction_lag_ms)
-            or last_offset - active.base_offset > RELATIVE_OFFSET_MAX
-            or active.index_entries * TIME_ENTRY_BYTES >= config.segment_index_bytes
-        )
-
     def _roll_for(self, size: int, now_ms: int) -> Segment:
-        if size > self._config.segment_bytes:
-            raise Refusal(
-                ErrorCode.RECORD_LIST_TOO_LARGE,
-                f"{size} bytes do not fit into a segment; segment.bytes allows {self._config.segment_bytes}",
-            )
+        check_fits(self._config, size)
         self.roll(now_ms)
         return self._segments.active
 
     def roll(self, now_ms: int) -> bool:
         """Close the active segment and begin another; an empty one stays. Say whether there is a new one."""
+        self.write()
         closed = self._segments.active
         if closed.size == 0:
             return False
@@ -360,7 +366,7 @@ class Log:
     def note_flaws(self, scrubbed: SegmentFacts, flaws: Sequence[Flaw]) -> bool:
         """Quarantine what was found wrong in a segment; False where it is no longer the one that was looked at."""
         slot = self._segments.slot_of(scrubbed.base_offset)
-        if _facts(self._segments[slot])[:3] != scrubbed[:3]:
+        if facts_of(self._segments[slot])[:3] != scrubbed[:3]:
             return False
         for flaw in flaws:
             self.quarantine.add(scrubbed.base_offset, flaw)
@@ -385,8 +391,9 @@ class Log:
         if self._unsynced_epochs:
             plan.replacements[f"{self.folder}/{EPOCHS_FILE}"] = self.epochs.encode()
         interim: list[Offset] = []
-        if segments.active.size - self._snapshot_position >= _SNAPSHOT_INTERVAL_BYTES:
-            # Within a long segment too, so that a recovery need not scan all of it for the producers.
+        if not self._gathered and segments.active.size - self._snapshot_position >= _SNAPSHOT_INTERVAL_BYTES:
+            # Within a long segment too, so that a recovery need not scan all of it for the producers. Not while they
+            # know of batches that are not in the log yet.
             interim.append(self.log_end_offset)
             self._unsynced_snapshots[self.log_end_offset] = self.producers.encode()
             self._snapshot_position = segments.active.size
@@ -429,7 +436,7 @@ class Log:
 
     def segment_facts(self) -> list[SegmentFacts]:
         """Describe all segments, the active one last."""
-        return [_facts(segment) for segment in self._segments]
+        return [facts_of(segment) for segment in self._segments]
 
     def check_cleanable(self, upto: Offset) -> None:
         """Refuse compaction where a segment below this offset must be left as it is."""
@@ -446,7 +453,7 @@ class Log:
         behind = first + len(replaced)
         if self._swapping or not self._config.cleanup_compact or behind >= len(self._segments):
             return None
-        if tuple(_facts(self._segments[slot]) for slot in range(first, behind)) != replaced:
+        if tuple(facts_of(self._segments[slot]) for slot in range(first, behind)) != replaced:
             return None
         if any(self.quarantine.of(facts.base_offset) for facts in replaced):
             return None
@@ -466,7 +473,7 @@ class Log:
             return []
         total_bytes = self.size if self._config.retention_bytes >= 0 else 0
         reasons = expired(
-            (_facts(segment) for segment in self._segments),
+            (facts_of(segment) for segment in self._segments),
             self._config,
             total_bytes=total_bytes,
             now_ms=now_ms,
@@ -537,6 +544,7 @@ class Log:
         """
         assert self._plan is None, "a sync is running: let it finish first"
         assert not self._swapping, "a cleaned segment is being taken over: let it finish first"
+        assert not self._gathered
         if offset >= self.log_end_offset:
             return
         segments = self._segments
@@ -561,6 +569,7 @@ class Log:
     def restart(self, offset: Offset, *, now_ms: int) -> None:
         """Give up all records and go on at this offset, as a follower does that is too far behind."""
         assert self._plan is None, "a sync is running: let it finish first"
+        assert not self._gathered
         segments = self._segments
         self._unsynced_segments = []
         segments.delete(0, len(segments), due_ms=now_ms)
@@ -589,8 +598,3 @@ class Log:
         past.catch_up(segments, segments.active)
         past.remove_snapshots(segments)
         self.producers = past.producers
-
-
-def _facts(segment: Segment) -> SegmentFacts:
-    last_timestamp = segment.last_timestamp if segment.last_timestamp >= 0 else segment.created_ms
-    return SegmentFacts(segment.base_offset, segment.next_offset, segment.size, last_timestamp, segment.first_timestamp)

@@ -52,6 +52,13 @@ class Producer:
         self.next_sequence = 0
         self.batches: deque[Written] = deque(maxlen=PRODUCER_BATCHES_REMEMBERED)
 
+    def copy(self) -> "Producer":
+        """Give what is known so far, unmoved by what comes after."""
+        copied = Producer(self.epoch)
+        copied.heard_ms, copied.next_sequence = self.heard_ms, self.next_sequence
+        copied.batches.extend(self.batches)
+        return copied
+
     def remember(self, written: Written) -> None:
         """Add the newest batch; a transaction marker has no sequence and only says that the producer lives."""
         self.heard_ms = written.appended_ms
@@ -63,10 +70,12 @@ class Producer:
 class Producers:
     """All producers of one partition."""
 
-    __slots__ = ("_by_id",)
+    __slots__ = ("_before", "_by_id")
 
     def __init__(self) -> None:
         self._by_id: dict[ProducerId, Producer] = {}
+        self._before: dict[ProducerId, Producer | None] = {}
+        """Those with gathered batches, as they were without them."""
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -121,6 +130,27 @@ class Producers:
             producer = self._begin(header.producer_id, header.producer_epoch)
         last_offset = Offset(base_offset + header.last_offset_delta)
         producer.remember(Written(header.base_sequence, header.last_sequence, base_offset, last_offset, appended_ms))
+
+    def remember_gathered(self, header: BatchHeader, base_offset: Offset, appended_ms: int) -> None:
+        """Take note of a batch that is not in the log yet, until `keep_gathered` or `forget_gathered`."""
+        if header.producer_id not in self._before:
+            producer = self._by_id.get(header.producer_id)
+            self._before[header.producer_id] = producer.copy() if producer is not None else None
+        self.remember(header, base_offset, appended_ms)
+
+    def keep_gathered(self) -> None:
+        """Take note that all gathered batches are in the log now."""
+        if self._before:
+            self._before = {}
+
+    def forget_gathered(self) -> None:
+        """Know of no batch that was gathered since the last time they were kept."""
+        for producer_id, producer in self._before.items():
+            if producer is not None:
+                self._by_id[producer_id] = producer
+            else:
+                self._by_id.pop(producer_id, None)
+        self._before = {}
 
     def expire(self, older_than_ms: int) -> None:
         """Forget producers that wrote nothing since this moment."""

@@ -32,6 +32,17 @@ class Reason(StrEnum):
     START = "below the log start offset"
 
 
+class DeletedSegment(NamedTuple):
+    """A segment that retention let go."""
+
+    base_offset: Offset
+    next_offset: Offset
+    size: int
+    reason: Reason
+    damage: list[str]
+    """What was damaged in it, and is gone now."""
+
+
 def expired(
     segments: Iterable[SegmentFacts],
     config: TopicConfig,

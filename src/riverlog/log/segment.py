@@ -13,6 +13,7 @@ from fastcrc.crc32 import iscsi as crc32c
 from riverlog.log.checkpoint import read_file
 from riverlog.log.files import HeldFile, OpenFiles, write_file
 from riverlog.log.flaws import SEARCH_EVERYTHING, Beyond, Flaw, examine
+from riverlog.log.gathered import Gathered, write_gathered
 from riverlog.log.index import (
     OFFSET_ENTRY_BYTES,
     RELATIVE_OFFSET_MAX,
@@ -210,16 +211,14 @@ class Segment:
 
     # Appending
 
-    def append(
-        self, batch: Buffer, base_offset: Offset, last_offset: Offset, first_timestamp: int, last_timestamp: int
-    ) -> None:
-        """Write a batch behind the last one; on OSError nothing has changed but bytes that nobody will read."""
+    def append(self, gathered: Sequence[Gathered]) -> None:
+        """Write batches behind the last one; on OSError nothing has changed but bytes that nobody will read."""
         held = self.held or self.file()
-        position = self.size
-        held.write(position, (batch,))
         held.used = True
         self.unsynced = True
-        self.note(position, len(batch), base_offset, last_offset, first_timestamp, last_timestamp)
+        write_gathered(held, self.size, gathered)
+        for batch, base_offset, last_offset, first_timestamp, last_timestamp in gathered:
+            self.note(self.size, len(batch), base_offset, last_offset, first_timestamp, last_timestamp)
 
     def append_all(self, batches: Buffer, headers: Sequence[tuple[int, BatchHeader]]) -> None:
         """Write several batches behind the last one, in one go."""

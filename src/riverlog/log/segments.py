@@ -13,6 +13,7 @@ from typing import Final
 from riverlog.log.files import HeldFile, OpenFiles
 from riverlog.log.flaws import Flaw
 from riverlog.log.quarantine import Quarantine
+from riverlog.log.retention import SegmentFacts
 from riverlog.log.segment import (
     DELETED_SUFFIX,
     INDEX_SUFFIX,
@@ -239,3 +240,9 @@ class Segments:
                 continue
             count += 1
         return count
+
+
+def facts_of(segment: Segment) -> SegmentFacts:
+    """Say what others decide by about a segment."""
+    last_timestamp = segment.last_timestamp if segment.last_timestamp >= 0 else segment.created_ms
+    return SegmentFacts(segment.base_offset, segment.next_offset, segment.size, last_timestamp, segment.first_timestamp)

@@ -23,11 +23,20 @@ CONNECTION_WINDOW_BYTES_MIN: Final = 64 * 1024
 ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX: Final = 1_000
 """A connection with this many unanswered requests is not read from until some are answered."""
 
+ROUTES_PER_CONNECTION_MAX: Final = 256
+"""Partitions that a producing connection is known to write to; beyond it all are forgotten and learnt again."""
+
+REPEATED_HEAD_BYTES_MAX: Final = 1024
+"""A request whose batch begins later than this is taken apart anew each time."""
+
 UNSENT_BYTES_PER_CONNECTION_MAX: Final = 1024 * 1024
 """A connection whose peer has not taken this many bytes of answers is not read from until it has."""
 
 SEND_BYTES_PER_TURN_MAX: Final = 4 * 1024 * 1024
 """What one connection may send before the others get their turn."""
+
+GATHERED_BYTES_PER_LOG_MAX: Final = 256 * 1024
+"""Batches of one turn that wait to be written to a log together; beyond it they are written before the turn ends."""
 
 SENDFILE_BYTES_MIN: Final = 128 * 1024
 """Ranges of files from this size on are sent by the system without copying; smaller ones are read and sent."""

@@ -148,7 +148,7 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
     if size < HEADER_BYTES:
         raise Refusal(ErrorCode.INVALID_RECORD, f"{size} bytes are too few for a record batch")
     fields = HEADER.unpack_from(batch)
-    _, length, _, _, crc, attributes, last_offset_delta, *_, record_count = fields
+    _, length, _, _, crc, attributes, last_offset_delta, _, _, _, _, _, record_count = fields
     if length + LOG_OVERHEAD != size:
         if HEADER_BYTES <= length + LOG_OVERHEAD < size:
             raise Refusal(ErrorCode.INVALID_RECORD, "more than one record batch was sent for one partition")

@@ -6,6 +6,7 @@ is wrong. So nothing is decided twice, and a test holds both codecs against each
 """
 
 import struct
+from collections.abc import Callable
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +18,6 @@ from riverlog.wire.messages.fetch import (
     FetchResponse,
     FetchTopic,
 )
-from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from riverlog.wire.primitives import Decoder, Encoder, Part, long_varint, uuid_of, varint_rest
 from riverlog.wire.types import NO_UUID
 
@@ -25,6 +25,8 @@ NULL: Final = 0
 EMPTY: Final = 1
 ONE: Final = 2
 """Compact counts: the wire adds one, so that 0 is null."""
+FIRST_VERSION_BY_HAND: Final = 9
+"""From this version on Produce has compact lengths and tagged fields."""
 FIRST_VERSION_BY_ID: Final = 13
 """From this version on topics have ids and no names, in Produce and in Fetch."""
 NO_TAGS: Final = b"\0\0\0"
@@ -35,8 +37,6 @@ BOTH_EMPTY: Final = EMPTY << 8 | EMPTY
 
 def decoder(declaration: type[Any], version: int, compiled: Decoder) -> Decoder:
     """Give the decoder by hand where there is one, else the compiled one."""
-    if declaration is ProduceRequest and version >= 9:
-        return _produce_request(version, compiled)
     if declaration is FetchRequest and version >= 15:
         return _fetch_request(compiled)
     return compiled
@@ -44,82 +44,80 @@ def decoder(declaration: type[Any], version: int, compiled: Decoder) -> Decoder:
 
 def encoder(declaration: type[Any], version: int, compiled: Encoder) -> Encoder:
     """Give the encoder by hand where there is one, else the compiled one."""
-    if declaration is ProduceResponse and version >= 9:
-        return _produce_response(compiled, by_name=version < FIRST_VERSION_BY_ID)
     if declaration is FetchResponse and version >= 13:
         return _fetch_response(compiled)
     return compiled
 
 
-class OneBatch(NamedTuple):
-    """A Produce request for one partition; the topic is its name in bytes or, from version 13, its id."""
+class OneHead(NamedTuple):
+    """A Produce request for one partition, up to its batch; the topic is its name or, from version 13, its id."""
 
     acks: int
     timeout_ms: int
     topic: bytes
     partition: int
-    records: memoryview
     end: int
+    """Where the batch's length stands."""
 
 
-def read_one_batch(buffer: memoryview, start: int, version: int) -> OneBatch | None:
-    """Read a Produce request of the common shape; None for any other, which is for the compiled codec to judge."""
+def read_one_head(buffer: memoryview, start: int, version: int) -> OneHead | None:
+    """Read a Produce request of the common shape up to its batch; None for any other."""
     try:
         if version >= FIRST_VERSION_BY_ID:
-            transactional, acks, timeout_ms, topics, topic, partitions, index, length = _BATCH_BY_ID(buffer, start)
-            p = start + 30
+            transactional, acks, timeout_ms, topics, topic, partitions, index = _HEAD_BY_ID(buffer, start)
+            end = start + 29
         else:
-            transactional, acks, timeout_ms, topics, name_length = _BATCH_BY_NAME(buffer, start)
+            transactional, acks, timeout_ms, topics, name_length = _HEAD_BY_NAME(buffer, start)
             name_end = start + 8 + name_length
             topic = bytes(buffer[start + 9 : name_end])
-            partitions, index, length = _BATCH_OF_PARTITION(buffer, name_end)
+            partitions, index = _HEAD_OF_PARTITION(buffer, name_end)
             if not EMPTY <= name_length < 128:
                 return None
-            p = name_end + 6
-        if transactional or not topics == partitions == ONE:
-            return None
+            end = name_end + 5
+    except struct.error:
+        return None
+    if transactional or not topics == partitions == ONE:
+        return None
+    return OneHead(acks, timeout_ms, topic, index, end)
+
+
+def read_last_batch(buffer: memoryview, position: int) -> memoryview | None:
+    """Read the batch that stands at the end of a Produce request of the common shape; None for any other."""
+    try:
+        length = buffer[position]
+        position += 1
         if length > 127:
-            length, p = long_varint(buffer, p, length)
-        stop = p + length - 1
+            length, position = long_varint(buffer, position, length)
+        stop = position + length - 1
         if buffer[stop] or buffer[stop + 1] or buffer[stop + 2] or not length:
             return None
-    except (struct.error, IndexError):
+    except IndexError:
         return None
-    return OneBatch(acks, timeout_ms, topic, index, buffer[p:stop], stop + 3)
+    return buffer[position:stop]
 
 
-def write_one_answer(
-    correlation_id: int, topic: bytes, version: int, index: int, base_offset: int, stamp_ms: int, log_start_offset: int
-) -> bytes:
-    """Write the whole response, frame and header included, to a batch that was accepted."""
-    rest = _ANSWER_REST(ONE, index, 0, base_offset, stamp_ms, log_start_offset, EMPTY, 0)
-    if version >= FIRST_VERSION_BY_ID:
-        return _ANSWER_BY_ID(len(rest) + 22, correlation_id, ONE, topic) + rest
-    return _ANSWER_BY_NAME(len(rest) + len(topic) + 7, correlation_id, ONE, len(topic) + 1) + topic + rest
+def one_answer(topic: bytes, version: int, index: int) -> Callable[[int, int, int, int], bytes]:
+    """Give the form of a whole response, frame and header included, to batches that this partition accepted.
+
+    To be filled in are the correlation id, the batch's offset and time stamp, and the offset where the log starts.
+    """
+    name = topic if version >= FIRST_VERSION_BY_ID else bytes((len(topic) + 1,)) + topic
+    head = b"".join((bytes((0, ONE)), name, _NO_ERROR(ONE, index)))
+    pack = Struct(f">ii{len(head)}sqqq{len(_ANSWER_REST)}s").pack
+    length = 4 + len(head) + 24 + len(_ANSWER_REST)
+
+    def fill_in(correlation_id: int, base_offset: int, stamp_ms: int, log_start_offset: int) -> bytes:
+        return pack(length, correlation_id, head, base_offset, stamp_ms, log_start_offset, _ANSWER_REST)
+
+    return fill_in
 
 
-_BATCH_BY_NAME: Final = Struct(">BhiBB").unpack_from  # transactional id, acks, time-out, topics, length of the name
-_BATCH_OF_PARTITION: Final = Struct(">BiB").unpack_from  # partitions, index, first byte of the records' length
-_BATCH_BY_ID: Final = Struct(">BhiB16sBiB").unpack_from  # as above, with the topic's id in between
-_ANSWER_BY_NAME: Final = Struct(">iixBB").pack  # length, correlation id, no tags, topics, length of the name
-_ANSWER_BY_ID: Final = Struct(">iixB16s").pack
-_ANSWER_REST: Final = Struct(">BihqqqBxxxix").pack
-"""Partitions, the partition's five numbers, record errors, no message, no tags; throttle time, no tags."""
-
-
-def _produce_request(version: int, compiled: Decoder) -> Decoder:
-    def decode(buffer: memoryview, start: int) -> tuple[ProduceRequest, int]:
-        one = read_one_batch(buffer, start, version)
-        if one is None:
-            return compiled(buffer, start)
-        part = PartitionProduceData(one.partition, one.records)
-        if version >= FIRST_VERSION_BY_ID:
-            topic = TopicProduceData("", uuid_of(one.topic), [part])
-        else:
-            topic = TopicProduceData(str(one.topic, "utf-8"), NO_UUID, [part])
-        return ProduceRequest(None, one.acks, one.timeout_ms, [topic]), one.end
-
-    return decode
+_HEAD_BY_NAME: Final = Struct(">BhiBB").unpack_from  # transactional id, acks, time-out, topics, length of the name
+_HEAD_OF_PARTITION: Final = Struct(">Bi").unpack_from  # partitions, index
+_HEAD_BY_ID: Final = Struct(">BhiB16sBi").unpack_from  # as above, with the topic's id in between
+_NO_ERROR: Final = Struct(">Bixx").pack  # partitions, index, error code
+_ANSWER_REST: Final = bytes((EMPTY, NULL)) + bytes(2 + 4 + 1)
+"""Record errors and message; no tags for the partition and the topic; throttle time; no tags."""
 
 
 def _fetch_request(compiled: Decoder) -> Decoder:
@@ -142,41 +140,6 @@ def _fetch_request(compiled: Decoder) -> Decoder:
         return request, start + 76
 
     return decode
-
-
-def _produce_response(compiled: Encoder, *, by_name: bool) -> Encoder:
-    def encode(message: ProduceResponse, out: bytearray) -> list[Part]:
-        if len(message.responses) != 1 or message.node_endpoints:
-            return compiled(message, out)
-        (topic,) = message.responses
-        if len(topic.partition_responses) != 1:
-            return compiled(message, out)
-        (partition,) = topic.partition_responses
-        if partition.record_errors or partition.error_message is not None or partition.current_leader is not None:
-            return compiled(message, out)
-        if by_name:
-            name = topic.name.encode()
-            if len(name) > 126:
-                return compiled(message, out)
-            out.append(ONE)
-            out.append(len(name) + 1)
-            out += name
-        else:
-            out.append(ONE)
-            out += topic.topic_id.bytes
-        out += _ANSWER_REST(
-            ONE,
-            partition.index,
-            partition.error_code,
-            partition.base_offset,
-            partition.log_append_time_ms,
-            partition.log_start_offset,
-            EMPTY,
-            message.throttle_time_ms,
-        )
-        return [out]
-
-    return encode
 
 
 def _fetch_response(compiled: Encoder) -> Encoder:

@@ -43,9 +43,10 @@ class SystemFile:
         if len(buffers) == 1:
             size = len(buffers[0])
             written = os.pwrite(self._descriptor, buffers[0], position)
-            if written == size:
-                return size
-        return self._write_all(position, buffers)
+        else:
+            size = sum(map(len, buffers))
+            written = os.pwritev(self._descriptor, buffers[:_BUFFERS_PER_WRITE], position)
+        return size if written == size else self._write_all(position, buffers)
 
     def _write_all(self, position: int, buffers: Sequence[Buffer]) -> int:
         """Write from the start, carrying on after short writes: rewriting the same bytes is harmless."""

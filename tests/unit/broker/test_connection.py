@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from riverlog.broker.connection import Connection
-from riverlog.broker.context import Client, Hangup
+from riverlog.broker.context import Client, Hangup, Place
 from riverlog.broker.dispatch import Promise
 from riverlog.broker.memory import RequestMemory
+from riverlog.drivers.turn import Turn
 from riverlog.model.access import Principal
 from riverlog.model.limits import (
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
@@ -34,15 +35,11 @@ class StillClock:
         return 1_000
 
 
-class Row:
-    def __init__(self) -> None:
-        self.stats = RequestStats("Test")
-
-
 class LaterEcho(Promise):
     """The promise of an answer that a test decides about."""
 
     def __init__(self, awaited: "asyncio.Future[Any]", holds_line: bool) -> None:
+        self.parts = None
         self.awaited = awaited
         self.holds_line = holds_line
 
@@ -54,7 +51,7 @@ class Broker:
     """A dispatcher that obeys: `=x` answers x, `?` promises, `!` holds the line, and so on."""
 
     def __init__(self) -> None:
-        self.row = Row()
+        self.stats = RequestStats("Test")
         self.promises: list[asyncio.Future[Any]] = []
         self.seen: list[bytes] = []
         self.big: Any = None
@@ -64,18 +61,18 @@ class Broker:
         request = bytes(frame)
         self.seen.append(request)
         if self.answer_all:
-            return self.row, [b"."]
+            return self.stats, Place([b"."])
         match request[:1]:
             case b"=":
-                return self.row, [request[1:]]
+                return self.stats, Place([request[1:]])
             case b"?" | b"!":
                 future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
                 self.promises.append(future)
-                return self.row, LaterEcho(future, request[:1] == b"!")
+                return self.stats, LaterEcho(future, request[:1] == b"!")
             case b"0":
-                return self.row, None
+                return self.stats, None
             case b"B":
-                return self.row, [self.big]
+                return self.stats, Place([self.big])
             case b"H":
                 raise Hangup("not with acks=0")
             case _:
@@ -96,6 +93,7 @@ class Line:
             Client(Principal("x", "127.0.0.1"), "PLAINTEXT", self.memory),
             self.broker,  # type: ignore[arg-type]
             StillClock(),
+            Turn(),
             frame_bytes_max=1 << 24,
             closed=lambda _connection, reason, _detail: self.ended.append(reason),
             failed=self.bugs.append,
@@ -133,7 +131,7 @@ async def test_all_frames_of_a_turn_are_answered_with_one_send(line: Line) -> No
     line.ask(b"=a", b"=b", b"=c")
     assert line.sent == b"abc"
     assert line.socket.sends == 1
-    assert line.broker.row.stats.count == 3
+    assert line.broker.stats.count == 3
 
 
 @on_loop
@@ -164,7 +162,7 @@ async def test_an_async_handler_holds_the_line(line: Line) -> None:
 async def test_no_answer_takes_no_place(line: Line) -> None:
     line.ask(b"0", b"=a")
     assert line.sent == b"a"
-    assert line.broker.row.stats.count == 2
+    assert line.broker.stats.count == 2
 
 
 @on_loop

@@ -1,6 +1,7 @@
 """A led partition: the high watermark, those who wait for it, and epochs."""
 
 import asyncio
+import errno
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from uuid import UUID
@@ -9,6 +10,7 @@ import pytest
 
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.partition import Partition
+from riverlog.drivers.turn import Turn
 from riverlog.drivers.volume import Volume
 from riverlog.log.log import Log
 from riverlog.model.errors import ErrorCode, Refusal
@@ -42,6 +44,13 @@ class Hand:
         partition.flushed()
 
 
+class LongTurn(Turn):
+    """A turn that ends when the test says so."""
+
+    def _schedule(self) -> None:
+        pass
+
+
 def a_partition(**config: object) -> tuple[Partition, Hand]:
     disk = MemoryDisk()
     settings = replace(DEFAULT_TOPIC_CONFIG, **config)  # type: ignore[arg-type]
@@ -50,7 +59,11 @@ def a_partition(**config: object) -> tuple[Partition, Hand]:
     flusher: Flusher = hand  # type: ignore[assignment]
     volume = Volume(disk, "/data", changed=lambda _volume: None)
     name, topic_id = TopicPartition("orders", 0), TopicId(UUID(int=1))
-    return Partition(name, topic_id, log, LeaderEpoch(3), volume=volume, flusher=flusher), hand
+    return Partition(name, topic_id, log, LeaderEpoch(3), volume=volume, flusher=flusher, turn=LongTurn()), hand
+
+
+def gather(partition: Partition, value: bytes, **fields: int) -> Offset:
+    return partition.gather(memoryview(batch_of([value], **fields)), now_ms=NOW).last_offset  # type: ignore[arg-type]
 
 
 def append(partition: Partition, *values: bytes) -> None:
@@ -187,3 +200,74 @@ def test_a_compacted_topic_takes_no_record_without_a_key() -> None:
         append(partition, b"nobody's")
     assert refused.value.code is ErrorCode.INVALID_RECORD
     assert partition.log.log_end_offset == 0
+
+
+def test_what_was_gathered_is_committed_when_the_turn_ends() -> None:
+    partition, _hand = a_partition(durability=Durability.OS)
+    append(partition, b"first")
+    told: list[tuple[str, ErrorCode]] = []
+    for number in range(3):
+        offset = gather(partition, b"value")
+        partition.when_committed(offset, lambda code, who=f"all {number}": told.append((who, code)), seconds_max=0)
+        partition.when_written(offset, lambda code, who=f"one {number}": told.append((who, code)))
+    assert (partition.high_watermark, told) == (1, [])
+    partition._turn.end()
+    assert partition.high_watermark == 4
+    assert {code for _, code in told} == {ErrorCode.NONE}
+    assert len(told) == 6
+    partition.when_written(Offset(2), lambda code: told.append(("late", code)))
+    assert told[-1] == ("late", ErrorCode.NONE)
+
+
+@on_virtual_time
+async def test_exactly_those_are_refused_whose_batches_could_not_be_written() -> None:
+    """With a duplicate of a batch that is written but not flushed, which waits behind them and is still good."""
+    partition, hand = a_partition(durability=Durability.FSYNC)
+    told: dict[str, ErrorCode] = {}
+
+    def tell(who: str) -> Callable[[ErrorCode], None]:
+        return lambda code: told.__setitem__(who, code)
+
+    fields = {"producer_id": 7, "producer_epoch": 0}
+    kept = gather(partition, b"kept", base_sequence=0, **fields)
+    partition.when_committed(kept, tell("kept"), seconds_max=30)
+    partition._turn.end()
+    for number in (1, 2):
+        lost = gather(partition, b"lost", base_sequence=number, **fields)
+        partition.when_committed(lost, tell(f"lost {number}"), seconds_max=30)
+    partition.when_written(lost, tell("acks 1"))
+    again = gather(partition, b"kept", base_sequence=0, **fields)
+    assert again == kept
+    partition.when_committed(again, tell("again"), seconds_max=30)
+    partition.log._disk.fail(0, errno.ENOSPC, on=("write",))
+    partition._turn.end()
+    assert told == dict.fromkeys(["lost 1", "lost 2", "acks 1"], ErrorCode.KAFKA_STORAGE_ERROR)
+    assert partition.log.log_end_offset == 1
+    hand.carry_out(partition)
+    assert told["kept"] is told["again"] is ErrorCode.NONE
+    partition._volume.look()
+    assert gather(partition, b"next", base_sequence=1, **fields) == 1
+
+
+def test_a_batch_that_could_not_be_written_with_others_is_refused_at_once() -> None:
+    partition, _hand = a_partition(durability=Durability.OS)
+    append(partition, b"first")
+    told: list[ErrorCode] = []
+    partition.when_written(gather(partition, b"other"), told.append)
+    partition.log._disk.fail(0, errno.EIO, on=("write",))
+    with pytest.raises(Refusal) as refused:
+        append(partition, b"second")
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert told == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert partition.high_watermark == 1
+
+
+def test_a_partition_that_leaves_writes_what_it_gathered_first() -> None:
+    partition, _hand = a_partition(durability=Durability.OS)
+    told: list[ErrorCode] = []
+    partition.when_committed(gather(partition, b"value"), told.append, seconds_max=0)
+    partition.remove()
+    assert told == [ErrorCode.NONE]
+    partition.log.release()
+    partition._turn.end()
+    assert partition.log.log_end_offset == 1

@@ -1,5 +1,6 @@
 """The log as its callers see it: append, read, seek, roll, let go."""
 
+import errno
 from dataclasses import replace
 
 import pytest
@@ -26,6 +27,12 @@ def append(log: Log, *values: bytes, epoch: int = 0, now_ms: int = NOW, **fields
     batch = batch_of(values or (b"value",), **fields)  # type: ignore[arg-type]
     header = check_produced(batch, batch_bytes_max=1 << 20)
     return log.append(batch, header, leader_epoch=LeaderEpoch(epoch), now_ms=now_ms)
+
+
+def gather(log: Log, value: bytes, *, epoch: int = 0, **fields: int) -> Appended:
+    batch = batch_of([value], **fields)  # type: ignore[arg-type]
+    header = check_produced(batch, batch_bytes_max=1 << 20)
+    return log.gather(batch, header, leader_epoch=LeaderEpoch(epoch), now_ms=NOW)
 
 
 def read_all(log: Log, offset: int = 0, bytes_max: int = 1 << 20) -> list[tuple[int, bytes]]:
@@ -268,3 +275,44 @@ def test_a_sync_covers_what_was_there_when_it_was_planned(log: Log) -> None:
     assert log.flushed_offset == planned
     log.flush()
     assert log.flushed_offset == planned + 1
+
+
+def test_gathered_batches_have_offsets_and_are_written_with_one_call(disk: MemoryDisk, log: Log) -> None:
+    append(log, b"first")
+    steps = disk.steps
+    assert [gather(log, b"%d" % number).base_offset for number in range(5)] == [1, 2, 3, 4, 5]
+    assert (disk.steps - steps, log.log_end_offset) == (0, 1)
+    log.write()
+    assert (disk.steps - steps, log.log_end_offset) == (1, 6)
+    assert [value for _, value in read_all(log)] == [b"first", b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_gathering_goes_on_over_the_end_of_a_segment_and_the_beginning_of_an_epoch(disk: MemoryDisk, log: Log) -> None:
+    for number in range(60):
+        assert gather(log, b"value %d" % number, epoch=number // 20).base_offset == number
+    log.write()
+    assert log.segment_count > 3
+    assert [log.end_of_epoch(LeaderEpoch(epoch)).end_offset for epoch in range(3)] == [20, 40, 60]
+    assert len(read_all(log)) == 60
+    disk.kill()
+    assert len(read_all(open_log(disk))) == 60
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_failed_gathered_write_leaves_nothing_behind(seed: int) -> None:
+    """However much of it reached the file: others get its offsets and sequences, and a recovery finds only those."""
+    disk = MemoryDisk(seed=seed)
+    log = open_log(disk)
+    idempotent = {"producer_id": 7, "producer_epoch": 0}
+    append(log, b"kept", base_sequence=0, **idempotent)
+    for number in range(1, 6):
+        gather(log, b"lost", base_sequence=number, **idempotent)
+    disk.fail(0, errno.ENOSPC, on=("write",))
+    with pytest.raises(OSError, match="No space"):
+        log.write()
+    assert log.log_end_offset == 1
+    log.write()
+    assert append(log, b"next", base_sequence=1, **idempotent).base_offset == 1
+    log.flush()
+    disk.kill()
+    assert read_all(open_log(disk)) == [(0, b"kept"), (1, b"next")]

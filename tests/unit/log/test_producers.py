@@ -145,3 +145,22 @@ def test_a_damaged_snapshot_is_refused() -> None:
     for damaged in (b"", content[:9], content[:-1], content + b"x", content[:20] + b"x" + content[21:]):
         with pytest.raises(BadSnapshot):
             Producers.decode(damaged)
+
+
+def test_gathered_batches_are_forgotten_as_if_they_had_never_come_or_kept() -> None:
+    producers = Producers()
+    for number in range(6):
+        write(producers, header(number))
+    before = producers.encode()
+    for number in range(6, 14):
+        assert producers.check(header(number)) is None
+        producers.remember_gathered(header(number), Offset(number), 9)
+    producers.remember_gathered(header(0, producer=8), Offset(14), 9)
+    assert producers.check(header(13)) == Written(13, 13, Offset(13), Offset(13), 9)
+    producers.forget_gathered()
+    assert producers.encode() == before
+    assert producers.check(header(6)) is None
+    producers.remember_gathered(header(6), Offset(6), 9)
+    producers.keep_gathered()
+    producers.forget_gathered()
+    assert producers.check(header(7)) is None

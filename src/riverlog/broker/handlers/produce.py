@@ -5,15 +5,24 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from riverlog.broker.context import Answer, Context, Hangup, Later, ShortAnswer
+from riverlog.broker.context import Answer, Context, Hangup, Later, Parts, Place
+from riverlog.broker.dispatch import told
 from riverlog.drivers.partition import Partition
 from riverlog.log.log import Appended
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.records.batch import ATTRIBUTES_POSITION, COMPRESSION_MASK, HEADER_BYTES, TRANSACTIONAL, Compression
-from riverlog.wire.by_hand import FIRST_VERSION_BY_ID, OneBatch, read_one_batch, write_one_answer
-from riverlog.wire.headers import RequestHeader
+from riverlog.wire.apis import API_BY_KEY, ApiKey
+from riverlog.wire.by_hand import (
+    FIRST_VERSION_BY_HAND,
+    FIRST_VERSION_BY_ID,
+    OneHead,
+    one_answer,
+    read_last_batch,
+    read_one_head,
+)
+from riverlog.wire.headers import RequestHeader, encode_response
 from riverlog.wire.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -28,6 +37,7 @@ LEADER: Final = 1
 ALL: Final = -1
 
 _FIRST_VERSION_WITH_ZSTD: Final = 7
+_API: Final = API_BY_KEY[ApiKey.PRODUCE]
 
 
 def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse]:
@@ -57,48 +67,104 @@ def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse
     return Later(_committed(response, waiting, timeout_ms=request.timeout_ms, context=context))
 
 
-def produce_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> ShortAnswer:
-    """Do the commonest request, one good batch for one open partition, without building messages on the way.
+def produce_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> Place | None:
+    """Do the commonest request, one good batch for one open partition, and remember the way for the next.
 
     None, with nothing done, for every other request: `produce` does those, and finds the words for what is wrong.
     """
     version = header.api_version
-    one = read_one_batch(frame, position, version)
-    if one is None or one.acks not in (ALL, LEADER) or len(one.records) < HEADER_BYTES:
+    if version < FIRST_VERSION_BY_HAND:
         return None
-    if one.records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL:
+    head = read_one_head(frame, position, version)
+    if head is None or head.acks not in (ALL, LEADER):
         return None
     replicas = context.services.replicas
     try:
         if version >= FIRST_VERSION_BY_ID:
-            partition = replicas.get_opened(one.topic, one.partition)
+            partition = replicas.get_opened(head.topic, head.partition)
         else:
-            partition = replicas.get(str(one.topic, "utf-8"), one.partition)
-        if partition is None or not context.allows_on_topic(Operation.WRITE, partition.name.topic):
-            return None
-        appended = partition.append(one.records, now_ms=context.now_ms)
+            partition = replicas.get(str(head.topic, "utf-8"), head.partition)
     except (Refusal, UnicodeDecodeError):
         return None
-    if one.acks == ALL and appended.last_offset >= partition.high_watermark:
-        return Later(_one_committed(one, partition, appended, context))
-    return write_one_answer(
-        header.correlation_id,
-        one.topic,
-        version,
-        one.partition,
-        appended.base_offset,
-        appended.log_append_time_ms,
-        partition.log.log_start_offset,
-    )
+    if partition is None or not context.allows_on_topic(Operation.WRITE, partition.name.topic):
+        return None
+    route = OneBatchRoute(head, partition, header, context)
+    place = route.take(frame, head.end, header.correlation_id)
+    if place is not None:
+        context.client.routes.learn(frame, head.end, context.image, route)
+    return place
 
 
-def _one_committed(
-    one: OneBatch, partition: Partition, appended: Appended, context: Context
-) -> asyncio.Future[ProduceResponse]:
-    accepted = _accepted(one.partition, partition, appended)
-    topic = TopicProduceResponse(partition.name.topic, partition.topic_id, [accepted])
-    waiting = [(accepted, partition, appended.last_offset)]
-    return _committed(ProduceResponse([topic]), waiting, timeout_ms=one.timeout_ms, context=context)
+class OneBatchRoute:
+    """The way of Produce requests with one batch for one partition, from the batch to the whole response."""
+
+    __slots__ = (
+        "_acks", "_client", "_header", "_index", "_partition", "_seconds_max", "_wall_ms", "answer", "kind", "stats",
+    )  # fmt: skip
+
+    def __init__(self, head: OneHead, partition: Partition, header: RequestHeader, context: Context) -> None:
+        self.kind = header.api_key << 16 | header.api_version
+        self.stats = context.stats
+        self.answer = one_answer(head.topic, header.api_version, head.partition)
+        self._acks = head.acks
+        self._client = context.client
+        self._header = header
+        self._index = head.partition
+        self._partition = partition
+        self._seconds_max = max(head.timeout_ms, 0) / 1000
+        self._wall_ms = context.services.clock.wall_ms
+
+    def take(self, frame: memoryview, position: int, correlation_id: int) -> Place | None:
+        """Append the batch that stands at this position, as `produce_one` says."""
+        batch = read_last_batch(frame, position)
+        if batch is None or len(batch) < HEADER_BYTES or batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL:
+            return None
+        partition = self._partition
+        try:
+            appended = partition.gather(batch, now_ms=self._wall_ms())
+        except Refusal:
+            return None
+        place = OneBatchPlace(self, correlation_id, appended)
+        if self._acks == ALL:
+            partition.when_committed(appended.last_offset, place.settle, seconds_max=self._seconds_max)
+        else:
+            partition.when_written(appended.last_offset, place.settle)
+        return place
+
+    def response(self, correlation_id: int, appended: Appended, code: ErrorCode) -> Parts:
+        """Write the whole response to a batch of which this became."""
+        log_start_offset = self._partition.log.log_start_offset
+        if code is ErrorCode.NONE:
+            response: Parts = [
+                self.answer(correlation_id, appended.base_offset, appended.log_append_time_ms, log_start_offset)
+            ]
+        else:
+            self.stats.failed(code)
+            answer = _accepted(self._index, self._partition, appended)
+            _take_back(answer, code)
+            topic = TopicProduceResponse(self._partition.name.topic, self._partition.topic_id, [answer])
+            response = encode_response(_API, self._header.api_version, correlation_id, ProduceResponse([topic]))
+        client = self._client
+        return told(client, _API, self._header.api_version, response) if client.takes_credits else response
+
+
+class OneBatchPlace(Place):
+    """The place of the answer to one batch; the partition settles it."""
+
+    __slots__ = ("_appended", "_correlation_id", "_route")
+
+    def __init__(self, route: OneBatchRoute, correlation_id: int, appended: Appended) -> None:
+        self.parts = None
+        self.line = None
+        self._route = route
+        self._correlation_id = correlation_id
+        self._appended = appended
+
+    def settle(self, code: ErrorCode) -> None:
+        """Take the answer: the batch is acknowledged, or never will be."""
+        self.parts = self._route.response(self._correlation_id, self._appended, code)
+        if self.line is not None:
+            self.line.kept()
 
 
 def _partition(
@@ -192,7 +258,7 @@ def _committed(
 def _take_back(answer: PartitionProduceResponse, code: ErrorCode) -> None:
     """Turn an accepted batch's answer into an error: it is in the log, but nobody may rely on it."""
     answer.error_code = code
-    answer.error_message = f"the batch was appended but not committed: {code.title}"
+    answer.error_message = f"the batch is not committed: {code.title}"
     answer.base_offset = NO_OFFSET
     answer.log_append_time_ms = NO_TIMESTAMP
     answer.log_start_offset = NO_OFFSET

@@ -8,6 +8,7 @@ import pytest
 
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.delete_topics import DeleteTopicsRequest
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.asking import Line, connected, serving
@@ -192,5 +193,72 @@ def test_the_short_cut_and_the_long_way_come_to_the_same(version: int, durabilit
                 one.index = other.index
                 assert one == other
                 assert one.base_offset == expected
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_the_batches_of_one_turn_are_written_with_one_call_and_answered_in_order(acks: int) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, _node):
+            await create(line)
+            other = await connected(universe)
+            for each in (line, other):
+                await produced(each, request(batch_of([b"first"]), acks=acks))
+            writes = universe.disk.steps
+            asked = [request(batch_of([b"%d" % number]), acks=acks) for number in range(20)]
+            waiting = [each.send(ApiKey.PRODUCE, VERSION, one) for one in asked for each in (line, other)]
+            answers = [(await answer).responses[0].partition_responses[0] for answer in waiting]
+            assert universe.disk.steps - writes <= 2
+            assert {answer.error_code for answer in answers} == {ErrorCode.NONE}
+            for mine in (answers[::2], answers[1::2]):
+                offsets = [answer.base_offset for answer in mine]
+                assert offsets == sorted(offsets)
+            assert sorted(answer.base_offset for answer in answers) == list(range(2, 42))
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_a_write_that_fails_is_told_to_all_who_took_part(acks: int) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, node):
+            await create(line)
+            await produced(line, request(batch_of([b"first"]), acks=acks))
+            universe.disk.fail(0, errno.EIO, on=("write",))
+            waiting = [line.send(ApiKey.PRODUCE, VERSION, request(batch_of(), acks=acks)) for _ in range(3)]
+            answers = [(await answer).responses[0].partition_responses[0] for answer in waiting]
+            assert {answer.error_code for answer in answers} == {ErrorCode.KAFKA_STORAGE_ERROR}
+            assert {answer.base_offset for answer in answers} == {-1}
+            assert node.stats.requests["Produce"].errors == {ErrorCode.KAFKA_STORAGE_ERROR: 3}
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("version", [12, 13])
+def test_a_repeated_request_does_not_outlive_its_topic(version: int) -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            topic = await create(line)
+            asked = request(batch_of())
+            asked.topic_data[0].topic_id = topic.topic_id
+            assert [(await produced(line, asked, version)).base_offset for _ in range(3)] == [0, 1, 2]
+            await line.ask(ApiKey.DELETE_TOPICS, 5, DeleteTopicsRequest(topic_names=["orders"], timeout_ms=1_000))
+            gone = ErrorCode.UNKNOWN_TOPIC_ID if version >= 13 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            assert (await produced(line, asked, version)).error_code == gone
+
+    run(scenario())
+
+
+def test_one_line_may_write_to_many_partitions_by_turns() -> None:
+    async def scenario() -> None:
+        async with serving(num_partitions="3") as (line, _node):
+            await create(line)
+            for expected in range(4):
+                for index in range(3):
+                    answer = await produced(line, request(batch_of(), index=index))
+                    assert (answer.index, answer.base_offset) == (index, expected)
 
     run(scenario())

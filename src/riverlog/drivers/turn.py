@@ -1,0 +1,57 @@
+"""The end of a turn: what all that arrived together has left to be done, done together.
+
+A turn is one round of the event loop: every socket that has bytes is read, every whole request in them is handled.
+Partitions gather batches meanwhile, and connections gather answers. When all have been looked at, each partition writes
+once, and then each connection whose answers are due sends once. Nobody is read from before that, so a gathered batch
+may stay where it was received.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+
+class Turn:
+    """Collects what is to be done when the turn ends; two queues, because answers come after what they answer for."""
+
+    __slots__ = ("_due", "_sends", "_writes", "number")
+
+    def __init__(self) -> None:
+        self.number = 0
+        """Counts the ends; whatever was gathered before the last one is written."""
+        self._writes: list[Callable[[], object]] = []
+        self._sends: list[Callable[[], None]] = []
+        self._due = False
+
+    def write(self, write: Callable[[], object]) -> None:
+        """Call this when the turn ends."""
+        self._writes.append(write)
+        if not self._due:
+            self._schedule()
+
+    def send(self, send: Callable[[], None]) -> None:
+        """Call this when the turn ends, after everything has been written."""
+        self._sends.append(send)
+        if not self._due:
+            self._schedule()
+
+    def end(self) -> None:
+        """Do it all now; what that leads to is done at the end of the next turn, except that it may send."""
+        self.number += 1
+        writes, self._writes = self._writes, []
+        for write in writes:
+            write()
+        sends, self._sends = self._sends, []
+        for send in sends:
+            send()
+
+    def _schedule(self) -> None:
+        self._due = True
+        asyncio.get_running_loop().call_soon(self._end)
+
+    def _end(self) -> None:
+        try:
+            self.end()
+        finally:
+            self._due = False
+            if self._writes or self._sends:
+                self._schedule()

@@ -1,0 +1,31 @@
+"""Batches that are written together: all of them are in the file afterwards, or none."""
+
+import errno
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from riverlog.model.ids import Offset
+from riverlog.model.ports import Buffer, File
+
+
+class Gathered(NamedTuple):
+    """A batch that is about to be written, with its offsets and its times."""
+
+    batch: Buffer
+    base_offset: Offset
+    last_offset: Offset
+    first_timestamp: int
+    last_timestamp: int
+
+
+def write_gathered(file: File, position: int, gathered: Sequence[Gathered]) -> None:
+    """Write batches one behind the other at the end of a file; on OSError no whole one is left there."""
+    try:
+        file.write(position, [each.batch for each in gathered])
+    except OSError:
+        if len(gathered) > 1:  # some may be whole, and a recovery would keep them though they were refused
+            try:
+                file.truncate(position)
+            except OSError as error:  # even a full disk: this one cannot be got over
+                raise OSError(errno.EIO, f"a failed write could not be taken back ({error})") from error
+        raise

@@ -1,0 +1,41 @@
+"""The end of a turn: once for all, writes before sends."""
+
+from riverlog.drivers.turn import Turn
+from tests.support.virtual_time import run
+
+
+def test_what_came_together_is_done_together_writes_first() -> None:
+    done: list[str] = []
+
+    async def scenario() -> None:
+        turn = Turn()
+        turn.send(lambda: done.append("send a"))
+        turn.write(lambda: done.append("write a"))
+        turn.write(lambda: done.append("write b"))
+        assert done == []
+
+    run(scenario())
+    assert done == ["write a", "write b", "send a"]
+
+
+def test_what_a_write_leads_to_is_sent_at_once_and_what_a_send_leads_to_in_the_next_turn() -> None:
+    done: list[tuple[str, int]] = []
+
+    async def scenario() -> None:
+        turn = Turn()
+
+        def send() -> None:
+            done.append(("send", turn.number))
+            turn.write(lambda: done.append(("write again", turn.number)))
+
+        def write() -> None:
+            done.append(("write", turn.number))
+            turn.send(send)
+
+        turn.write(write)
+        assert turn.number == 0
+        turn.end()
+        assert done == [("write", 1), ("send", 1)]
+
+    run(scenario())
+    assert done[2:] == [("write again", 2)]
