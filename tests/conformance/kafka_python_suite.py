@@ -67,11 +67,18 @@ def environment(bootstrap: str, folder: Path) -> dict[str, str]:
 
 
 def node(folder: Path) -> Node:
-    """Give a node as the tests take it for granted: it has the id 0, and was told which address to advertise."""
+    """Give a node as the tests take it for granted: it has the id 0, was told which address to advertise, and lets
+    sessions of groups be short."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     advertised = f"PLAINTEXT://127.0.0.1:{port}"
-    return Node(folder, port=port, settings={"node.id": "0", "num.partitions": "4", "advertised.listeners": advertised})
+    settings = {
+        "node.id": "0",
+        "num.partitions": "4",
+        "advertised.listeners": advertised,
+        "group.min.session.timeout.ms": "1000",
+    }
+    return Node(folder, port=port, settings=settings)
 
 
 def _download(release: str, folder: Path) -> Path:

@@ -21,5 +21,6 @@ METADATA_VERSION: Final = "metadata.version"
 SUPPORTED_FEATURES: Final[Mapping[str, Levels]] = MappingProxyType(
     {
         METADATA_VERSION: Levels(30, 30),  # 4.3-IV0: the records of metadata/records.py
+        "group.version": Levels(1, 1),  # consumer groups, KIP-848
     }
 )

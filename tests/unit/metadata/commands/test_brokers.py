@@ -1,6 +1,7 @@
 """Brokers joining the cluster."""
 
 from riverlog.metadata.commands.brokers import register_broker
+from riverlog.metadata.features import SUPPORTED_FEATURES
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import FeatureLevelRecord, PartitionChangeRecord, RegisterBrokerRecord
 from tests.unit.metadata.cluster import cluster, registration, with_topic
@@ -8,9 +9,10 @@ from tests.unit.metadata.cluster import cluster, registration, with_topic
 
 def test_a_metadata_log_begins_with_its_version():
     records, reply = register_broker(MetadataImage(), registration(1))
-    assert isinstance(records[0], FeatureLevelRecord)
-    assert records[0].name == "metadata.version"
-    assert isinstance(records[1], RegisterBrokerRecord)
+    *features, registered = records
+    assert [each.name for each in features if isinstance(each, FeatureLevelRecord)] == list(SUPPORTED_FEATURES)
+    assert next(iter(SUPPORTED_FEATURES)) == "metadata.version"
+    assert isinstance(registered, RegisterBrokerRecord)
     assert reply.epoch == 0
 
 
