@@ -39,7 +39,13 @@ from riverlog.model.ports import Clock, Disk, Network, Processes, Random, Worker
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.http import Door
 from riverlog.observe.logging import get_logger
-from riverlog.observe.metrics import BrokerReading, LogDirectoryReading, PartitionReading
+from riverlog.observe.metrics import (
+    BrokerReading,
+    CommittedReading,
+    GroupReading,
+    LogDirectoryReading,
+    PartitionReading,
+)
 from riverlog.observe.stats import NodeStats, PartitionStats
 from riverlog.wire.apis import API_BY_KEY
 from riverlog.world.clock import SystemClock
@@ -300,6 +306,22 @@ class Node:
             for facts in topic.partitions:
                 if facts.leader == self.node_id:
                     yield _reading(topic, facts, opened.get(TopicPartition(topic.name, facts.index)))
+
+    def groups(self) -> Iterable[GroupReading]:
+        """Give every group that this node coordinates; how far one is behind is known once its partition is open."""
+        ends = {partition.name: partition.high_watermark for partition in self._replicas.opened()}
+        for machine in self._groups.machines():
+            for group_id, state, members, committed in machine.standings():
+                offsets = [
+                    CommittedReading(
+                        *name, Offset(value.offset), max(0, ends[name] - value.offset) if name in ends else None
+                    )
+                    for name, value in committed.items()
+                ]
+                yield GroupReading(group_id, state, members, offsets)
+
+    def coordinators_loading(self) -> int:
+        return self._groups.loading()
 
     def log_directories(self) -> Iterable[LogDirectoryReading]:
         for home in self._homes:

@@ -89,6 +89,11 @@ class ClassicMembership:
         group = self._protocol.find(group_id)
         return group is None or group.phase is Phase.EMPTY
 
+    def member_count(self, group_id: str) -> int:
+        """Count the group's members."""
+        group = self._protocol.find(group_id)
+        return 0 if group is None else len(group.members)
+
     def forget(self, group_id: str, turn: Turn) -> None:
         """Write that an empty group is no more."""
         self._protocol.dissolve(group_id, turn)

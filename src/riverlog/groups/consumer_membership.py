@@ -83,6 +83,10 @@ class ConsumerMembership:
         """Tell whether the group has no members."""
         return not self._state.consumers[group_id].members
 
+    def member_count(self, group_id: str) -> int:
+        """Count the group's members."""
+        return len(self._state.consumers[group_id].members)
+
     def forget(self, group_id: str, turn: Turn) -> None:
         """Write that an empty group is no more."""
         group = self._state.consumers[group_id]

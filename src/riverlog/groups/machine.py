@@ -4,8 +4,8 @@ What it remembers is `state`, which records alone change. Who waits and when tim
 first command after a replay, when every member gets a fresh session, and is lost with the machine.
 """
 
-from collections.abc import Iterable
-from typing import Final, Never, assert_never
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple, Never, assert_never
 
 from riverlog.groups.classic import ClassicProtocol
 from riverlog.groups.classic_membership import ClassicMembership
@@ -37,15 +37,25 @@ from riverlog.groups.consumer_membership import ConsumerMembership
 from riverlog.groups.live import JoinEnds, Live, OffsetsExpire, SessionEnds, SyncEnds
 from riverlog.groups.membership import Membership
 from riverlog.groups.offsets import GroupOffsets
-from riverlog.groups.records import GroupFact
+from riverlog.groups.records import GroupFact, OffsetCommitValue
 from riverlog.groups.state import GroupsState
 from riverlog.groups.topics import Topics
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import TopicPartition
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
 
 _AT_ONCE: Final = Instant(0.0)
+
+
+class Standing(NamedTuple):
+    """How a group stands, for those who watch it; the offsets are not to be changed."""
+
+    group_id: str
+    state: str
+    members: int
+    committed: Mapping[TopicPartition, OffsetCommitValue]
 
 
 class GroupsMachine:
@@ -84,6 +94,13 @@ class GroupsMachine:
     def next_deadline(self) -> Instant | None:
         """Say when time runs out for somebody; after a replay, at once, so that sessions begin."""
         return self.live.timers.next() if self._is_awake else _AT_ONCE
+
+    def standings(self) -> Iterator[Standing]:
+        """Say how each group stands."""
+        for group_id in self._group_ids():
+            group = self._membership(group_id)
+            committed = self.state.offsets.of(group_id)
+            yield Standing(group_id, group.listed(group_id).state, group.member_count(group_id), committed)
 
     def _decide(self, command: GroupsCommand, ticket: Ticket, turn: Turn) -> None:
         match command:

@@ -46,6 +46,10 @@ class Membership(Protocol):
         """Tell whether the group has no members."""
         ...
 
+    def member_count(self, group_id: str) -> int:
+        """Count the group's members."""
+        ...
+
     def forget(self, group_id: str, turn: Turn) -> None:
         """Write that an empty group is no more."""
         ...

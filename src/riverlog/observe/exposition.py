@@ -6,10 +6,10 @@ may have thousands of partitions, for which the Prometheus client library takes 
 """
 
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Final
 
-from riverlog.observe.metrics import PARTITION_VALUES, Metric, Scrape
+from riverlog.observe.metrics import PARTITION_VALUES, Metric, Scrape, read_groups
 from riverlog.observe.stats import SECONDS_BOUNDS, Histogram
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -18,7 +18,7 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 def render(scrape: Scrape) -> bytes:
     """Write all series down, each metric's in one group under its meaning and kind."""
     series: dict[Metric, list[str]] = {metric: [] for metric in Metric}
-    for metric, values, value in scrape.readings:
+    for metric, values, value in chain(scrape.readings, read_groups(scrape.groups)):
         labels = ",".join(map(_label, metric.labels, values))
         if isinstance(value, Histogram):
             series[metric] += _histogram(metric.metric, labels, value)

@@ -6,6 +6,7 @@ thing, that name is kept, so that dashboards made for it show riverlog too. Metr
 leader only: sums over a cluster count nothing twice.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, StrEnum, unique
 from typing import Final, NamedTuple, Protocol
@@ -25,6 +26,8 @@ class Kind(StrEnum):
 
 
 _PARTITION = ("topic", "partition")
+_GROUP_TOPIC = ("consumergroup", "topic")
+_GROUP_PARTITION = ("consumergroup", "topic", "partition")
 
 
 class Metric(Enum):
@@ -81,6 +84,38 @@ class Metric(Enum):
     MESSAGES_OUT = ("riverlog_partition_messages_out_total", Kind.COUNTER, _PARTITION, "Offsets given to consumers.")
     BYTES_OUT = ("riverlog_partition_bytes_out_total", Kind.COUNTER, _PARTITION, "Bytes given to consumers.")
     FETCHES = ("riverlog_partition_fetches_total", Kind.COUNTER, _PARTITION, "Times consumers asked for records.")
+    GROUP_MEMBERS = ("kafka_consumergroup_members", Kind.GAUGE, ("consumergroup",), "Members of the group.")
+    GROUP_OFFSET = (
+        "kafka_consumergroup_current_offset",
+        Kind.GAUGE,
+        _GROUP_PARTITION,
+        "Committed offset: what the group reads next.",
+    )
+    GROUP_OFFSET_SUM = (
+        "kafka_consumergroup_current_offset_sum",
+        Kind.GAUGE,
+        _GROUP_TOPIC,
+        "Committed offsets of all partitions of the topic together.",
+    )
+    GROUP_LAG = (
+        "kafka_consumergroup_lag",
+        Kind.GAUGE,
+        _GROUP_PARTITION,
+        "How far the committed offset is behind the high watermark.",
+    )
+    GROUP_LAG_SUM = (
+        "kafka_consumergroup_lag_sum",
+        Kind.GAUGE,
+        _GROUP_TOPIC,
+        "How far the group is behind in all partitions of the topic together.",
+    )
+    GROUPS = ("riverlog_groups", Kind.GAUGE, ("state",), "Groups that this node coordinates, by their state.")
+    COORDINATORS_LOADING = (
+        "riverlog_coordinators_loading",
+        Kind.GAUGE,
+        (),
+        "Coordinators that are still reading their log, and answer nobody meanwhile.",
+    )
     LOG_DIRECTORY_ONLINE = (
         "riverlog_log_directory_online",
         Kind.GAUGE,
@@ -180,6 +215,24 @@ class PartitionReading(NamedTuple):
     stats: PartitionStats
 
 
+class CommittedReading(NamedTuple):
+    """How far a group has come in a partition; the lag is None where the partition's end is not known yet."""
+
+    topic: str
+    partition: int
+    offset: Offset
+    lag: int | None
+
+
+class GroupReading(NamedTuple):
+    """One group, at the moment of a scrape."""
+
+    group_id: str
+    state: str
+    members: int
+    committed: Sequence[CommittedReading]
+
+
 class LogDirectoryReading(NamedTuple):
     """One log directory, at the moment of a scrape."""
 
@@ -211,6 +264,14 @@ class Source(Protocol):
         """Give the partitions that this node leads."""
         ...
 
+    def groups(self) -> Iterable[GroupReading]:
+        """Give the groups that this node coordinates."""
+        ...
+
+    def coordinators_loading(self) -> int:
+        """Count the coordinators that are still reading their log."""
+        ...
+
     def log_directories(self) -> Iterable[LogDirectoryReading]: ...
 
 
@@ -223,10 +284,12 @@ class Reading(NamedTuple):
 
 
 class Scrape(NamedTuple):
-    """All numbers of a node at one moment; those of partitions are still together, as there may be thousands."""
+    """All numbers of a node at one moment; those of partitions and groups are still together, as there may be
+    thousands."""
 
     readings: list[Reading]
     partitions: list[PartitionReading]
+    groups: list[GroupReading]
 
 
 PARTITION_VALUES: Final[dict[Metric, Callable[[PartitionReading], int]]] = {
@@ -254,7 +317,27 @@ def scrape(source: Source, *, version: str) -> Scrape:
     """Take all numbers of a node now, in one pass on its loop."""
     stats = source.stats
     readings = [*_read_node(source, version), *_read_requests(stats), *_read_connections(stats), *_read_process()]
-    return Scrape(readings, list(source.partitions()))
+    return Scrape(readings, list(source.partitions()), list(source.groups()))
+
+
+def read_groups(groups: Sequence[GroupReading]) -> Iterator[Reading]:
+    """Give all series of groups."""
+    for state, count in sorted(Counter(group.state for group in groups).items()):
+        yield Reading(Metric.GROUPS, (state,), count)
+    for group in groups:
+        offsets: Counter[str] = Counter()
+        lags: Counter[str] = Counter()
+        yield Reading(Metric.GROUP_MEMBERS, (group.group_id,), group.members)
+        for topic, partition, offset, lag in group.committed:
+            labels = (group.group_id, topic, str(partition))
+            offsets[topic] += offset
+            yield Reading(Metric.GROUP_OFFSET, labels, offset)
+            if lag is not None:
+                lags[topic] += lag
+                yield Reading(Metric.GROUP_LAG, labels, lag)
+        for metric, sums in ((Metric.GROUP_OFFSET_SUM, offsets), (Metric.GROUP_LAG_SUM, lags)):
+            for topic, total in sums.items():
+                yield Reading(metric, (group.group_id, topic), total)
 
 
 def _read_node(source: Source, version: str) -> Iterator[Reading]:
@@ -271,6 +354,7 @@ def _read_node(source: Source, version: str) -> Iterator[Reading]:
         yield Reading(Metric.LOG_DIRECTORY_SIZE, (directory,), size_bytes)
         yield Reading(Metric.LOG_DIRECTORY_FREE, (directory,), free_bytes)
     yield Reading(Metric.FLUSHES, (), source.stats.flushes.copy())
+    yield Reading(Metric.COORDINATORS_LOADING, (), source.coordinators_loading())
 
 
 def _read_requests(stats: NodeStats) -> Iterator[Reading]:

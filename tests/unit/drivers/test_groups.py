@@ -13,7 +13,9 @@ from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.asking import Line, connected, serving
+from tests.support.batches import batch_of
 from tests.support.group_lines import GROUP, commit, committed, in_a_group, join_request, prepared
 from tests.support.virtual_time import run
 from tests.support.world import Universe
@@ -194,5 +196,26 @@ def test_deleting_the_topic_of_groups_forgets_them() -> None:
             await prepared(line)
             assert await committed(line, "t") == -1
             assert await commit(line, "t", 3) is ErrorCode.NONE
+
+    run(scenario())
+
+
+def test_the_node_shows_how_far_behind_a_group_is() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await prepared(line, "t")
+            part = PartitionProduceData(index=0, records=batch_of([b"a", b"b", b"c"]))
+            produce = ProduceRequest(
+                acks=-1, timeout_ms=1_000, topic_data=[TopicProduceData("t", partition_data=[part])]
+            )
+            await line.ask(ApiKey.PRODUCE, 12, produce)
+            told = await in_a_group(line)
+            member = {"member_id": told.member_id, "generation_id_or_member_epoch": told.generation_id}
+            await commit(line, "t", 1, **member)
+            await commit(line, "t", 5, partition=1, **member)
+            (group,) = node.groups()
+            assert (group.group_id, group.state, group.members) == (GROUP, "Stable", 1)
+            assert {(each.partition, each.offset, each.lag) for each in group.committed} == {(0, 1, 2), (1, 5, None)}
+            assert node.coordinators_loading() == 0
 
     run(scenario())

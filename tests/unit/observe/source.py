@@ -3,7 +3,13 @@
 from collections.abc import Iterable
 
 from riverlog.model.ids import NodeId, Offset
-from riverlog.observe.metrics import BrokerReading, LogDirectoryReading, PartitionReading
+from riverlog.observe.metrics import (
+    BrokerReading,
+    CommittedReading,
+    GroupReading,
+    LogDirectoryReading,
+    PartitionReading,
+)
 from riverlog.observe.stats import NodeStats, PartitionStats
 
 
@@ -38,6 +44,13 @@ class ScrapedNode:
                 segments=2,
                 stats=stats,
             )
+
+    def groups(self) -> Iterable[GroupReading]:
+        committed = [CommittedReading("orders", 0, Offset(30), 10), CommittedReading("orders", 1, Offset(38), None)]
+        return [GroupReading("billing", "Stable", 3, committed), GroupReading("idle", "Empty", 0, [])]
+
+    def coordinators_loading(self) -> int:
+        return 2
 
     def log_directories(self) -> Iterable[LogDirectoryReading]:
         return [LogDirectoryReading("/var/lib/riverlog", online=True, size_bytes=8_192, free_bytes=1 << 30)]

@@ -34,6 +34,27 @@ def test_a_partition_has_its_own_series() -> None:
     assert samples == {("orders", "0"): 0, ("orders", "1"): 2**40 + 1}
 
 
+def test_a_group_has_its_lag_per_partition_and_in_sum() -> None:
+    families = parse(ScrapedNode())
+    found = {
+        (family.removeprefix("kafka_consumergroup_"), *sample.labels.values()): sample.value
+        for family in families
+        if family.startswith("kafka_consumergroup_")
+        for sample in families[family].samples
+    }
+    assert found == {
+        ("members", "billing"): 3,
+        ("members", "idle"): 0,
+        ("current_offset", "billing", "orders", "0"): 30,
+        ("current_offset", "billing", "orders", "1"): 38,
+        ("current_offset_sum", "billing", "orders"): 68,
+        ("lag", "billing", "orders", "0"): 10,
+        ("lag_sum", "billing", "orders"): 10,
+    }
+    states = {sample.labels["state"]: sample.value for sample in families["riverlog_groups"].samples}
+    assert states == {"Empty": 1, "Stable": 1}
+
+
 def test_buckets_are_cumulated_up_to_infinity() -> None:
     node = ScrapedNode()
     for seconds in (0.00005, 0.3, 0.4, 60.0):
@@ -60,7 +81,7 @@ def test_a_histogram_with_labels_keeps_them() -> None:
 
 def test_no_label_can_break_out_of_its_quotes() -> None:
     hostile = 'a"} 1\nriverlog_info{version="b\\'
-    text = render(Scrape([Reading(Metric.BROKER_INFO, ("1", hostile), 1)], [])).decode()
+    text = render(Scrape([Reading(Metric.BROKER_INFO, ("1", hostile), 1)], [], [])).decode()
     (family,) = text_string_to_metric_families(text)
     (sample,) = family.samples
     assert sample.labels == {"id": "1", "address": hostile}

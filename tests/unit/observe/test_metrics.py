@@ -3,7 +3,7 @@
 import re
 
 from riverlog.model.errors import ErrorCode
-from riverlog.observe.metrics import PARTITION_VALUES, Kind, Metric, scrape
+from riverlog.observe.metrics import PARTITION_VALUES, Kind, Metric, read_groups, scrape
 from riverlog.observe.stats import Closed
 from tests.unit.observe.source import ScrapedNode
 
@@ -24,13 +24,15 @@ def test_every_metric_has_a_number() -> None:
     node = ScrapedNode()
     node.stats.of_api("Fetch").failed(ErrorCode.OFFSET_OUT_OF_RANGE)
     taken = scrape(node, version="1.2.3")
-    assert {reading.metric for reading in taken.readings} | set(PARTITION_VALUES) == set(Metric)
+    readings = [*taken.readings, *read_groups(taken.groups)]
+    assert {reading.metric for reading in readings} | set(PARTITION_VALUES) == set(Metric)
 
 
 def test_a_reading_has_a_value_for_each_label() -> None:
     node = ScrapedNode()
     node.stats.of_api("Fetch").failed(ErrorCode.OFFSET_OUT_OF_RANGE)
-    for reading in scrape(node, version="1.2.3").readings:
+    taken = scrape(node, version="1.2.3")
+    for reading in (*taken.readings, *read_groups(taken.groups)):
         assert len(reading.labels) == len(reading.metric.labels)
     assert all(metric.labels == ("topic", "partition") for metric in PARTITION_VALUES)
 
