@@ -76,7 +76,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "lines", nargs="*", metavar="LINE", help="measure these only; `small` stands for all that begin with `small-`"
     )
     parser.add_argument("--runs", type=_runs, help="runs of each line and broker (default: 3, quick: 2)")
-    parser.add_argument("--seconds", type=_seconds, help="length of one run (default: 5, quick: 1)")
+    parser.add_argument("--seconds", type=_seconds, help="length of one run (default: 4, quick: 1)")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs, for a first look")
     parser.add_argument("--only", choices=["riverlog", "kafka"], help="measure one broker")
     parser.add_argument(
@@ -93,7 +93,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.runs is None:
         options.runs = 2 if options.quick else 3
     if options.seconds is None:
-        options.seconds = 1.0 if options.quick else 5.0
+        options.seconds = 1.0 if options.quick else 4.0
     return options
 
 

@@ -45,8 +45,9 @@ def batching(trial: Trial) -> Values:
 
 
 def many_partitions(trial: Trial, *, partitions: int) -> Values:
-    """Send 1 KB records to every partition in turn through confluent-kafka."""
+    """Send 1 KB records to every partition in turn through confluent-kafka, once each has its first."""
     with fresh_topic(trial.node, partitions=partitions) as topic:
+        clients.produce_into_each(trial.node, topic, partitions=partitions, value_bytes=VALUE_BYTES)
         moved = clients.produce(
             trial.node, topic, value_bytes=VALUE_BYTES, seconds=trial.seconds, partitions=partitions
         )

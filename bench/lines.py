@@ -11,7 +11,7 @@ from typing import Final
 from bench import comparisons, partitions, probes
 from bench.trial import Better, Line, Row
 
-HIGHER, LOWER = Better.HIGHER, Better.LOWER
+HIGHER, LOWER, NEITHER = Better
 
 IDEMPOTENT: Final = {"enable.idempotence": True}
 BATCHES_16K: Final = {"batch.size": 16_384}
@@ -196,7 +196,7 @@ LINES: Final = (
         comparisons.fetch,
         (
             Row("rate", "MB/s", HIGHER, 1.0),
-            Row("loopback's own", "MB/s", HIGHER),
+            Row("loopback's own", "MB/s", NEITHER),
             Row("share", "of loopback's own", HIGHER),
             Row("CPU", "s/GB", LOWER),
         ),
@@ -284,7 +284,7 @@ LINES: Final = (
         comparisons.disk,
         (
             Row("rate", "MB/s", HIGHER),
-            Row("disk's own", "MB/s", HIGHER),
+            Row("disk's own", "MB/s", NEITHER),
             Row("share", "of the disk's own", HIGHER, own_reach=0.8),
             Row("CPU", "s/GB", LOWER),
         ),

@@ -31,7 +31,7 @@ limits.SENDFILE_BYTES_MIN = sys.maxsize
 from riverlog.cli.main import main
 sys.exit(main())
 """
-READY_SECONDS_MAX: Final = 60
+READY_SECONDS_MAX: Final = 180
 STOP_SECONDS_MAX: Final = 60
 POLL_SECONDS: Final = 0.005
 LOG_CHARACTERS_SHOWN: Final = 600

@@ -80,7 +80,9 @@ def as_json(lines: Sequence[Line], columns: Columns, entrants: Sequence[Entrant]
 
 
 def ratio(columns: Mapping[str, Column], row: Row) -> float | None:
-    """Divide riverlog's median by Kafka's; None unless both were measured."""
+    """Divide riverlog's median by Kafka's; None unless both were measured, and are theirs."""
+    if row.better is Better.NEITHER:
+        return None
     ours, theirs = (_values(columns.get(name), row) for name in ("riverlog", "Kafka"))
     return median(ours) / median(theirs) if ours and theirs and median(theirs) else None
 

@@ -131,6 +131,8 @@ class Better(Enum):
 
     HIGHER = "higher"
     LOWER = "lower"
+    NEITHER = "neither"
+    """The machine's own number, measured beside each broker: no ratio of these says anything about brokers."""
 
 
 @dataclass(frozen=True, slots=True)

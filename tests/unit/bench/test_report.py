@@ -73,6 +73,13 @@ def test_the_ratio_is_that_of_the_medians() -> None:
     assert ratio({"riverlog": column(10), "Kafka": Column(absence="NOT RUN: no Java")}, RATE) is None
 
 
+def test_what_is_the_machine_s_own_has_no_ratio() -> None:
+    own = Row("rate", "MB/s", Better.NEITHER)
+    columns = {"riverlog": column(10), "Kafka": column(20)}
+    assert ratio(columns, own) is None
+    assert verdict(columns, own) == ""
+
+
 def report(riverlog: Column, kafka: Column) -> str:
     line = Line("produce", "about", lambda _: {}, (RATE, TIME, PLAIN))
     return markdown([line], {"produce": {"riverlog": riverlog, "Kafka": kafka}}, [], SEEN)
