@@ -5,10 +5,27 @@ from typing import Any
 from uuid import UUID
 
 from riverlog.groups.assignors.subscriber import Partitions
-from riverlog.groups.commands import ConsumerHeartbeat, ConsumerHeartbeatReply, TopicsChanged
+from riverlog.groups.commands import (
+    ConsumerHeartbeat,
+    ConsumerHeartbeatReply,
+    Heartbeat,
+    JoinReply,
+    Protocol,
+    SyncReply,
+    TopicsChanged,
+)
 from riverlog.groups.consumer_group import ConsumerGroup
+from riverlog.groups.consumer_metadata import (
+    NamedPartitions,
+    Subscription,
+    by_id,
+    read_assignment,
+    write_assignment,
+)
 from riverlog.model.errors import ErrorCode
+from riverlog.model.machine import Ticket
 from riverlog.model.settings import NodeSettings
+from riverlog.wire.codec import encode_parts, joined
 from tests.support.groups import CLIENT, Coordinator, settings_of
 from tests.support.shapes import Shapes, topic_id
 
@@ -22,12 +39,16 @@ def named(partitions: Partitions | None) -> dict[str, list[int]] | None:
     return {topic.bytes.rstrip(b"\0").decode(): sorted(partitions[topic]) for topic in sorted(partitions)}
 
 
+def at_once(**values: object) -> NodeSettings:
+    """Give settings with which no assignment waits, and others by the names of their fields."""
+    return settings_of(**{"group_consumer_assignment_interval_ms": 0, "group_initial_rebalance_delay_ms": 0, **values})
+
+
 class ConsumerCoordinator(Coordinator):
     """A coordinator that knows topics, and assigns at once unless told otherwise."""
 
     def __init__(self, settings: NodeSettings | None = None, **counts: int) -> None:
-        settings = settings or settings_of(group_consumer_assignment_interval_ms=0)
-        super().__init__(settings, Shapes.of(**(counts or {"orders": 4, "payments": 2})))
+        super().__init__(settings or at_once(), Shapes.of(**(counts or {"orders": 4, "payments": 2})))
 
     def change_topics(self, **counts: int) -> None:
         """Say how many partitions topics have now; 0 deletes one."""
@@ -112,3 +133,88 @@ class FakeConsumer:
     def __contains__(self, partition: tuple[str, int]) -> bool:
         topic, index = partition
         return index in self.has.get(topic_id(topic), ())
+
+
+@dataclass
+class FakeClassicConsumer:
+    """A client that speaks the classic protocol: eager, it gives everything up before it joins; cooperative, it does
+    not."""
+
+    coordinator: ConsumerCoordinator
+    id: str = ""
+    topics: tuple[str, ...] = ("orders",)
+    is_cooperative: bool = True
+    instance_id: str | None = None
+    generation: int = -1
+    has: dict[UUID, frozenset[int]] = field(default_factory=dict)
+    protocol: str = "range"
+
+    def subscription(self) -> bytes:
+        if not self.is_cooperative:
+            self.has = {}
+        assert isinstance(self.coordinator.topics, Shapes)
+        owned = tuple(
+            NamedPartitions(self.coordinator.topics.by_id[topic].name, tuple(sorted(indexes)))
+            for topic, indexes in self.has.items()
+            if topic in self.coordinator.topics.by_id
+        )
+        written = Subscription(self.topics, None, owned, self.generation, None)
+        return joined(encode_parts(written, 3, bytearray(b"\x00\x03")))
+
+    def join(self, **more: Any) -> Ticket:
+        """Send a Join; a newcomer is given an id first."""
+        more.setdefault("protocols", (Protocol(self.protocol, self.subscription()),))
+        more.setdefault("group_instance_id", self.instance_id)
+        ticket = self.coordinator.join("g", self.id, **more)
+        reply = self.coordinator.answers.get(ticket)
+        if reply is not None and reply.code is ErrorCode.MEMBER_ID_REQUIRED:
+            self.id = reply.member_id
+            return self.join(**more)
+        return ticket
+
+    def joined(self, reply: JoinReply) -> ErrorCode:
+        """Take a Join's answer, and sync; a leader of a classic group leaves everything with those who have it."""
+        if reply.code is not ErrorCode.NONE:
+            return reply.code
+        self.id, self.generation = reply.member_id, reply.generation_id
+        synced = self.coordinator.sync(reply, assignments=self._assignments(reply))
+        return self.synced(self.coordinator.answers[synced])
+
+    def synced(self, reply: SyncReply) -> ErrorCode:
+        if reply.code is ErrorCode.NONE:
+            assigned = read_assignment(reply.assignment)
+            assert assigned is not None
+            self.has = dict(by_id(assigned.assigned_partitions, self.coordinator.topics))
+        return reply.code
+
+    def rejoin(self, **more: Any) -> ErrorCode:
+        """Join and sync, where both are answered at once."""
+        return self.joined(self.coordinator.answers[self.join(**more)])
+
+    def beat(self) -> ErrorCode:
+        """Send a heartbeat, and do as told."""
+        code: ErrorCode = self.coordinator.ask(Heartbeat("g", self.id, self.generation, self.instance_id)).code
+        if code is ErrorCode.REBALANCE_IN_PROGRESS:
+            return self.rejoin()
+        return code
+
+    @property
+    def epoch(self) -> int:
+        return self.generation
+
+    @property
+    def reads(self) -> dict[str, list[int]]:
+        return named(self.has) or {}
+
+    def _assignments(self, reply: JoinReply) -> dict[str, bytes]:
+        """Give each partition to one of those who joined, in turn."""
+        shares: dict[str, dict[UUID, frozenset[int]]] = {each.member_id: {} for each in reply.members}
+        for place, each in enumerate(reply.members):
+            shape = self.coordinator.topics.topic("orders")
+            assert shape is not None
+            share = frozenset(range(place, shape.partition_count, len(reply.members)))
+            shares[each.member_id] = {shape.id: share} if share else {}
+        return {
+            member_id: write_assignment(share, self.coordinator.topics, b"\x00\x01")
+            for member_id, share in shares.items()
+        }

@@ -67,6 +67,14 @@ class ClassicProtocol:
         if group is not None:
             self._rebalance.dissolve(group, turn)
 
+    def adopt(self, group: LiveGroup, turn: Turn) -> None:
+        """Take over a group that was a consumer group; its members find out by being called to join."""
+        self._live.groups[group.id] = group
+        for member in group.members.values():
+            self._rebalance.restart_session(group, member, turn)
+        turn.write(GroupMetadataKey(group.id), group.record())
+        self._rebalance.prepare(group, turn)
+
     def time_is_up(self, deadline: SessionEnds | JoinEnds | SyncEnds, turn: Turn) -> None:
         """Go on without those who did not come in time."""
         group = self._live.groups[deadline.group_id]

@@ -4,9 +4,12 @@ The coordinator assigns. A member that is late or mistaken about its epoch is fe
 again, with nothing. Every heartbeat is answered at once.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from riverlog.groups.assignors.subscriber import NO_PARTITIONS, Partitions
+from riverlog.groups.classic import ClassicProtocol
 from riverlog.groups.commands import (
     NO_MEMBER,
     ConsumerHeartbeat,
@@ -24,6 +27,7 @@ from riverlog.groups.consumer_group import (
 )
 from riverlog.groups.consumer_live import (
     AssignmentDue,
+    ClassicMemberEnds,
     ConsumerDeadline,
     ConsumerSessionEnds,
     RevocationEnds,
@@ -31,8 +35,9 @@ from riverlog.groups.consumer_live import (
 )
 from riverlog.groups.consumer_rebalance import ConsumerRebalance, left_for_a_while
 from riverlog.groups.draft import Draft
-from riverlog.groups.live import Live
-from riverlog.groups.records import ConsumerGroupMemberMetadataValue
+from riverlog.groups.live import Live, Phase
+from riverlog.groups.migration import check_upgrade, downgraded, may_downgrade, upgraded
+from riverlog.groups.records import ConsumerGroupMemberMetadataValue, GroupMetadataKey
 from riverlog.groups.state import GroupsState
 from riverlog.groups.subscriptions import check_pattern
 from riverlog.groups.turn import Turn
@@ -44,10 +49,11 @@ from riverlog.model.settings import NodeSettings
 class ConsumerProtocol:
     """Runs the consumer groups; all state is in what it was given."""
 
-    def __init__(self, state: GroupsState, live: Live, settings: NodeSettings) -> None:
+    def __init__(self, state: GroupsState, live: Live, settings: NodeSettings, classic: ClassicProtocol) -> None:
         self._state = state
         self._live = live
         self._settings = settings
+        self._classic = classic
         self._rebalance = ConsumerRebalance(live, settings)
 
     def resume(self, turn: Turn) -> None:
@@ -55,7 +61,7 @@ class ConsumerProtocol:
         for group in self._state.consumers.values():
             for member in group.members.values():
                 self._rebalance.heard_of(group.id, member, turn)
-                if member.state is MemberState.UNREVOKED:
+                if member.state is MemberState.UNREVOKED and not member.is_classic:
                     patience = turn.in_ms(max(0, member.metadata.rebalance_timeout_ms))
                     self._live.timers.set(RevocationEnds(group.id, member.id), patience)
 
@@ -76,23 +82,22 @@ class ConsumerProtocol:
                 draft = Draft(self._state.consumers[group_id])
                 self._rebalance.match_anew(draft, command.changed, turn)
                 self._rebalance.renew(draft, turn, changed=False)
-                turn.facts += draft.facts
+                draft.hand_over(turn.facts)
         turn.answer(ticket, None)
 
     def time_is_up(self, deadline: ConsumerDeadline, turn: Turn) -> None:
         """Go on without those who did not come in time."""
         draft = turn.drafts.setdefault(deadline.group_id, Draft(self._state.consumers[deadline.group_id]))
-        known = len(draft.facts)
         match deadline:
             case SilenceNoticed():
                 self._rebalance.missed(deadline.group_id, deadline.member_id, turn)
-            case ConsumerSessionEnds() | RevocationEnds():
-                self._remove(draft, deadline.member_id, turn)
+            case ConsumerSessionEnds() | RevocationEnds() | ClassicMemberEnds():
+                self.remove(draft, [deadline.member_id], turn)
             case AssignmentDue():
                 self._rebalance.assign(draft, turn)
             case _:
                 assert_never(deadline)
-        turn.facts += draft.facts[known:]
+        draft.hand_over(turn.facts)
 
     # ---- stay
 
@@ -111,7 +116,8 @@ class ConsumerProtocol:
         live.is_current = True
         member = self._rebalance.reconcile(draft, member.id, command.topic_partitions, turn, resubscribed=resubscribed)
         self._rebalance.heard_of(draft.group.id, member, turn)
-        turn.facts += draft.facts
+        self._end_classic(draft, turn)
+        draft.hand_over(turn.facts)
         says_all = command.rebalance_timeout_ms != -1 and command.topic_partitions is not None
         says_all &= command.subscribed_topic_names is not None or command.subscribed_topic_regex is not None
         wants_all = command.member_epoch == JOINING or says_all
@@ -124,9 +130,28 @@ class ConsumerProtocol:
 
     def _draft(self, command: ConsumerHeartbeat) -> Draft:
         group = self._state.consumers.get(command.group_id)
-        if group is None and command.member_epoch != JOINING:
+        if group is not None:
+            return Draft(group)
+        if command.member_epoch != JOINING:
             raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"There is no consumer group {command.group_id!r}.")
-        return Draft(group or ConsumerGroup(command.group_id))
+        classic = self._classic.find(command.group_id)
+        if classic is None or classic.phase is Phase.EMPTY:
+            return Draft(ConsumerGroup(command.group_id))
+        check_upgrade(classic, self._settings)
+        return upgraded(classic, self._live.topics)
+
+    def _end_classic(self, draft: Draft, turn: Turn) -> None:
+        """If the group was a classic one until now, end that; those who wait are called to join again."""
+        group_id = draft.group.id
+        classic = None if group_id in self._state.consumers else self._classic.find(group_id)
+        if classic is None:
+            return
+        for member_id in classic.members:
+            if member_id in draft.group.members:
+                self._rebalance.heard_of(group_id, draft.group.members[member_id], turn)
+        self._classic.dissolve(group_id, turn)
+        if group_id in self._state.classic:
+            turn.write(GroupMetadataKey(group_id), None)
 
     def _member(self, draft: Draft, command: ConsumerHeartbeat) -> Member:
         """Find the sender among the members, or make it one; refuse it if it is behind or ahead."""
@@ -175,14 +200,33 @@ class ConsumerProtocol:
             self._rebalance.place(draft, left_for_a_while(member, LEFT_FOR_A_WHILE), turn)
             self._rebalance.away(draft.group.id, member.id, turn)
         else:
-            self._remove(draft, member.id, turn)
-        turn.facts += draft.facts
+            self.remove(draft, [member.id], turn)
+        draft.hand_over(turn.facts)
         return ConsumerHeartbeatReply(member_id=command.member_id, member_epoch=command.member_epoch)
 
-    def _remove(self, draft: Draft, member_id: str, turn: Turn) -> None:
-        self._rebalance.remove(draft, [member_id], turn)
-        if not draft.group.members:
+    def remove(self, draft: Draft, member_ids: list[str], turn: Turn) -> None:
+        """Take members out; if only those are left that speak the classic protocol, the group is theirs again."""
+        rest = {each.id: each for each in draft.group.members.values() if each.id not in member_ids}
+        if self.is_for_classic(rest):
+            self.downgrade(draft, replace(draft.group, members=rest), turn)
+            return
+        self._rebalance.remove(draft, member_ids, turn)
+        if not rest:
             self._rebalance.dissolve(draft.group)
+
+    def is_for_classic(self, members: Mapping[str, Member]) -> bool:
+        """Tell whether a group of these members is to be a classic one."""
+        fits = 0 < len(members) <= self._settings.group_max_size and may_downgrade(self._settings)
+        return fits and all(member.is_classic for member in members.values())
+
+    def downgrade(self, draft: Draft, group: ConsumerGroup, turn: Turn) -> None:
+        """Make a classic group of what the draft has come to; its members are called to join."""
+        classic = downgraded(group, self._live.topics, turn.now.wall_ms)
+        self._rebalance.dissolve(draft.group)
+        for key in list(draft.group.tombstones()):
+            draft.write(key, None)
+        draft.hand_over(turn.facts)
+        self._classic.adopt(classic, turn)
 
 
 def check_heartbeat(command: ConsumerHeartbeat, assignors: tuple[str, ...]) -> None:

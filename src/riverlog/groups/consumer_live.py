@@ -36,7 +36,15 @@ class AssignmentDue:
     group_id: str
 
 
-ConsumerDeadline = SilenceNoticed | ConsumerSessionEnds | RevocationEnds | AssignmentDue
+@dataclass(frozen=True, slots=True)
+class ClassicMemberEnds:
+    """A member that speaks the classic protocol, and was called to join or has joined, must have synced by then."""
+
+    group_id: str
+    member_id: str
+
+
+ConsumerDeadline = SilenceNoticed | ConsumerSessionEnds | RevocationEnds | AssignmentDue | ClassicMemberEnds
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from riverlog.groups.consumer_group import (
 )
 from riverlog.groups.consumer_live import (
     AssignmentDue,
+    ClassicMemberEnds,
     ConsumerSessionEnds,
     LiveConsumers,
     RevocationEnds,
@@ -206,6 +207,16 @@ class ConsumerRebalance:
             silent.remove(member.id)
             self._live.timers.cancel(ConsumerSessionEnds(group_id, member.id))
 
+    def called(self, group_id: str, member: Member, turn: Turn) -> None:
+        """Give a member that speaks the classic protocol so long to join and to sync; a second call gives no more."""
+        deadline = ClassicMemberEnds(group_id, member.id)
+        if self._live.timers.get(deadline) is None:
+            self._live.timers.set(deadline, turn.in_ms(max(0, member.metadata.rebalance_timeout_ms)))
+
+    def synced(self, group_id: str, member_id: str) -> None:
+        """Note that a member that speaks the classic protocol has its assignment."""
+        self._live.timers.cancel(ClassicMemberEnds(group_id, member_id))
+
     def missed(self, group_id: str, member_id: str, turn: Turn) -> None:
         """Note that a member has not been heard of when it should; the others are told to look out."""
         self.live(group_id, turn).silent.add(member_id)
@@ -220,7 +231,7 @@ class ConsumerRebalance:
 
     def forget(self, group_id: str, member_id: str) -> None:
         """Let no time run out any more for a member."""
-        for deadline in (SilenceNoticed, ConsumerSessionEnds, RevocationEnds):
+        for deadline in (SilenceNoticed, ConsumerSessionEnds, RevocationEnds, ClassicMemberEnds):
             self._live.timers.cancel(deadline(group_id, member_id))
         if group_id in self._live.consumers:
             self._live.consumers[group_id].silent.discard(member_id)

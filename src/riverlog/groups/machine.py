@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Never, assert_never
 
 from riverlog.groups.classic import ClassicProtocol
+from riverlog.groups.classic_consumers import ClassicConsumers
 from riverlog.groups.classic_membership import ClassicMembership
 from riverlog.groups.commands import (
+    NO_MEMBER,
     CommitOffsets,
     ConsumerHeartbeat,
     DeleteGroups,
@@ -68,7 +70,8 @@ class GroupsMachine:
         self._is_awake = False
         self._classic = ClassicProtocol(self.state, self.live, settings)
         self._classic_membership = ClassicMembership(self.state, self._classic)
-        self._consumer = ConsumerProtocol(self.state, self.live, settings)
+        self._consumer = ConsumerProtocol(self.state, self.live, settings, self._classic)
+        self._classic_consumers = ClassicConsumers(self.state, self.live, settings, self._consumer)
         self._consumer_membership = ConsumerMembership(self.state, self.live, settings)
         self._offsets = GroupOffsets(self.state, self._membership, settings)
 
@@ -105,7 +108,7 @@ class GroupsMachine:
     def _decide(self, command: GroupsCommand, ticket: Ticket, turn: Turn) -> None:
         match command:
             case Heartbeat():
-                self._classic.heartbeat(command, ticket, turn)
+                self._speaking_classic(command.group_id).heartbeat(command, ticket, turn)
             case ConsumerHeartbeat():
                 self._consumer.heartbeat(command, ticket, turn)
             case CommitOffsets():
@@ -113,11 +116,16 @@ class GroupsMachine:
             case FetchOffsets():
                 self._offsets.fetch(command, ticket, turn)
             case Join():
-                self._classic.join(command, ticket, turn)
+                group = self.state.consumers.get(command.group_id)
+                if group is not None and not group.members and command.member_id == NO_MEMBER:
+                    self._consumer_membership.forget(command.group_id, turn)
+                    self._classic.join(command, ticket, turn)
+                else:
+                    self._speaking_classic(command.group_id).join(command, ticket, turn)
             case Sync():
-                self._classic.sync(command, ticket, turn)
+                self._speaking_classic(command.group_id).sync(command, ticket, turn)
             case Leave():
-                self._classic.leave(command, ticket, turn)
+                self._speaking_classic(command.group_id).leave(command, ticket, turn)
             case Woken():
                 self._wake(turn)
                 turn.answer(ticket, None)
@@ -144,6 +152,9 @@ class GroupsMachine:
                 turn.answer(ticket, DescribeConsumerGroupsReply(consumers))
             case _:
                 assert_never(command)
+
+    def _speaking_classic(self, group_id: str) -> ClassicProtocol | ClassicConsumers:
+        return self._classic_consumers if group_id in self.state.consumers else self._classic
 
     def _membership(self, group_id: str) -> Membership:
         return self._consumer_membership if group_id in self.state.consumers else self._classic_membership

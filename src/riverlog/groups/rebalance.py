@@ -163,7 +163,9 @@ class Rebalance:
 
     def dissolve(self, group: LiveGroup, turn: Turn) -> None:
         """End the group's life: nobody waits any more, no time runs out. Its record is the caller's business."""
-        for member_id in list(group.members):
+        for member_id in list(group.members):  # if the group lives on as a consumer group, so do its members
+            self.answer_join(group, member_id, JoinReply(ErrorCode.REBALANCE_IN_PROGRESS, member_id), turn)
+            self.answer_sync(group, member_id, SyncReply(ErrorCode.REBALANCE_IN_PROGRESS), turn)
             self.remove(group, member_id, turn)
         for member_id in list(group.handed_out):
             self.take_back(group, member_id)

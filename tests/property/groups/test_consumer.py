@@ -9,8 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from riverlog.groups.consumer_group import ConsumerGroup, Member
 from riverlog.groups.state import GroupsState
-from tests.support.consumers import ConsumerCoordinator, FakeConsumer
-from tests.support.groups import settings_of
+from tests.support.consumers import ConsumerCoordinator, FakeConsumer, at_once
 from tests.support.shapes import topic_id
 
 NAMES = ("orders", "payments", "returns")
@@ -25,7 +24,7 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
     @initialize(interval_ms=st.sampled_from([0, 200]), assignor=st.sampled_from(["uniform,range", "range"]))
     def start(self, interval_ms: int, assignor: str) -> None:
         self.coordinator = ConsumerCoordinator(
-            settings_of(
+            at_once(
                 group_consumer_assignment_interval_ms=interval_ms, group_consumer_assignors=tuple(assignor.split(","))
             ),
             orders=3,

@@ -7,12 +7,10 @@ import pytest
 
 from riverlog.groups.commands import ConsumerHeartbeatReply
 from riverlog.model.errors import ErrorCode
-from tests.support.consumers import ConsumerCoordinator, named
-from tests.support.groups import settings_of
+from tests.support.consumers import ConsumerCoordinator, at_once, named
 from tests.support.shapes import topic_id
 
 ORDERS = topic_id("orders")
-AT_ONCE = {"group_consumer_assignment_interval_ms": 0}
 
 
 def test_the_first_member_gets_everything_with_its_first_heartbeat() -> None:
@@ -141,7 +139,7 @@ def test_a_member_in_another_epoch_is_fenced() -> None:
 
 
 def test_several_changes_within_the_interval_share_one_assignment() -> None:
-    coordinator = ConsumerCoordinator(settings_of(group_consumer_assignment_interval_ms=200))
+    coordinator = ConsumerCoordinator(at_once(group_consumer_assignment_interval_ms=200))
     members = [coordinator.consumer(each) for each in "abcd"]
     for member in members:
         member.beat()
@@ -211,7 +209,7 @@ def test_names_and_a_pattern_add_up() -> None:
 
 
 def test_a_topic_that_a_member_drops_is_given_up_even_before_the_next_assignment() -> None:
-    coordinator = ConsumerCoordinator(settings_of(group_consumer_assignment_interval_ms=1_000))
+    coordinator = ConsumerCoordinator(at_once(group_consumer_assignment_interval_ms=1_000))
     alice = coordinator.consumer("a", "orders", "payments")
     alice.beat()
     assert alice.reads == {"orders": [0, 1, 2, 3], "payments": [0, 1]}
@@ -376,7 +374,7 @@ def test_whoever_is_not_who_it_says_is_refused(wrong: dict[str, Any], code: Erro
 
 
 def test_a_full_group_turns_newcomers_away() -> None:
-    coordinator = ConsumerCoordinator(settings_of(group_consumer_max_size=1, **AT_ONCE))
+    coordinator = ConsumerCoordinator(at_once(group_consumer_max_size=1))
     alice = coordinator.consumer("a", instance_id="i")
     alice.beat()
     assert coordinator.consumer("b").beat().code is ErrorCode.GROUP_MAX_SIZE_REACHED

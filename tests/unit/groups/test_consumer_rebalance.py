@@ -5,8 +5,7 @@ import pytest
 from riverlog.groups.consumer_group import LEFT_FOR_A_WHILE, Member, MemberState
 from riverlog.groups.consumer_rebalance import left_for_a_while
 from riverlog.model.limits import RESTLESS_HEARTBEAT_MS_MIN, RESTLESS_HEARTBEATS_PER_SECOND_MAX
-from tests.support.consumers import ConsumerCoordinator
-from tests.support.groups import settings_of
+from tests.support.consumers import ConsumerCoordinator, at_once
 from tests.support.shapes import topic_id
 
 ORDERS = topic_id("orders")
@@ -30,7 +29,7 @@ def test_one_who_left_for_a_while_may_have_read_nothing_yet() -> None:
 
 
 def test_an_assignment_that_has_to_wait_is_not_forgotten_at_a_fail_over() -> None:
-    coordinator = ConsumerCoordinator(settings_of(group_consumer_assignment_interval_ms=200))
+    coordinator = ConsumerCoordinator(at_once(group_consumer_assignment_interval_ms=200))
     alice, bob = coordinator.consumer("a"), coordinator.consumer("b")
     alice.beat()
     bob.beat()
