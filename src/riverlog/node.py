@@ -27,6 +27,7 @@ from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import METADATA_FOLDER, MetadataLog
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Home, Replicas
+from riverlog.drivers.scrubber import Scrubber
 from riverlog.drivers.turn import Turn
 from riverlog.drivers.upkeep import Upkeep
 from riverlog.drivers.volume import Volume
@@ -112,7 +113,7 @@ class Node:
             raise
         server.serve()
         upkeep = Upkeep(self._replicas, self._current_settings, self._world.clock)
-        self._run_beside(server.run(), upkeep.run(), self._cleaner().run(), self._groups.run())
+        self._run_beside(server.run(), upkeep.run(), self._cleaner().run(), self._scrubber().run(), self._groups.run())
         self._serving = True
         self._log.info("node ready", kafka=",".join(map(str, self.endpoints)), metrics=str(self.metrics or "off"))
 
@@ -218,6 +219,19 @@ class Node:
         self._parts.push_async_callback(door.close)
         host = settings.metrics_host or settings.listeners[0].host
         self.metrics = await door.open(host, settings.metrics_port)
+
+    def _scrubber(self) -> Scrubber:
+        world = self._world
+        return Scrubber(
+            self._replicas,
+            self._current_settings,
+            stats=self.stats.scrub,
+            clock=world.clock,
+            disk=world.disk,
+            workers=world.workers,
+            processes=world.processes,
+            pause=time.sleep,
+        )
 
     def _cleaner(self) -> Cleaner:
         world = self._world
@@ -347,6 +361,7 @@ def _reading(topic: TopicImage, facts: PartitionImage, partition: Partition | No
         log_end_offset=nothing if log is None else log.log_end_offset,
         size_bytes=0 if log is None else log.size,
         segments=0 if log is None else log.segment_count,
+        damaged_segments=0 if log is None else log.damaged_segments,
         stats=PartitionStats() if partition is None else partition.stats,
     )
 

@@ -184,6 +184,9 @@ class MemoryFile:
             raise
         self._content.sync(begun)
 
+    def forget(self, position: int, count: int) -> None:
+        self._check()
+
     def fileno(self) -> int:
         return -1
 

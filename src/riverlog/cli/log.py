@@ -15,7 +15,9 @@ from riverlog.cli.exits import ExitCode, usage
 from riverlog.cli.format import plain
 from riverlog.cli.options import Argument, text_output_option
 from riverlog.cli.render import OutputFormat, Row, as_json, as_yaml, plural, size_text
+from riverlog.log.checkpoint import BadCheckpoint
 from riverlog.log.dump import DumpedBatch, dump_batches, dump_offsets, dump_times, segments_of
+from riverlog.log.quarantine import QUARANTINE_FILE, Quarantine
 from riverlog.log.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.model.ids import NO_TIMESTAMP, Offset
 from riverlog.records.batch import BatchHeader, Compression
@@ -36,6 +38,8 @@ class DumpedFile(NamedTuple):
 
     @property
     def path(self) -> str:
+        if self.kind == QUARANTINE_FILE:
+            return f"{self.folder}/{self.kind}"
         return path_of(self.folder, self.base_offset, self.kind)
 
 
@@ -55,8 +59,9 @@ class DumpedFile(NamedTuple):
 def dump(paths: tuple[Path, ...], records: bool, quiet: bool, output: OutputFormat | None) -> int:
     """Print segments and indexes, and verify them.
 
-    Every batch's checksum is verified, and every entry of an index is compared with the batch it points at. The
-    files may be Kafka's own. The exit code is 5 if something is wrong.
+    Every batch's checksum is verified, and every entry of an index is compared with the batch it points at. What a
+    node has found damaged and put into quarantine is named. The files may be Kafka's own. The exit code is 5 if
+    something is wrong.
     """
     tally = Tally()
     form = output or OutputFormat.TABLE
@@ -84,6 +89,8 @@ def files_at(path: Path) -> list[DumpedFile]:
         if not found:
             raise usage(f"{path} holds no segments, and neither do the folders in it")
         return found
+    if path.name == QUARANTINE_FILE:
+        return [_quarantine_in(path.parent)]
     name = _FILE_NAME.fullmatch(path.name)
     if name is None:
         raise usage(f"{path} is not named as a segment or index: 20 digits and {', '.join(KINDS)}")
@@ -112,6 +119,8 @@ def rows_of(file: DumpedFile, *, records: bool) -> Iterator[Row]:
                     "offset": time.last_offset,
                     "problem": time.verdict or None,
                 }
+        case "quarantine":
+            yield from _quarantine_rows(file)
         case _:
             for batch in dump_batches(disk, file.folder, file.base_offset):
                 yield from _batch_rows(file, batch, records=records)
@@ -171,7 +180,31 @@ def _files_in(folder: Path) -> list[DumpedFile]:
         for base_offset in sorted(segments_of(FileSystem(), str(folder)))
         for kind in KINDS
     ]
-    return [file for file in files if os.path.exists(file.path)]
+    return [file for file in (_quarantine_in(folder), *files) if os.path.exists(file.path)]
+
+
+def _quarantine_in(folder: Path) -> DumpedFile:
+    return DumpedFile(str(folder), Offset(0), QUARANTINE_FILE)
+
+
+def _quarantine_rows(file: DumpedFile) -> Iterator[Row]:
+    """Name what a node has found damaged and does not serve."""
+    try:
+        known = Quarantine.decode(Path(file.path).read_bytes(), file.path)
+    except BadCheckpoint as bad:
+        yield {"file": file.path, "kind": "quarantine", "segment": None, "problem": str(bad)}
+        return
+    for base_offset, flaw in known.entries:
+        yield {
+            "file": file.path,
+            "kind": "quarantine",
+            "segment": path_of(file.folder, base_offset, LOG_SUFFIX),
+            "position": flaw.position,
+            "size": flaw.end - flaw.position,
+            "first_offset": flaw.first_offset,
+            "last_offset": flaw.next_offset - 1,
+            "problem": f"{flaw.reason}; not served",
+        }
 
 
 def _batch_rows(file: DumpedFile, found: DumpedBatch, *, records: bool) -> Iterator[Row]:
@@ -253,6 +286,13 @@ def _line(row: Row) -> str:
             return f"  offset={row['offset']} position={row['position']}"
         case "timeindex":
             return f"  time={_time(row['timestamp_ms'])} offset={row['offset']}"
+        case "quarantine" if row["segment"] is not None:
+            return (
+                f"  offsets {row['first_offset']}..{row['last_offset']} in {row['segment']} "
+                f"position={row['position']} size={row['size']}"
+            )
+        case "quarantine":
+            return "  nothing can be learnt from it"
         case "tail":
             return f"  position={row['position']} size={row['size']} {row['content']}"
         case _:

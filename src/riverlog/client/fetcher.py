@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from riverlog.client.cluster import Cluster
-from riverlog.client.errors import KafkaError, OffsetOutOfRange, failure
+from riverlog.client.errors import CorruptRecords, KafkaError, OffsetOutOfRange, failure
 from riverlog.client.fetched import AssignedPartition, Chunk
 from riverlog.client.offsets import IsolationLevel, OffsetQuestion, list_offsets
 from riverlog.model.errors import ErrorCode
@@ -180,10 +180,13 @@ class Fetcher:
                 state.attempts = 0
                 state.high_watermark = Offset(data.high_watermark)
                 self._keep(state, data)
-            case ErrorCode.OFFSET_OUT_OF_RANGE:
+            case ErrorCode.OFFSET_OUT_OF_RANGE | ErrorCode.CORRUPT_MESSAGE as code:
                 offset = state.fetch_offset
                 if state.chunks:  # first let the reader have what is there; then ask again
                     state.not_before = self._later(state)
+                elif code == ErrorCode.CORRUPT_MESSAGE:
+                    state.problem = CorruptRecords(state.partition, offset, "the broker does not serve it")
+                    self._arrived()
                 elif self._rules.reset is None:
                     state.problem = OffsetOutOfRange(state.partition, offset)
                     self._arrived()

@@ -41,6 +41,9 @@ class HeldFile:
     def sync(self) -> None:
         self._file.sync()
 
+    def forget(self, position: int, count: int) -> None:
+        self._file.forget(position, count)
+
     def fileno(self) -> int:
         return self._file.fileno()
 

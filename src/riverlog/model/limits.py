@@ -83,6 +83,9 @@ VERIFIED_RANGES_PER_SEGMENT_MAX: Final = 256
 FLAWS_PER_LOG_MAX: Final = 1_000
 """Damaged ranges remembered per log; beyond it those of one segment become one, with what lies between them."""
 
+SEGMENTS_PER_SCRUB_MAX: Final = 1_000
+"""Closed segments that one process of the scrubber is given; then another one begins with those behind them."""
+
 PRODUCERS_PER_PARTITION_MAX: Final = 100_000
 """Producer ids remembered per partition; beyond it those not heard of for longest are forgotten."""
 

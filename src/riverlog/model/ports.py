@@ -65,6 +65,10 @@ class File(Protocol):
         """Return once content and length are on the medium. A failure is final: never call it again."""
         ...
 
+    def forget(self, position: int, count: int) -> None:
+        """Tell the system that these bytes, all of them synced, need not be kept in memory."""
+        ...
+
     def fileno(self) -> int:
         """Give the descriptor, for `sendfile`; -1 where there is none."""
         ...

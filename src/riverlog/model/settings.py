@@ -283,6 +283,22 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
+    log_scrub_interval_ms: int = _node(
+        "log.scrub.interval.ms",
+        Kind.LONG,
+        604_800_000,
+        "How long the scrubber rests after it has read all closed segments again to find damage; -1 switches it off.",
+        unit="ms",
+        least=-1,
+    )
+    log_scrub_io_max_bytes_per_second: float = _node(
+        "log.scrub.io.max.bytes.per.second",
+        Kind.DOUBLE,
+        10_485_760.0,
+        "How many bytes the scrubber may read in a second.",
+        least=1,
+        dynamic=True,
+    )
     max_connections: int = _node(
         "max.connections",
         Kind.INT,

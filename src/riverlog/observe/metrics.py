@@ -78,6 +78,12 @@ class Metric(Enum):
     )
     SIZE = ("riverlog_partition_size_bytes", Kind.GAUGE, _PARTITION, "Bytes of all segments.")
     SEGMENTS = ("riverlog_partition_segments", Kind.GAUGE, _PARTITION, "Segments, the active one included.")
+    DAMAGED_SEGMENTS = (
+        "riverlog_partition_damaged_segments",
+        Kind.GAUGE,
+        _PARTITION,
+        "Segments with damage that is known; the offsets that cannot be read are refused.",
+    )
     MESSAGES_IN = ("riverlog_partition_messages_in_total", Kind.COUNTER, _PARTITION, "Records appended by producers.")
     BATCHES_IN = ("riverlog_partition_batches_in_total", Kind.COUNTER, _PARTITION, "Batches appended by producers.")
     BYTES_IN = ("riverlog_partition_bytes_in_total", Kind.COUNTER, _PARTITION, "Bytes appended by producers.")
@@ -135,6 +141,18 @@ class Metric(Enum):
         "Bytes that can still be written to the directory's file system.",
     )
     FLUSHES = ("riverlog_flush_seconds", Kind.HISTOGRAM, (), "Time of each flush of log files to the medium.")
+    SCRUBBED_BYTES = (
+        "riverlog_scrubbed_bytes_total",
+        Kind.COUNTER,
+        (),
+        "Bytes of closed segments read again to find damage.",
+    )
+    SCRUB_COMPLETED = (
+        "riverlog_scrub_completed_timestamp_seconds",
+        Kind.GAUGE,
+        (),
+        "When all closed segments had been read again, in seconds since 1970; 0 until that has happened once.",
+    )
     REQUESTS = ("riverlog_requests_total", Kind.COUNTER, ("api",), "Requests answered.")
     REQUEST_SECONDS = (
         "riverlog_request_seconds",
@@ -212,6 +230,7 @@ class PartitionReading(NamedTuple):
     log_end_offset: Offset
     size_bytes: int
     segments: int
+    damaged_segments: int
     stats: PartitionStats
 
 
@@ -303,6 +322,7 @@ PARTITION_VALUES: Final[dict[Metric, Callable[[PartitionReading], int]]] = {
     Metric.LOG_END_OFFSET: lambda partition: partition.log_end_offset,
     Metric.SIZE: lambda partition: partition.size_bytes,
     Metric.SEGMENTS: lambda partition: partition.segments,
+    Metric.DAMAGED_SEGMENTS: lambda partition: partition.damaged_segments,
     Metric.MESSAGES_IN: lambda partition: partition.stats.messages_in,
     Metric.BATCHES_IN: lambda partition: partition.stats.batches_in,
     Metric.BYTES_IN: lambda partition: partition.stats.bytes_in,
@@ -354,6 +374,8 @@ def _read_node(source: Source, version: str) -> Iterator[Reading]:
         yield Reading(Metric.LOG_DIRECTORY_SIZE, (directory,), size_bytes)
         yield Reading(Metric.LOG_DIRECTORY_FREE, (directory,), free_bytes)
     yield Reading(Metric.FLUSHES, (), source.stats.flushes.copy())
+    yield Reading(Metric.SCRUBBED_BYTES, (), source.stats.scrub.bytes)
+    yield Reading(Metric.SCRUB_COMPLETED, (), source.stats.scrub.completed_ms / 1000)
     yield Reading(Metric.COORDINATORS_LOADING, (), source.coordinators_loading())
 
 

@@ -158,15 +158,26 @@ class ConnectionStats:
         assert self.open >= 0
 
 
+class ScrubStats:
+    """What the scrubber has done since the node started."""
+
+    __slots__ = ("bytes", "completed_ms")
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.completed_ms = 0  # when it was last through with all closed segments; 0 until then
+
+
 class NodeStats:
     """All that one node counts, except per partition: each partition keeps its own `PartitionStats`."""
 
-    __slots__ = ("connections", "flushes", "requests", "startup_seconds")
+    __slots__ = ("connections", "flushes", "requests", "scrub", "startup_seconds")
 
     def __init__(self) -> None:
         self.requests: dict[str, RequestStats] = {}  # by API name; bounded by the table of APIs
         self.connections = ConnectionStats()
         self.flushes = Histogram()
+        self.scrub = ScrubStats()
         self.startup_seconds = 0.0  # from the start of the process to the ready line; 0 until then
 
     def of_api(self, api: str) -> RequestStats:

@@ -75,6 +75,10 @@ class SystemFile:
         else:
             os.fdatasync(self._descriptor)
 
+    def forget(self, position: int, count: int) -> None:
+        if hasattr(os, "posix_fadvise"):  # macOS has none
+            os.posix_fadvise(self._descriptor, position, count, os.POSIX_FADV_DONTNEED)
+
     def fileno(self) -> int:
         return self._descriptor
 

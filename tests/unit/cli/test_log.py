@@ -9,6 +9,8 @@ import pytest
 from riverlog.cli.exits import ExitCode, Trouble
 from riverlog.cli.log import files_at
 from riverlog.cli.main import main
+from riverlog.log.flaws import Flaw
+from riverlog.log.quarantine import Quarantine
 from riverlog.model.ids import Offset
 from riverlog.records.batch import Compression
 from riverlog.records.record import BatchBuilder
@@ -118,3 +120,16 @@ def test_what_cannot_be_looked_into_is_one_sentence(folder: Path) -> None:
     (folder / "empty").mkdir()
     with pytest.raises(Trouble, match="holds no segments"):
         files_at(folder / "empty")
+
+
+def test_quarantined_ranges_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    quarantine = Quarantine()
+    quarantine.add(Offset(0), Flaw(7, 90, Offset(0), Offset(2), "the checksum does not match"))
+    (folder / "quarantine").write_bytes(quarantine.encode())
+    assert main(["log", "dump", str(folder), "-q"]) == ExitCode.FOUND
+    out = capsys.readouterr().out
+    assert f"offsets 0..1 in {folder}/{NAME}.log position=7 size=83  WRONG: the checksum does not match" in out
+    assert "1 problem found" in out
+    (folder / "quarantine").write_bytes(b"nonsense")
+    assert main(["log", "dump", str(folder / "quarantine"), "-o", "json"]) == ExitCode.FOUND
+    assert rows(capsys)[0]["problem"] == f"{folder}/quarantine is damaged"

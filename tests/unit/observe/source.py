@@ -42,6 +42,7 @@ class ScrapedNode:
                 log_end_offset=Offset(42),
                 size_bytes=4_096,
                 segments=2,
+                damaged_segments=1,
                 stats=stats,
             )
 

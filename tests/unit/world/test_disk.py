@@ -39,3 +39,12 @@ def test_a_lock_holds_until_it_is_released(tmp_path: Path) -> None:
 
 def test_room_is_told_in_bytes(tmp_path: Path) -> None:
     assert FileSystem().free_bytes(str(tmp_path)) > 0
+
+
+def test_forgotten_bytes_are_read_again(tmp_path: Path) -> None:
+    file = FileSystem().open(str(tmp_path / "file"), create=True)
+    file.write(0, [b"x" * 10_000])
+    file.sync()
+    file.forget(0, 10_000)
+    assert file.read(0, 10_000) == b"x" * 10_000
+    file.close()

@@ -1,0 +1,113 @@
+"""The scrubber at work: has all closed segments read again from time to time, and quarantines what has rotted.
+
+Reading happens in another process, at a bounded number of bytes per second. The loop only makes the list, a bounded
+part of it at a time, and notes what was found; telling about it is the upkeep's.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from functools import partial
+from itertools import islice
+from typing import Final
+
+from riverlog.drivers.cleaner import InPlace
+from riverlog.drivers.partition import Partition
+from riverlog.drivers.replicas import Replicas
+from riverlog.log.retention import SegmentFacts
+from riverlog.log.scrubbing import ScrubbedSegment, scrub
+from riverlog.model.limits import SEGMENTS_PER_SCRUB_MAX
+from riverlog.model.ports import Clock, Disk, Processes, Workers
+from riverlog.model.settings import NodeSettings
+from riverlog.observe.logging import get_logger
+from riverlog.observe.stats import ScrubStats
+
+_FIRST_REST_SECONDS: Final = 600.0
+"""A node that was just started has better things to do."""
+
+
+class Scrubber:
+    """Examines the closed segments of a node, over and over. Settings are asked for: some change while it runs."""
+
+    def __init__(
+        self,
+        replicas: Replicas,
+        settings: Callable[[], NodeSettings],
+        *,
+        stats: ScrubStats,
+        clock: Clock,
+        disk: Disk,
+        workers: Workers,
+        processes: Processes | None,
+        pause: Callable[[float], None],
+    ) -> None:
+        self._replicas = replicas
+        self._settings = settings
+        self._stats = stats
+        self._clock = clock
+        self._disk = disk
+        self._processes = processes or InPlace(workers)
+        self._pause = pause
+        self._log = get_logger("riverlog.scrubber")
+
+    async def run(self) -> None:
+        """Scrub everything, rest, and begin again, for ever; or do nothing where the interval says so."""
+        rest = self._settings().log_scrub_interval_ms / 1000
+        if rest < 0:
+            return
+        await asyncio.sleep(min(rest, _FIRST_REST_SECONDS))
+        while True:
+            try:
+                await self.scrub_all()
+            except ChildProcessError as error:
+                self._log.warning("scrubbing broke off", detail=str(error))
+            await asyncio.sleep(rest)
+
+    async def scrub_all(self) -> None:
+        """Examine every closed segment once."""
+        bytes_before = self._stats.bytes
+        work = self._closed_segments()
+        while part := list(islice(work, SEGMENTS_PER_SCRUB_MAX)):
+            await self._scrub(part)
+        self._stats.completed_ms = self._clock.wall_ms()
+        self._log.info("all closed segments scrubbed", bytes=self._stats.bytes - bytes_before)
+
+    async def _scrub(self, part: list[tuple[Partition, SegmentFacts]]) -> None:
+        partitions = {partition.log.folder: partition for partition, _ in part}
+        work = partial(
+            scrub,
+            self._disk,
+            [(partition.log.folder, segment) for partition, segment in part],
+            bytes_per_second_max=self._settings().log_scrub_io_max_bytes_per_second,
+            pause=self._pause,
+        )
+        async with aclosing(self._processes.stream(work)) as results:
+            async for scrubbed in results:
+                self._stats.bytes += scrubbed.segment.size
+                self._note(partitions[scrubbed.folder], scrubbed)
+
+    def _note(self, partition: Partition, scrubbed: ScrubbedSegment) -> None:
+        if scrubbed.error:
+            self._log.error(
+                "segment cannot be read",
+                partition=str(partition.name),
+                base_offset=scrubbed.segment.base_offset,
+                detail=scrubbed.error,
+            )
+        if scrubbed.flaws and partition in self._replicas.opened():
+            partition.log.note_flaws(scrubbed.segment, scrubbed.flaws)
+
+    def _closed_segments(self) -> Iterator[tuple[Partition, SegmentFacts]]:
+        """List what there is to read, as it is when it is its turn."""
+        for partition in self._replicas.opened():
+            home = self._replicas.home_of(partition.name)
+            if home is None or home.volume.offline:
+                continue
+            try:
+                segments = partition.log.segment_facts()[:-1]
+            except OSError as error:
+                home.volume.failed(error)
+                continue
+            for segment in segments:
+                if segment.size and segment.next_offset <= partition.log.flushed_offset:
+                    yield partition, segment
