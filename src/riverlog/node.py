@@ -361,7 +361,7 @@ def _reading(topic: TopicImage, facts: PartitionImage, partition: Partition | No
         log_end_offset=nothing if log is None else log.log_end_offset,
         size_bytes=0 if log is None else log.size,
         segments=0 if log is None else log.segment_count,
-        damaged_segments=0 if log is None else log.damaged_segments,
+        damaged_segments=0 if log is None else len(log.quarantine.segments_behind(log.log_start_offset)),
         stats=PartitionStats() if partition is None else partition.stats,
     )
 

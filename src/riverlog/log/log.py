@@ -193,10 +193,6 @@ class Log:
         return [f"{self.folder}/{known}" for known in self.quarantine.behind(self.log_start_offset)]
 
     @property
-    def damaged_segments(self) -> int:
-        return len({known.base_offset for known in self.quarantine.behind(self.log_start_offset)})
-
-    @property
     def config(self) -> TopicConfig:
         """Give the topic's settings; they may be set at any time."""
         return self._config

@@ -91,6 +91,10 @@ class Quarantine:
         """List the flaws with offsets that somebody could ask for."""
         return [known for known in self.entries if known.flaw.next_offset > log_start_offset]
 
+    def segments_behind(self, log_start_offset: Offset) -> set[Offset]:
+        """Name the segments that have such flaws."""
+        return {known.base_offset for known in self.behind(log_start_offset)}
+
     def keep(self, base_offsets: Container[Offset]) -> None:
         """Forget the flaws of all segments but these."""
         self._replace([known for known in self.entries if known.base_offset in base_offsets])

@@ -60,7 +60,7 @@ def test_damage_is_found_and_quarantined(disk: MemoryDisk, log: Log) -> None:
     assert log.note_flaws(second, found[second.base_offset])
     assert [log.quarantine.at(offset) is not None for offset in lost] == [True, True]
     assert not log.note_flaws(first._replace(size=first.size - 1), found[second.base_offset]), "it is another one now"
-    assert log.damaged_segments == 1
+    assert log.quarantine.segments_behind(Offset(0)) == {second.base_offset}
 
 
 def test_reading_is_as_slow_as_asked_for(disk: MemoryDisk, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
