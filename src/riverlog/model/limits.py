@@ -135,8 +135,11 @@ means that connections are not bounded."""
 RECORDS_REPLAYED_PER_TURN: Final = 500
 """Records of its log that a machine reads at a stretch while the node serves others: some milliseconds."""
 
-COORDINATOR_RELOAD_SECONDS: Final = 1.0
+COORDINATOR_RELOAD_SECONDS: Final = 5.0
 """How long a coordinator whose log has failed stays away before the log is read again."""
+
+GROUPS_PLACED_MAX: Final = 10_000
+"""Groups whose partition is remembered; that of others is reckoned again."""
 
 REPLAY_READ_BYTES: Final = 256 * 1024
 """Bytes of a machine's log that are read at once."""

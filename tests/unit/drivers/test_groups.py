@@ -1,24 +1,24 @@
 """Coordinators on a whole node: where groups live, what they survive, and who is told when they go away."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
 from riverlog.drivers.groups import partition_of
 from riverlog.groups.commands import ListGroups
 from riverlog.metadata.image import OFFSETS_TOPIC
-from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import COORDINATOR_RELOAD_SECONDS
+from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tests.support.asking import Line, connected, serving
+from tests.support.asking import Line, serving
 from tests.support.batches import batch_of
-from tests.support.group_lines import GROUP, commit, committed, in_a_group, join_request, prepared
+from tests.support.group_lines import GROUP, commit, committed, in_a_group, prepared
 from tests.support.virtual_time import run
-from tests.support.world import Universe
 
 
 @pytest.mark.parametrize(
@@ -79,110 +79,6 @@ def test_without_the_topic_there_is_no_coordinator() -> None:
     run(scenario())
 
 
-@pytest.mark.parametrize("stops_cleanly", [True, False])
-def test_groups_and_offsets_survive(stops_cleanly: bool) -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe, durability="fsync") as (line, node):
-            await prepared(line, "t")
-            told = await in_a_group(line)
-            assert (
-                await commit(line, "t", 42, member_id=told.member_id, generation_id_or_member_epoch=1) is ErrorCode.NONE
-            )
-            await (node.stop() if stops_cleanly else universe.lose_power())
-        async with serving(universe, durability="fsync") as (line, node):
-            await asyncio.sleep(1)  # until the log is read
-            assert node._groups.loading() == 0
-            assert await committed(line, "t") == 42
-            heartbeat = HeartbeatRequest(GROUP, told.generation_id, told.member_id)
-            assert (await line.ask(ApiKey.HEARTBEAT, 4, heartbeat)).error_code == ErrorCode.NONE
-            await asyncio.sleep(11)  # its session
-            assert (await line.ask(ApiKey.HEARTBEAT, 4, heartbeat)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-
-    run(scenario())
-
-
-def test_while_a_coordinator_reads_its_log_clients_ask_again() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe) as (line, _node):
-            await prepared(line, "t")
-            for offset in range(1_000):
-                await commit(line, "t", offset)
-        node = universe.node()
-        await node.start()
-        with pytest.raises(Refusal) as refused:
-            node._groups.submit(GROUP, ListGroups())
-        assert refused.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        with pytest.raises(Refusal):
-            node._groups.submit_to_all(ListGroups())
-        line = await connected(universe)
-        await asyncio.sleep(1)
-        assert await committed(line, "t") == 999
-        await node.stop()
-
-    run(scenario())
-
-
-def test_offsets_go_with_their_topic() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe) as (line, _node):
-            await prepared(line, "t", "u")
-            await commit(line, "t", 1)
-            await commit(line, "u", 2)
-            await line.ask(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=[DeleteTopicState(name="t")]))
-            assert (await committed(line, "t"), await committed(line, "u")) == (-1, 2)
-        async with serving(universe) as (line, _node):
-            await asyncio.sleep(1)
-            assert (await committed(line, "t"), await committed(line, "u")) == (-1, 2)
-
-    run(scenario())
-
-
-def test_a_coordinator_whose_log_failed_comes_back_with_what_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse() -> None:
-        raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "no room")
-
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe) as (line, node):
-            await prepared(line, "t")
-            await commit(line, "t", 1)
-            told = await in_a_group(line)
-            member = {"member_id": told.member_id, "generation_id_or_member_epoch": told.generation_id}
-            parked = (await connected(universe)).send(ApiKey.JOIN_GROUP, 3, join_request())
-            await asyncio.sleep(0.01)
-            assert not parked.done()
-            with monkeypatch.context() as full:
-                volume = node._homes[0].volume
-                full.setattr(volume, "writable", False)
-                full.setattr(volume, "check_writable", refuse)
-                assert await commit(line, "t", 2, **member) is ErrorCode.NOT_COORDINATOR
-                assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
-                assert await commit(line, "t", 2) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-            await asyncio.sleep(COORDINATOR_RELOAD_SECONDS + 0.1)
-            assert await committed(line, "t") == 1
-
-    run(scenario())
-
-
-def test_members_that_wait_for_others_are_told_when_the_node_stops() -> None:
-    async def scenario() -> None:
-        universe = Universe()
-        async with serving(universe) as (line, node):
-            await prepared(line)
-            await in_a_group(line)
-            other = await connected(universe)
-            parked = other.send(ApiKey.JOIN_GROUP, 3, join_request())
-            await asyncio.sleep(0.01)
-            assert not parked.done()
-            await node.stop()
-            assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
-
-    run(scenario())
-
-
 def test_deleting_the_topic_of_groups_forgets_them() -> None:
     async def scenario() -> None:
         async with serving() as (line, _node):
@@ -219,3 +115,12 @@ def test_the_node_shows_how_far_behind_a_group_is() -> None:
             assert node.coordinators_loading() == 0
 
     run(scenario())
+
+
+def test_a_node_without_groups_does_not_import_their_machine() -> None:
+    program = (
+        "import sys, riverlog.node\n"
+        "print(*[name for name in sys.modules if name.startswith(('riverlog.groups', 'riverlog.drivers.group_'))])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == []
