@@ -189,10 +189,12 @@ class Connection:
                 place.handled = handled
                 self._window -= place.size
                 self._line.append(place)
-                if place.parts is None:
-                    self._expect(place)
-                else:
+                if place.parts is not None:
                     self._put_due()
+                else:
+                    place.line = self
+                    if isinstance(place, Promise):
+                        self._await(place)
             if not self._may_go_on():
                 return False
             started = handled
@@ -216,11 +218,9 @@ class Connection:
             self._due = True
             self._turn.send(self._work_due)
 
-    def _expect(self, place: Place) -> None:
-        place.line = self
-        if isinstance(place, Promise):
-            self._held = place.holds_line
-            place.awaited.add_done_callback(partial(self._take_promised, place))
+    def _await(self, promise: Promise) -> None:
+        self._held = promise.holds_line
+        promise.awaited.add_done_callback(partial(self._take_promised, promise))
 
     def _take_promised(self, promise: Promise, _done: object) -> None:
         """Take the answer that was promised; it and those behind it may now be due."""
@@ -244,11 +244,12 @@ class Connection:
         if not self._open:
             return
         self._put_due()
-        if self._reading:  # then nothing that has arrived is waiting
-            self._send()
-            self._watch_socket()
-        else:
+        if not self._reading:
             self._work()
+            return
+        self._send()  # nothing that has arrived waits for it
+        if self._out or self._ending or self._memory.bytes:
+            self._watch_socket()
 
     def _put_due(self) -> None:
         """Queue the bytes of all answers that have no one missing before them."""

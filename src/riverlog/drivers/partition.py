@@ -10,7 +10,6 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.turn import Turn
@@ -25,18 +24,14 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import Buffer, FileRange
-from riverlog.model.settings import Durability
+from riverlog.model.settings import Durability, TopicConfig
 from riverlog.observe.stats import PartitionStats
 from riverlog.records.batch import BatchHeader, check_produced
 from riverlog.records.walk import check_keys
 
-
-class CommitWaiter(NamedTuple):
-    """Somebody who wrote up to an offset and waits, until the deadline, for it to be committed."""
-
-    last_offset: Offset
-    deadline: float
-    done: Callable[[ErrorCode], None]
+Waiter = tuple[Offset, float, Callable[[ErrorCode], None]]
+"""The last offset that somebody wrote, until when they wait for it, and whom to tell. A bare tuple: there is one for
+every request."""
 
 
 class Partition:
@@ -69,8 +64,8 @@ class Partition:
         self._flusher = flusher
         self._turn = turn
         self._gathering = False  # the end of this turn has something to write
-        self._write_waiters: list[CommitWaiter] = []  # in offset order
-        self._commit_waiters: deque[CommitWaiter] = deque()  # in offset order
+        self._write_waiters: list[Waiter] = []  # in offset order
+        self._commit_waiters: deque[Waiter] = deque()  # in offset order
         self._patience: asyncio.TimerHandle | None = None  # one for all of them
         self._data_waiters: list[Callable[[], None]] = []
         self._removed = False
@@ -143,26 +138,21 @@ class Partition:
         except OSError as error:
             return self._lost(error)
         waiters, self._write_waiters = self._write_waiters, []
-        for waiter in waiters:
-            waiter.done(ErrorCode.NONE)
+        for _, _, done in waiters:
+            done(ErrorCode.NONE)
         config = log.config
         if config.durability is not Durability.OS or log.log_end_offset - log.flushed_offset >= config.flush_messages:
             self._flusher.flush(self)
-        if self._commits_by_writing:
+        if _commits_by_writing(config):
             self._advance(log.log_end_offset)
         return None
-
-    @property
-    def _commits_by_writing(self) -> bool:
-        config = self.log.config
-        return config.durability is Durability.OS and config.flush_messages > 1
 
     def when_written(self, last_offset: Offset, done: Callable[[ErrorCode], None]) -> None:
         """Call `done` once: when this offset stands in the log, or is lost."""
         if last_offset < self.log.log_end_offset:
             done(ErrorCode.NONE)
         else:
-            self._write_waiters.append(CommitWaiter(last_offset, math.inf, done))
+            self._write_waiters.append((last_offset, math.inf, done))
 
     def when_committed(self, last_offset: Offset, done: Callable[[ErrorCode], None], *, seconds_max: float) -> None:
         """Call `done` once: when this offset is committed, when it never will be here, or when the time is up."""
@@ -170,12 +160,12 @@ class Partition:
             done(ErrorCode.NONE)
         elif self._removed:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        elif self._gathering and self._commits_by_writing:  # the end of this turn decides
-            self._commit_waiters.append(CommitWaiter(last_offset, math.inf, done))
+        elif self._gathering and _commits_by_writing(self.log.config):  # the end of this turn decides
+            self._commit_waiters.append((last_offset, math.inf, done))
         else:
             loop = asyncio.get_running_loop()
             deadline = loop.time() + seconds_max
-            self._commit_waiters.append(CommitWaiter(last_offset, deadline, done))
+            self._commit_waiters.append((last_offset, deadline, done))
             if self._patience is None or deadline < self._patience.when():
                 self._wait_until(deadline, loop)
 
@@ -304,8 +294,9 @@ class Partition:
             return
         self.high_watermark = high_watermark
         waiters = self._commit_waiters
-        while waiters and waiters[0].last_offset < high_watermark:
-            waiters.popleft().done(ErrorCode.NONE)
+        while waiters and waiters[0][0] < high_watermark:
+            _, _, done = waiters.popleft()
+            done(ErrorCode.NONE)
         self.wake()
 
     def _lost(self, error: OSError) -> Refusal:
@@ -315,20 +306,20 @@ class Partition:
         end = self.log.log_end_offset
         waiting = [*self._write_waiters, *self._commit_waiters]
         # Offsets of what was lost are given to others: nobody may go on waiting for them.
-        self._commit_waiters = deque(waiter for waiter in self._commit_waiters if waiter.last_offset < end)
+        self._commit_waiters = deque(waiter for waiter in self._commit_waiters if waiter[0] < end)
         written, self._write_waiters = self._write_waiters, []
-        for waiter in waiting:
-            if waiter.last_offset >= end:
-                waiter.done(refusal.code)
-        for waiter in written:
-            if waiter.last_offset < end:
-                waiter.done(ErrorCode.NONE)
+        for last_offset, _, done in waiting:
+            if last_offset >= end:
+                done(refusal.code)
+        for last_offset, _, done in written:
+            if last_offset < end:
+                done(ErrorCode.NONE)
         return refusal
 
     def _fail_waiters(self, code: ErrorCode) -> None:
         waiting, self._commit_waiters = self._commit_waiters, deque()
-        for waiter in waiting:
-            waiter.done(code)
+        for _, _, done in waiting:
+            done(code)
         self.wake()
 
     def _wait_until(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
@@ -342,10 +333,15 @@ class Partition:
         loop = asyncio.get_running_loop()
         waiting, self._commit_waiters = self._commit_waiters, deque()
         for waiter in waiting:
-            if waiter.deadline <= loop.time():
-                waiter.done(ErrorCode.REQUEST_TIMED_OUT)
+            _, deadline, done = waiter
+            if deadline <= loop.time():
+                done(ErrorCode.REQUEST_TIMED_OUT)
             else:
                 self._commit_waiters.append(waiter)
-        deadline = min((waiter.deadline for waiter in self._commit_waiters), default=math.inf)
+        deadline = min((deadline for _, deadline, _ in self._commit_waiters), default=math.inf)
         if deadline < math.inf:
             self._wait_until(deadline, loop)
+
+
+def _commits_by_writing(config: TopicConfig) -> bool:
+    return config.durability is Durability.OS and config.flush_messages > 1

@@ -5,11 +5,10 @@ valid after its segment was let go, rolled away or deleted, and nobody has to co
 """
 
 from collections import deque
-from collections.abc import Sequence
 from typing import Final, Protocol
 
 from riverlog.model.limits import OPEN_SEGMENT_FILES_MAX
-from riverlog.model.ports import Buffer, Disk, File
+from riverlog.model.ports import Disk, File
 
 _CANDIDATES_MAX: Final = 64
 """How many open files are looked at to find one to let go; where all are in use, one more stays open."""
@@ -18,11 +17,12 @@ _CANDIDATES_MAX: Final = 64
 class HeldFile:
     """A File that lives as long as somebody refers to it: its segment, a plan to sync, a range being sent."""
 
-    __slots__ = ("_file", "path", "used")
+    __slots__ = ("_file", "path", "used", "write")
 
     def __init__(self, file: File) -> None:
         self._file = file
         self.path = file.path
+        self.write = file.write
         self.used = True
         """Somebody used it since it was last looked at as one to let go."""
 
@@ -31,9 +31,6 @@ class HeldFile:
 
     def read(self, position: int, count: int) -> bytes:
         return self._file.read(position, count)
-
-    def write(self, position: int, buffers: Sequence[Buffer]) -> int:
-        return self._file.write(position, buffers)
 
     def truncate(self, size: int) -> None:
         self._file.truncate(size)

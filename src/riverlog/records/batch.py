@@ -32,7 +32,7 @@ MAGIC: Final = 2
 
 _PREFIX: Final = Struct(">qi")
 _OFFSET: Final = Struct(">q")
-_EPOCH: Final = Struct(">i")
+_ASSIGNED: Final = Struct(">qii")
 _CRC: Final = Struct(">I")
 _ATTRIBUTES: Final = Struct(">h")
 _MAX_TIMESTAMP_POSITION: Final = 35
@@ -185,9 +185,8 @@ RECORD_BYTES_MIN: Final = 7
 
 
 def assign(batch: memoryview, base_offset: Offset, leader_epoch: LeaderEpoch) -> None:
-    """Write offset and leader epoch into a batch, in place; the checksum does not cover them."""
-    _OFFSET.pack_into(batch, 0, base_offset)
-    _EPOCH.pack_into(batch, LOG_OVERHEAD, leader_epoch)
+    """Write offset and leader epoch into one whole batch, in place; the checksum does not cover them."""
+    _ASSIGNED.pack_into(batch, 0, base_offset, len(batch) - LOG_OVERHEAD, leader_epoch)
 
 
 def stamp(batch: memoryview, log_append_time_ms: int) -> None:
