@@ -24,6 +24,7 @@ class Command(NamedTuple):
 
 GROUPS: Final = {
     "topics": "Create, list, describe, alter and delete topics",
+    "groups": "List, describe, reset and delete consumer groups",
     "cluster": "Look at brokers, partitions and log directories",
     "log": "Read the files of a log directory without a broker",
     "config": "Explain settings",
@@ -97,6 +98,45 @@ COMMANDS: Final = (
             "consume orders --from-time -15m --output json",
             r"consume orders -f '%t-%p@%o %k: %s\n'",
         ),
+    ),
+    Command(
+        "groups list",
+        "riverlog.cli.groups",
+        "list_groups",
+        "List the consumer groups",
+        ("groups list", "groups list --state Empty -o json"),
+    ),
+    Command(
+        "groups describe",
+        "riverlog.cli.groups",
+        "describe",
+        "Show a group's members, what each reads, and how far the group has come",
+        ("groups describe billing", "groups describe --group billing -o yaml"),
+    ),
+    Command(
+        "groups reset-offsets",
+        "riverlog.cli.groups",
+        "reset_offsets",
+        "Let a group read again, or skip",
+        (
+            "groups reset-offsets --group billing --topic orders --to-earliest",
+            "groups reset-offsets billing --topic orders:0,1 --to-datetime 2026-01-31T15:00 --dry-run",
+            "groups reset-offsets billing --all-topics --by-duration 2h",
+        ),
+    ),
+    Command(
+        "groups delete",
+        "riverlog.cli.groups",
+        "delete",
+        "Delete groups with their committed offsets",
+        ("groups delete billing", "groups delete --group billing --yes"),
+    ),
+    Command(
+        "lag",
+        "riverlog.cli.groups",
+        "lag",
+        "Show how many records wait for a group",
+        ("lag --group billing", "lag --group billing --watch"),
     ),
     Command(
         "bench",

@@ -1,4 +1,4 @@
-"""The admin: topics, their settings, and what the cluster says about itself.
+"""The admin: topics, their settings, groups, and what the cluster says about itself.
 
     async with Admin("127.0.0.1:9092") as admin:
         await admin.create_topic("orders", partitions=3)
@@ -16,6 +16,7 @@ from typing import Any, Final, Self, TypeVar
 
 from riverlog.client.cluster import Broker, Cluster, Topic, topic_from
 from riverlog.client.errors import KafkaError, PartlyFailed, check, error_code, failure
+from riverlog.client.group_admin import GroupAdmin
 from riverlog.client.offsets import FoundOffset, IsolationLevel, OffsetQuestion, list_offsets
 from riverlog.client.ports import Ports
 from riverlog.model.errors import ErrorCode
@@ -129,7 +130,7 @@ class LogDirectory:
     error: ErrorCode = ErrorCode.NONE
 
 
-class Admin:
+class Admin(GroupAdmin):
     """Asks the cluster for changes. Use it as an async context manager, or call `start` and `close`."""
 
     def __init__(

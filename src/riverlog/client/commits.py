@@ -4,10 +4,10 @@ A commit is for the partitions that a member has: one whose group has moved on r
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count, groupby
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from riverlog.client.cluster import Cluster
 from riverlog.client.coordinator import MOVED, GroupCoordinator
@@ -28,6 +28,8 @@ from riverlog.wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
 )
 
+T = TypeVar("T")
+
 _MOVED_ON: Final = frozenset(
     {
         ErrorCode.ILLEGAL_GENERATION,
@@ -45,6 +47,11 @@ class CommittedOffset(NamedTuple):
     offset: Offset
     leader_epoch: int = -1
     metadata: str = ""
+
+    @classmethod
+    def at(cls, offset: int) -> "CommittedOffset":
+        """Name an offset alone."""
+        return cls(Offset(offset))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +77,7 @@ async def commit_offsets(
         return
     for topic in {partition.topic for partition in offsets}:
         await cluster.topic(topic)
-    deadline = asyncio.get_running_loop().time() + cluster.request_seconds
-    for attempt in count(1):
-        try:
-            await _commit(cluster, coordinator, identity, offsets)
-            return
-        except KafkaError as problem:
-            pause = cluster.backoff(attempt)
-            if not problem.retriable or asyncio.get_running_loop().time() + pause > deadline:
-                raise
-        await asyncio.sleep(pause)
+    await _again(cluster, lambda: _commit(cluster, coordinator, identity, offsets))
 
 
 async def committed_offsets(
@@ -96,14 +94,29 @@ async def committed_offsets(
         return {}
     for topic in {partition.topic for partition in wanted}:
         await cluster.topic(topic)
-    deadline = asyncio.get_running_loop().time() + cluster.request_seconds
+    found = await _again(cluster, lambda: _fetch(cluster, coordinator, identity, wanted, require_stable=require_stable))
+    return {partition: found.get(partition) for partition in wanted}
+
+
+async def all_committed_offsets(
+    cluster: Cluster, coordinator: GroupCoordinator
+) -> dict[TopicPartition, CommittedOffset]:
+    """Give all that the group has committed."""
+    cluster.watch_all()
+    await cluster.refresh()
+    return await _again(cluster, lambda: _fetch(cluster, coordinator, OUTSIDE, None, require_stable=False))
+
+
+async def _again(cluster: Cluster, ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask until there is an answer, or a refusal that will stay, or the time is up."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + cluster.request_seconds
     for attempt in count(1):
         try:
-            found = await _fetch(cluster, coordinator, identity, wanted, require_stable=require_stable)
-            return {partition: found.get(partition) for partition in wanted}
+            return await ask()
         except KafkaError as problem:
             pause = cluster.backoff(attempt)
-            if not problem.retriable or asyncio.get_running_loop().time() + pause > deadline:
+            if not problem.retriable or loop.time() + pause > deadline:
                 raise
         await asyncio.sleep(pause)
     raise AssertionError("unreachable")
@@ -147,18 +160,22 @@ async def _fetch(
     cluster: Cluster,
     coordinator: GroupCoordinator,
     identity: Identity,
-    wanted: list[TopicPartition],
+    wanted: list[TopicPartition] | None,
     *,
     require_stable: bool,
 ) -> dict[TopicPartition, CommittedOffset]:
-    topics = [
-        OffsetFetchRequestTopic(
-            name=topic,
-            topic_id=cluster.topics[topic].topic_id if topic in cluster.topics else NO_TOPIC_ID,
-            partition_indexes=[partition.partition for partition in group],
-        )
-        for topic, group in groupby(wanted, key=lambda partition: partition.topic)
-    ]
+    topics = (
+        None
+        if wanted is None
+        else [
+            OffsetFetchRequestTopic(
+                name=topic,
+                topic_id=cluster.topics[topic].topic_id if topic in cluster.topics else NO_TOPIC_ID,
+                partition_indexes=[partition.partition for partition in group],
+            )
+            for topic, group in groupby(wanted, key=lambda partition: partition.topic)
+        ]
+    )
     request = OffsetFetchRequest(
         group_id=coordinator.group,
         topics=topics,
