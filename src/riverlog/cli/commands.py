@@ -103,7 +103,7 @@ COMMANDS: Final = (
         "groups list",
         "riverlog.cli.groups",
         "list_groups",
-        "List the consumer groups",
+        "List the groups",
         ("groups list", "groups list --state Empty -o json"),
     ),
     Command(
@@ -117,7 +117,7 @@ COMMANDS: Final = (
         "groups reset-offsets",
         "riverlog.cli.groups",
         "reset_offsets",
-        "Let a group read again, or skip",
+        "Let a group without live members go on elsewhere",
         (
             "groups reset-offsets --group billing --topic orders --to-earliest",
             "groups reset-offsets billing --topic orders:0,1 --to-datetime 2026-01-31T15:00 --dry-run",
@@ -128,14 +128,14 @@ COMMANDS: Final = (
         "groups delete",
         "riverlog.cli.groups",
         "delete",
-        "Delete groups with their committed offsets",
+        "Delete groups without members, with their committed offsets",
         ("groups delete billing", "groups delete --group billing --yes"),
     ),
     Command(
         "lag",
         "riverlog.cli.groups",
         "lag",
-        "Show how many records wait for a group",
+        "Show how many records wait for a group, in each partition and in all",
         ("lag --group billing", "lag --group billing --watch"),
     ),
     Command(

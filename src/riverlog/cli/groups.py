@@ -42,7 +42,12 @@ group_option: Final = click.option("--group", "group_option", metavar="NAME", he
     "--state", multiple=True, metavar="STATE", help="Only groups in this state, such as Stable or Empty; repeatable."
 )
 @click.option(
-    "--type", "kind", multiple=True, type=click.Choice(["classic", "consumer"]), help="Only groups of this protocol."
+    "--type",
+    "kind",
+    multiple=True,
+    type=click.Choice(["classic", "consumer"]),
+    metavar="classic|consumer",
+    help="Only groups of this protocol.",
 )
 @bootstrap_option
 @client_settings_option
@@ -118,7 +123,7 @@ def reset_offsets(
     settings: tuple[str, ...],
     output: OutputFormat | None,
 ) -> None:
-    """Let a group go on elsewhere: it must have no live members.
+    """Let a group without live members go on elsewhere.
 
     The plan is shown with the number of records that will be replayed or skipped, and then carried out.
     """

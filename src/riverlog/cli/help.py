@@ -24,6 +24,7 @@ PROGRAM: Final = "$PROGRAM"
 SECTIONS: Final = {
     "Run a broker": ("dev", "serve"),
     "Topics and records": ("topics", "produce", "consume", "bench"),
+    "Consumer groups": ("groups", "lag"),
     "Look inside": ("cluster", "log", "doctor", "config", "version"),
 }
 
