@@ -124,7 +124,7 @@ class ConsumerProtocol:
         return ConsumerHeartbeatReply(
             member_id=member.id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._rebalance.interval_ms(draft.group, turn),
+            heartbeat_interval_ms=self._rebalance.interval_ms(draft.group, member.id, turn),
             assignment=without_epochs(member.assigned) if wants_all or member.assigned != had else None,
         )
 

@@ -1,5 +1,6 @@
 """The live part of consumer groups: who was heard of when. None of it is remembered."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from riverlog.model.machine import Instant
@@ -55,5 +56,7 @@ class LiveConsumers:
     """When the group last had a reason to assign anew."""
     silent: set[str] = field(default_factory=set)
     """Members that should have been heard of."""
+    hurried: Counter[str] = field(default_factory=Counter)
+    """How often members were asked to come again soon, since the group last changed or they had settled."""
     is_current: bool = False
     """Whether the group has seen the topics as they are; after a replay they may be others."""

@@ -46,7 +46,12 @@ from riverlog.groups.subscriptions import matching
 from riverlog.groups.target import new_target, preferred_assignor
 from riverlog.groups.topics import digest, found
 from riverlog.groups.turn import Turn
-from riverlog.model.limits import RESTLESS_HEARTBEAT_MS_MIN, RESTLESS_HEARTBEATS_PER_SECOND_MAX
+from riverlog.model.limits import (
+    HURRIED_HEARTBEAT_MS,
+    HURRIED_HEARTBEATS_MAX,
+    HURRIED_HEARTBEATS_PER_SECOND_MAX,
+    UNHURRIED_HEARTBEAT_MS,
+)
 from riverlog.model.settings import NodeSettings
 
 
@@ -132,7 +137,9 @@ class ConsumerRebalance:
         topics = digest(found(self._live.topics, group.subscribed_topics()))
         if changed or topics != group.metadata_hash:
             draft.write(ConsumerGroupMetadataKey(group.id), ConsumerGroupMetadataValue(group.epoch + 1, topics))
-            self.live(group.id, turn).changed = turn.now.instant
+            live = self.live(group.id, turn)
+            live.changed = turn.now.instant
+            live.hurried.clear()
         if draft.group.members:
             self.assign(draft, turn)
 
@@ -235,6 +242,7 @@ class ConsumerRebalance:
             self._live.timers.cancel(deadline(group_id, member_id))
         if group_id in self._live.consumers:
             self._live.consumers[group_id].silent.discard(member_id)
+            self._live.consumers[group_id].hurried.pop(member_id, None)
 
     def dissolve(self, group: ConsumerGroup) -> None:
         """End a group's life; its records are the caller's business."""
@@ -243,15 +251,18 @@ class ConsumerRebalance:
         self._live.timers.cancel(AssignmentDue(group.id))
         self._live.consumers.pop(group.id, None)
 
-    def interval_ms(self, group: ConsumerGroup, turn: Turn) -> int:
+    def interval_ms(self, group: ConsumerGroup, member_id: str, turn: Turn) -> int:
         """Say when a member is to come again: soon, while the group has not settled or somebody is missing."""
         usual_ms = self._settings.group_consumer_heartbeat_interval_ms
         live = self.live(group.id, turn)
         is_settled = group.phase is GroupPhase.STABLE and turn.now.instant - live.changed >= usual_ms / 1000
         if is_settled and not live.silent:
+            live.hurried.pop(member_id, None)
             return usual_ms
-        fair_ms = len(group.members) * 1000 // RESTLESS_HEARTBEATS_PER_SECOND_MAX
-        return min(usual_ms, max(RESTLESS_HEARTBEAT_MS_MIN, fair_ms))
+        live.hurried[member_id] += 1
+        is_slow = live.hurried[member_id] > HURRIED_HEARTBEATS_MAX
+        fair_ms = len(group.members) * 1000 // HURRIED_HEARTBEATS_PER_SECOND_MAX
+        return min(usual_ms, max(UNHURRIED_HEARTBEAT_MS if is_slow else HURRIED_HEARTBEAT_MS, fair_ms))
 
     @property
     def _silence_ms(self) -> int:
