@@ -88,10 +88,13 @@ class FakeConsumer:
     epoch: int = 0
     has: dict[UUID, frozenset[int]] = field(default_factory=dict)
     interval_ms: int = 0
+    is_terse: bool = False
+    """It says things once, and does not say them again when it gets no answer; clients exist that do so."""
+    said: dict[str, Any] = field(default_factory=dict)
 
     def command(self, **more: Any) -> ConsumerHeartbeat:
-        """Write a full heartbeat."""
-        return replace(
+        """Write a heartbeat: a full one, or a terse one with what is new."""
+        full = replace(
             ConsumerHeartbeat(
                 "g",
                 CLIENT,
@@ -99,7 +102,7 @@ class FakeConsumer:
                 self.id,
                 self.epoch,
                 self.instance_id,
-                rebalance_timeout_ms=60_000,
+                rebalance_timeout_ms=600_000,
                 subscribed_topic_names=self.topics,
                 subscribed_topic_regex=self.regex,
                 server_assignor=self.assignor,
@@ -107,6 +110,13 @@ class FakeConsumer:
             ),
             **more,
         )
+        return self._without_what_was_said(full) if self.is_terse and self.epoch > 0 else full
+
+    def _without_what_was_said(self, full: ConsumerHeartbeat) -> ConsumerHeartbeat:
+        fields = ("subscribed_topic_names", "subscribed_topic_regex", "topic_partitions")
+        saying = {name: value for name in fields if (value := getattr(full, name)) != self.said.get(name)}
+        self.said |= saying
+        return replace(full, rebalance_timeout_ms=-1, **(dict.fromkeys(fields) | saying))
 
     def beat(self, *, answer_is_lost: bool = False, **more: Any) -> ConsumerHeartbeatReply:
         """Send a heartbeat, and do what the answer says if it arrives."""
@@ -114,7 +124,7 @@ class FakeConsumer:
         if answer_is_lost:
             return reply
         if reply.code in MUST_REJOIN:
-            self.epoch, self.has = 0, {}
+            self.epoch, self.has, self.said = 0, {}, {}
         elif reply.code is ErrorCode.NONE:
             self.epoch, self.interval_ms = reply.member_epoch, reply.heartbeat_interval_ms
             if reply.assignment is not None:

@@ -118,14 +118,17 @@ class ConsumerProtocol:
         self._rebalance.heard_of(draft.group.id, member, turn)
         self._end_classic(draft, turn)
         draft.hand_over(turn.facts)
-        says_all = command.rebalance_timeout_ms != -1 and command.topic_partitions is not None
-        says_all &= command.subscribed_topic_names is not None or command.subscribed_topic_regex is not None
-        wants_all = command.member_epoch == JOINING or says_all
+        assignment = without_epochs(member.assigned)
+        if command.topic_partitions == assignment:
+            live.untold.discard(member.id)
+        elif member.assigned != had or command.member_epoch != member.epoch:
+            live.untold.add(member.id)
+        wants_all = command.member_epoch == JOINING or _says_all(command)
         return ConsumerHeartbeatReply(
             member_id=member.id,
             member_epoch=member.epoch,
             heartbeat_interval_ms=self._rebalance.interval_ms(draft.group, member.id, turn),
-            assignment=without_epochs(member.assigned) if wants_all or member.assigned != had else None,
+            assignment=assignment if wants_all or member.id in live.untold else None,
         )
 
     def _draft(self, command: ConsumerHeartbeat) -> Draft:
@@ -255,9 +258,17 @@ def check_heartbeat(command: ConsumerHeartbeat, assignors: tuple[str, ...]) -> N
         check_pattern(command.subscribed_topic_regex)
 
 
+def _says_all(command: ConsumerHeartbeat) -> bool:
+    subscribes = command.subscribed_topic_names is not None or command.subscribed_topic_regex is not None
+    return subscribes and command.rebalance_timeout_ms != -1 and command.topic_partitions is not None
+
+
 def check_epoch(member: Member, epoch: int, reported: Partitions | None) -> None:
-    """Fence a member that is not where the coordinator knows it to be. An answer that was lost is no reason to."""
-    missed_an_answer = epoch == member.previous_epoch and reported is not None and _is_part(reported, member.assigned)
+    """Fence a member that is not where the coordinator knows it to be. An answer that was lost is no reason to.
+
+    Before its epoch grew the member had given up what it had to, so what it has is part of what it is to have.
+    """
+    missed_an_answer = epoch == member.previous_epoch and (reported is None or _is_part(reported, member.assigned))
     if epoch > member.epoch or (epoch < member.epoch and not missed_an_answer):
         raise Refusal(
             ErrorCode.FENCED_MEMBER_EPOCH,

@@ -58,5 +58,8 @@ class LiveConsumers:
     """Members that should have been heard of."""
     hurried: Counter[str] = field(default_factory=Counter)
     """How often members were asked to come again soon, since the group last changed or they had settled."""
+    untold: set[str] = field(default_factory=set)
+    """Members that have not said yet that they have what they are to have. They are told with every answer, since one
+    may have been lost, and not every client asks again."""
     is_current: bool = False
     """Whether the group has seen the topics as they are; after a replay they may be others."""

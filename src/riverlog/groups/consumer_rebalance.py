@@ -240,9 +240,11 @@ class ConsumerRebalance:
         """Let no time run out any more for a member."""
         for deadline in (SilenceNoticed, ConsumerSessionEnds, RevocationEnds, ClassicMemberEnds):
             self._live.timers.cancel(deadline(group_id, member_id))
-        if group_id in self._live.consumers:
-            self._live.consumers[group_id].silent.discard(member_id)
-            self._live.consumers[group_id].hurried.pop(member_id, None)
+        live = self._live.consumers.get(group_id)
+        if live is not None:
+            live.silent.discard(member_id)
+            live.untold.discard(member_id)
+            live.hurried.pop(member_id, None)
 
     def dissolve(self, group: ConsumerGroup) -> None:
         """End a group's life; its records are the caller's business."""

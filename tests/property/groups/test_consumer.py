@@ -33,11 +33,11 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
         self.members: dict[str, FakeConsumer] = {}
         self.epochs: dict[str, int] = {}
 
-    @rule(name=MEMBERS, topics=SUBSCRIPTIONS, pattern=PATTERNS, is_static=st.booleans())
-    def join(self, name: str, topics: tuple[str, ...], pattern: str | None, is_static: bool) -> None:
+    @rule(name=MEMBERS, topics=SUBSCRIPTIONS, pattern=PATTERNS, is_static=st.booleans(), is_terse=st.booleans())
+    def join(self, name: str, topics: tuple[str, ...], pattern: str | None, is_static: bool, is_terse: bool) -> None:
         if name not in self.members:
             instance = f"i-{name}" if is_static else None
-            self.members[name] = self.coordinator.consumer(name, regex=pattern, instance_id=instance)
+            self.members[name] = self.coordinator.consumer(name, regex=pattern, instance_id=instance, is_terse=is_terse)
             self.members[name].topics = topics
             self.members[name].beat()
 
@@ -45,7 +45,7 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
     def beat(self, name: str, is_lost: bool, says_all: bool) -> None:
         member = self.members.get(name)
         if member is not None:
-            reports = {} if says_all or member.epoch == 0 else {"topic_partitions": None}
+            reports = {} if says_all or member.epoch == 0 or member.is_terse else {"topic_partitions": None}
             member.beat(answer_is_lost=is_lost, **reports)
 
     @rule(name=MEMBERS, topics=SUBSCRIPTIONS, pattern=PATTERNS)
