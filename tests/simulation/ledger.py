@@ -71,6 +71,10 @@ class PartitionLedger:
     kept: int = 0
     """Up to here the log was when the node last stopped in good order."""
     may_expire: bool = False
+    rotten: bool = False
+    """Bits of its files have changed, so that some records may be refused."""
+    lost: set[int] = field(default_factory=set)
+    """Offsets that the node refused because of that."""
     high_watermark: int = 0
 
 
@@ -156,7 +160,7 @@ class Ledger:
                 if not ledger.may_expire:
                     self.blame(f"{name}: the log starts at {log.log_start_offset}; nobody asked for that")
                 ledger.given_up = log.log_start_offset
-            for damage in log.damage:
+            for damage in () if ledger.rotten else log.damage:
                 self.blame(f"damage: {damage}")
             ledger.high_watermark = high_watermark
 
@@ -174,12 +178,14 @@ class Ledger:
             for offset, label in promised.items():
                 if offset not in at and newest.get(label.key(), -1) > offset:
                     continue  # a later record with its key took its place
-                if offset >= ledger.given_up and at.get(offset) != label:
+                if offset >= ledger.given_up and offset not in ledger.lost and at.get(offset) != label:
                     self.blame(f"{name}: {label} was {what} at offset {offset}, where {at.get(offset)} is")
         for label in at.values():
             if label.incarnation != incarnation:
                 self.blame(f"{name}: {label} belongs to an earlier topic of that name")
-        held = [offset for offset in at if offset >= ledger.given_up]  # retention may have been at work meanwhile
+        held = [
+            offset for offset in sorted({*at, *ledger.lost}) if offset >= ledger.given_up
+        ]  # retention may have been at work meanwhile
         if topic != COMPACTED_TOPIC and any(later != earlier + 1 for earlier, later in pairwise(held)):
             self.blame(f"{name}: offsets are missing in {held}")
         everything = {**ledger.shown, **at}

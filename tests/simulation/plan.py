@@ -89,6 +89,15 @@ class FailDisk:
 
 
 @dataclass(frozen=True, slots=True)
+class Rot:
+    """A bit of a closed segment, or of one of its indexes, changes on the medium: that far into its files."""
+
+    topic: int
+    partition: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Heal:
     """The disk works again, where it can."""
 
@@ -127,6 +136,7 @@ Action = (
     | Kill
     | Restart
     | FailDisk
+    | Rot
     | Heal
     | SlowDisk
     | CutConnections
@@ -193,6 +203,16 @@ def draw_plan(seed: int, steps: int = 220) -> Plan:
         if name in ("fail", "full", "slow"):
             drawn.append(Step(random.random(), Heal()))
     return Plan(seed, _draw_settings(Random(f"{seed} settings")), drawn)
+
+
+def with_rot(plan: Plan) -> Plan:
+    """Let bits rot now and then while a plan is carried out."""
+    random = Random(f"{plan.seed} rot")
+    steps = list(plan.steps)
+    for _ in range(random.randrange(1, 12)):
+        rot = Rot(random.randrange(TOPICS), random.randrange(PARTITIONS_MAX), random.random())
+        steps.insert(random.randrange(len(steps) // 4, len(steps) + 1), Step(0.0, rot))
+    return plan.with_steps(steps)
 
 
 def _draw_settings(random: Random) -> dict[str, str]:

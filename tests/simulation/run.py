@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
 from riverlog import Admin, Consumer, Producer
-from riverlog.client.errors import KafkaError, OffsetOutOfRange
+from riverlog.client.errors import CorruptRecords, KafkaError, OffsetOutOfRange
+from riverlog.log.checkpoint import decode_offsets
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import TopicPartition
+from riverlog.model.ids import Offset, TopicPartition
 from riverlog.node import Node
 from tests.simulation import plan as plans
 from tests.simulation.ledger import COMPACTED_TOPIC, Label, Ledger
@@ -184,6 +185,8 @@ class _Run:
                 self._spawn(machine.restart())
             case plans.FailDisk():
                 machine.disk.fail(action.after, action.error, on=action.kinds, lasting=action.lasting)
+            case plans.Rot():
+                self._rot(self._topics[action.topic], action)
             case plans.Heal():
                 machine.heal()
             case plans.SlowDisk():
@@ -242,6 +245,34 @@ class _Run:
             self._say(f"{label} at {where.offset}")
             if (number in FOR_GOOD and self._durable) or self._machine.crashes == crashes:
                 self._ledger.acknowledged(label, where.offset, for_good=number in FOR_GOOD)
+
+    def _rot(self, topic: _Topic, action: plans.Rot) -> None:
+        """Change a bit of what is closed and was synced: anything else may be a torn write.
+
+        In gaps that compaction left a wrong offset is not noticed.
+        """
+        if not topic.partitions or topic.lock.locked() or topic.name == COMPACTED_TOPIC:
+            return
+        disk = self._machine.disk
+        partition = TopicPartition(topic.name, action.partition % topic.partitions)
+        path, folder = "/data/recovery-point-offset-checkpoint", f"/data/{partition}"
+        known = decode_offsets(disk.content(path) or b"0\n0\n", path)
+        if not disk.exists(folder):
+            return
+        names = [name for name in disk.list(folder) if name.endswith((".log", ".index", ".timeindex"))]
+        bases = sorted(int(name[:20]) for name in names if name.endswith(".log"))
+        closed = bases[: max(0, sum(base <= known.get(partition, 0) for base in bases) - 1)]
+        files = [f"{folder}/{name}" for name in names if int(name[:20]) in closed]
+        bit = int(action.share * 8 * sum(len(disk.content(file)) for file in files))
+        for file in files:
+            size = len(disk.content(file))
+            if bit < 8 * size:
+                disk.damage(file, bit // 8, 1 << bit % 8)
+                self._ledger.partition(topic.name, topic.incarnation, partition.partition).rotten = True
+                self._outcome.counts["rotten"] += 1
+                self._say(f"{file} rots at {bit // 8}")
+                return
+            bit -= 8 * size
 
     async def _create_topic(self, topic: _Topic, partitions: int) -> None:
         async with topic.lock:
@@ -437,9 +468,28 @@ class _Run:
             (end,) = (await consumer.end_offsets([partition])).values()
             read: list[tuple[int, Label]] = []
             while await consumer.position(partition) < end:
-                for record in await consumer.poll(timeout_ms=1_000):
+                try:
+                    records = await consumer.poll(timeout_ms=1_000)
+                except CorruptRecords as error:
+                    await consumer.seek(partition, self._lose(topic, index, error.offset))
+                    continue
+                for record in records:
                     label = self._show(topic, topic.incarnation, index, record.offset, record.key, record.value)
                     if label is not None:
                         read.append((record.offset, label))
             self._watch()
             self._ledger.judge(topic.name, topic.incarnation, index, read, EXACTLY_ONCE)
+
+    def _lose(self, topic: _Topic, index: int, offset: int) -> int:
+        """Note which offsets the node refuses because they are damaged; give the one behind them."""
+        ledger = self._ledger.partition(topic.name, topic.incarnation, index)
+        node = self._machine.node
+        partition = node and node._replicas.get(topic.name, index)
+        known = partition and partition.log.quarantine.at(Offset(offset))
+        if not ledger.rotten or not known:
+            self._ledger.blame(f"{topic.name}-{index}: offset {offset} is refused, but nothing is wrong with it")
+            return offset + 1
+        ledger.lost.update(range(known.flaw.first_offset, known.flaw.next_offset))
+        self._say(f"{topic.name}-{index} refuses {offset}")
+        self._outcome.counts["refused"] += 1
+        return known.flaw.next_offset

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.simulation.plan import CreateTopic, Kill, Plan, PowerLoss, Produce, Step, draw_plan
+from tests.simulation.plan import CreateTopic, Kill, Plan, PowerLoss, Produce, Step, draw_plan, with_rot
 from tests.simulation.run import simulate
 
 SEEDS = range(5)
@@ -19,6 +19,13 @@ def test_a_node_keeps_its_promises(seed: int) -> None:
     assert outcome.violations == []
     assert outcome.counts["crashes"] > 0
     assert outcome.counts["shown"] > 0
+
+
+def test_bits_that_rot_are_refused_and_nothing_else_is() -> None:
+    outcomes = [simulate(with_rot(draw_plan(seed, steps=120))) for seed in range(6)]
+    assert [violation for outcome in outcomes for violation in outcome.violations] == []
+    assert sum(outcome.counts["rotten"] for outcome in outcomes) > 0
+    assert sum(outcome.counts["refused"] for outcome in outcomes) > 0
 
 
 def test_a_run_is_determined_by_its_seed() -> None:

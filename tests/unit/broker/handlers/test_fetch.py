@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from riverlog.log.flaws import Flaw
 from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import Offset
 from riverlog.records.record import read_batches
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -127,6 +129,24 @@ def test_what_cannot_be_read_is_told_at_once(asked: FetchRequest, code: ErrorCod
             answer = await fetched(line, asked)
             assert answer.error_code == code
             assert asyncio.get_running_loop().time() - before < 1
+
+    run(scenario())
+
+
+def test_damage_is_told_when_the_time_is_up() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await create(line)
+            for each in (b"a", b"b"):
+                await produced(line, request(batch_of([each])))
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            flaw = Flaw(0, 1, Offset(0), Offset(1), "the checksum does not match")
+            partition.log.quarantine.add(Offset(0), flaw)
+            began = asyncio.get_running_loop().time()
+            assert (await fetched(line, asking(wait_ms=500))).error_code == ErrorCode.CORRUPT_MESSAGE
+            assert asyncio.get_running_loop().time() - began >= 0.5
+            assert values(await fetched(line, asking(1))) == [b"b"]
 
     run(scenario())
 
