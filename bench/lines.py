@@ -95,8 +95,8 @@ LINES: Final = (
         "memory of a new node that 100, and then 2,000 connections have greeted and left alone",
         comparisons.idle_connections,
         (
-            Row("100, each", "KB", LOWER),
-            Row("2,000, each", "KB", LOWER),
+            Row("100, each", "KB", NEITHER),
+            Row("2,000, each", "KB", NEITHER),
             Row("2,000, node", "MB", LOWER, 1 / 5),
         ),
         on_shared_node=False,

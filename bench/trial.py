@@ -132,7 +132,7 @@ class Better(Enum):
     HIGHER = "higher"
     LOWER = "lower"
     NEITHER = "neither"
-    """The machine's own number, measured beside each broker: no ratio of these says anything about brokers."""
+    """No ratio: the machine's own number, measured beside each broker, or one that drowns in a broker's noise."""
 
 
 @dataclass(frozen=True, slots=True)

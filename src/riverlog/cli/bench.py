@@ -17,7 +17,7 @@ import click
 
 from riverlog.cli.connect import made, run, settings_of
 from riverlog.cli.exits import ExitCode, Trouble, usage
-from riverlog.cli.latencies import Latencies
+from riverlog.cli.latencies import PERCENTILES, Latencies
 from riverlog.cli.options import INT16_MAX, INT32_MAX, bootstrap_option, client_settings_option, output_option
 from riverlog.cli.produce import ACKS, CODECS
 from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural, size_text
@@ -34,6 +34,7 @@ SECONDS: Final = 5.0
 END_TO_END_RATE: Final = 1_000.0
 RECORD_BYTES_MIN: Final = 8
 """The end-to-end part writes the time into each record."""
+NUMBERS: Final = ("records", "records/s", "MB/s", *(f"{name} ms" for name in (*PERCENTILES, "max")), "client CPU s")
 CLIENTS_MAX: Final = 256
 BUSY_SHARE: Final = 0.85
 """A client process that computes for more of its time than this cannot go faster, whatever the broker does."""
@@ -201,7 +202,7 @@ def bench(
         rows = run(work())
     except asyncio.CancelledError:  # SIGTERM ends it as Ctrl-C does: tidily
         raise KeyboardInterrupt from None
-    emit(rows, output, lambda: _show(rows))
+    emit(rows, output, lambda: show(rows))
 
 
 async def _measure(admin: "Admin", plan: Plan, share: "Share") -> AsyncIterator[Row]:
@@ -328,26 +329,31 @@ def _progress(part: str, plan: Plan) -> "Iterator[Progress]":
         yield show
 
 
-def _show(rows: Sequence[Row]) -> None:
+def show(rows: Sequence[Row]) -> None:
+    """Draw the table, and say where the client was the limit."""
+    columns = [_column(row) for row in rows]
     draw_table(
-        ["part", "records", "records/s", "MB/s", "p50 ms", "p95", "p99", "p99.9", "max", "CPU s"],
-        [_cells(row) for row in rows],
+        ["", *(heading for heading, *_ in columns)],
+        [[name, *cells] for name, *cells in zip(NUMBERS, *(cells for _, *cells in columns), strict=True)],
     )
     for row in rows:
         if row["client_bound"]:
             print(f"\n{limit_sentence(row)}")
 
 
-def _cells(row: Mapping[str, Any]) -> list[object]:
-    latencies = (row["latency_ms"] or {}).values() or [None] * 5
-    return [
+def _column(row: Mapping[str, Any]) -> list[str]:
+    """Write the numbers of a part below its name, one above the other: side by side they would not fit a terminal."""
+    latencies = [f"{each:,.2f}" for each in (row["latency_ms"] or {}).values()] or [""] * (len(PERCENTILES) + 1)
+    cells = [
         row["part"],
         f"{row['records']:,}",
         f"{row['records_per_second']:,.0f}",
         f"{row['mb_per_second']:,.1f}",
-        *(None if each is None else f"{each:,.2f}" for each in latencies),
-        f"{row['client_cpu_seconds']:.2f}",
+        *latencies,
+        f"{row['client_cpu_seconds']:,.2f}",
     ]
+    width = max(map(len, cells))
+    return [cell.rjust(width) for cell in cells]
 
 
 def limit_sentence(row: Mapping[str, Any]) -> str:

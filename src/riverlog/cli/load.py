@@ -259,7 +259,7 @@ async def _work(share: Share) -> Outcome:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     tally = Tally()
     began = cpu_began = 0.0
-    helpers: list[asyncio.Task[None]] = []
+    beside: list[asyncio.Task[None]] = []
     working = asyncio.current_task()
     assert working is not None
 
@@ -268,7 +268,7 @@ async def _work(share: Share) -> Outcome:
         _say({"ready": True})
         if not await commands.readline():
             raise asyncio.CancelledError
-        helpers.extend([asyncio.create_task(end_with_input()), asyncio.create_task(report())])
+        beside.extend([asyncio.create_task(end_with_input()), asyncio.create_task(report())])
         began, cpu_began = now(), time.process_time()
 
     async def end_with_input() -> None:
@@ -283,8 +283,8 @@ async def _work(share: Share) -> Outcome:
     try:
         await PARTS[share.part](share, tally, gate)
     finally:
-        for helper in helpers:
-            helper.cancel()
+        for each in beside:
+            each.cancel()
     return Outcome(
         records=tally.records,
         bytes=tally.bytes,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from riverlog.cli.bench import Plan, cut, limit_sentence, row_of, shares_of
+from riverlog.cli.bench import NUMBERS, Plan, cut, limit_sentence, row_of, shares_of, show
 from riverlog.cli.exits import ExitCode
 from riverlog.cli.load import Outcome, Share
 from riverlog.cli.main import main
@@ -110,3 +110,12 @@ def test_a_client_that_never_rests_is_named_as_the_limit() -> None:
         "more --consumers (and --partitions) may get more out of the broker."
     )
     assert "more --" not in limit_sentence({**row, "part": "end-to-end"})
+
+
+def test_the_table_fits_a_narrow_terminal_whatever_the_numbers_are(capsys: pytest.CaptureFixture[str]) -> None:
+    outcome = Outcome(10**12, 10**15, 1.0, 9_999.0, [(10_000, 1)], 10**9)
+    show([row_of(part, "t", [outcome]) for part in ("produce", "consume", "end-to-end")])
+    heading, _, *lines = (line for line in capsys.readouterr().out.splitlines() if line and "limit" not in line)
+    assert heading.split() == ["produce", "consume", "end-to-end"]
+    assert len(lines) == len(NUMBERS)
+    assert max(map(len, [heading, *lines])) <= 80
