@@ -130,7 +130,10 @@ def _cell(column: Column | None, row: Row) -> str:
 
 
 def _values(column: Column | None, row: Row) -> list[float]:
-    return [sample.values[row.name] for sample in column.samples] if column else []
+    """Give what counts: nothing where one run failed, for the others say little without it."""
+    if column is None or column.absence is not None:
+        return []
+    return [sample.values[row.name] for sample in column.samples]
 
 
 def _number(value: float) -> str:

@@ -108,6 +108,15 @@ def test_what_was_not_measured_says_why_once() -> None:
     assert text.count("Kafka NOT RUN: no Java is installed (all lines)") == 1
 
 
+def test_a_line_that_failed_in_a_later_run_has_failed() -> None:
+    broken = column(5.0)
+    broken.absence = "FAILED: it broke"
+    text = report(column(5.0), broken)
+    assert "| FAILED " in text
+    assert "reached" not in text
+    assert ratio({"riverlog": column(5.0), "Kafka": broken}, RATE) is None
+
+
 def test_lines_that_failed_for_the_same_reason_are_named_together() -> None:
     lines = [Line(name, "about", lambda _: {}, (RATE,)) for name in ("one", "two", "three")]
     columns = {line.name: {"riverlog": Column(absence="FAILED: it broke")} for line in lines[:2]}
