@@ -52,6 +52,7 @@ class Coordinator:
         self.seconds = 100.0
         self.log: list[GroupFact] = []
         self.answers: dict[Ticket, Any] = {}
+        self.answered_at: dict[Ticket, int] = {}  # how long the log was when it was decided
         self.asked = 0
         self.ids = 0
 
@@ -61,6 +62,7 @@ class Coordinator:
         ticket = Ticket(self.asked)
         moment = Moment(Instant(self.seconds), EPOCH_MS + round(self.seconds * 1000))
         decision = self.machine.decide(command, ticket, moment)
+        log_length = len(self.log)
         for fact in decision.records:
             if isinstance(fact, GroupRecord):
                 value = None if fact.value is None else encode_value(fact.value)
@@ -71,6 +73,7 @@ class Coordinator:
             assert reply.ticket not in self.answers, "a ticket is answered once"
             assert reply.ticket <= ticket
             self.answers[reply.ticket] = reply.response
+            self.answered_at[reply.ticket] = log_length
         return ticket
 
     def ask(self, command: GroupsCommand) -> Any:

@@ -201,6 +201,7 @@ class ClassicProtocol:
         """Let a static member come back under a new id; whoever still uses the old one is fenced."""
         self._rebalance.answer_join(group, old_id, JoinReply(ErrorCode.FENCED_INSTANCE_ID, old_id), turn)
         self._rebalance.answer_sync(group, old_id, SyncReply(ErrorCode.FENCED_INSTANCE_ID), turn)
+        self._rebalance.has_synced(group, old_id)
         self._live.timers.cancel(SessionEnds(group.id, old_id))
         led_by = group.leader
         member = group.replace(old_id, new_id)

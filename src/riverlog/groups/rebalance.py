@@ -34,7 +34,6 @@ class Rebalance:
         """Call all members to join; go on at once if all have."""
         for member_id in list(group.syncing):
             self.answer_sync(group, member_id, SyncReply(ErrorCode.REBALANCE_IN_PROGRESS), turn)
-        group.unsynced.clear()
         self._live.timers.cancel(SyncEnds(group.id))
         is_first = group.phase is Phase.EMPTY
         group.enter(Phase.PREPARING, turn.now.wall_ms)

@@ -187,9 +187,10 @@ class Groups(RuleBasedStateMachine):
         self.fail_overs += 1
         self.coordinator.fail_over()
 
-    def life(self, group_id: str) -> tuple[int, int]:
+    def life(self, ticket: Ticket, group_id: str) -> tuple[int, int]:
         """Generations count from the beginning when a group was deleted, and those not remembered are used again."""
-        return self.fail_overs, self.coordinator.log.count(GroupRecord(GroupMetadataKey(group_id), None))
+        log = self.coordinator.log[: self.coordinator.answered_at[ticket]]
+        return self.fail_overs, log.count(GroupRecord(GroupMetadataKey(group_id), None))
 
     def unanswered(self) -> set[Ticket]:
         asked = {Ticket(number) for number in range(1, self.coordinator.asked + 1)}
@@ -243,21 +244,23 @@ class Groups(RuleBasedStateMachine):
         new, self.looked_at = answers[self.looked_at :], len(answers)
         for ticket, reply in new:
             if isinstance(reply, JoinReply):
-                self._check_join(*self.askers[ticket], reply)
+                self._check_join(ticket, reply)
             elif isinstance(reply, SyncReply) and reply.code is ErrorCode.NONE:
                 group_id, member = self.askers[ticket]
                 joined = self.knows(group_id, member)
                 told = self.assigned.setdefault(
-                    (*self.life(group_id), group_id, joined.generation_id, joined.member_id), reply.assignment
+                    (*self.life(ticket, group_id), group_id, joined.generation_id, joined.member_id), reply.assignment
                 )
                 assert told == reply.assignment
 
-    def _check_join(self, group_id: str, member: int, reply: JoinReply) -> None:
+    def _check_join(self, ticket: Ticket, reply: JoinReply) -> None:
+        group_id, member = self.askers[ticket]
         if reply.code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
             self.known[group_id, member] = reply
         if reply.code is ErrorCode.NONE:
             told = self.rounds.setdefault(
-                (*self.life(group_id), group_id, reply.generation_id), (reply.protocol_type or "", reply.protocol_name)
+                (*self.life(ticket, group_id), group_id, reply.generation_id),
+                (reply.protocol_type or "", reply.protocol_name),
             )
             assert told == (reply.protocol_type, reply.protocol_name)
             assert not reply.members or reply.leader == reply.member_id

@@ -248,6 +248,23 @@ def test_the_last_one_to_leave_empties_the_group() -> None:
     assert coordinator.machine.live.groups == {}
 
 
+def test_an_empty_group_may_begin_anew_with_another_protocol_type() -> None:
+    coordinator = Coordinator()
+    member = coordinator.stable()[0]
+    coordinator.ask(Leave("g", (Leaver(member.member_id),)))
+    _, ticket = coordinator.enter(protocol_type="connect", protocols=(Protocol("default", b""),))
+    assert (coordinator.answers[ticket].protocol_type, coordinator.answers[ticket].generation_id) == ("connect", 3)
+
+
+def test_a_member_may_rejoin_with_other_time_outs() -> None:
+    coordinator = Coordinator()
+    member = coordinator.stable(session_timeout_ms=60_000)[0]
+    joined = coordinator.answers[coordinator.join(member_id=member.member_id, session_timeout_ms=10_000)]
+    coordinator.assign([joined])
+    coordinator.pass_time(10)
+    assert coordinator.phase == "-"
+
+
 # ---- static members
 
 
@@ -331,6 +348,31 @@ def test_a_handed_out_id_is_not_for_static_members() -> None:
     handed_out = coordinator.answers[coordinator.join()].member_id
     refused = coordinator.answers[coordinator.join(member_id=handed_out, group_instance_id="i")]
     assert refused.code is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_static_member_that_came_back_has_the_session_of_its_new_id_alone() -> None:
+    coordinator = Coordinator()
+    coordinator.assign([static(coordinator, session_timeout_ms=10_000)])
+    coordinator.pass_time(9)
+    new = static(coordinator, session_timeout_ms=10_000)
+    coordinator.pass_time(9)
+    assert coordinator.beat(new) is ErrorCode.NONE
+    coordinator.pass_time(10)
+    assert coordinator.phase == "-"
+
+
+def test_a_static_member_that_came_back_is_not_waited_for_under_its_old_id() -> None:
+    coordinator = Coordinator()
+    long = {"session_timeout_ms": 100_000, "rebalance_timeout_ms": 30_000}
+    members = coordinator.stable(2, **long)
+    coordinator.join(group_instance_id="i", **long)
+    tickets = [coordinator.join(member_id=each.member_id, **long) for each in members]
+    for ticket in tickets:
+        coordinator.sync(coordinator.answers[ticket])
+    assert coordinator.phase == "Stable"
+    static(coordinator, **long)
+    coordinator.pass_time(31)
+    assert coordinator.phase == "Stable"
 
 
 # ---- after a fail-over

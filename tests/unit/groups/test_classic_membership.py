@@ -41,6 +41,13 @@ def test_a_group_in_between_is_described_with_its_members_alone() -> None:
     assert group.members == (DescribedMember(member_id, None, CLIENT, b"", b""),)
 
 
+def test_a_generation_begins_with_nothing_assigned() -> None:
+    coordinator = Coordinator()
+    member = coordinator.stable()[0]
+    coordinator.join(member_id=member.member_id)
+    assert [each.assignment for each in described(coordinator).members] == [b""]
+
+
 def test_a_group_that_does_not_exist_is_dead() -> None:
     group = described(Coordinator(), "missing")
     assert (group.state, group.code) == ("Dead", ErrorCode.GROUP_ID_NOT_FOUND)

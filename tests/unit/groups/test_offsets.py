@@ -291,3 +291,12 @@ def test_an_offset_with_a_transaction_under_way_does_not_expire() -> None:
     commit(coordinator, at(2), producer=PRODUCER)
     coordinator.pass_time(8 * DAY)
     assert fetch(coordinator).offset == 1
+
+
+def test_a_group_with_a_transaction_under_way_is_not_forgotten() -> None:
+    coordinator = Coordinator()
+    member = coordinator.stable()[0]
+    coordinator.ask(Leave("g", (Leaver(member.member_id),)))
+    commit(coordinator, at(2), producer=PRODUCER)
+    coordinator.pass_time(8 * DAY)
+    assert coordinator.machine.state.classic["g"].generation == 2

@@ -189,6 +189,42 @@ def test_nobody_rejoining_is_no_reason_to_hurry() -> None:
     assert coordinator.machine.state.classic["g"].members == ()
 
 
+def test_sessions_begin_anew_with_each_generation() -> None:
+    coordinator = Coordinator()
+    patient = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 100_000}
+    leader, follower = coordinator.stable(2, **patient)
+    ticket = coordinator.join(member_id=leader.member_id, **patient)
+    for _ in range(3):
+        coordinator.pass_time(6)
+        coordinator.beat(follower)
+    coordinator.join(member_id=follower.member_id, **patient)
+    assert coordinator.phase == "CompletingRebalance"
+    coordinator.pass_time(9)
+    assert coordinator.beat(coordinator.answers[ticket]) is ErrorCode.NONE
+    coordinator.pass_time(1)
+    assert coordinator.phase == "PreparingRebalance", "the follower is silent"
+    coordinator.pass_time(9)
+    assert coordinator.machine.live.groups == {}, "and so is the leader"
+
+
+def test_sessions_begin_anew_with_an_assignment() -> None:
+    coordinator = Coordinator()
+    patient = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 100_000}
+    leader, follower = coordinator.stable(2, **patient)
+    tickets = [coordinator.join(member_id=each.member_id, **patient) for each in (leader, follower)]
+    joined = coordinator.answers[tickets[0]]
+    coordinator.sync(coordinator.answers[tickets[1]])
+    for _ in range(3):
+        coordinator.pass_time(6)
+        coordinator.beat(joined)
+    coordinator.sync(joined)
+    for _ in range(2):
+        assert coordinator.phase == "Stable"
+        coordinator.pass_time(6)
+        coordinator.beat(joined)
+    assert coordinator.phase == "PreparingRebalance", "the follower is silent"
+
+
 def test_sessions_begin_anew_after_a_fail_over() -> None:
     coordinator = Coordinator()
     members = coordinator.stable(2, **SHORT)
