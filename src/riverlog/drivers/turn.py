@@ -13,7 +13,7 @@ from collections.abc import Callable
 class Turn:
     """Collects what is to be done when the turn ends; two queues, because answers come after what they answer for."""
 
-    __slots__ = ("_due", "_sends", "_writes", "number")
+    __slots__ = ("_call_soon", "_due", "_sends", "_writes", "number")
 
     def __init__(self) -> None:
         self.number = 0
@@ -21,6 +21,7 @@ class Turn:
         self._writes: list[Callable[[], object]] = []
         self._sends: list[Callable[[], None]] = []
         self._due = False
+        self._call_soon: Callable[[Callable[[], None]], object] | None = None
 
     def write(self, write: Callable[[], object]) -> None:
         """Call this when the turn ends."""
@@ -46,7 +47,9 @@ class Turn:
 
     def _schedule(self) -> None:
         self._due = True
-        asyncio.get_running_loop().call_soon(self._end)
+        if self._call_soon is None:  # asking for the loop is a call to the system
+            self._call_soon = asyncio.get_running_loop().call_soon
+        self._call_soon(self._end)
 
     def _end(self) -> None:
         try:
