@@ -88,6 +88,7 @@ class FakeConsumer:
     epoch: int = 0
     has: dict[UUID, frozenset[int]] = field(default_factory=dict)
     interval_ms: int = 0
+    rebalance_timeout_ms: int = 600_000
     is_terse: bool = False
     """It says things once, and does not say them again when it gets no answer; clients exist that do so."""
     said: dict[str, Any] = field(default_factory=dict)
@@ -102,7 +103,7 @@ class FakeConsumer:
                 self.id,
                 self.epoch,
                 self.instance_id,
-                rebalance_timeout_ms=600_000,
+                rebalance_timeout_ms=self.rebalance_timeout_ms,
                 subscribed_topic_names=self.topics,
                 subscribed_topic_regex=self.regex,
                 server_assignor=self.assignor,
@@ -204,9 +205,11 @@ class FakeClassicConsumer:
     def beat(self) -> ErrorCode:
         """Send a heartbeat, and do as told."""
         code: ErrorCode = self.coordinator.ask(Heartbeat("g", self.id, self.generation, self.instance_id)).code
-        if code is ErrorCode.REBALANCE_IN_PROGRESS:
-            return self.rejoin()
-        return code
+        if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
+            self.id, self.has = "", {}
+        if code is ErrorCode.ILLEGAL_GENERATION:
+            self.has = {}
+        return code if code is ErrorCode.NONE else self.rejoin()
 
     @property
     def epoch(self) -> int:

@@ -9,13 +9,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from riverlog.groups.consumer_group import ConsumerGroup, Member
 from riverlog.groups.state import GroupsState
-from tests.support.consumers import ConsumerCoordinator, FakeConsumer, at_once
+from tests.support.consumers import ConsumerCoordinator, FakeClassicConsumer, FakeConsumer, at_once
 from tests.support.shapes import topic_id
 
 NAMES = ("orders", "payments", "returns")
 SUBSCRIPTIONS = st.sets(st.sampled_from(NAMES)).map(lambda names: tuple(sorted(names)))
 PATTERNS = st.sampled_from([None, "", "orders|pay.*", ".*s", "nothing"])
 MEMBERS = st.sampled_from("abcde")
+CLASSIC_MEMBERS = st.sampled_from("xy")
 
 
 class ConsumerGroupEvents(RuleBasedStateMachine):
@@ -25,12 +26,15 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
     def start(self, interval_ms: int, assignor: str) -> None:
         self.coordinator = ConsumerCoordinator(
             at_once(
-                group_consumer_assignment_interval_ms=interval_ms, group_consumer_assignors=tuple(assignor.split(","))
+                group_consumer_assignment_interval_ms=interval_ms,
+                group_consumer_assignors=tuple(assignor.split(",")),
+                group_consumer_migration_policy="upgrade",  # it stays a consumer group, whoever is left
             ),
             orders=3,
             payments=2,
         )
         self.members: dict[str, FakeConsumer] = {}
+        self.classic: dict[str, FakeClassicConsumer] = {}
         self.epochs: dict[str, int] = {}
 
     @rule(name=MEMBERS, topics=SUBSCRIPTIONS, pattern=PATTERNS, is_static=st.booleans(), is_terse=st.booleans())
@@ -40,6 +44,19 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
             self.members[name] = self.coordinator.consumer(name, regex=pattern, instance_id=instance, is_terse=is_terse)
             self.members[name].topics = topics
             self.members[name].beat()
+
+    @rule(name=CLASSIC_MEMBERS, is_cooperative=st.booleans())
+    def join_or_beat_in_classic_words(self, name: str, is_cooperative: bool) -> None:
+        if name in self.classic:
+            if self.group.members:
+                self.classic[name].beat()
+        elif self.group.members:
+            self.classic[name] = FakeClassicConsumer(self.coordinator, is_cooperative=is_cooperative)
+            self.classic[name].rejoin()
+
+    @rule(name=CLASSIC_MEMBERS)
+    def vanish_in_classic_words(self, name: str) -> None:
+        self.classic.pop(name, None)
 
     @rule(name=MEMBERS, is_lost=st.booleans(), says_all=st.booleans())
     def beat(self, name: str, is_lost: bool, says_all: bool) -> None:
@@ -99,7 +116,8 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
     def no_partition_has_two_readers(self) -> None:
         known = self.group.members
         # Whoever lost its place without having heard of it reads on for a while; nothing that it commits is accepted.
-        alive = [each for each in self.members.values() if each.id in known and known[each.id].epoch >= each.epoch > 0]
+        everybody = [*self.members.values(), *self.classic.values()]
+        alive = [each for each in everybody if each.id in known and known[each.id].epoch >= each.epoch > 0]
         read = Counter((topic, index) for each in alive for topic, indexes in each.has.items() for index in indexes)
         assert all(readers == 1 for readers in read.values())
 
@@ -124,11 +142,12 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
         """Let heartbeats settle: everybody has what it is to have, and everything that exists is read."""
         if not self.members:
             return
+        everybody = [*self.members.values(), *self.classic.values()]
         for _ in range(60):
-            for member in self.members.values():
+            for member in everybody:
                 member.beat()
             self.coordinator.pass_time(1)
-        self.coordinator.settle(*self.members.values())
+        self.coordinator.settle(*everybody)
         group, topics = self.group, self.coordinator.topics
         wanted = {
             (topic_id(name), index)
@@ -137,7 +156,7 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
             for index in range(shape.partition_count)
         }
         assert group.owners.keys() == wanted
-        for member in self.members.values():
+        for member in everybody:
             assert member.has == group.target_of(member.id)
 
     @property
