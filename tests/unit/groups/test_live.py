@@ -78,8 +78,10 @@ def test_an_empty_group_takes_any_type_but_none() -> None:
 
 def test_the_first_member_leads_and_the_next_one_follows_it() -> None:
     group = group_of(member("a"), member("b"))
+    group.unsynced = {"a", "b"}
     assert group.leader == "a"
     group.remove("a")
+    assert group.unsynced == {"b"}
     assert group.leader == "b"
     group.remove("b")
     assert group.leader is None
