@@ -14,13 +14,19 @@ import time
 from collections import Counter
 from typing import Final
 
+from tests.simulation.drill import noticed_in_drill
 from tests.simulation.plan import Plan, draw_plan, with_rot
 from tests.simulation.run import Outcome, simulate
 from tests.simulation.shrink import shrink
-from tests.simulation.switches import SWITCHES, noticed
+from tests.simulation.switches import SWITCHES, Switch, noticed
+from tests.simulation.syncs import places
 
 _SWITCH_SEEDS: Final = 500
 """Most rules are missed within ten seeds, one within a few hundred: bytes that come back must fit to what is new."""
+
+
+_DRILLS: Final = 1_500
+"""A drill is a thousand times cheaper than a simulated node."""
 
 
 def _plan_of(seed: int) -> Plan:
@@ -100,14 +106,18 @@ def _explain(outcome: Outcome) -> None:
 def _show_switches(jobs: int) -> int:
     missed = 0
     with multiprocessing.Pool(jobs, initializer=_be_quiet) as pool:
-        for switch, found in zip(SWITCHES, pool.imap(_try_switch, range(len(SWITCHES))), strict=True):
+        names = [switch.name for switch in SWITCHES] + [str(place) for place in places()]
+        for name, found in zip(names, pool.imap(_try_switch, range(len(names))), strict=True):
             missed += found is None
-            print(f"{switch.name}: {found or 'NOT NOTICED'}", flush=True)
+            print(f"{name}: {found or 'NOT NOTICED'}", flush=True)
     return 1 if missed else 0
 
 
 def _try_switch(number: int) -> str | None:
-    return noticed(SWITCHES[number], range(_SWITCH_SEEDS))
+    if number < len(SWITCHES):
+        return noticed(SWITCHES[number], range(_SWITCH_SEEDS))
+    place = places()[number - len(SWITCHES)]
+    return noticed_in_drill(place, range(_DRILLS)) or noticed(Switch(str(place), place.left_out), range(_SWITCH_SEEDS))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Final
 
 from riverlog.log.checkpoint import (
     PARTITION_FILE,
+    TEMPORARY_SUFFIX,
     BadCheckpoint,
     decode_offsets,
     decode_topic_id,
@@ -21,7 +22,7 @@ from riverlog.log.checkpoint import (
     replace_file,
     write_durably,
 )
-from riverlog.log.files import OpenFiles
+from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.identity import DirectoryRefused, Identity, claim
 from riverlog.log.log import Log
 from riverlog.log.sync import SyncPlan
@@ -50,11 +51,13 @@ class CheckpointPlan:
     disk: Disk
     generation: int
     files: list[tuple[str, bytes]] = field(default_factory=list)
+    beside: str = _PLANNED_SUFFIX
+    """What stands behind the files' names until they are put in place."""
 
     def run(self) -> None:
         """Write and sync the new contents beside the files they will replace."""
         for path, content in self.files:
-            write_durably(self.disk, path + _PLANNED_SUFFIX, content)
+            write_durably(self.disk, path + self.beside, content)
 
 
 class LogDirectory:
@@ -127,10 +130,12 @@ class LogDirectory:
         for log in self._logs.values():
             log.close()
         plan = self.pending_checkpoint(high_watermarks)
+        plan.beside = TEMPORARY_SUFFIX  # a worker may still be at a plan that nobody waits for any more
         plan.run()
         self._put_in_place(plan)
         if self.clean or all_recovered:
-            replace_file(self._disk, f"{self.folder}/{CLEAN_FILE}", _CLEAN_CONTENT)
+            write_file(self._disk, f"{self.folder}/{CLEAN_FILE}", _CLEAN_CONTENT)  # that it is there says it all
+            self._disk.sync_folder(self.folder)
         self._logs.clear()
         self._lock.release()
 
@@ -230,12 +235,13 @@ class LogDirectory:
         """Cut a log's end off; its recovery point is lowered first, so that a crash does not look like damage."""
         log = self._logs[partition]
         if offset < log.log_end_offset:
+            end = log.start_of(offset)
             for name, offsets in (
                 (RECOVERY_POINTS_FILE, self._recovery_points),
                 (CLEANED_OFFSETS_FILE, self._cleaned_offsets),
             ):
-                if offsets.get(partition, Offset(0)) > offset:
-                    offsets[partition] = offset
+                if offsets.get(partition, Offset(0)) > end:
+                    offsets[partition] = end
                     self._generation += 1
                     replace_file(self._disk, f"{self.folder}/{name}", encode_offsets(offsets))
             log.truncate(offset, now_ms=now_ms)
@@ -254,10 +260,11 @@ class LogDirectory:
         self._disk.sync_folder(self.folder)
 
     def set_aside(self, partition: TopicPartition, random: Random) -> str:
-        """Rename a folder that belongs to no topic, so that it is kept and in nobody's way; give its new name."""
-        name = self._rename_folder(partition, STRAY_FOLDER_SUFFIX, random)
-        self._disk.sync_folder(self.folder)
-        return name
+        """Rename a folder that belongs to no topic, so that it is kept and in nobody's way; give its new name.
+
+        After a crash it may have to be done again.
+        """
+        return self._rename_folder(partition, STRAY_FOLDER_SUFFIX, random)
 
     def _rename_folder(self, partition: TopicPartition, ending: str, random: Random) -> str:
         suffix = f"-{partition.partition}.{random.getrandbits(128):032x}{ending}"
@@ -299,7 +306,7 @@ class LogDirectory:
 
     def _put_in_place(self, plan: CheckpointPlan) -> None:
         for path, _ in plan.files:
-            self._disk.rename(path + _PLANNED_SUFFIX, path)
+            self._disk.rename(path + plan.beside, path)
         self._disk.sync_folder(self.folder)
 
     def _forget(self, partition: TopicPartition) -> None:

@@ -7,7 +7,7 @@ that is refused in one sentence.
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from riverlog.log.checkpoint import decode_uuid, encode_uuid, read_file, replace_file
+from riverlog.log.checkpoint import TEMPORARY_SUFFIX, decode_uuid, encode_uuid, read_file, write_durably
 from riverlog.model.ids import NodeId
 from riverlog.model.ports import Disk, Random
 from riverlog.model.properties import read_properties
@@ -35,7 +35,7 @@ def claim(disk: Disk, folder: str, *, node_id: NodeId, cluster_id: str | None, r
     content = read_file(disk, path)
     if content is None:
         identity = Identity(cluster_id or encode_uuid(_new_id(random)), node_id, _new_id(random), region)
-        replace_file(disk, path, _encode(identity))
+        _write(disk, path, identity)
         return identity
     identity = _decode(content, path)
     if cluster_id is not None and identity.cluster_id != cluster_id:
@@ -44,8 +44,14 @@ def claim(disk: Disk, folder: str, *, node_id: NodeId, cluster_id: str | None, r
         raise DirectoryRefused(f"{folder} belongs to node {identity.node_id}, not to node {node_id}")
     if region and identity.region != region:
         identity = identity._replace(region=region)
-        replace_file(disk, path, _encode(identity))
+        _write(disk, path, identity)
     return identity
+
+
+def _write(disk: Disk, path: str, identity: Identity) -> None:
+    """Replace the file; whoever opens the directory syncs its names."""
+    write_durably(disk, path + TEMPORARY_SUFFIX, _encode(identity))
+    disk.rename(path + TEMPORARY_SUFFIX, path)
 
 
 def _new_id(random: Random) -> UUID:

@@ -10,6 +10,7 @@ their checksums were verified once.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from riverlog.log.checkpoint import replace_file
 from riverlog.log.epochs import EpochEnd, Epochs
 from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.flaws import Flaw
@@ -69,21 +70,19 @@ class Log:
         self._gathered: list[Gathered] = []  # they have their offsets, from the log's end on, but no place in the file
         self._gathered_bytes = 0
         self._swapping = False  # a cleaned segment is taking the place of others; until it is done none is deleted
+        self.start_of = segments.start_of  # the offset with which a batch begins
         self._plan: SyncPlan | None = None
         self._postponed: SyncPlan | None = None
         """The last plan, if it found no room for its small files."""
-        self._unsynced_folder = True
-        """The name of the log's own folder may not be durable yet."""
-        self._first_name_synced = False
-        """No crash can take the first segment's name any more."""
+        self._unsynced_folder = True  # the name of the log's own folder may not be durable yet
+        self._first_name_synced = False  # so that no crash can take the first segment's name any more
         self._unsynced_segments: list[Segment] = []
         """Closed segments with unsynced bytes; the active one is always looked at."""
         self._unsynced_epochs = False
         self._unsynced_snapshots: dict[Offset, bytes] = {}
         self._interim_snapshots: list[Offset] = []
         """Snapshots of producers that belong to no segment's start; the next one replaces them."""
-        self._snapshot_position = 0
-        """How far into the active segment the last snapshot reaches."""
+        self._snapshot_position = 0  # how far into the active segment the last snapshot reaches
         self._unchanged_end: Offset | None = None
         """Where the log ended when it was opened cleanly: if it still does, closing has nothing to write."""
 
@@ -471,11 +470,10 @@ class Log:
         """Say why the oldest segments need not be kept any longer; where that is all of them, begin another one."""
         if self._swapping:
             return []
-        total_bytes = self.size if self._config.retention_bytes >= 0 else 0
         reasons = expired(
             (facts_of(segment) for segment in self._segments),
             self._config,
-            total_bytes=total_bytes,
+            total_bytes=self.size if self._config.retention_bytes >= 0 else 0,
             now_ms=now_ms,
             log_start_offset=self.log_start_offset,
             upto=upto,
@@ -485,10 +483,9 @@ class Log:
         return reasons
 
     def enforce_retention(self, now_ms: int, *, upto: Offset, segments_max: int | None = None) -> list[DeletedSegment]:
-        """Delete the segments that the topic's settings or the log start offset no longer keep, below `upto`.
+        """Delete the segments that are expired.
 
-        A crash may leave any of them, and so a gap behind which the log is cut, unless they are deleted one by one
-        with `sync_names` before each.
+        A crash may leave any of them, and so a gap, unless they go one by one with `sync_names` before each.
         """
         segments = self._segments
         reasons = self.find_expired(now_ms, upto=upto)[:segments_max]
@@ -551,18 +548,14 @@ class Log:
         if offset <= segments.bases[0]:
             self.restart(offset, now_ms=now_ms)
             return
-        if (known := self.quarantine.at(offset)) is not None:
-            offset = known.flaw.first_offset
-        self._unsynced_segments = [segment for segment in self._unsynced_segments if segment.base_offset < offset]
-        segments.delete(segments.slot_of(Offset(offset - 1)) + 1, len(segments), due_ms=now_ms)
+        end = segments.start_of(offset)
+        self._forget_epochs(end)
+        self._unsynced_segments = [segment for segment in self._unsynced_segments if segment.base_offset < end]
+        segments.delete(segments.slot_of(Offset(end - 1)) + 1, len(segments), due_ms=now_ms)
         segments.reopen_last()
-        active = segments.active
-        position = active.locate(offset)
-        end = offset
-        if position < active.size:
-            if known is None:
-                end = min(offset, active.header_at(position).base_offset)
-            active.truncate(position)
+        position = segments.active.locate(end)
+        if position < segments.active.size:
+            segments.active.truncate(position)
         self._disk.sync_folder(self.folder)
         self._end_at(end, now_ms)
 
@@ -571,12 +564,19 @@ class Log:
         assert self._plan is None, "a sync is running: let it finish first"
         assert not self._gathered
         segments = self._segments
+        self._forget_epochs(offset)
         self._unsynced_segments = []
         segments.delete(0, len(segments), due_ms=now_ms)
         segments.begin(offset, now_ms=now_ms)
-        self._first_name_synced = False
+        self.sync_names()
+        self._first_name_synced = True
         self.log_start_offset = offset
         self._end_at(offset, now_ms)
+
+    def _forget_epochs(self, end: Offset) -> None:
+        """Forget the epochs from here on, durably: records that come in their place may be of the same epochs."""
+        if self.epochs.truncate_end(end):
+            replace_file(self._disk, f"{self.folder}/{EPOCHS_FILE}", self.epochs.encode())
 
     def _end_at(self, end: Offset, now_ms: int) -> None:
         """Let the log end here, and everything that is remembered about its records too."""

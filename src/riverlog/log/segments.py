@@ -115,6 +115,14 @@ class Segments:
         """Find the segment that an offset belongs to; the first for offsets below all."""
         return max(0, bisect_right(self.bases, offset) - 1)
 
+    def start_of(self, offset: Offset) -> Offset:
+        """Give the offset with which the batch, or the damage, begins that holds this one."""
+        if (known := self.quarantine.at(offset)) is not None:
+            return known.flaw.first_offset
+        segment = self[self.slot_of(offset)]
+        position = segment.locate(offset)
+        return min(offset, segment.header_at(position).base_offset) if position < segment.size else offset
+
     def slot_of_time(self, timestamp: int) -> int:
         """Find the first segment with a record as late as this; one behind the last where there is none."""
         if self._latest is None:

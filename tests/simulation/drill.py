@@ -1,0 +1,244 @@
+"""A log directory alone, without a node around it: some thousand crashes in the time of one simulated node.
+
+Records are appended, flushed, truncated, compacted; partitions are deleted and created again; the directory is closed
+in good order or not, and the power fails at some call to the disk. Whoever opens the directory again finds every
+record that was flushed, in its place, none that was cut off or deleted, and no damage. The seed determines a drill.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+from uuid import UUID
+
+from riverlog.log.directory import LogDirectory
+from riverlog.log.identity import DirectoryRefused
+from riverlog.log.log import Log
+from riverlog.log.recovery import list_folder
+from riverlog.model.errors import Refusal
+from riverlog.model.ids import LeaderEpoch, NodeId, Offset, TopicId, TopicPartition
+from riverlog.model.settings import Durability, TopicConfig
+from riverlog.records.batch import read_header
+from riverlog.records.record import BatchBuilder
+from tests.simulation.syncs import Place
+from tests.support.batches import records_of
+from tests.support.compacting import compact
+from tests.support.disk import Crashed, MemoryDisk
+
+LIVES: Final = 5
+STEPS: Final = 14
+KEYS: Final = 3
+NOW: Final = 1_000_000
+FOLDER: Final = "/srv/data"
+PLAIN: Final = TopicPartition("plain", 0)
+COMPACTED: Final = TopicPartition("compacted", 0)
+CONFIG: Final = TopicConfig(
+    segment_bytes=500, durability=Durability.FSYNC, index_interval_bytes=0, file_delete_delay_ms=0, retention_ms=-1
+)
+COMPACTING: Final = TopicConfig(
+    segment_bytes=500,
+    durability=Durability.FSYNC,
+    index_interval_bytes=0,
+    file_delete_delay_ms=0,
+    cleanup_delete=False,
+    cleanup_compact=True,
+)
+
+
+@dataclass
+class Expected:
+    """What a partition must hold."""
+
+    topic_id: TopicId
+    written: list[bytes] = field(default_factory=list)
+    """Every value, by its offset."""
+    epochs: list[int] = field(default_factory=list)
+    """In which leader epoch each was written."""
+    promised: int = 0
+    """All below this offset is flushed."""
+
+
+def drill(seed: int) -> list[str]:
+    """Run a drill; give what was wrong."""
+    return _Drill(seed).run()
+
+
+def noticed_in_drill(place: Place, seeds: Iterable[int]) -> str | None:
+    """Leave out a wait for the medium and drill until something is wrong; give that, or None."""
+    for seed in seeds:
+        try:
+            with place.left_out():
+                wrong = drill(seed)
+        except (Refusal, DirectoryRefused, IndexError) as error:
+            wrong = [repr(error)]
+        if wrong:
+            return f"drill {seed}: {wrong[0]}"
+    return None
+
+
+class _Drill:
+    def __init__(self, seed: int) -> None:
+        self._random = Random(f"{seed} drill")
+        self._disk = MemoryDisk(seed)
+        self._wrong: list[str] = []
+        self._partitions = {name: Expected(self._new_id()) for name in (PLAIN, COMPACTED)}
+        self._identity: UUID | None = None
+        self._may_be_clean = False
+        self._must_be_clean = False
+        self._is_cutting = False
+        self._gone: set[TopicId | None] = set()
+        self._deletes = self._random.choice((0.0, 0.1, 0.5))
+        self._changes = self._random.choice((1, 1, 4))
+        self._life = 0
+        self._values = 0
+        self._directory: LogDirectory
+
+    def run(self) -> list[str]:
+        for self._life in range(LIVES):
+            self._disk.crash_after(self._random.choice((5, 40, 150, 400)) + self._random.randrange(40))
+            try:
+                self._live()
+            except Crashed:
+                pass
+            if self._random.random() < 0.8 or self._is_cutting:
+                self._disk.crash()  # what was about to be cut off when a process was killed may come and go
+            else:
+                self._disk.kill()
+            if self._wrong:
+                return self._wrong
+        self._disk.heal()
+        self._open()
+        return self._wrong
+
+    def _live(self) -> None:
+        self._open()
+        for _ in range(self._random.randrange(STEPS)):
+            name = self._random.choice(tuple(self._partitions))
+            steps = (*[self._append] * 4, self._flush, self._checkpoint, *[self._change] * self._changes)
+            self._random.choice(steps)(name)
+        if self._random.random() < 0.4:
+            self._may_be_clean = True
+            for expected in self._partitions.values():
+                expected.promised = min(expected.promised, len(expected.written))
+            self._directory.close({})
+            self._must_be_clean = True
+            for expected in self._partitions.values():
+                expected.promised = len(expected.written)
+
+    # -- steps
+
+    def _append(self, name: TopicPartition) -> None:
+        expected, log = self._partitions[name], self._log(name)
+        builder = BatchBuilder()
+        values = []
+        for _ in range(self._random.randrange(1, 4)):
+            self._values += 1
+            values.append(b"%d %d|" % (self._values % KEYS, self._values) + b"x" * self._random.choice((5, 60)))
+            builder.append(values[-1][:1], values[-1], timestamp_ms=NOW)
+        batch = memoryview(builder.build())
+        expected.written += values
+        expected.epochs[len(expected.written) - len(values) :] = [self._life] * len(values)
+        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(self._life), now_ms=NOW)
+
+    def _flush(self, name: TopicPartition) -> None:
+        self._log(name).flush()
+        self._partitions[name].promised = len(self._partitions[name].written)
+
+    def _checkpoint(self, _name: TopicPartition) -> None:
+        plan = self._directory.pending_checkpoint({})
+        plan.run()
+        self._directory.checkpointed(plan)
+
+    def _change(self, name: TopicPartition) -> None:
+        """Do what happens more rarely."""
+        if self._random.random() < self._deletes:
+            self._delete(name)
+        elif name == COMPACTED:
+            self._flush(name)
+            compact(self._disk, self._log(name), now_ms=NOW)
+            self._log(name).remove_deleted(NOW)
+        else:
+            self._truncate(name)
+
+    def _truncate(self, name: TopicPartition) -> None:
+        expected, log = self._partitions[name], self._log(name)
+        offset = self._random.randrange(len(expected.written) + 1)
+        expected.promised = 0 if offset < expected.promised else expected.promised
+        self._is_cutting = True
+        self._directory.truncate_log(name, Offset(offset), now_ms=NOW)
+        self._is_cutting = False
+        del expected.written[log.log_end_offset :]
+        log.remove_deleted(NOW)
+
+    def _delete(self, name: TopicPartition) -> None:
+        gone = self._partitions[name].topic_id
+        self._partitions[name] = Expected(self._new_id())  # as the metadata says before the folder goes
+        self._directory.delete_logs([name], self._random)
+        self._gone.add(gone)
+        self._directory.remove_deleted(self._directory.deleted_folders())
+
+    # -- opening and looking
+
+    def _open(self) -> None:
+        must_be_clean, self._must_be_clean, self._is_cutting = self._must_be_clean, False, False
+        self._directory = directory = LogDirectory.open(
+            self._disk, FOLDER, node_id=NodeId(1), random=self._random, region=self._random.choice(("", "north"))
+        )
+        if self._identity not in (None, directory.identity.directory_id):
+            self._wrong.append("the directory has another id than before")
+        self._identity = directory.identity.directory_id
+        if directory.clean and not self._may_be_clean:
+            self._wrong.append("a crash is taken for a stop in good order")
+        if must_be_clean and not directory.clean:
+            self._wrong.append("a stop in good order is taken for a crash")
+        self._may_be_clean = False
+        self._wrong += directory.damage
+        for name in directory.partitions():
+            if directory.topic_id(name) in self._gone:
+                self._wrong.append(f"{name} was deleted and is back")
+            if directory.topic_id(name) != self._partitions[name].topic_id and not self._lost_its_id(name):
+                directory.set_aside(name, self._random)
+        for name in self._partitions:
+            self._look_at(name)
+
+    def _lost_its_id(self, name: TopicPartition) -> bool:
+        return self._directory.topic_id(name) is None and self._directory.was_flushed(name)
+
+    def _look_at(self, name: TopicPartition) -> None:
+        expected, log = self._partitions[name], self._log(name)
+        self._wrong += log.damage
+        found = _values(log)
+        newest = {value[:1]: offset for offset, value in found.items()} if name == COMPACTED else {}
+        for offset, value in found.items():
+            if offset >= len(expected.written) or expected.written[offset] != value:
+                self._wrong.append(f"{name} holds {value!r} at offset {offset}, which is not what was written there")
+        for offset, value in enumerate(expected.written[: expected.promised]):
+            if offset not in found and newest.get(value[:1], -1) < offset:
+                self._wrong.append(f"{name} has lost {value!r} at offset {offset}")
+        for offset in found:
+            if log.epochs.of(Offset(offset)) != expected.epochs[offset]:
+                self._wrong.append(f"{name} has {log.epochs.entries()}; {expected.epochs} were written")
+        if log.log_end_offset < expected.promised:
+            self._wrong.append(f"{name} ends at {log.log_end_offset}, but {expected.promised} was flushed")
+        snapshots = list_folder(self._disk, log.folder).snapshots
+        if any(offset > log.log_end_offset for offset in snapshots):
+            self._wrong.append(f"{name} has snapshots {snapshots} behind its end {log.log_end_offset}")
+        del expected.written[log.log_end_offset :]
+        expected.promised = len(expected.written)  # opening has flushed it
+
+    def _log(self, name: TopicPartition) -> Log:
+        config = COMPACTING if name == COMPACTED else CONFIG
+        return self._directory.create_log(name, self._partitions[name].topic_id, config, now_ms=NOW)
+
+    def _new_id(self) -> TopicId:
+        return TopicId(UUID(int=self._random.getrandbits(128), version=4))
+
+
+def _values(log: Log) -> dict[int, bytes]:
+    found: dict[int, bytes] = {}
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        read = log.read(offset, bytes_max=10_000, upto=log.log_end_offset)
+        found |= {record.offset: record.value or b"" for record in records_of(read.records)}
+        offset = read.next_offset
+    return found

@@ -1,0 +1,109 @@
+"""Every place in the log engine and its drivers that waits for the medium, found in their source.
+
+A place is named after its function, `log.swap.finish_swaps`, with a number where there are several in it. A call of
+`replace_file` and its like is a place too: what it does with contents and with names can be left out there alone.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final
+from unittest import mock
+
+import riverlog
+from tests.support.disk import MemoryDisk, MemoryFile
+
+_SOURCE: Final = Path(riverlog.__file__).parent
+_ROOMS: Final = ("log", "drivers")
+_KINDS: Final = {
+    "sync": ("sync",),
+    "sync_folder": ("sync_folder",),
+    "write_durably": ("sync",),
+    "put_in_place": ("sync_folder",),
+    "replace_file": ("sync", "sync_folder"),
+}
+_SHARED: Final = ("checkpoint.py", "files.py")
+"""Modules whose functions sync on behalf of others."""
+_DEPTH_MAX: Final = 6
+
+
+@dataclass(frozen=True)
+class Place:
+    """One call that waits for the medium: for contents (`sync`) or for names (`sync_folder`)."""
+
+    name: str
+    kind: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.name} waits for {'contents' if self.kind == 'sync' else 'names'}"
+
+    @contextmanager
+    def left_out(self) -> Iterator[None]:
+        """Let the call return at once, as if it had waited."""
+        sync, sync_folder = MemoryFile.sync, MemoryDisk.sync_folder
+        with (
+            mock.patch.object(
+                MemoryFile, "sync", lambda file: None if self._is_caller("sync", sys._getframe(1)) else sync(file)
+            ),
+            mock.patch.object(
+                MemoryDisk,
+                "sync_folder",
+                lambda disk, folder: (
+                    None if self._is_caller("sync_folder", sys._getframe(1)) else sync_folder(disk, folder)
+                ),
+            ),
+        ):
+            yield
+
+    def _is_caller(self, kind: str, frame: FrameType | None) -> bool:
+        if kind != self.kind:
+            return False
+        for _ in range(_DEPTH_MAX):
+            if frame is None:
+                return False
+            if frame.f_code.co_filename == self.file and frame.f_lineno == self.line:
+                return True
+            frame = frame.f_back
+        return False
+
+
+def places() -> list[Place]:
+    """Find them all, in the order of their names."""
+    found = []
+    for room in _ROOMS:
+        for path in sorted((_SOURCE / room).glob("*.py")):
+            if path.name not in _SHARED:
+                found += _places_in(path, f"{room}.{path.stem}")
+    return found
+
+
+def _places_in(path: Path, module: str) -> Iterator[Place]:
+    for function, calls in _functions(ast.parse(path.read_text()), module):
+        for number, (called, line) in enumerate(calls, start=1):
+            for kind in _KINDS[called]:
+                name = function if len(calls) == 1 else f"{function} ({number})"
+                yield Place(name, kind, str(path), line)
+
+
+def _functions(tree: ast.AST, prefix: str) -> Iterator[tuple[str, list[tuple[str, int]]]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from _functions(node, f"{prefix}.{node.name}")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            calls = sorted(_calls(node), key=lambda call: call[1])
+            if calls:
+                yield f"{prefix}.{node.name}", calls
+
+
+def _calls(function: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if called in _KINDS:
+                yield called, node.lineno
