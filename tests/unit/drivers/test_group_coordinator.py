@@ -11,7 +11,7 @@ from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
 from tests.support.asking import connected, serving
-from tests.support.group_lines import GROUP, commit, committed, in_a_group, join_request, prepared
+from tests.support.group_lines import GROUP, commit, committed, in_a_group, join_request, prepared, sync_request
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 
@@ -98,6 +98,10 @@ def test_a_coordinator_whose_log_failed_comes_back_with_what_is_committed(monkey
                 assert await commit(line, "t", 2, **member) is ErrorCode.NOT_COORDINATOR
                 assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
                 assert await commit(line, "t", 2) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+                beat = HeartbeatRequest(GROUP, told.generation_id, told.member_id)
+                assert (await line.ask(ApiKey.HEARTBEAT, 4, beat)).error_code == ErrorCode.NONE
+                synced = await line.ask(ApiKey.SYNC_GROUP, 5, sync_request(told))
+                assert synced.error_code == ErrorCode.REBALANCE_IN_PROGRESS
             await asyncio.sleep(COORDINATOR_RELOAD_SECONDS + 0.1)
             assert await committed(line, "t") == 1
 

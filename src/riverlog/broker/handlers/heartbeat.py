@@ -19,8 +19,13 @@ def heartbeat(request: HeartbeatRequest, context: Context) -> Answer[HeartbeatRe
         request.group_id,
         command,
         answer=partial(_response, context=context),
-        refuse=lambda code: HeartbeatResponse(error_code=code),
+        refuse=lambda code: HeartbeatResponse(error_code=_known_code(code)),
     )
+
+
+def _known_code(code: ErrorCode) -> ErrorCode:
+    """While the coordinator is loading everybody counts as alive: clients take any code but a few for the end."""
+    return ErrorCode.NONE if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else code
 
 
 def _response(reply: HeartbeatReply, context: Context) -> HeartbeatResponse:

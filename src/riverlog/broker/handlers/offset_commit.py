@@ -22,7 +22,7 @@ _FIRST_VERSION_WITH_TOPIC_IDS: Final = 10
 
 
 def offset_commit(request: OffsetCommitRequest, context: Context) -> Answer[OffsetCommitResponse]:
-    """Ask the coordinator to remember the offsets of topics that exist and may be read."""
+    """Ask the coordinator to remember the offsets of partitions that exist and may be read."""
     response = OffsetCommitResponse()
     offsets: list[OffsetToCommit] = []
     asked: list[OffsetCommitResponsePartition] = []
@@ -33,18 +33,22 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> Answer[Offs
         if known is None:
             context.stats.failed(code)
             continue
-        asked += answers
-        offsets += [
-            OffsetToCommit(
-                known.name,
-                each.partition_index,
-                Offset(each.committed_offset),
-                LeaderEpoch(each.committed_leader_epoch),
-                each.committed_metadata,
-                known.id,
+        for each, answer in zip(topic.partitions, answers, strict=True):
+            if not 0 <= each.partition_index < known.partition_count:
+                answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                context.stats.failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                continue
+            asked.append(answer)
+            offsets.append(
+                OffsetToCommit(
+                    known.name,
+                    each.partition_index,
+                    Offset(each.committed_offset),
+                    LeaderEpoch(each.committed_leader_epoch),
+                    each.committed_metadata,
+                    known.id,
+                )
             )
-            for each in topic.partitions
-        ]
 
     def decided(reply: CommitOffsetsReply) -> OffsetCommitResponse:
         for answer, code in zip(asked, reply.codes, strict=True):

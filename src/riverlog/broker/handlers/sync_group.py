@@ -33,8 +33,13 @@ def sync_group(request: SyncGroupRequest, context: Context) -> Answer[SyncGroupR
         request.group_id,
         command,
         answer=partial(_response, context=context),
-        refuse=lambda code: SyncGroupResponse(error_code=code),
+        refuse=lambda code: SyncGroupResponse(error_code=_known_code(code)),
     )
+
+
+def _known_code(code: ErrorCode) -> ErrorCode:
+    """A coordinator that is loading has lost the rebalance, so that members begin anew; clients know no other code."""
+    return ErrorCode.REBALANCE_IN_PROGRESS if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else code
 
 
 def _response(reply: SyncReply, context: Context) -> SyncGroupResponse:

@@ -42,6 +42,8 @@ def test_each_partition_is_answered_on_its_own_and_in_order() -> None:
             topics = [OffsetCommitRequestTopic(name=name, partitions=parts) for name in ("t", "missing", "u")]
             topics[0].partitions = [
                 OffsetCommitRequestPartition(1, 5),
+                OffsetCommitRequestPartition(2, 5),
+                OffsetCommitRequestPartition(-1, 5),
                 OffsetCommitRequestPartition(0, 6, committed_metadata="x" * 5_000),
             ]
             response = await line.ask(ApiKey.OFFSET_COMMIT, 9, OffsetCommitRequest(GROUP, topics=topics))
@@ -52,6 +54,8 @@ def test_each_partition_is_answered_on_its_own_and_in_order() -> None:
             }
             assert list(codes.items()) == [
                 (("t", 1), ErrorCode.NONE),
+                (("t", 2), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+                (("t", -1), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
                 (("t", 0), ErrorCode.OFFSET_METADATA_TOO_LARGE),
                 (("missing", 1), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
                 (("missing", 0), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
