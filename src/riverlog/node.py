@@ -23,6 +23,7 @@ from riverlog.broker.server import Server
 from riverlog.drivers.cleaner import Cleaner
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.groups import Groups
+from riverlog.drivers.in_place import InPlace
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import METADATA_FOLDER, MetadataLog
 from riverlog.drivers.partition import Partition
@@ -89,6 +90,8 @@ class Node:
         if world is None:
             self._parts.callback(self._world.workers.close)
         self._turn = Turn()
+        self._processes = self._world.processes or InPlace(self._world.workers)
+        self._parts.push_async_callback(self._processes.close)
         self._serving = False
         self._failed: asyncio.Future[BaseException]
         self._homes: list[Home]
@@ -113,7 +116,14 @@ class Node:
             raise
         server.serve()
         upkeep = Upkeep(self._replicas, self._current_settings, self._world.clock)
-        self._run_beside(server.run(), upkeep.run(), self._cleaner().run(), self._scrubber().run(), self._groups.run())
+        self._run_beside(
+            server.run(),
+            self._replicas.recover(),
+            upkeep.run(),
+            self._cleaner().run(),
+            self._scrubber().run(),
+            self._groups.run(),
+        )
         self._serving = True
         self._log.info("node ready", kafka=",".join(map(str, self.endpoints)), metrics=str(self.metrics or "off"))
 
@@ -160,9 +170,12 @@ class Node:
             self._homes,
             self._metadata,
             clock=world.clock,
+            disk=world.disk,
             random=world.random,
             workers=world.workers,
             turn=self._turn,
+            processes=self._processes,
+            recovery_lanes=settings.num_recovery_threads_per_data_dir,
         )
         self._replicas.start()
         self._groups = Groups(self._metadata, self._replicas, clock=world.clock, random=world.random)
@@ -229,7 +242,7 @@ class Node:
             clock=world.clock,
             disk=world.disk,
             workers=world.workers,
-            processes=world.processes,
+            processes=self._processes,
             pause=time.sleep,
         )
 
@@ -241,7 +254,7 @@ class Node:
             clock=world.clock,
             disk=world.disk,
             workers=world.workers,
-            processes=world.processes,
+            processes=self._processes,
             pause=time.sleep,
         )
 

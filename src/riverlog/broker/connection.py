@@ -15,6 +15,7 @@ from typing import Final
 from riverlog.broker.context import Client, Hangup, Parts, Place
 from riverlog.broker.dispatch import Dispatcher, Promise, Unserved
 from riverlog.broker.memory import Share
+from riverlog.drivers.recovery import Recovering
 from riverlog.drivers.turn import Turn
 from riverlog.model.limits import (
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
@@ -70,7 +71,7 @@ class Connection:
         self._out_bytes = 0  # memory held by _out; ranges of files hold none
         self._sending: list[Place] = []  # whose bytes are in _out
         self._due = False  # answers are sent at the end of this turn
-        self._held = False  # an async handler is at work: nothing behind it may start
+        self._held = False  # an async handler is at work, or a partition recovers: nothing behind it may start
         self._reading = False
         self._held_back = False  # the peer may not send: counted for those who watch the node
         self._blocked = False  # the socket takes no more bytes until it says so
@@ -177,7 +178,13 @@ class Connection:
         started = self._now()
         self._turn_handled = self._turn.number
         for frame in self._frames.frames():
-            stats, place = self._dispatch(frame, self.client)
+            try:
+                stats, place = self._dispatch(frame, self.client)
+            except Recovering as recovering:
+                self._frames.put_back(frame)
+                self._held = True
+                recovering.until.add_done_callback(self._come_again)
+                return False
             handled = self._now()
             if place is None:
                 stats.answered(received, started, handled, handled, handled)
@@ -199,6 +206,12 @@ class Connection:
                 return False
             started = handled
         return True
+
+    def _come_again(self, _until: object) -> None:
+        """Do the request that could not be done yet."""
+        if self._open:
+            self._held = False
+            self._work()
 
     def _may_go_on(self) -> bool:
         """Tell whether the next request may start: everything that a client can pile up is bounded here."""

@@ -6,11 +6,10 @@ left alone until the node starts again.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
-from itertools import islice
-from typing import Final, TypeVar
+from typing import Final
 
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Home, Replicas
@@ -21,8 +20,6 @@ from riverlog.model.errors import Refusal
 from riverlog.model.ports import Clock, Disk, Processes, Workers
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.logging import get_logger
-
-T = TypeVar("T")
 
 _PARTITIONS_PER_STEP: Final = 16
 
@@ -38,7 +35,7 @@ class Cleaner:
         clock: Clock,
         disk: Disk,
         workers: Workers,
-        processes: Processes | None,
+        processes: Processes,
         pause: Callable[[float], None],
     ) -> None:
         self._replicas = replicas
@@ -46,7 +43,7 @@ class Cleaner:
         self._clock = clock
         self._disk = disk
         self._workers = workers
-        self._processes = processes or InPlace(workers)
+        self._processes = processes
         self._pause = pause
         self._uncleanable: set[Partition] = set()
         self._log = get_logger("riverlog.cleaner")
@@ -171,15 +168,3 @@ class Cleaner:
     def _is_gone(self, partition: Partition) -> bool:
         """Tell whether the partition was deleted meanwhile; its folder has another name then."""
         return partition not in self._replicas.opened()
-
-
-class InPlace:
-    """The Processes port for a world that has none: each step of the work is done by the workers."""
-
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
-
-    async def stream(self, work: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
-        results = work()
-        while step := await self._workers.run(lambda: list(islice(results, 1))):
-            yield step[0]

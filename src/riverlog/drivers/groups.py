@@ -55,6 +55,7 @@ class Groups:
             coordinator = await self._to_load.get()
             if self._coordinators.get(coordinator.name.partition) is coordinator:
                 try:
+                    await self._replicas.wait_recovered(coordinator.name)
                     await coordinator.load()
                 except Exception as error:  # of the disk, or in what it holds
                     self._failed(coordinator, error)

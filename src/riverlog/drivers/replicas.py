@@ -1,8 +1,8 @@
 """The partitions that this node holds, kept in step with the cluster's metadata.
 
 A partition is opened when somebody first asks for it: creating a thousand of them costs a thousand records of
-metadata, not a thousand folders. A partition that was deleted is gone for clients at once; its folder follows when
-no flush of it is under way.
+metadata, not a thousand folders. After a crash, one with much to recover is opened beside the loop. A partition that
+was deleted is gone for clients at once; its folder follows when nobody is at work on it.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import METADATA_FOLDER
 from riverlog.drivers.partition import Partition
+from riverlog.drivers.recovery import Recovery
 from riverlog.drivers.turn import Turn
 from riverlog.drivers.volume import Volume
 from riverlog.log.directory import LogDirectory
@@ -23,8 +24,9 @@ from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import TopicImage
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, Offset, TopicPartition
-from riverlog.model.limits import CHECKPOINT_TRIES_MAX, LOGS_CLOSING_MAX
-from riverlog.model.ports import Clock, Random, Workers
+from riverlog.model.limits import CHECKPOINT_TRIES_MAX, LOGS_CLOSING_MAX, RECOVERED_AT_ONCE_BYTES_MAX
+from riverlog.model.ports import Clock, Disk, Processes, Random, Workers
+from riverlog.model.settings import Durability
 from riverlog.observe.logging import get_logger
 
 _TRY_AGAIN_SECONDS: Final = 0.1
@@ -49,9 +51,12 @@ class Replicas:
         metadata: MetadataDriver,
         *,
         clock: Clock,
+        disk: Disk,
         random: Random,
         workers: Workers,
         turn: Turn,
+        processes: Processes,
+        recovery_lanes: int,
     ) -> None:
         self.stopping = False
         self._turn = turn
@@ -59,8 +64,12 @@ class Replicas:
         self._homes = homes
         self._metadata = metadata
         self._clock = clock
+        self._disk = disk
         self._random = random
         self._workers = workers
+        self._recoveries = {
+            home: Recovery(disk, workers, processes, lanes=recovery_lanes, opened=self._recovered) for home in homes
+        }
         self._open: dict[tuple[str, int], Partition] = {}
         self._open_by_id: dict[tuple[bytes, int], Partition] = {}  # the same ones
         self._home_of: dict[TopicPartition, Home] = {}  # every partition that has a folder
@@ -84,10 +93,42 @@ class Replicas:
         self._found_all = True
         self._metadata.watch(self._follow)
 
+    async def recover(self) -> None:
+        """Open beside the loop what takes long to open, for ever."""
+        async with asyncio.TaskGroup() as recoveries:
+            for recovery in self._recoveries.values():
+                recoveries.create_task(recovery.run())
+
     def get(self, topic: str, index: int) -> Partition | None:
-        """Give a partition that this node leads, opening it if need be; Refusal where the disk is in the way."""
+        """Give a partition that this node leads, opening it if need be.
+
+        Refusal where the disk is in the way, Recovering where a crash has left so much to read that it takes a while.
+        """
         partition = self._open.get((topic, index))
         return partition if partition is not None else self._open_partition(topic, index)
+
+    @property
+    def has_unopened(self) -> bool:
+        """Tell whether some partitions have a folder but are not open."""
+        return len(self._open) < len(self._home_of)
+
+    def check_recovered(self, topic: str, index: int) -> None:
+        """Raise Recovering, or Refusal, where a partition is being recovered; open nothing."""
+        name = TopicPartition(topic, index)
+        home = self._home_of.get(name)
+        if home is not None and name not in self._open and name not in self._leaving and self._recovers(name, home):
+            raise self._recoveries[home].ask(name)
+
+    async def wait_recovered(self, name: TopicPartition) -> None:
+        """Wait until a partition is not being recovered any more."""
+        home = self._home_of.get(name)
+        if home is not None and name not in self._open and name not in self._leaving and self._recovers(name, home):
+            await self._recoveries[home].wait(name)
+
+    def open_unasked(self, name: TopicPartition) -> None:
+        """Open a partition before somebody asks for it, or have it recovered; Refusal where the disk is in the way."""
+        if name not in self._open and name not in self._leaving:
+            self._open_partition(name.topic, name.partition, asked=False)
 
     def get_opened(self, topic_id: bytes, index: int) -> Partition | None:
         """Give a partition by its topic's id if it is open already: for those in a hurry."""
@@ -189,7 +230,7 @@ class Replicas:
         topic_id = home.directory.topic_id(name)
         return topic_id == topic.id or (topic_id is None and home.directory.was_flushed(name))
 
-    def _open_partition(self, topic: str, index: int) -> Partition | None:
+    def _open_partition(self, topic: str, index: int, *, asked: bool = True) -> Partition | None:
         known = self._metadata.image.topic(topic)
         if known is None or not 0 <= index < known.partition_count:
             return None
@@ -201,19 +242,65 @@ class Replicas:
             raise Refusal(ErrorCode.LEADER_NOT_AVAILABLE, f"an earlier {name} is still being removed; try again")
         home = self._home_of.get(name) or self._roomiest_home()
         home.volume.check_online()
+        if name in self._home_of and self._recovers(name, home):
+            if asked:
+                raise self._recoveries[home].ask(name)
+            return None
         try:
             log = home.directory.create_log(
                 name, known.id, self._metadata.topic_config(topic), now_ms=self._clock.wall_ms()
             )
         except OSError as error:
             raise home.volume.failed(error) from error
+        return self._begin(name, known, log, home)
+
+    def _begin(self, name: TopicPartition, topic: TopicImage, log: Log, home: Home) -> Partition:
+        """Serve a log that was just opened."""
         self._home_of[name] = home
         self._tell_what_was_found(name, log)
-        partition = Partition(
-            name, known.id, log, facts.leader_epoch, volume=home.volume, flusher=home.flusher, turn=self._turn
-        )
-        self._open[name] = self._open_by_id[known.id.bytes, index] = partition
+        epoch = topic.partition(name.partition).leader_epoch
+        partition = Partition(name, topic.id, log, epoch, volume=home.volume, flusher=home.flusher, turn=self._turn)
+        self._open[name] = self._open_by_id[topic.id.bytes, name.partition] = partition
         return partition
+
+    # -- recovering
+
+    def _recovers(self, name: TopicPartition, home: Home) -> bool:
+        """Tell whether a partition that is not open is being recovered; if it has to be, begin.
+
+        What is little work is done at once, when the partition is opened. Flushing what was recovered is not.
+        """
+        recovery = self._recoveries[home]
+        if name in recovery:
+            return True
+        if home.directory.clean or home.volume.offline:
+            return False
+        config = self._metadata.topic_config(name.topic)
+        opening = home.directory.opening(name, config, now_ms=self._clock.wall_ms())
+        try:
+            size = opening.unread_bytes(self._disk)
+        except OSError as error:
+            raise home.volume.failed(error) from error
+        if size <= (RECOVERED_AT_ONCE_BYTES_MAX if config.durability is Durability.OS else 0):
+            return False
+        recovery.add(opening, size)
+        return True
+
+    def _recovered(self, name: TopicPartition, result: Log | OSError) -> None:
+        """Take a log that was opened elsewhere, unless its topic was deleted meanwhile."""
+        topic = self._metadata.image.topic(name.topic)
+        home = self._home_of.get(name)
+        if topic is None or home is None or name in self._leaving:
+            return
+        try:
+            if isinstance(result, OSError):
+                raise result
+            home.directory.adopt_log(name, topic.id, result)
+        except OSError as error:
+            home.volume.failed(error)
+            return
+        result.config = self._metadata.topic_config(name.topic)
+        self._begin(name, topic, result, home)
 
     def _roomiest_home(self) -> Home:
         """New partitions go to the directory that has the fewest and still takes writes."""
@@ -272,6 +359,8 @@ class Replicas:
     async def _delete_folders(self, names: list[TopicPartition], partitions: list[Partition]) -> None:
         for partition in partitions:
             await self._home_of[partition.name].flusher.settled(partition)
+        for name in names:
+            await self._recoveries[self._home_of[name]].settled(name)
         for home in self._homes:
             here = [name for name in names if self._home_of[name] is home]
             if here and await self._delete_folders_of(home, here):

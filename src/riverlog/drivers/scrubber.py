@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from riverlog.drivers.cleaner import InPlace
+from riverlog.drivers.in_place import InPlace
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Replicas
 from riverlog.log.retention import SegmentFacts

@@ -48,7 +48,7 @@ class Upkeep:
         """Open the partitions that nobody has asked for yet, one at a time, so that requests come first."""
         for name in self._replicas.unopened():
             try:
-                self._replicas.get(name.topic, name.partition)
+                self._replicas.open_unasked(name)
             except Refusal:
                 pass  # the disk was in the way; its volume has told, and whoever asks for the partition tries again
             await asyncio.sleep(0)

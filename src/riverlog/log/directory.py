@@ -22,6 +22,7 @@ from riverlog.log.checkpoint import (
     replace_file,
     write_durably,
 )
+from riverlog.log.elsewhere import Opening
 from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.identity import DirectoryRefused, Identity, claim
 from riverlog.log.log import Log
@@ -204,6 +205,18 @@ class LogDirectory:
             self._disk.make_folder(folder)
             self._made.add(partition)
         log = self.open_log(partition, config, now_ms=now_ms)
+        self._name_topic(partition, topic_id, log)
+        return log
+
+    def adopt_log(self, partition: TopicPartition, topic_id: TopicId, log: Log) -> None:
+        """Take a log that was opened elsewhere."""
+        assert partition not in self._logs
+        log.arrive(self._files)
+        self._logs[partition] = log
+        self._name_topic(partition, topic_id, log)
+
+    def _name_topic(self, partition: TopicPartition, topic_id: TopicId, log: Log) -> None:
+        """See that the folder says whose it is."""
         if self.topic_id(partition) is None:
             try:
                 log.write_small_file(PARTITION_FILE, encode_topic_id(topic_id))
@@ -211,25 +224,27 @@ class LogDirectory:
                 del self._logs[partition]
                 log.release()
                 raise
-        return log
 
     def open_log(self, partition: TopicPartition, config: TopicConfig, *, now_ms: int) -> Log:
         """Open a partition's log, recovering it after a crash; one that is open is given as it is."""
         log = self._logs.get(partition)
         if log is None:
-            log = self._logs[partition] = Log.open(
-                self._disk,
-                self._folder_of(partition),
-                config,
-                recovery_point=self._recovery_points.get(partition, Offset(0)),
-                clean=self.clean,
-                now_ms=now_ms,
-                log_start_offset=self._log_starts.get(partition, Offset(0)),
-                files=self._files,
-                folder_is_durable=partition not in self._made,
-                compacted=partition in self._cleaned_offsets,
-            )
+            log = self._logs[partition] = self.opening(partition, config, now_ms=now_ms).open(self._disk, self._files)
         return log
+
+    def opening(self, partition: TopicPartition, config: TopicConfig, *, now_ms: int) -> Opening:
+        """Say all that is needed to open a partition's log, here or elsewhere."""
+        return Opening(
+            partition,
+            self._folder_of(partition),
+            config,
+            recovery_point=self._recovery_points.get(partition, Offset(0)),
+            clean=self.clean,
+            now_ms=now_ms,
+            log_start_offset=self._log_starts.get(partition, Offset(0)),
+            folder_is_durable=partition not in self._made,
+            compacted=partition in self._cleaned_offsets,
+        )
 
     def truncate_log(self, partition: TopicPartition, offset: Offset, *, now_ms: int) -> None:
         """Cut a log's end off; its recovery point is lowered first, so that a crash does not look like damage."""

@@ -179,6 +179,16 @@ class Log:
         for segment in self._segments.known():
             segment.let_go()
 
+    def leave(self) -> None:
+        """Let go of what cannot be taken along to another process or a node's loop: open files."""
+        while self._segments.unsynced_files:
+            self._segments.unsynced_files.pop().sync()
+        self.release()
+
+    def arrive(self, files: OpenFiles) -> None:
+        """Share the bound on open files with all logs that are here."""
+        self._segments.share(files)
+
     def write_small_file(self, name: str, content: bytes) -> None:
         """Write a file beside the segments that never changes; the next sync makes it durable."""
         self._segments.unsynced_files.append(write_file(self._disk, f"{self.folder}/{name}", content))

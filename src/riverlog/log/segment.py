@@ -53,7 +53,6 @@ class Segment:
         "_bytes_since_entry",
         "_disk",
         "_entries_written",
-        "_files",
         "_indexes",
         "_recent_from",
         "_recent_offsets",
@@ -62,6 +61,7 @@ class Segment:
         "closed",
         "created_ms",
         "ending",
+        "files",
         "first_timestamp",
         "folder",
         "held",
@@ -92,7 +92,7 @@ class Segment:
         quarantine: Quarantine | None = None,
     ) -> None:
         self._disk = disk
-        self._files = files
+        self.files = files
         self.folder = folder
         self.base_offset = base_offset
         self.ending = ending
@@ -392,7 +392,7 @@ class Segment:
 
     def _hold(self, file: File) -> HeldFile:
         held = self.held = HeldFile(file)
-        self._files.opened(self)
+        self.files.opened(self)
         return held
 
     def let_go(self) -> None:
@@ -476,7 +476,7 @@ class Segment:
         self.rebuilt = True
         anew = Segment(
             self._disk,
-            self._files,
+            self.files,
             self.folder,
             self.base_offset,
             index_interval_bytes=self.index_interval_bytes,

@@ -111,6 +111,13 @@ class Segments:
         """Walk the segments that were needed since the log was opened."""
         return (segment for segment in self._segments if segment is not None)
 
+    def share(self, files: OpenFiles) -> None:
+        """Count these segments' files among others from now on; none is open."""
+        self._files = files
+        for segment in self.known():
+            assert segment.held is None
+            segment.files = files
+
     def slot_of(self, offset: Offset) -> int:
         """Find the segment that an offset belongs to; the first for offsets below all."""
         return max(0, bisect_right(self.bases, offset) - 1)

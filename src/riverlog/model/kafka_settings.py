@@ -44,7 +44,7 @@ max.incremental.fetch.session.cache.slots metadata.log.dir metadata.log.max.snap
 metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
 metadata.max.retention.bytes metadata.max.retention.ms metric.reporters metrics.num.samples
 metrics.recording.level metrics.sample.window.ms num.io.threads num.network.threads
-num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers
+num.replica.alter.log.dirs.threads num.replica.fetchers
 offsets.commit.timeout.ms offsets.load.buffer.size offsets.topic.compression.codec process.roles
 producer.id.expiration.check.interval.ms producer.purgatory.purge.interval.requests
 queued.max.requests quota.window.num quota.window.size.seconds remote.log.manager.thread.pool.size

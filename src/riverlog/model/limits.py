@@ -71,6 +71,21 @@ IDLE_SWEEP_SECONDS: Final = 5.0
 OPEN_SEGMENT_FILES_MAX: Final = 512
 """Segment files held open at once; the ones not used lately are closed and opened again when needed."""
 
+RECOVERED_AT_ONCE_BYTES_MAX: Final = 1024 * 1024
+"""Bytes that are read and checked on the loop when a log is opened after a crash; more is done elsewhere."""
+
+RECOVERED_BY_THREADS_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Bytes of one step of recovery that are not worth another process."""
+
+RECOVERY_STEP_BYTES: Final = 32 * 1024 * 1024
+"""Bytes after which a step of recovery takes no more logs: who is asked for next need not wait for longer than that."""
+
+RECOVERY_STEP_LOGS_MAX: Final = 64
+"""Logs that one step of recovery opens."""
+
+RECOVERY_WAIT_SECONDS_MAX: Final = 5.0
+"""How long requests wait for a log that is being recovered; then they are told to try again."""
+
 LOGS_CLOSING_MAX: Final = 16
 """Logs of a directory that are flushed at once when a node stops."""
 

@@ -161,6 +161,10 @@ class Processes(Protocol):
         """
         ...
 
+    async def close(self) -> None:
+        """End the processes that wait for more work; no stream is open."""
+        ...
+
 
 class Socket(Protocol):
     """A connected, non-blocking stream. BlockingIOError means not now; other OSErrors mean it is over."""

@@ -351,6 +351,14 @@ class NodeSettings:
         "Partitions of a topic that is created without saying how many.",
         least=1,
     )
+    num_recovery_threads_per_data_dir: int = _node(
+        "num.recovery.threads.per.data.dir",
+        Kind.INT,
+        2,
+        "How many steps of recovery run beside one another for a log directory after a crash.",
+        least=1,
+        most=64,
+    )
     offset_metadata_max_bytes: int = _node(
         "offset.metadata.max.bytes",
         Kind.INT,

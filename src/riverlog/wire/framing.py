@@ -78,6 +78,11 @@ class FrameBuffer:
             self._start = begin + length
             yield self._view[begin : begin + length]
 
+    def put_back(self, frame: memoryview) -> None:
+        """Take the frame back that was given last: it will be given again."""
+        self._start -= LENGTH_BYTES + len(frame)
+        assert self._start >= 0
+
     @property
     def waiting(self) -> int:
         """Tell how many bytes have arrived that belong to no whole frame yet given out."""

@@ -9,7 +9,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from riverlog.model.ports import Buffer
 
@@ -25,6 +25,9 @@ class SystemFile:
     def __init__(self, path: str, descriptor: int) -> None:
         self._path = path
         self._descriptor = descriptor
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self._path} is open here and cannot be sent to another process")
 
     @property
     def path(self) -> str:

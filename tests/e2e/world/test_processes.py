@@ -34,7 +34,11 @@ def die() -> Iterator[int]:
 
 
 async def collected(work: "partial[Iterator[int]]") -> list[int]:
-    return [result async for result in SystemProcesses().stream(work)]
+    processes = SystemProcesses()
+    try:
+        return [result async for result in processes.stream(work)]
+    finally:
+        await processes.close()
 
 
 def test_results_come_one_by_one() -> None:
@@ -56,6 +60,25 @@ def test_a_refusal_of_any_kind_arrives_as_a_refusal() -> None:
 def test_a_process_that_dies_is_an_error() -> None:
     with pytest.raises(ChildProcessError):
         asyncio.run(collected(partial(die)))
+
+
+def process_id() -> Iterator[int]:
+    yield os.getpid()
+
+
+def test_work_in_a_row_is_done_by_one_process_until_it_is_closed() -> None:
+    async def scenario() -> list[int]:
+        processes = SystemProcesses()
+        ids = [found for _ in range(3) async for found in processes.stream(process_id)]
+        with pytest.raises(ZeroDivisionError):
+            await anext(processes.stream(partial(raising, ZeroDivisionError())))
+        ids += [found async for found in processes.stream(process_id)]
+        await processes.close()
+        return ids
+
+    first, *others = asyncio.run(scenario())
+    assert others == [first, first, first]
+    assert not runs(first)
 
 
 def test_closing_the_stream_ends_the_work() -> None:

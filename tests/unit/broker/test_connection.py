@@ -12,6 +12,7 @@ from riverlog.broker.connection import Connection
 from riverlog.broker.context import Client, Hangup, Place
 from riverlog.broker.dispatch import Promise
 from riverlog.broker.memory import RequestMemory
+from riverlog.drivers.recovery import Recovering
 from riverlog.drivers.turn import Turn
 from riverlog.model.access import Principal
 from riverlog.model.limits import (
@@ -56,6 +57,7 @@ class Broker:
         self.seen: list[bytes] = []
         self.big: Any = None
         self.answer_all = False
+        self.recovered = False
 
     def dispatch(self, frame: memoryview, client: Client) -> tuple[Any, Any]:
         request = bytes(frame)
@@ -73,6 +75,11 @@ class Broker:
                 return self.stats, None
             case b"B":
                 return self.stats, Place([self.big])
+            case b"R" if not self.recovered:
+                self.promises.append(asyncio.get_running_loop().create_future())
+                raise Recovering(self.promises[-1])
+            case b"R":
+                return self.stats, Place([request[1:]])
             case b"H":
                 raise Hangup("not with acks=0")
             case _:
@@ -132,6 +139,29 @@ async def test_all_frames_of_a_turn_are_answered_with_one_send(line: Line) -> No
     assert line.sent == b"abc"
     assert line.socket.sends == 1
     assert line.broker.stats.count == 3
+
+
+@on_loop
+async def test_a_request_for_a_partition_under_recovery_holds_the_line_until_it_can_be_done(line: Line) -> None:
+    line.ask(b"=a", b"Rb", b"=c")
+    assert line.sent == b"a"
+    assert line.broker.seen == [b"=a", b"Rb"]
+    line.broker.promises.pop().set_result(None)
+    await turn()
+    assert line.broker.seen == [b"=a", b"Rb", b"Rb"], "it was too early"
+    line.broker.recovered = True
+    line.broker.promises.pop().set_result(None)
+    await turn()
+    assert line.sent == b"abc"
+
+
+@on_loop
+async def test_a_line_that_ended_does_not_ask_again(line: Line) -> None:
+    line.ask(b"Ra")
+    line.connection.close(Closed.PEER)
+    line.broker.promises.pop().set_result(None)
+    await turn()
+    assert line.broker.seen == [b"Ra"]
 
 
 @on_loop

@@ -92,6 +92,7 @@ def test_with_fsync_what_was_committed_survives_the_loss_of_power() -> None:
             await committed
             await universe.lose_power()
         async with a_node(universe, durability="fsync") as node:
+            await node._replicas.wait_recovered(TopicPartition(OFFSETS_TOPIC, 0))
             assert list(log_of(universe, node).replay()) == ["kept"]
 
     run(scenario())

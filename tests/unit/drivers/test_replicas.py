@@ -4,12 +4,13 @@ import asyncio
 
 import pytest
 
-from riverlog import Admin
+from riverlog import Admin, Producer
+from riverlog.drivers.recovery import Recovering
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.node import Node
 from tests.support.batches import batch_of
 from tests.support.virtual_time import run
-from tests.support.world import Universe
+from tests.support.world import PatientWorkers, Universe
 
 AT = "node:9092"
 
@@ -140,6 +141,86 @@ def test_a_partition_nobody_opened_after_a_crash_is_still_recovered_later(stops_
         end = partition.log.log_end_offset
         read = partition.read(Offset(0), bytes_max=1 << 20, upto=end, at_least_one=True)
         assert read.size == end * (len(batch_of([b"value"])))
+        await node.stop()
+
+    run(scenario())
+
+
+async def crashed(universe: Universe, partitions: int) -> Node:
+    """A node that was killed after a record went into each partition of a durable topic, and runs again."""
+    node = await started(universe)
+    async with Admin(AT, ports=universe.ports) as admin:
+        await admin.create_topic("orders", partitions=partitions, configs={"durability": "fsync"})
+    for index in range(partitions):
+        append(node, index=index)
+    await asyncio.sleep(1)
+    await universe.lose_power()
+    universe.workers = PatientWorkers(universe.random, seconds_max=1.0)
+    return await started(universe)
+
+
+def test_after_a_crash_partitions_recover_by_themselves() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await crashed(universe, 3)
+        assert node._replicas.opened() == []
+        assert node._replicas.has_unopened
+        await asyncio.sleep(9)
+        assert [partition.high_watermark for partition in node._replicas.opened()] == [1, 1, 1]
+        assert not node._replicas.has_unopened
+        await node.stop()
+        assert (await started(universe))._homes[0].directory.clean
+
+    run(scenario())
+
+
+def test_clients_wait_for_a_partition_that_recovers_and_metadata_does_not() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await crashed(universe, 2)
+        async with Admin(AT, ports=universe.ports) as admin, Producer(AT, ports=universe.ports) as producer:
+            (topic,) = await admin.describe_topics(["orders"])
+            assert len(topic.partitions) == 2
+            with pytest.raises(Recovering):
+                node._replicas.get("orders", 1)
+            sent = await producer.send("orders", value=b"again", partition=1)
+            assert sent.offset == 1
+        await node.stop()
+
+    run(scenario())
+
+
+def test_a_topic_can_be_deleted_and_made_again_while_it_recovers() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await crashed(universe, 2)
+        name = TopicPartition("orders", 0)
+        with pytest.raises(Recovering):
+            node._replicas.get(*name)
+        await asyncio.sleep(0.01)  # the slow work has begun
+        universe.workers._seconds_max = 0.001  # type: ignore[attr-defined]
+        recovery = node._replicas._recoveries[node._homes[0]]
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.delete_topics(["orders"])
+            await admin.create_topic("orders", partitions=2)
+            assert name in recovery
+        async with Producer(AT, ports=universe.ports) as producer:
+            sent = await producer.send("orders", value=b"new", partition=0)
+            assert sent.offset == 0
+        await node.stop()
+
+    run(scenario())
+
+
+def test_a_node_that_stops_before_all_is_recovered_says_so() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await crashed(universe, 2)
+        await node.stop()
+        node = await started(universe)
+        assert not node._homes[0].directory.clean
+        await asyncio.sleep(9)
+        assert [partition.high_watermark for partition in node._replicas.opened()] == [1, 1]
         await node.stop()
 
     run(scenario())

@@ -199,3 +199,15 @@ def test_rest_returns_what_was_lent() -> None:
     assert feed(buffer, frame(bytes(500_000))[100_000:]) == [bytes(500_000)]
     buffer.rest()
     assert bank.lent == RECEIVE_BUFFER_BYTES_MIN
+
+
+def test_a_frame_that_was_put_back_comes_again_with_those_behind_it() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    data = frame(b"one") + frame(b"two") + frame(b"three")
+    buffer.room()[: len(data)] = data
+    buffer.received(len(data))
+    frames = buffer.frames()
+    assert bytes(next(frames)) == b"one"
+    two = next(frames)
+    buffer.put_back(two)
+    assert [bytes(view) for view in buffer.frames()] == [b"two", b"three"]

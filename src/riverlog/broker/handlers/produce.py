@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -42,6 +43,8 @@ _API: Final = API_BY_KEY[ApiKey.PRODUCE]
 
 def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse]:
     """Append every batch that may be appended; a refused one does not spoil its neighbours."""
+    if context.services.replicas.has_unopened:
+        _check_recovered(request, context)
     response = ProduceResponse()
     waiting: list[tuple[PartitionProduceResponse, Partition, Offset]] = []
     for topic in request.topic_data:
@@ -165,6 +168,17 @@ class OneBatchPlace(Place):
         self.parts = self._route.response(self._correlation_id, self._appended, code)
         if self.line is not None:
             self.line.kept()
+
+
+def _check_recovered(request: ProduceRequest, context: Context) -> None:
+    """Come again, before anything is appended, if one of the partitions is being recovered."""
+    for topic in request.topic_data:
+        name = topic.name
+        if context.version >= FIRST_VERSION_BY_ID and (found := context.image.topic_by_id(topic.topic_id)) is not None:
+            name = found.name
+        for part in topic.partition_data:
+            with suppress(Refusal):  # each partition's own answer will say so
+                context.services.replicas.check_recovered(name, part.index)
 
 
 def _partition(

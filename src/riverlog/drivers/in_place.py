@@ -1,0 +1,24 @@
+"""Work for other processes, done here where there are none."""
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+from riverlog.model.ports import Workers
+
+T = TypeVar("T")
+
+
+class InPlace:
+    """The Processes port for a world that has none: each step of the work is done by the workers."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
+    async def stream(self, work: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
+        results = work()
+        while step := await self._workers.run(lambda: list(islice(results, 1))):
+            yield step[0]
+
+    async def close(self) -> None:
+        """Nothing waits here."""

@@ -1,0 +1,160 @@
+"""Recovery at work: logs that a crash left unfinished are opened beside the loop, those that are asked for first.
+
+Each directory has a few lanes (`num.recovery.threads.per.data.dir`). A lane takes some logs at a time and has them
+opened in another process, or by threads where there is little to read. Whoever needs one of them meanwhile gets
+`Recovering` and comes again when it is there, or after a bounded wait.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import aclosing
+from functools import partial
+
+from riverlog.drivers.in_place import InPlace
+from riverlog.log.elsewhere import Opening, open_logs
+from riverlog.log.log import Log
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import TopicPartition
+from riverlog.model.limits import (
+    RECOVERED_BY_THREADS_BYTES_MAX,
+    RECOVERY_STEP_BYTES,
+    RECOVERY_STEP_LOGS_MAX,
+    RECOVERY_WAIT_SECONDS_MAX,
+)
+from riverlog.model.ports import Disk, Processes, Workers
+from riverlog.observe.logging import get_logger
+
+
+class Recovering(Exception):
+    """A partition cannot be used yet; `until` is done when it is worth asking again."""
+
+    def __init__(self, until: "asyncio.Future[None]") -> None:
+        super().__init__("the partition is being recovered")
+        self.until = until
+
+
+class _Wanted:
+    """A log to be opened elsewhere."""
+
+    __slots__ = ("asked_for", "finished", "opening", "size", "taken")
+
+    def __init__(self, opening: Opening, size: int) -> None:
+        self.opening = opening
+        self.size = size
+        self.taken = False
+        self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.asked_for: asyncio.Future[None] | None = None  # by somebody who waits; done when they waited long enough
+
+
+class Recovery:
+    """The recovery of one log directory."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        workers: Workers,
+        processes: Processes,
+        *,
+        lanes: int,
+        opened: Callable[[TopicPartition, Log | OSError], None],
+    ) -> None:
+        """Tell `opened` about every log, and every error of the disk, as it comes."""
+        self._disk = disk
+        self._threads = InPlace(workers)
+        self._processes = processes
+        self._lanes = lanes
+        self._opened = opened
+        self._wanted: OrderedDict[TopicPartition, _Wanted] = OrderedDict()  # those asked for lately first
+        self._more = asyncio.Event()
+        self._log = get_logger("riverlog.recovery")
+
+    def __contains__(self, name: TopicPartition) -> bool:
+        return name in self._wanted
+
+    def add(self, opening: Opening, size: int) -> None:
+        """Have a log opened that must read this many bytes."""
+        assert opening.partition not in self._wanted
+        self._wanted[opening.partition] = _Wanted(opening, size)
+        self._more.set()
+
+    def ask(self, name: TopicPartition) -> Exception:
+        """Let a log that is being recovered be the next one, and give what to raise to whoever needs it."""
+        wanted = self._wanted[name]
+        if wanted.asked_for is None:
+            self._wanted.move_to_end(name, last=False)
+            loop = asyncio.get_running_loop()
+            wanted.asked_for = loop.create_future()
+            loop.call_later(RECOVERY_WAIT_SECONDS_MAX, _finish, wanted.asked_for)
+        if wanted.asked_for.done():
+            return Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{name} is being recovered; try again")
+        return Recovering(wanted.asked_for)
+
+    async def wait(self, name: TopicPartition) -> None:
+        """Let a log be the next one, and wait for it as long as it takes."""
+        self._wanted.move_to_end(name, last=False)
+        await asyncio.shield(self._wanted[name].finished)
+
+    async def settled(self, name: TopicPartition) -> None:
+        """Give a log up, and wait until nobody is at work on it."""
+        wanted = self._wanted.get(name)
+        if wanted is None:
+            return
+        if not wanted.taken:
+            self._finish(name)
+        else:
+            await asyncio.shield(wanted.finished)
+
+    async def run(self) -> None:
+        """Recover whatever is added, for ever."""
+        async with asyncio.TaskGroup() as lanes:
+            for _ in range(self._lanes):
+                lanes.create_task(self._lane())
+
+    async def _lane(self) -> None:
+        while True:
+            step = self._take()
+            if not step:
+                self._more.clear()
+                await self._more.wait()
+                continue
+            size = sum(wanted.size for wanted in step)
+            await self._open(step, self._threads if size <= RECOVERED_BY_THREADS_BYTES_MAX else self._processes)
+
+    def _take(self) -> list[_Wanted]:
+        """Take the next logs that nobody is at work on."""
+        step: list[_Wanted] = []
+        size = 0
+        for wanted in self._wanted.values():
+            if not wanted.taken:
+                wanted.taken = True
+                step.append(wanted)
+                size += wanted.size
+                if size >= RECOVERY_STEP_BYTES or len(step) == RECOVERY_STEP_LOGS_MAX:
+                    break
+        return step
+
+    async def _open(self, step: list[_Wanted], processes: Processes) -> None:
+        names = [wanted.opening.partition for wanted in step]
+        work = partial(open_logs, self._disk, [wanted.opening for wanted in step])
+        try:
+            async with aclosing(processes.stream(work)) as results:
+                async for name, result in results:
+                    names.remove(name)
+                    self._finish(name)
+                    self._opened(name, result)
+        except ChildProcessError as error:
+            self._log.warning("recovery goes on without another process", detail=str(error))
+            await self._open([wanted for wanted in step if wanted.opening.partition in names], self._threads)
+
+    def _finish(self, name: TopicPartition) -> None:
+        wanted = self._wanted.pop(name)
+        _finish(wanted.finished)
+        if wanted.asked_for is not None:
+            # In the next turn of the loop: whoever waits finds what is told to `opened` in this one.
+            _finish(wanted.asked_for)
+
+
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
