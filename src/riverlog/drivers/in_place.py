@@ -1,6 +1,7 @@
 """Work for other processes, done here where there are none."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from itertools import islice
 from typing import TypeVar
 
@@ -17,8 +18,17 @@ class InPlace:
 
     async def stream(self, work: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
         results = work()
-        while step := await self._workers.run(lambda: list(islice(results, 1))):
+        while step := await self._finish(self._workers.run(lambda: list(islice(results, 1)))):
             yield step[0]
+
+    async def _finish(self, running: Awaitable[list[T]]) -> list[T]:
+        """Wait for a step to its end, even where nobody wants its result any more: a thread cannot be ended."""
+        step = asyncio.ensure_future(running)
+        try:
+            return await asyncio.shield(step)
+        except asyncio.CancelledError:
+            await asyncio.wait([step])
+            raise
 
     async def close(self) -> None:
         """Nothing waits here."""

@@ -145,7 +145,12 @@ class Recovery:
                     self._opened(name, result)
         except ChildProcessError as error:
             self._log.warning("recovery goes on without another process", detail=str(error))
-            await self._open([wanted for wanted in step if wanted.opening.partition in names], self._threads)
+            rest = [wanted for wanted in step if wanted.opening.partition in names]
+            names.clear()
+            await self._open(rest, self._threads)
+        finally:
+            for name in names:  # the node stops: nobody is at work on them any more
+                self._finish(name)
 
     def _finish(self, name: TopicPartition) -> None:
         wanted = self._wanted.pop(name)

@@ -61,7 +61,9 @@ def open_folder(
         dense=dense,
     )
     first_offset = segments.bases[0] if len(segments) else Offset(0)
-    past = Past(disk, folder, found.snapshots, first=first_offset, upto=recovery_point, now_ms=now_ms)
+    # A snapshot where the log begins is all that is left of what was deleted, whatever the recovery point says.
+    snapshots_upto = max(first_offset, recovery_point)
+    past = Past(disk, folder, found.snapshots, first=first_offset, upto=snapshots_upto, now_ms=now_ms)
     if not len(segments):
         return OpenedFolder(segments, past, clean=False)
     if clean and _ends_cleanly(segments, recovery_point):

@@ -75,3 +75,15 @@ def test_what_lies_below_the_recovery_point_needs_no_second_sync() -> None:
     producer = found.past.producers.get(ProducerId(7))
     assert producer is not None
     assert producer.next_sequence == 5
+
+
+def test_producers_of_deleted_records_are_known_from_the_snapshot_where_the_log_begins() -> None:
+    disk, log = written(5)
+    log.roll(0)
+    log.flush()
+    for suffix in (".log", ".index", ".timeindex"):
+        disk.remove(f"{FOLDER}/{0:020d}{suffix}")
+    found = opened(disk, recovery_point=0, clean=False)
+    producer = found.past.producers.get(ProducerId(7))
+    assert producer is not None
+    assert producer.next_sequence == 5
