@@ -211,7 +211,7 @@ class LogDirectory:
     def adopt_log(self, partition: TopicPartition, topic_id: TopicId, log: Log) -> None:
         """Take a log that was opened elsewhere."""
         assert partition not in self._logs
-        log.arrive(self._files)
+        log.segments.share(self._files)
         self._logs[partition] = log
         self._name_topic(partition, topic_id, log)
 

@@ -60,7 +60,7 @@ def open_logs(disk: Disk, openings: Iterable[Opening]) -> Iterator[tuple[TopicPa
     for opening in openings:
         try:
             log = opening.open(disk)
-            log.leave()
+            log.segments.leave()
         except OSError as error:
             yield opening.partition, error
         else:

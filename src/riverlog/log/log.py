@@ -56,7 +56,7 @@ class Log:
         self._disk = disk
         self.folder = folder
         self._config = config
-        self._segments = segments
+        self.segments = segments
         self.log_start_offset = Offset(0)
         self.log_end_offset = Offset(0)
         self.flushed_offset = Offset(0)
@@ -131,7 +131,7 @@ class Log:
         return log
 
     def _find_ends(self, recovery_point: Offset, log_start_offset: Offset, *, clean: bool, now_ms: int) -> None:
-        segments = self._segments
+        segments = self.segments
         end = segments.active.next_offset if len(segments) else Offset(0)
         # Offsets that were given away or given up are not given to other records.
         floor = max(recovery_point, log_start_offset)
@@ -158,9 +158,9 @@ class Log:
         """Say what must be done to close the log; nothing may be appended any more. Again: nothing is left to do."""
         self.write()
         changed = self.log_end_offset != self._unchanged_end
-        for segment in self._segments.known() if changed else ():
+        for segment in self.segments.known() if changed else ():
             if not segment.closed:
-                self._segments.close(segment)
+                self.segments.close(segment)
         plan = self.pending_sync()
         if changed:
             # It has a checksum: one that a power loss takes costs a scan.
@@ -176,23 +176,13 @@ class Log:
     def release(self) -> None:
         """Let go of all files and write nothing: for a log that is deleted, or whose disk has failed."""
         self._gathered = []
-        for segment in self._segments.known():
+        for segment in self.segments.known():
             segment.let_go()
-
-    def leave(self) -> None:
-        """Let go of what cannot be taken along to another process or a node's loop: open files."""
-        while self._segments.unsynced_files:
-            self._segments.unsynced_files.pop().sync()
-        self.release()
-
-    def arrive(self, files: OpenFiles) -> None:
-        """Share the bound on open files with all logs that are here."""
-        self._segments.share(files)
 
     def write_small_file(self, name: str, content: bytes) -> None:
         """Write a file beside the segments that never changes; the next sync makes it durable."""
-        self._segments.unsynced_files.append(write_file(self._disk, f"{self.folder}/{name}", content))
-        self._segments.unsynced_names = True
+        self.segments.unsynced_files.append(write_file(self._disk, f"{self.folder}/{name}", content))
+        self.segments.unsynced_names = True
 
     # What is there
 
@@ -209,22 +199,22 @@ class Log:
     @config.setter
     def config(self, config: TopicConfig) -> None:
         self._config = config
-        self._segments.index_interval_bytes = config.index_interval_bytes
+        self.segments.index_interval_bytes = config.index_interval_bytes
 
     @property
     def size(self) -> int:
         """Count the bytes of all batches."""
-        return sum(segment.size for segment in self._segments)
+        return sum(segment.size for segment in self.segments)
 
     @property
     def active_base_offset(self) -> Offset:
         """Give the offset with which the active segment begins."""
-        return self._segments.active.base_offset
+        return self.segments.active.base_offset
 
     @property
     def segment_count(self) -> int:
         """Count the segments, the active one included."""
-        return len(self._segments)
+        return len(self.segments)
 
     def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
         """Say where the largest epoch that is not above the given one ended."""
@@ -268,7 +258,7 @@ class Log:
         size = len(batch)
         base_offset = Offset(gathered[-1].last_offset + 1) if gathered else self.log_end_offset
         last_offset = Offset(base_offset + header.last_offset_delta)
-        active = self._segments.active
+        active = self.segments.active
         if is_full(active, config, self._gathered_bytes + size, last_offset, reached, now_ms):
             self.write()
             active = self._roll_for(size, now_ms)
@@ -291,7 +281,7 @@ class Log:
         gathered, self._gathered = self._gathered, []
         self._gathered_bytes = 0
         try:
-            self._segments.active.append(gathered)
+            self.segments.active.append(gathered)
         except OSError:
             self.producers.forget_gathered()
             raise
@@ -319,7 +309,7 @@ class Log:
         last_position, last = found[-1]
         size = last_position + last.size
         last_timestamp = max(header.max_timestamp for _, header in found)
-        active = self._segments.active
+        active = self.segments.active
         if is_full(active, self._config, size, last.last_offset, last_timestamp, now_ms):
             active = self._roll_for(size, now_ms)
         active.append_all(batches[:size], found)
@@ -333,19 +323,19 @@ class Log:
     def _roll_for(self, size: int, now_ms: int) -> Segment:
         check_fits(self._config, size)
         self.roll(now_ms)
-        return self._segments.active
+        return self.segments.active
 
     def roll(self, now_ms: int) -> bool:
         """Close the active segment and begin another; an empty one stays. Say whether there is a new one."""
         self.write()
-        closed = self._segments.active
+        closed = self.segments.active
         if closed.size == 0:
             return False
         if not self._first_name_synced:
             # Where a crash left the second segment without the first, the log would seem to begin with it.
             self.sync_names()
             self._first_name_synced = True
-        self._segments.begin(self.log_end_offset, now_ms=now_ms)
+        self.segments.begin(self.log_end_offset, now_ms=now_ms)
         self._unsynced_segments.append(closed)
         self._unsynced_snapshots[self.log_end_offset] = self.producers.encode()
         self._snapshot_position = 0
@@ -362,20 +352,20 @@ class Log:
             )
         if offset >= upto:
             return NOTHING
-        return read(self._segments, offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
+        return read(self.segments, offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
 
     def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
         """Find the first record that is as late as this or later; None where there is none."""
-        return read_time(self._segments, timestamp_ms, from_offset=self.log_start_offset)
+        return read_time(self.segments, timestamp_ms, from_offset=self.log_start_offset)
 
     def max_timestamp(self) -> FoundTime | None:
         """Find the first record with the latest timestamp of all."""
-        return read_latest(self._segments, from_offset=self.log_start_offset)
+        return read_latest(self.segments, from_offset=self.log_start_offset)
 
     def note_flaws(self, scrubbed: SegmentFacts, flaws: Sequence[Flaw]) -> bool:
         """Quarantine what was found wrong in a segment; False where it is no longer the one that was looked at."""
-        slot = self._segments.slot_of(scrubbed.base_offset)
-        if facts_of(self._segments[slot])[:3] != scrubbed[:3]:
+        slot = self.segments.slot_of(scrubbed.base_offset)
+        if facts_of(self.segments[slot])[:3] != scrubbed[:3]:
             return False
         for flaw in flaws:
             self.quarantine.add(scrubbed.base_offset, flaw)
@@ -386,7 +376,7 @@ class Log:
     def pending_sync(self) -> SyncPlan:
         """Say what must be done to make everything appended so far durable; one plan at a time."""
         assert self._plan is None, "a sync is running: let it finish first"
-        segments = self._segments
+        segments = self.segments
         plan = self._plan = SyncPlan(self._disk, self.log_end_offset)
         if self._postponed is not None:
             plan.take_over(self._postponed)
@@ -445,11 +435,11 @@ class Log:
 
     def segment_facts(self) -> list[SegmentFacts]:
         """Describe all segments, the active one last."""
-        return [facts_of(segment) for segment in self._segments]
+        return [facts_of(segment) for segment in self.segments]
 
     def check_cleanable(self, upto: Offset) -> None:
         """Refuse compaction where a segment below this offset must be left as it is."""
-        for segment in self._segments:
+        for segment in self.segments:
             if segment.base_offset < upto:
                 if flaws := segment.integrity.flaws():
                     raise segment.integrity.damaged(flaws[0].position)
@@ -458,18 +448,18 @@ class Log:
 
     def begin_swap(self, replaced: tuple[SegmentFacts, ...], *, now_ms: int) -> Swap | None:
         """Take a cleaned segment over in the place of these; None where they are not there any more."""
-        first = self._segments.slot_of(replaced[0].base_offset)
+        first = self.segments.slot_of(replaced[0].base_offset)
         behind = first + len(replaced)
-        if self._swapping or not self._config.cleanup_compact or behind >= len(self._segments):
+        if self._swapping or not self._config.cleanup_compact or behind >= len(self.segments):
             return None
-        if tuple(facts_of(self._segments[slot]) for slot in range(first, behind)) != replaced:
+        if tuple(facts_of(self.segments[slot]) for slot in range(first, behind)) != replaced:
             return None
         if any(self.quarantine.of(facts.base_offset) for facts in replaced):
             return None
         self._swapping = True
-        self._segments.dense = False
+        self.segments.dense = False
         due_ms = now_ms + self._config.file_delete_delay_ms
-        return Swap(self._disk, self._segments, self.folder, replaced, due_ms=due_ms, finished=self._swapped)
+        return Swap(self._disk, self.segments, self.folder, replaced, due_ms=due_ms, finished=self._swapped)
 
     def _swapped(self) -> None:
         self._swapping = False
@@ -481,14 +471,14 @@ class Log:
         if self._swapping:
             return []
         reasons = expired(
-            (facts_of(segment) for segment in self._segments),
+            (facts_of(segment) for segment in self.segments),
             self._config,
             total_bytes=self.size if self._config.retention_bytes >= 0 else 0,
             now_ms=now_ms,
             log_start_offset=self.log_start_offset,
             upto=upto,
         )
-        if reasons and len(reasons) == len(self._segments):
+        if reasons and len(reasons) == len(self.segments):
             self.roll(now_ms)
         return reasons
 
@@ -497,7 +487,7 @@ class Log:
 
         A crash may leave any of them, and so a gap, unless they go one by one with `sync_names` before each.
         """
-        segments = self._segments
+        segments = self.segments
         reasons = self.find_expired(now_ms, upto=upto)[:segments_max]
         deleted = [
             DeletedSegment(
@@ -518,7 +508,7 @@ class Log:
         self._disk.sync_folder(self.folder)
 
     def _delete_below(self, slot: int, now_ms: int) -> None:
-        segments = self._segments
+        segments = self.segments
         # First the offset, then the files: nobody is sent to a segment that is going away.
         self.advance_log_start(max(self.log_start_offset, segments.bases[slot]))
         gone = segments.bases[:slot]
@@ -538,7 +528,7 @@ class Log:
 
     def remove_deleted(self, now_ms: int) -> int:
         """Remove the files of deleted segments whose time has come; say how many."""
-        return self._segments.remove_deleted(now_ms)
+        return self.segments.remove_deleted(now_ms)
 
     def expire_producers(self, older_than_ms: int) -> None:
         """Forget producers that wrote nothing since this moment."""
@@ -554,7 +544,7 @@ class Log:
         assert not self._gathered
         if offset >= self.log_end_offset:
             return
-        segments = self._segments
+        segments = self.segments
         if offset <= segments.bases[0]:
             self.restart(offset, now_ms=now_ms)
             return
@@ -573,7 +563,7 @@ class Log:
         """Give up all records and go on at this offset, as a follower does that is too far behind."""
         assert self._plan is None, "a sync is running: let it finish first"
         assert not self._gathered
-        segments = self._segments
+        segments = self.segments
         self._forget_epochs(offset)
         self._unsynced_segments = []
         segments.delete(0, len(segments), due_ms=now_ms)
@@ -601,7 +591,7 @@ class Log:
         self._snapshot_position = 0
         self._unsynced_epochs |= self.epochs.truncate_end(end)
         snapshots = list_folder(self._disk, self.folder).snapshots
-        segments = self._segments
+        segments = self.segments
         past = Past(
             self._disk, self.folder, snapshots, first=segments.bases[0], upto=end, now_ms=now_ms, epochs=self.epochs
         )

@@ -111,6 +111,13 @@ class Segments:
         """Walk the segments that were needed since the log was opened."""
         return (segment for segment in self._segments if segment is not None)
 
+    def leave(self) -> None:
+        """Let go of what cannot be taken along to another process or a node's loop: open files."""
+        while self.unsynced_files:
+            self.unsynced_files.pop().sync()
+        for segment in self.known():
+            segment.let_go()
+
     def share(self, files: OpenFiles) -> None:
         """Count these segments' files among others from now on; none is open."""
         self._files = files
