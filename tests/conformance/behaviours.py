@@ -11,7 +11,20 @@ from typing import ClassVar
 import pytest
 
 from tests.conformance import raw
-from tests.conformance.adapters import CODECS, Acks, Administrator, Client, Message, Refused, Stored
+from tests.conformance.adapters import (
+    CODECS,
+    Acks,
+    Administrator,
+    Client,
+    Deadline,
+    Joins,
+    Member,
+    Message,
+    Placed,
+    Protocol,
+    Refused,
+    Stored,
+)
 from tests.conformance.partitioning import java_partition, librdkafka_partition
 
 OFFSET_OUT_OF_RANGE = 1
@@ -37,6 +50,65 @@ ODD_RECORDS = (
     Message(b"repeated header", headers=(("again", b"1"), ("again", b"2"))),
 )
 """Every kind of record that all clients can write."""
+
+
+class JoinsGroups:
+    """Members of a classic group share a topic, and take over from one another."""
+
+    def test_members_of_a_classic_group_share_and_take_over(
+        self, client: Client, new_topic: NewTopic, fresh_name: Callable[[], str]
+    ) -> None:
+        check_group(client, new_topic(partitions=4), fresh_name(), "classic")
+
+
+class JoinsConsumerGroups(JoinsGroups):
+    """The same of a group whose coordinator assigns (KIP-848)."""
+
+    def test_members_of_a_consumer_group_share_and_take_over(
+        self, client: Client, new_topic: NewTopic, fresh_name: Callable[[], str]
+    ) -> None:
+        check_group(client, new_topic(partitions=4), fresh_name(), "consumer")
+
+
+def check_group(client: Client, topic: str, group: str, protocol: Protocol) -> None:
+    """Let a second member come and go: nothing is left out, and nothing read twice while nobody comes or goes."""
+    assert isinstance(client, Joins)
+    written = 0
+    read: set[Placed] = set()
+
+    def shares_of(*members: Member) -> list[list[Placed]]:
+        """Write ten more records to each partition, let the members read all that is left, and commit."""
+        nonlocal written
+        client.produce(topic, [Message(b"%d" % index, partition=index % 4) for index in range(40)])
+        written += 40
+        shares: list[list[Placed]] = [[] for _ in members]
+        deadline = Deadline()
+        while len(read) < written and deadline.left():
+            for member, share in zip(members, shares, strict=True):
+                share += member.poll()
+                read.update(share)
+        for member, share in zip(members, shares, strict=True):
+            if share:
+                member.commit()
+        return shares
+
+    first = client.join(topic, group, protocol)
+    shares_of(first)
+    second = client.join(topic, group, protocol)
+    deadline = Deadline()
+    while deadline.left():
+        shares = shares_of(first, second)
+        if [len(share) for share in shares] == [20, 20]:  # before that, the one may repeat what the other has read
+            break
+    assert sorted(len({place.partition for place in share}) for share in shares) == [2, 2]
+    second.leave()
+    shares_of(first)
+    first.leave()
+    third = client.join(topic, group, protocol)
+    (all_of_it,) = shares_of(third)
+    third.leave()
+    assert len(all_of_it) == 40
+    assert read == {Placed(partition, offset) for partition in range(4) for offset in range(written // 4)}
 
 
 class ReadsAndWrites:

@@ -7,10 +7,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from tests.conformance.adapters.aio import Aiokafka
-from tests.conformance.behaviours import Administers
+from tests.conformance.behaviours import Administers, JoinsGroups
 
 
-class TestAiokafka(Administers):
+class TestAiokafka(Administers, JoinsGroups):
     adapter = Aiokafka
 
     def test_a_waiting_reader_is_woken_by_a_write(self, bootstrap: str, new_topic: Callable[..., str]) -> None:

@@ -8,10 +8,10 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, Resou
 
 from tests.conformance.adapters import WAIT_SECONDS_MAX, Client, Message
 from tests.conformance.adapters.confluent import ConfluentKafka
-from tests.conformance.behaviours import LONG_AGO_MS, Administers
+from tests.conformance.behaviours import LONG_AGO_MS, Administers, JoinsConsumerGroups
 
 
-class TestConfluentKafka(Administers):
+class TestConfluentKafka(Administers, JoinsConsumerGroups):
     adapter = ConfluentKafka
 
     @pytest.fixture

@@ -8,10 +8,10 @@ from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 
 from tests.conformance.adapters import Client, Message
 from tests.conformance.adapters.kafka_python import KafkaPython
-from tests.conformance.behaviours import LONG_AGO_MS, Administers
+from tests.conformance.behaviours import LONG_AGO_MS, Administers, JoinsGroups
 
 
-class TestKafkaPython(Administers):
+class TestKafkaPython(Administers, JoinsGroups):
     adapter = KafkaPython
 
     @pytest.fixture

@@ -141,6 +141,34 @@ class Administrator(Client):
     def alter_config(self, topic: str, name: str, value: str) -> None: ...
 
 
+Protocol = Literal["classic", "consumer"]
+"""How the members of a group agree: among themselves, or as the coordinator says (KIP-848)."""
+
+
+class Member(ABC):
+    """A member of a group. It reads its share of one topic from where the group left off, or else from the start."""
+
+    @abstractmethod
+    def poll(self) -> list[Placed]:
+        """Wait a moment, and name the records that were read since the last call."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Commit all that `poll` has named."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Leave the group in good order, without another commit."""
+
+
+class Joins(ABC):
+    """What a client can do that reads as a member of a group."""
+
+    @abstractmethod
+    def join(self, topic: str, group: str, protocol: Protocol) -> Member:
+        """Begin to be a member; the group may take a while to take it in, and needs polling meanwhile."""
+
+
 class Deadline:
     """Time left for one wait; the limit is generous, since only a broken run reaches it."""
 

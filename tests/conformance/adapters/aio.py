@@ -15,14 +15,17 @@ from tests.conformance.adapters import (
     WAIT_SECONDS_MAX,
     Acks,
     Administrator,
+    Joins,
+    Member,
     Message,
     Placed,
+    Protocol,
     Refused,
     Stored,
 )
 
 
-class Aiokafka(Administrator):
+class Aiokafka(Administrator, Joins):
     name = "aiokafka"
 
     def __init__(self, bootstrap: str) -> None:
@@ -35,6 +38,10 @@ class Aiokafka(Administrator):
 
     def close(self) -> None:
         self._runner.close()
+
+    def join(self, topic: str, group: str, protocol: Protocol) -> Member:
+        assert protocol == "classic"
+        return _Member(self._runner, self.bootstrap, topic, group)
 
     def produce(
         self,
@@ -211,6 +218,47 @@ class Aiokafka(Administrator):
             yield admin
         finally:
             await admin.close()
+
+
+class _Member(Member):
+    def __init__(self, runner: asyncio.Runner, bootstrap: str, topic: str, group: str) -> None:
+        self._runner = runner
+
+        async def begin() -> AIOKafkaConsumer:
+            consumer = AIOKafkaConsumer(
+                topic,
+                bootstrap_servers=bootstrap,
+                group_id=group,
+                enable_auto_commit=False,
+                auto_offset_reset="earliest",
+                fetch_max_wait_ms=50,
+                heartbeat_interval_ms=200,
+            )
+            await consumer.start()
+            return consumer
+
+        self._beginning = runner.get_loop().create_task(begin())
+        self._consumer: AIOKafkaConsumer | None = None
+
+    def poll(self) -> list[Placed]:
+        return self._runner.run(self._poll())
+
+    async def _poll(self) -> list[Placed]:
+        if self._consumer is None:  # another member may have to come back to the group first
+            done, _ = await asyncio.wait([self._beginning], timeout=0.2)
+            if not done:
+                return []
+            self._consumer = self._beginning.result()
+        found = await self._consumer.getmany(timeout_ms=200)
+        return [Placed(record.partition, record.offset) for records in found.values() for record in records]
+
+    def commit(self) -> None:
+        assert self._consumer is not None
+        self._runner.run(self._consumer.commit())
+
+    def leave(self) -> None:
+        assert self._consumer is not None
+        self._runner.run(self._consumer.stop())
 
 
 @contextmanager

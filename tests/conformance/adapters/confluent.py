@@ -22,8 +22,11 @@ from tests.conformance.adapters import (
     Acks,
     Administrator,
     Deadline,
+    Joins,
+    Member,
     Message,
     Placed,
+    Protocol,
     Refused,
     Stored,
 )
@@ -31,7 +34,7 @@ from tests.conformance.adapters import (
 T = TypeVar("T")
 
 
-class ConfluentKafka(Administrator):
+class ConfluentKafka(Administrator, Joins):
     name = "confluent-kafka"
     hashes_like_java = False
 
@@ -160,6 +163,9 @@ class ConfluentKafka(Administrator):
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[change])
         _done(self._admin.incremental_alter_configs([resource]))
 
+    def join(self, topic: str, group: str, protocol: Protocol) -> Member:
+        return _Member(self.bootstrap, topic, group, protocol)
+
     def _consumer(self) -> Consumer:
         return Consumer(
             {
@@ -170,6 +176,35 @@ class ConfluentKafka(Administrator):
                 "fetch.wait.max.ms": 50,
             }
         )
+
+
+class _Member(Member):
+    def __init__(self, bootstrap: str, topic: str, group: str, protocol: Protocol) -> None:
+        settings: dict[str, str | int | bool] = {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "group.protocol": protocol,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 50,
+        }
+        if protocol == "classic":
+            settings["heartbeat.interval.ms"] = 200
+        self._consumer = Consumer(settings)
+        self._consumer.subscribe([topic])
+
+    def poll(self) -> list[Placed]:
+        messages = self._consumer.consume(1000, 0.2)
+        for message in messages:
+            if error := message.error():
+                raise _refusal(error)
+        return [Placed(message.partition() or 0, message.offset() or 0) for message in messages]
+
+    def commit(self) -> None:
+        self._consumer.commit(asynchronous=False)
+
+    def leave(self) -> None:
+        self._consumer.close()
 
 
 def _done(futures: Mapping[Any, "Future[T]"]) -> T:

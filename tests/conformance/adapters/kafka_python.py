@@ -15,14 +15,17 @@ from tests.conformance.adapters import (
     Acks,
     Administrator,
     Deadline,
+    Joins,
+    Member,
     Message,
     Placed,
+    Protocol,
     Refused,
     Stored,
 )
 
 
-class KafkaPython(Administrator):
+class KafkaPython(Administrator, Joins):
     name = "kafka-python"
     writes_null_headers = False
 
@@ -147,10 +150,37 @@ class KafkaPython(Administrator):
         if code := re.match(r"\[Error (\d+)\]", outcome):
             raise Refused(int(code[1]), outcome)
 
+    def join(self, topic: str, group: str, protocol: Protocol) -> Member:
+        assert protocol == "classic"
+        return _Member(self.bootstrap, topic, group)
+
     def _consumer(self) -> KafkaConsumer:
         return KafkaConsumer(
             bootstrap_servers=self.bootstrap, group_id=None, auto_offset_reset="none", fetch_max_wait_ms=50
         )
+
+
+class _Member(Member):
+    def __init__(self, bootstrap: str, topic: str, group: str) -> None:
+        self._consumer = KafkaConsumer(
+            topic,
+            bootstrap_servers=bootstrap,
+            group_id=group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            fetch_max_wait_ms=50,
+            heartbeat_interval_ms=200,
+        )
+
+    def poll(self) -> list[Placed]:
+        found = self._consumer.poll(timeout_ms=200)
+        return [Placed(record.partition, record.offset) for records in found.values() for record in records]
+
+    def commit(self) -> None:
+        self._consumer.commit()
+
+    def leave(self) -> None:
+        self._consumer.close(autocommit=False)
 
 
 @contextmanager
