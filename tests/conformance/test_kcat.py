@@ -37,5 +37,15 @@ class TestKcat(ReadsAndWrites):
             client.consume(fresh_name(), 0, count=1)
         assert refused.value.code == UNKNOWN_TOPIC_OR_PARTITION
 
+    def test_a_group_goes_on_where_it_left_off(
+        self, client: Client, bootstrap: str, new_topic: Callable[..., str], fresh_name: Callable[[], str]
+    ) -> None:
+        topic, group = new_topic(), fresh_name()
+        read = ("-G", group, "-q", "-c", "10", "-X", "auto.offset.reset=earliest", topic)
+        for first in (0, 10):
+            written = [b"%d" % index for index in range(first, first + 10)]
+            client.produce(topic, [Message(value, partition=0) for value in written])
+            assert self._run(bootstrap, *read).split() == written
+
     def _run(self, bootstrap: str, *arguments: str) -> bytes:
         return subprocess.run(["kcat", "-b", bootstrap, *arguments], check=True, capture_output=True, timeout=15).stdout

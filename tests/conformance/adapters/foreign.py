@@ -20,8 +20,11 @@ from tests.conformance.adapters import (
     WAIT_SECONDS_MAX,
     Acks,
     Administrator,
+    Joins,
+    Member,
     Message,
     Placed,
+    Protocol,
     Refused,
     Stored,
 )
@@ -31,7 +34,7 @@ ANSWER_SECONDS_MAX: Final = 2 * WAIT_SECONDS_MAX
 """Longer than any program waits by itself, so that it can say what it waited for."""
 
 
-class ForeignClient(Administrator):
+class ForeignClient(Administrator, Joins):
     """A client behind a program of its own."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -59,7 +62,7 @@ class ForeignClient(Administrator):
         idempotent: bool = False,
         like_java: bool = False,
     ) -> list[Placed]:
-        placed = self._call(
+        placed = self.call(
             "produce",
             topic=topic,
             messages=[
@@ -80,7 +83,7 @@ class ForeignClient(Administrator):
         return [Placed(**place) for place in placed]
 
     def consume(self, topic: str, partition: int, *, count: int, offset: int = 0) -> list[Stored]:
-        records = self._call("consume", topic=topic, partition=partition, count=count, offset=offset)
+        records = self.call("consume", topic=topic, partition=partition, count=count, offset=offset)
         return [
             Stored(
                 partition=record["partition"],
@@ -94,40 +97,44 @@ class ForeignClient(Administrator):
         ]
 
     def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
-        found: int | None = self._call("offset_for_time", topic=topic, partition=partition, timestamp_ms=timestamp_ms)
+        found: int | None = self.call("offset_for_time", topic=topic, partition=partition, timestamp_ms=timestamp_ms)
         return found
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        start, end = self._call("bounds", topic=topic, partition=partition)
+        start, end = self.call("bounds", topic=topic, partition=partition)
         return start, end
 
     def partition_count(self, topic: str) -> int:
-        return int(self._call("partition_count", topic=topic))
+        return int(self.call("partition_count", topic=topic))
 
     def create_topic(
         self, topic: str, *, partitions: int = 1, replicas: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        self._call("create_topic", topic=topic, partitions=partitions, replicas=replicas, configs=dict(configs or {}))
+        self.call("create_topic", topic=topic, partitions=partitions, replicas=replicas, configs=dict(configs or {}))
 
     def delete_topic(self, topic: str) -> None:
-        self._call("delete_topic", topic=topic)
+        self.call("delete_topic", topic=topic)
 
     def topics(self) -> set[str]:
-        return set(self._call("topics"))
+        return set(self.call("topics"))
 
     def create_partitions(self, topic: str, total: int) -> None:
-        self._call("create_partitions", topic=topic, total=total)
+        self.call("create_partitions", topic=topic, total=total)
 
     def delete_records(self, topic: str, partition: int, before: int) -> int:
-        return int(self._call("delete_records", topic=topic, partition=partition, before=before))
+        return int(self.call("delete_records", topic=topic, partition=partition, before=before))
 
     def configs(self, topic: str) -> dict[str, str | None]:
-        return dict(self._call("configs", topic=topic))
+        return dict(self.call("configs", topic=topic))
 
     def alter_config(self, topic: str, name: str, value: str) -> None:
-        self._call("alter_config", topic=topic, name=name, value=value)
+        self.call("alter_config", topic=topic, name=name, value=value)
 
-    def _call(self, name: str, /, **parameters: object) -> Any:
+    def join(self, topic: str, group: str, protocol: Protocol) -> Member:
+        return _Member(self, self.call("join", topic=topic, group=group, protocol=protocol))
+
+    def call(self, name: str, /, **parameters: object) -> Any:
+        """Ask the program, and give what it answers; raise Refused."""
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -153,6 +160,21 @@ class ForeignClient(Administrator):
             command = [*self.command(), self.bootstrap]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self._process
+
+
+class _Member(Member):
+    def __init__(self, client: ForeignClient, number: int) -> None:
+        self._client = client
+        self._number = number
+
+    def poll(self) -> list[Placed]:
+        return [Placed(**place) for place in self._client.call("poll", member=self._number)]
+
+    def commit(self) -> None:
+        self._client.call("commit", member=self._number)
+
+    def leave(self) -> None:
+        self._client.call("leave", member=self._number)
 
 
 class KafkaJs(ForeignClient):

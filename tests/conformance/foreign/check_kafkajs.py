@@ -1,8 +1,8 @@
 """KafkaJS against the broker."""
 
 from tests.conformance.adapters.foreign import KafkaJs
-from tests.conformance.behaviours import Administers
+from tests.conformance.behaviours import Administers, JoinsGroups
 
 
-class TestKafkaJs(Administers):
+class TestKafkaJs(Administers, JoinsGroups):
     adapter = KafkaJs

@@ -168,6 +168,64 @@ def test_every_write_of_the_verifying_producer_is_acknowledged(tool: Tool, new_t
     assert (said[-1]["sent"], said[-1]["acked"]) == (50, 50)
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_reads_and_is_looked_after(
+    tool: Tool, new_topic: NewTopic, fresh_name: Callable[[], str], protocol: str
+) -> None:
+    topic, group = new_topic(), fresh_name()
+    tool("ConsoleProducer", "--topic", topic, given="".join(f"{index}\n" for index in range(10)))
+    read = ("ConsoleConsumer", "--topic", topic, "--group", group, "--timeout-ms", "15000", "--max-messages", "4")
+    settings = ("--command-property", f"group.protocol={protocol}", "--command-property", "auto.offset.reset=earliest")
+    assert [line for line in tool(*read, *settings).lines if line.isdigit()] == ["0", "1", "2", "3"]
+    assert [line for line in tool(*read, *settings).lines if line.isdigit()] == ["4", "5", "6", "7"]
+
+    def row() -> list[str]:
+        return tool("ConsumerGroupCommand", "--describe", "--group", group).lines[-1].split()[:6]
+
+    assert row() == [group, topic, "0", "8", "10", "2"]
+    (listed,) = [
+        line.split()
+        for line in tool("ConsumerGroupCommand", "--list", "--state", "--type").lines
+        if line.startswith(group)
+    ]
+    assert listed == [group, protocol.title(), "Empty"]
+    reset = ("ConsumerGroupCommand", "--group", group, "--topic", topic, "--reset-offsets", "--execute")
+    tool(*reset, "--shift-by", "-5")
+    assert row() == [group, topic, "0", "3", "10", "7"]
+    tool("ConsumerGroupCommand", "--group", group, "--topic", topic, "--delete-offsets")
+    tool("ConsumerGroupCommand", "--group", group, "--delete")
+    assert "GroupIdNotFoundException" in tool("ConsumerGroupCommand", "--describe", "--group", group).text
+
+
+def test_a_cluster_of_one_says_so(tool: Tool, refused: Tool, new_topic: NewTopic, tmp_path: Path) -> None:
+    topic = new_topic()
+    quorum = dict(line.split(":", 1) for line in tool("MetadataQuorumCommand", "describe", "--status").lines)
+    assert quorum["MaxFollowerLag"].strip() == "0"
+    (voter,) = json.loads(quorum["CurrentVoters"])
+    assert str(voter["id"]) == quorum["LeaderId"].strip()
+    assert "Leader" in tool("MetadataQuorumCommand", "describe", "--replication").lines[-1]
+    election = ("LeaderElectionCommand", "--election-type", "preferred")
+    assert tool(*election, "--all-topic-partitions").lines == []
+    elected = tool(*election, "--topic", topic, "--partition", "0").text
+    assert f"Valid replica already elected for partitions {topic}-0" in elected
+    assert tool("ReassignPartitionsCommand", "--list").lines == ["No partition reassignments found."]
+    plan = tmp_path / "plan.json"
+    move = {"topic": topic, "partition": 0, "replicas": [voter["id"] + 1]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [move]}))
+    execute = ("ReassignPartitionsCommand", "--reassignment-json-file", str(plan), "--execute")
+    assert str(voter["id"] + 1) in refused(*execute).text
+
+
+def test_what_a_cluster_has_none_of_is_empty_and_no_error(tool: Tool, new_topic: NewTopic) -> None:
+    topic = new_topic()
+    tool("ConsoleProducer", "--topic", topic, given="one\n")
+    for entity in ("users", "clients", "ips", "client-metrics"):
+        assert tool("ConfigCommand", "--describe", "--entity-type", entity).lines == []
+    assert len(tool("TransactionsCommand", "list").lines) == 1
+    producers = tool("TransactionsCommand", "describe-producers", "--topic", topic, "--partition", "0").lines
+    assert [line.split()[1] for line in producers] == ["ProducerEpoch", "0"]
+
+
 def test_the_cluster_describes_itself(tool: Tool, bootstrap: str) -> None:
     (identity,) = tool("ClusterTool", "cluster-id").lines
     assert re.fullmatch(r"Cluster ID: \S{22}", identity)

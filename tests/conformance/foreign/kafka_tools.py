@@ -11,6 +11,8 @@ TOOL_SECONDS_MAX: Final = 60
 PLACES: Final = {
     "ConfigCommand": "kafka.admin",
     "ConsoleConsumer": "org.apache.kafka.tools.consumer",
+    "ConsumerGroupCommand": "org.apache.kafka.tools.consumer.group",
+    "ReassignPartitionsCommand": "org.apache.kafka.tools.reassign",
 }
 """Where a tool's class lies, unless it is org.apache.kafka.tools."""
 

@@ -58,7 +58,10 @@ public final class Driver {
             int total,
             long before,
             String name,
-            String value) {
+            String value,
+            String group,
+            String protocol,
+            int member) {
         TopicPartition place() {
             return new TopicPartition(topic, partition);
         }
@@ -74,6 +77,7 @@ public final class Driver {
 
     private final String bootstrap;
     private final Admin admin;
+    private final List<KafkaConsumer<byte[], byte[]>> members = new ArrayList<>();
 
     private Driver(String bootstrap) {
         this.bootstrap = bootstrap;
@@ -172,6 +176,21 @@ public final class Driver {
                 AlterConfigOp change =
                         new AlterConfigOp(new ConfigEntry(call.name(), call.value()), AlterConfigOp.OpType.SET);
                 return done(admin.incrementalAlterConfigs(Map.of(resource, List.of(change))).all());
+            case "join":
+                members.add(member(call));
+                return members.size() - 1;
+            case "poll":
+                List<Placed> read = new ArrayList<>();
+                members.get(call.member())
+                        .poll(Duration.ofMillis(200))
+                        .forEach(record -> read.add(new Placed(record.partition(), record.offset())));
+                return read;
+            case "commit":
+                members.get(call.member()).commitSync(WAIT);
+                return null;
+            case "leave":
+                members.get(call.member()).close();
+                return null;
             default:
                 throw new IllegalArgumentException("unknown call " + call.call());
         }
@@ -230,6 +249,24 @@ public final class Driver {
             }
         }
         return records.subList(0, call.count());
+    }
+
+    private KafkaConsumer<byte[], byte[]> member(Call call) {
+        Map<String, Object> settings = new HashMap<>(Map.of(
+                "bootstrap.servers", bootstrap,
+                "group.id", call.group(),
+                "group.protocol", call.protocol(),
+                "auto.offset.reset", "earliest",
+                "enable.auto.commit", false,
+                "fetch.max.wait.ms", 50,
+                "default.api.timeout.ms", (int) WAIT.toMillis()));
+        if (call.protocol().equals("classic")) {
+            settings.put("heartbeat.interval.ms", 200);
+        }
+        KafkaConsumer<byte[], byte[]> member =
+                new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+        member.subscribe(List.of(call.topic()));
+        return member;
     }
 
     private KafkaConsumer<byte[], byte[]> consumer() {

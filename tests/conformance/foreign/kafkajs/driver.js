@@ -1,8 +1,8 @@
 /**
  * KafkaJS, asked over JSON lines: one call per line of standard input, one answer per line of standard output.
  *
- * KafkaJS reads only as a member of a group. Reading here goes one level lower, through the broker object that its
- * consumer fetches with: the same requests, decoding and codecs, without the group.
+ * KafkaJS reads only as a member of a group. Reading single partitions here goes one level lower, through the broker
+ * object that its consumer fetches with: the same requests, decoding and codecs, without the group.
  */
 'use strict'
 
@@ -28,7 +28,37 @@ const kafka = new Kafka({
 const createCluster = Object.getOwnPropertySymbols(kafka).find((symbol) => symbol.description.endsWith('createCluster'))
 const admin = kafka.admin({ retry: { initialRetryTime: 20, retries: 2 } })
 
+const members = []
+
 const calls = {
+  async join({ topic, group }) {
+    const consumer = kafka.consumer({ groupId: group, heartbeatInterval: 200, maxWaitTimeInMs: 50 })
+    const member = { consumer, topic, read: [], given: [] }
+    await consumer.connect()
+    await consumer.subscribe({ topics: [topic], fromBeginning: true })
+    const eachMessage = async ({ partition, message }) => member.read.push({ partition, offset: Number(message.offset) })
+    consumer.run({ autoCommit: false, eachMessage }).catch((error) => (member.trouble = error))
+    return members.push(member) - 1
+  },
+
+  async poll({ member }) {
+    const one = members[member]
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    if (one.trouble) throw one.trouble
+    const read = one.read.splice(0)
+    one.given.push(...read)
+    return read
+  },
+
+  commit: async ({ member }) => {
+    const { consumer, topic, given } = members[member]
+    const next = new Map(given.map(({ partition, offset }) => [partition, offset + 1]))
+    await consumer.commitOffsets([...next].map(([partition, offset]) => ({ topic, partition, offset: String(offset) })))
+    given.length = 0
+  },
+
+  leave: ({ member }) => members[member].consumer.disconnect(),
+
   async produce({ topic, messages, compression, acks, idempotent }) {
     const producer = kafka.producer({
       createPartitioner: Partitioners.DefaultPartitioner,
