@@ -303,3 +303,5 @@ class Live:
     """Consumer groups with members."""
     topics: Topics = field(default_factory=NoTopics)
     timers: Timers[Deadline] = field(default_factory=Timers)
+    expiry_goes_on_at: str = ""
+    """The group at which a look for expired offsets goes on that one turn did not finish."""

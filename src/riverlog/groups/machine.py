@@ -4,6 +4,7 @@ What it remembers is `state`, which records alone change. Who waits and when tim
 first command after a replay, when every member gets a fresh session, and is lost with the machine.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Never, assert_never
 
@@ -45,6 +46,7 @@ from riverlog.groups.topics import Topics
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
+from riverlog.model.limits import OFFSETS_EXPIRED_PER_TURN_MAX
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
 
@@ -205,11 +207,20 @@ class GroupsMachine:
                     self._consumer.time_is_up(deadline, turn)
 
     def _expire_offsets(self, turn: Turn) -> None:
-        """Forget offsets whose time is over, and groups that have neither members nor offsets any more."""
-        for group_id in self._group_ids():
+        """Forget offsets whose time is over, and groups that have neither members nor offsets any more; of many groups
+        a part at a time, so that nobody waits long."""
+        group_ids = self._group_ids()
+        looked_at = 0
+        for group_id in group_ids[bisect_left(group_ids, self.live.expiry_goes_on_at) :]:
+            if looked_at >= OFFSETS_EXPIRED_PER_TURN_MAX:
+                self.live.expiry_goes_on_at = group_id
+                self.live.timers.set(OffsetsExpire(), turn.in_ms(1))
+                return
+            looked_at += 1 + len(self.state.offsets.of(group_id))
             group = self._membership(group_id)
             if self._offsets.expire(group_id, turn) and group.is_empty(group_id):
                 group.forget(group_id, turn)
+        self.live.expiry_goes_on_at = ""
         self._look_for_expired_offsets_later(turn)
 
     def _look_for_expired_offsets_later(self, turn: Turn) -> None:

@@ -200,3 +200,6 @@ UNHURRIED_HEARTBEAT_MS: Final = 2_000
 
 HURRIED_HEARTBEATS_PER_SECOND_MAX: Final = 500
 """Heartbeats that one consumer group sends while partitions move: the more members, the less often each."""
+
+OFFSETS_EXPIRED_PER_TURN_MAX: Final = 10_000
+"""Committed offsets that a coordinator looks at in one turn when it looks for expired ones; the next turn goes on."""

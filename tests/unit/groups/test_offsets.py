@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from riverlog.groups import machine
 from riverlog.groups.commands import (
     CommitOffsets,
     CommittedOffset,
@@ -300,3 +301,19 @@ def test_a_group_with_a_transaction_under_way_is_not_forgotten() -> None:
     commit(coordinator, at(2), producer=PRODUCER)
     coordinator.pass_time(8 * DAY)
     assert coordinator.machine.state.classic["g"].generation == 2
+
+
+def test_many_offsets_expire_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "OFFSETS_EXPIRED_PER_TURN_MAX", 4)
+    coordinator = Coordinator(settings_of(offsets_retention_minutes=1))
+    for group_id in ("", "a", "b", "c"):
+        coordinator.ask(CommitOffsets(group_id, (at(1), at(1, "u"))))
+    coordinator.pass_time(599)
+    written = len(coordinator.log)
+    coordinator.pass_time(1.0005)
+    assert len(coordinator.log) - written == 4, "a turn ends behind the group that reaches the limit"
+    coordinator.pass_time(1)
+    assert coordinator.machine.state.offsets.groups() == set()
+    coordinator.ask(CommitOffsets("", (at(1),)))
+    coordinator.pass_time(700)
+    assert coordinator.machine.state.offsets.groups() == set(), "the next look begins at the beginning"
