@@ -5,6 +5,7 @@ consumer protocol, and a classic one again when the last of those leaves (`group
 Nobody loses a partition by it.
 """
 
+from typing import Final
 from uuid import UUID
 
 from riverlog.groups.assignors.subscriber import Partitions
@@ -35,6 +36,9 @@ from riverlog.groups.records import (
 from riverlog.groups.topics import Topics, digest, found
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.settings import NodeSettings
+
+FORGIVING_PROTOCOLS: Final = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
+"""Ways of assigning that need not find again what they noted with an assignment; librdkafka's leave notes."""
 
 
 def may_upgrade(settings: NodeSettings) -> bool:
@@ -92,7 +96,7 @@ def _upgraded(
     assigned = read_assignment(classic.assignment)
     if subscription is None or assigned is None:
         raise _refused(group, f"what member {classic.id!r} says about itself cannot be read")
-    if assigned.user_data:
+    if assigned.user_data and group.protocol_name not in FORGIVING_PROTOCOLS:
         raise _refused(group, "its assignor keeps data of its own with each assignment, which would be lost")
     # While a new assignment is awaited members have what they said to have when they joined.
     has = by_id(assigned.assigned_partitions or subscription.owned_partitions, topics)

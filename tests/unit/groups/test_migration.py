@@ -193,6 +193,18 @@ def test_groups_that_are_not_of_consumers_are_left_alone() -> None:
     assert coordinator.phase == Phase.STABLE
 
 
+@pytest.mark.parametrize(
+    ("protocol", "code"), [("cooperative-sticky", ErrorCode.NONE), ("of-my-own", ErrorCode.GROUP_ID_NOT_FOUND)]
+)
+def test_notes_of_an_assignor_of_ones_own_are_not_lost(protocol: str, code: ErrorCode) -> None:
+    coordinator = ConsumerCoordinator()
+    carl = FakeClassicConsumer(coordinator, protocol=protocol)
+    joined = coordinator.answers[carl.join()]
+    with_notes = bytes.fromhex("0000 00000000 00000001 07")
+    coordinator.sync(joined, assignments={carl.id: with_notes})
+    assert coordinator.consumer("m").beat().code is code
+
+
 @pytest.mark.parametrize("metadata", [b"", b"\x00\x01\x00", b"\xff\xff\x00"])
 def test_groups_that_cannot_be_read_are_left_alone(metadata: bytes) -> None:
     coordinator = ConsumerCoordinator()
