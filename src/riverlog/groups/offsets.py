@@ -27,6 +27,7 @@ from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_EPOCH, NO_TOPIC_ID, LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.machine import Ticket
+from riverlog.model.setting import LONG_MAX
 from riverlog.model.settings import NodeSettings
 
 
@@ -64,7 +65,7 @@ class GroupOffsets:
             topic_id=to_commit.topic_id,
         )
         if command.retention_ms >= 0:  # the version of a record that can say so knows neither epochs nor topic ids
-            expires_ms = now_ms + command.retention_ms
+            expires_ms = min(now_ms + command.retention_ms, LONG_MAX)
             value = replace(value, expire_timestamp=expires_ms, leader_epoch=NO_EPOCH, topic_id=NO_TOPIC_ID)
         if command.producer is None:
             turn.write(key, value)

@@ -203,3 +203,6 @@ HURRIED_HEARTBEATS_PER_SECOND_MAX: Final = 500
 
 OFFSETS_EXPIRED_PER_TURN_MAX: Final = 10_000
 """Committed offsets that a coordinator looks at in one turn when it looks for expired ones; the next turn goes on."""
+
+MEMBER_NAME_CHARACTERS_MAX: Final = 1_000
+"""Characters of a client's name that its member id begins with: the whole must fit into every version and record."""

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from riverlog.model.limits import ARRAY_NESTING_MAX, MESSAGE_ELEMENTS_MAX
 from riverlog.wire import primitives
-from riverlog.wire.primitives import Decoder
+from riverlog.wire.primitives import STRING_BYTES_MAX, Decoder
 from riverlog.wire.source import Source, bytes_min
 from riverlog.wire.types import (
     RECORDS,
@@ -32,6 +32,7 @@ _NAMES: Final[dict[str, object]] = {
     "long_varint": primitives.long_varint,
     "refuse": primitives.refuse,
     "refuse_elements": primitives.refuse_elements,
+    "refuse_text": primitives.refuse_text,
     "refuse_tag": primitives.refuse_tag,
     "skip_tagged_fields": primitives.skip_tagged_fields,
     "unpack_from": struct.unpack_from,
@@ -94,7 +95,7 @@ class _Decoding:
 
     def _variable(self, type_: Variable, nullable: bool, label: str) -> str:
         value = self.source.fresh()
-        length = self._length(type_.length_code)
+        length = self._length(type_.length_code, text=label if type_ is STRING else None)
         stop = self.source.fresh()
         self.source.line(f"{stop} = p + {length}")
         slice_ = f"buffer[p:{stop}]"
@@ -197,13 +198,16 @@ class _Decoding:
                 with self.source.block("else"):
                     self.source.line(f"p = {stop}")
 
-    def _length(self, code: str) -> str:
-        """Read a length or count as a number that is -1 for null."""
+    def _length(self, code: str, text: str | None = None) -> str:
+        """Read a length or count as a number that is -1 for null; of `text`, one that a string may have."""
         length = self._fixed("B" if self._flexible else code)
         self._read_run()
         if self._flexible:
             with self.source.block(f"if {length} > 127"):
                 self.source.line(f"{length}, p = long_varint(buffer, p, {length})")
+                if text is not None:
+                    with self.source.block(f"if {length} > {STRING_BYTES_MAX + 1}"):
+                        self.source.line(f"refuse_text({text!r}, {length} - 1)")
             self.source.line(f"{length} -= 1")
         return length
 

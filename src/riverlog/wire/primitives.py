@@ -18,6 +18,8 @@ Encoder = Callable[[Any, bytearray], list[Part]]
 """Writes one version of a message behind what the bytes hold; they are the first part of the answer."""
 
 VARINT_BYTES_MAX: Final = 5
+STRING_BYTES_MAX: Final = (1 << 15) - 1
+"""What an int16 can count. Compact lengths could say more, but Kafka reads no longer strings in any version."""
 
 
 class MalformedMessage(Exception):
@@ -29,6 +31,11 @@ def refuse(field: str, count: int, left: int) -> NoReturn:
     if count < 0:
         raise MalformedMessage(f"{field} is null or has a negative length")
     raise MalformedMessage(f"{field} claims {count}, more than the {left} bytes left can hold")
+
+
+def refuse_text(field: str, length: int) -> NoReturn:
+    """Refuse a string that older versions, and records in a log, could not hold."""
+    raise MalformedMessage(f"{field} claims {length} bytes; a string has at most {STRING_BYTES_MAX}")
 
 
 def refuse_elements(field: str, count: int) -> NoReturn:

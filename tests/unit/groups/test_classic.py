@@ -413,3 +413,12 @@ def test_the_id_of_a_member_names_its_client() -> None:
     coordinator = Coordinator()
     ticket = coordinator.join()
     assert coordinator.answers[ticket].member_id.startswith(f"{CLIENT.id}-")
+
+
+def test_the_longest_names_fit_into_a_record() -> None:
+    coordinator = Coordinator()
+    longest = "ü" * 16_000
+    joined = coordinator.answers[coordinator.join(group_instance_id=longest)]
+    coordinator.assign([joined])
+    assert [each.group_instance_id for each in last_group(coordinator).members] == [longest]
+    assert len(joined.member_id) < 1_100

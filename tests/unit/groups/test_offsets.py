@@ -286,6 +286,13 @@ def test_a_client_of_old_may_say_how_long_its_offsets_live() -> None:
     assert fetch(coordinator).offset == NO_OFFSET
 
 
+def test_the_longest_retention_is_as_good_as_none() -> None:
+    coordinator = Coordinator()
+    assert commit(coordinator, at(2**63 - 1), retention_ms=2**63 - 1) == (ErrorCode.NONE,)
+    coordinator.pass_time(8 * DAY)
+    assert fetch(coordinator).offset == 2**63 - 1
+
+
 def test_an_offset_with_a_transaction_under_way_does_not_expire() -> None:
     coordinator = Coordinator()
     commit(coordinator, at(1))

@@ -7,7 +7,7 @@ from riverlog.wire import decoding
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.decoding import compile_decoder
 from riverlog.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from riverlog.wire.primitives import MalformedMessage
+from riverlog.wire.primitives import STRING_BYTES_MAX, MalformedMessage, varint_bytes
 from riverlog.wire.types import UUID_, array, binary, float64, int8, int32, message, string, struct, uint16
 
 
@@ -50,6 +50,17 @@ def test_a_null_string_is_minus_one_and_no_other_negative_length() -> None:
     assert decoder(memoryview(bytes(8) + b"\xff\xff"), 0)[0] == Rare()
     with pytest.raises(MalformedMessage, match="note is null or has a negative length"):
         decoder(memoryview(bytes(8) + b"\xff\xfe"), 0)
+
+
+def test_a_string_is_no_longer_in_compact_versions_than_in_others() -> None:
+    decoder = compile_decoder(Rare, 9)
+
+    def written(length: int) -> memoryview:
+        return memoryview(b"\x01\x01" + varint_bytes(length + 1) + b"x" * length + b"\x00")
+
+    assert decoder(written(STRING_BYTES_MAX), 0)[0].note == "x" * STRING_BYTES_MAX
+    with pytest.raises(MalformedMessage, match="note claims 32768 bytes; a string has at most 32767"):
+        decoder(written(STRING_BYTES_MAX + 1), 0)
 
 
 def test_nesting_is_bounded() -> None:
