@@ -104,10 +104,12 @@ class Partition:
         if volume.slack_bytes < 0:
             volume.look()
         if not volume.writable:
+            self.log.producers.await_first(header)
             volume.check_writable()
         try:
             appended = self.log.gather(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
         except OSError as error:
+            self.log.producers.await_first(header)
             raise self._lost(error) from error
         if appended.duplicate:
             return appended

@@ -2,8 +2,9 @@
 
 For each producer id: its epoch and its last five batches. Rules as in Kafka: an older epoch is fenced, a new
 epoch begins at sequence 0, a producer never seen may begin anywhere (its past may have been deleted), a repeated
-batch is answered with the offsets it has, anything else out of sequence is refused. Sequences run from 0 to
-2^31 - 1 and start over. Pure; the binary form is Kafka's `.snapshot` file, in which a producer's batches stand
+batch is answered with the offsets it has, anything else out of sequence is refused. Where the first batch of a
+producer could not be written, it is awaited: those behind it may not overtake it. Sequences run from 0 to 2^31 - 1 and
+start over. Pure; the binary form is Kafka's `.snapshot` file, in which a producer's batches stand
 one behind the other, oldest first (Kafka writes and keeps the last one only).
 """
 
@@ -70,12 +71,14 @@ class Producer:
 class Producers:
     """All producers of one partition."""
 
-    __slots__ = ("_before", "_by_id")
+    __slots__ = ("_awaited", "_before", "_by_id")
 
     def __init__(self) -> None:
         self._by_id: dict[ProducerId, Producer] = {}
-        self._before: dict[ProducerId, Producer | None] = {}
-        """Those with gathered batches, as they were without them."""
+        self._before: dict[ProducerId, Producer | BatchHeader] = {}
+        """Those with gathered batches: as they were without them, or the first of these where they were not known."""
+        self._awaited: dict[ProducerId, BatchHeader] = {}
+        """The first batches of producers that are not known, because it could not be written."""
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -99,6 +102,13 @@ class Producers:
             )
         producer = self._by_id.get(header.producer_id)
         if producer is None:
+            awaited = self._awaited.get(header.producer_id)
+            if awaited is not None and epoch == awaited.producer_epoch and first_sequence != awaited.base_sequence:
+                raise Refusal(
+                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                    f"producer {header.producer_id} sent sequence {first_sequence}; {awaited.base_sequence}, which "
+                    "could not be written, comes first",
+                )
             return None
         if epoch == producer.epoch:
             if first_sequence == producer.next_sequence:
@@ -135,25 +145,39 @@ class Producers:
         """Take note of a batch that is not in the log yet, until `keep_gathered` or `forget_gathered`."""
         if header.producer_id not in self._before:
             producer = self._by_id.get(header.producer_id)
-            self._before[header.producer_id] = producer.copy() if producer is not None else None
+            self._before[header.producer_id] = header if producer is None else producer.copy()
         self.remember(header, base_offset, appended_ms)
 
     def keep_gathered(self) -> None:
         """Take note that all gathered batches are in the log now."""
         if self._before:
+            if self._awaited:
+                for producer_id in self._before:
+                    self._awaited.pop(producer_id, None)
             self._before = {}
 
     def forget_gathered(self) -> None:
         """Know of no batch that was gathered since the last time they were kept."""
-        for producer_id, producer in self._before.items():
-            if producer is not None:
-                self._by_id[producer_id] = producer
+        for producer_id, before in self._before.items():
+            if isinstance(before, Producer):
+                self._by_id[producer_id] = before
             else:
                 self._by_id.pop(producer_id, None)
+                self.await_first(before)
         self._before = {}
 
+    def await_first(self, header: BatchHeader) -> None:
+        """Take note of a batch that was right but could not be written: of an unknown producer it comes first."""
+        producer_id = header.producer_id
+        if producer_id < 0 or producer_id in self._by_id or len(self._awaited) >= PRODUCERS_PER_PARTITION_MAX:
+            return
+        awaited = self._awaited.get(producer_id)
+        if awaited is None or awaited.producer_epoch < header.producer_epoch:
+            self._awaited[producer_id] = header
+
     def expire(self, older_than_ms: int) -> None:
-        """Forget producers that wrote nothing since this moment."""
+        """Forget producers that wrote nothing since this moment, and those that never did."""
+        self._awaited.clear()
         for producer_id, producer in self.items():
             if producer.heard_ms < older_than_ms:
                 del self._by_id[producer_id]

@@ -164,3 +164,21 @@ def test_gathered_batches_are_forgotten_as_if_they_had_never_come_or_kept() -> N
     producers.keep_gathered()
     producers.forget_gathered()
     assert producers.check(header(7)) is None
+
+
+def test_a_first_batch_that_could_not_be_written_is_not_overtaken() -> None:
+    producers = Producers()
+    for batch in (header(0, 15), header(15, 6)):
+        assert producers.check(batch) is None
+        producers.remember_gathered(batch, Offset(0), 0)
+    producers.forget_gathered()
+    assert refused(producers, header(15, 6)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    producers.await_first(header(15, 6))  # refused for another reason meanwhile: still not the first
+    assert producers.check(header(0, 15)) is None
+    assert producers.check(header(0, epoch=1)) is None  # a producer that gave up begins anew
+    producers.remember_gathered(header(0, 15), Offset(0), 0)
+    producers.keep_gathered()
+    assert producers.check(header(15, 6)) is None
+    producers.await_first(header(99, producer=8))
+    producers.expire(-1)
+    assert producers.check(header(5, producer=8)) is None

@@ -30,5 +30,6 @@ def test_every_method_of_a_port_is_there_with_the_same_parameters(port, implemen
     for name, method in inspect.getmembers(port, inspect.isfunction):
         if name.startswith("_"):
             continue
-        offered = inspect.signature(getattr(implementation, name)).parameters
-        assert list(offered) == list(inspect.signature(method).parameters), name
+        offered = getattr(implementation, name)
+        if not inspect.isbuiltin(offered):  # these have no signature to look at
+            assert list(inspect.signature(offered).parameters) == list(inspect.signature(method).parameters), name
