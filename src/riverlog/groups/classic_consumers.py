@@ -18,7 +18,8 @@ from riverlog.groups.commands import (
     Sync,
     SyncReply,
 )
-from riverlog.groups.consumer import ConsumerProtocol, checked_holder, unknown_member, without_epochs
+from riverlog.groups.consumer import ConsumerProtocol, without_epochs
+from riverlog.groups.consumer_checks import checked_holder, unknown_member
 from riverlog.groups.consumer_group import ConsumerGroup, Member, MemberState
 from riverlog.groups.consumer_metadata import (
     CONSUMER_PROTOCOL_TYPE,
@@ -70,10 +71,10 @@ class ClassicConsumers:
         try:
             group = self._state.consumers[command.group_id]
             member = _member(group, command.member_id, command.group_instance_id, command.generation_id)
-            self._rebalance.heard_of(group.id, member, turn)
+            self._rebalance.sessions.heard_of(group.id, member, turn)
             code = ErrorCode.NONE
             if _can_step(group, member):
-                self._rebalance.called(group.id, member, turn)
+                self._rebalance.sessions.called(group.id, member, turn)
                 code = ErrorCode.REBALANCE_IN_PROGRESS
         except Refusal as refusal:
             code = refusal.code
@@ -119,19 +120,16 @@ class ClassicConsumers:
             classic_member_metadata=classic_metadata(command.session_timeout_ms, command.protocols),
         )
         resubscribed = self._rebalance.subscribe(draft, member_id, metadata, turn)
-        if resubscribed:
-            self._rebalance.renew(draft, turn, changed=True)
-        else:
-            self._rebalance.assign(draft, turn)
+        self._rebalance.update(draft, turn, resubscribed=resubscribed)
         has: Partitions = by_id(subscription.owned_partitions, self._live.topics)
         member = self._rebalance.reconcile(draft, member_id, has, turn, resubscribed=resubscribed)
         if holder is not None and not holder.is_classic and self._consumer.is_for_classic(draft.group.members):
             self._consumer.downgrade(draft, draft.group, turn)
         else:
             draft.hand_over(turn.facts)
-            self._rebalance.heard_of(draft.group.id, member, turn)
-            self._rebalance.synced(draft.group.id, member.id)
-            self._rebalance.called(draft.group.id, member, turn)
+            self._rebalance.sessions.heard_of(draft.group.id, member, turn)
+            self._rebalance.sessions.synced(draft.group.id, member.id)
+            self._rebalance.sessions.called(draft.group.id, member, turn)
         return JoinReply(
             member_id=member.id,
             generation_id=member.epoch,
@@ -165,10 +163,10 @@ class ClassicConsumers:
         ):
             raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "The protocol is not the one that was answered.")
         if group.target_epoch > member.epoch and member.state is not MemberState.UNREVOKED:
-            self._rebalance.called(group.id, member, turn)
+            self._rebalance.sessions.called(group.id, member, turn)
             raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, "The member can take another step.")
-        self._rebalance.synced(group.id, member.id)
-        self._rebalance.heard_of(group.id, member, turn)
+        self._rebalance.sessions.synced(group.id, member.id)
+        self._rebalance.sessions.heard_of(group.id, member, turn)
         assignment = write_assignment(without_epochs(member.assigned), self._live.topics, protocol.metadata)
         return SyncReply(protocol_type=CONSUMER_PROTOCOL_TYPE, protocol_name=protocol.name, assignment=assignment)
 

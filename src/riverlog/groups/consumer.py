@@ -8,17 +8,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from riverlog.groups.assignors.subscriber import NO_PARTITIONS, Partitions
+from riverlog.groups.assignors.subscriber import Partitions
 from riverlog.groups.classic import ClassicProtocol
 from riverlog.groups.commands import (
-    NO_MEMBER,
     ConsumerHeartbeat,
     ConsumerHeartbeatReply,
     TopicsChanged,
 )
+from riverlog.groups.consumer_checks import check_epoch, check_heartbeat, checked_holder, unknown_member
 from riverlog.groups.consumer_group import (
     JOINING,
-    LEFT,
     LEFT_FOR_A_WHILE,
     ConsumerGroup,
     Member,
@@ -39,7 +38,6 @@ from riverlog.groups.live import Live, Phase
 from riverlog.groups.migration import check_upgrade, downgraded, may_downgrade, upgraded
 from riverlog.groups.records import ConsumerGroupMemberMetadataValue, GroupMetadataKey
 from riverlog.groups.state import GroupsState
-from riverlog.groups.subscriptions import check_pattern
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.machine import Ticket
@@ -60,7 +58,7 @@ class ConsumerProtocol:
         """Bring groups with members to life after a replay: everybody gets a fresh session."""
         for group in self._state.consumers.values():
             for member in group.members.values():
-                self._rebalance.heard_of(group.id, member, turn)
+                self._rebalance.sessions.heard_of(group.id, member, turn)
                 if member.state is MemberState.UNREVOKED and not member.is_classic:
                     patience = turn.in_ms(max(0, member.metadata.rebalance_timeout_ms))
                     self._live.timers.set(RevocationEnds(group.id, member.id), patience)
@@ -81,7 +79,8 @@ class ConsumerProtocol:
             if live.is_current:  # others look at all topics when their first member is heard of
                 draft = Draft(self._state.consumers[group_id])
                 self._rebalance.match_anew(draft, command.changed, turn)
-                self._rebalance.renew(draft, turn, changed=False)
+                if draft.facts or not command.changed.isdisjoint(draft.group.subscribed_topics()):
+                    self._rebalance.renew(draft, turn, changed=False)
                 draft.hand_over(turn.facts)
         turn.answer(ticket, None)
 
@@ -90,7 +89,7 @@ class ConsumerProtocol:
         draft = turn.drafts.setdefault(deadline.group_id, Draft(self._state.consumers[deadline.group_id]))
         match deadline:
             case SilenceNoticed():
-                self._rebalance.missed(deadline.group_id, deadline.member_id, turn)
+                self._rebalance.sessions.missed(deadline.group_id, deadline.member_id, turn)
             case ConsumerSessionEnds() | RevocationEnds() | ClassicMemberEnds():
                 self.remove(draft, [deadline.member_id], turn)
             case AssignmentDue():
@@ -106,18 +105,12 @@ class ConsumerProtocol:
         member = self._member(draft, command)
         had = member.assigned
         resubscribed = self._rebalance.subscribe(draft, member.id, _metadata(member, command), turn)
-        live = self._rebalance.live(draft.group.id, turn)
-        if not live.is_current:
-            self._rebalance.match_anew(draft, None, turn)
-        if resubscribed or not live.is_current:
-            self._rebalance.renew(draft, turn, changed=resubscribed)
-        else:
-            self._rebalance.assign(draft, turn)
-        live.is_current = True
+        self._rebalance.update(draft, turn, resubscribed=resubscribed)
         member = self._rebalance.reconcile(draft, member.id, command.topic_partitions, turn, resubscribed=resubscribed)
-        self._rebalance.heard_of(draft.group.id, member, turn)
+        self._rebalance.sessions.heard_of(draft.group.id, member, turn)
         self._end_classic(draft, turn)
         draft.hand_over(turn.facts)
+        live = self._rebalance.sessions.live(draft.group.id, turn)
         assignment = without_epochs(member.assigned)
         if command.topic_partitions == assignment:
             live.untold.discard(member.id)
@@ -127,7 +120,7 @@ class ConsumerProtocol:
         return ConsumerHeartbeatReply(
             member_id=member.id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._rebalance.interval_ms(draft.group, member.id, turn),
+            heartbeat_interval_ms=self._rebalance.sessions.interval_ms(draft.group, member.id, turn),
             assignment=assignment if wants_all or member.id in live.untold else None,
         )
 
@@ -151,7 +144,7 @@ class ConsumerProtocol:
             return
         for member_id in classic.members:
             if member_id in draft.group.members:
-                self._rebalance.heard_of(group_id, draft.group.members[member_id], turn)
+                self._rebalance.sessions.heard_of(group_id, draft.group.members[member_id], turn)
         self._classic.dissolve(group_id, turn)
         if group_id in self._state.classic:
             turn.write(GroupMetadataKey(group_id), None)
@@ -201,7 +194,7 @@ class ConsumerProtocol:
             raise unknown_member(command.member_id, draft.group.id)
         if command.member_epoch == LEFT_FOR_A_WHILE:
             self._rebalance.place(draft, left_for_a_while(member, LEFT_FOR_A_WHILE), turn)
-            self._rebalance.away(draft.group.id, member.id, turn)
+            self._rebalance.sessions.away(draft.group.id, member.id, turn)
         else:
             self.remove(draft, [member.id], turn)
         draft.hand_over(turn.facts)
@@ -215,7 +208,7 @@ class ConsumerProtocol:
             return
         self._rebalance.remove(draft, member_ids, turn)
         if not rest:
-            self._rebalance.dissolve(draft.group)
+            self._rebalance.sessions.dissolve(draft.group)
 
     def is_for_classic(self, members: Mapping[str, Member]) -> bool:
         """Tell whether a group of these members is to be a classic one."""
@@ -225,37 +218,11 @@ class ConsumerProtocol:
     def downgrade(self, draft: Draft, group: ConsumerGroup, turn: Turn) -> None:
         """Make a classic group of what the draft has come to; its members are called to join."""
         classic = downgraded(group, self._live.topics, turn.now.wall_ms)
-        self._rebalance.dissolve(draft.group)
+        self._rebalance.sessions.dissolve(draft.group)
         for key in list(draft.group.tombstones()):
             draft.write(key, None)
         draft.hand_over(turn.facts)
         self._classic.adopt(classic, turn)
-
-
-def check_heartbeat(command: ConsumerHeartbeat, assignors: tuple[str, ...]) -> None:
-    """Refuse a heartbeat that contradicts itself."""
-    epoch = command.member_epoch
-    needs_id = command.brings_its_id or epoch > JOINING or epoch == LEFT
-    _require(command.member_id != NO_MEMBER or not needs_id, "MemberId must not be empty.")
-    _require(command.group_id != "", "GroupId must not be empty.")
-    _require(command.instance_id != "", "InstanceId must not be empty.")
-    _require(command.rack_id != "", "RackId must not be empty.")
-    _require(epoch >= LEFT_FOR_A_WHILE, f"MemberEpoch {epoch} is less than -2.")
-    _require(
-        epoch != LEFT_FOR_A_WHILE or command.instance_id is not None, "Only a member with an InstanceId comes back."
-    )
-    if epoch == JOINING:
-        _require(command.rebalance_timeout_ms != -1, "A member that joins must say its RebalanceTimeoutMs.")
-        _require(command.topic_partitions == NO_PARTITIONS, "A member that joins must have no TopicPartitions.")
-        subscribes = command.subscribed_topic_names is not None or command.subscribed_topic_regex is not None
-        _require(subscribes, "A member that joins must say its SubscribedTopicNames or its SubscribedTopicRegex.")
-    if command.server_assignor is not None and command.server_assignor not in assignors:
-        raise Refusal(
-            ErrorCode.UNSUPPORTED_ASSIGNOR,
-            f"There is no assignor {command.server_assignor!r} here; there are {', '.join(assignors)}.",
-        )
-    if command.subscribed_topic_regex:
-        check_pattern(command.subscribed_topic_regex)
 
 
 def _says_all(command: ConsumerHeartbeat) -> bool:
@@ -263,48 +230,9 @@ def _says_all(command: ConsumerHeartbeat) -> bool:
     return subscribes and command.rebalance_timeout_ms != -1 and command.topic_partitions is not None
 
 
-def check_epoch(member: Member, epoch: int, reported: Partitions | None) -> None:
-    """Fence a member that is not where the coordinator knows it to be. An answer that was lost is no reason to.
-
-    Before its epoch grew the member had given up what it had to, so what it has is part of what it is to have.
-    """
-    missed_an_answer = epoch == member.previous_epoch and (reported is None or _is_part(reported, member.assigned))
-    if epoch > member.epoch or (epoch < member.epoch and not missed_an_answer):
-        raise Refusal(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            f"Member {member.id!r} is in epoch {member.epoch}, not {epoch}. It must give up all its partitions and "
-            "join again.",
-        )
-
-
-def checked_holder(holder: Member | None, member_id: str, instance_id: str) -> Member:
-    """Give the member that holds an instance, if that is who asks."""
-    if holder is None:
-        raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"There is no member with instance {instance_id!r}.")
-    if holder.id != member_id:
-        raise Refusal(
-            ErrorCode.FENCED_INSTANCE_ID,
-            f"Instance {instance_id!r} belongs to member {holder.id!r} now, not to {member_id!r}.",
-        )
-    return holder
-
-
-def unknown_member(member_id: str, group_id: str) -> Refusal:
-    return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"{member_id!r} is not a member of group {group_id!r}.")
-
-
 def without_epochs(owned: Owned) -> Partitions:
     """Give partitions alone."""
     return {topic: frozenset(epochs) for topic, epochs in owned.items()}
-
-
-def _require(holds: bool, message: str) -> None:
-    if not holds:
-        raise Refusal(ErrorCode.INVALID_REQUEST, message)
-
-
-def _is_part(reported: Partitions, assigned: Owned) -> bool:
-    return all(indexes <= assigned.get(topic, {}).keys() for topic, indexes in reported.items())
 
 
 def _metadata(member: Member, command: ConsumerHeartbeat) -> ConsumerGroupMemberMetadataValue:

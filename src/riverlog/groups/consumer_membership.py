@@ -14,7 +14,7 @@ from riverlog.groups.commands import (
 )
 from riverlog.groups.consumer_group import ConsumerGroup, Member
 from riverlog.groups.consumer_metadata import CONSUMER_PROTOCOL_TYPE
-from riverlog.groups.consumer_rebalance import ConsumerRebalance
+from riverlog.groups.consumer_sessions import ConsumerSessions
 from riverlog.groups.live import Live
 from riverlog.groups.membership import Retention
 from riverlog.groups.state import GroupsState
@@ -32,7 +32,7 @@ class ConsumerMembership:
         self._state = state
         self._live = live
         self._settings = settings
-        self._rebalance = ConsumerRebalance(live, settings)
+        self._sessions = ConsumerSessions(live, settings)
 
     def commit_refusal(self, command: CommitOffsets, turn: Turn) -> ErrorCode:
         """Say whether a member may commit; without members, a tool may."""
@@ -92,7 +92,7 @@ class ConsumerMembership:
         group = self._state.consumers[group_id]
         for key in group.tombstones():
             turn.write(key, None)
-        self._rebalance.dissolve(group)
+        self._sessions.dissolve(group)
 
     def listed(self, group_id: str) -> ListedGroup:
         """Describe the group at a glance."""

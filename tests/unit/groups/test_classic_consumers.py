@@ -193,3 +193,17 @@ def test_members_leave_by_id_or_by_instance(coordinator: ConsumerCoordinator, al
         "UNKNOWN_MEMBER_ID",
     ]
     assert list(coordinator.group.members) == ["a"]
+
+
+def test_a_group_of_classic_members_alone_still_follows_its_topics() -> None:
+    coordinator = ConsumerCoordinator(at_once(group_consumer_migration_policy="upgrade"), orders=2)
+    alice = coordinator.consumer("a")
+    alice.beat()
+    carl = FakeClassicConsumer(coordinator)
+    carl.rejoin()
+    alice.leave()
+    coordinator.fail_over()
+    carl.beat()
+    coordinator.change_topics(orders=3)
+    carl.beat()
+    assert carl.reads == {"orders": [0, 1, 2]}
