@@ -35,7 +35,7 @@ from riverlog.groups.consumer_live import (
 from riverlog.groups.consumer_rebalance import ConsumerRebalance, left_for_a_while
 from riverlog.groups.draft import Draft
 from riverlog.groups.live import Live, Phase
-from riverlog.groups.migration import check_upgrade, downgraded, may_downgrade, upgraded
+from riverlog.groups.migration import check_upgrade, downgraded, may_downgrade, may_upgrade, upgraded
 from riverlog.groups.records import ConsumerGroupMemberMetadataValue, GroupMetadataKey
 from riverlog.groups.state import GroupsState
 from riverlog.groups.turn import Turn
@@ -128,9 +128,11 @@ class ConsumerProtocol:
         group = self._state.consumers.get(command.group_id)
         if group is not None:
             return Draft(group)
-        if command.member_epoch != JOINING:
-            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"There is no consumer group {command.group_id!r}.")
         classic = self._classic.find(command.group_id)
+        if command.member_epoch != JOINING:
+            if classic is not None and classic.phase is not Phase.EMPTY and may_upgrade(self._settings):
+                raise unknown_member(command.member_id, command.group_id)  # it may join again; the other is fatal
+            raise Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"There is no consumer group {command.group_id!r}.")
         if classic is None or classic.phase is Phase.EMPTY:
             return Draft(ConsumerGroup(command.group_id))
         check_upgrade(classic, self._settings)

@@ -103,6 +103,21 @@ def test_the_last_modern_members_session_also_ends_the_consumer_group() -> None:
     assert coordinator.answers[tickets].members
 
 
+def test_a_member_that_missed_the_downgrade_joins_again() -> None:
+    coordinator = ConsumerCoordinator()
+    carl = FakeClassicConsumer(coordinator)
+    modern = coordinator.consumer("m")
+    modern.beat()
+    carl.rejoin()
+    for _ in range(16):
+        coordinator.pass_time(3)
+        if coordinator.machine.state.consumers:
+            carl.beat()
+    assert modern.beat().code is ErrorCode.UNKNOWN_MEMBER_ID
+    assert modern.beat().code is ErrorCode.NONE
+    assert coordinator.machine.state.consumers.keys() == {"g"}
+
+
 def test_a_static_member_that_returns_to_the_classic_protocol_takes_the_group_along() -> None:
     coordinator = ConsumerCoordinator()
     modern = coordinator.consumer("m", instance_id="i")
