@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka import KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaException, Message, Producer
+from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from riverlog.model.ids import Offset, TopicPartition
+from riverlog.verify.checker import judge
+from riverlog.verify.history import History
 from tests.e2e.clients import SECONDS_MAX, create_topic, read_all
-from tests.support.checker import History, judge
 from tests.support.node import Node
 
 KILLS: Final = 20
@@ -28,15 +31,18 @@ SETTINGS: Final = {
     "metrics.port": "0",
 }
 TOPICS: Final = {"orders-os": "os", "orders-fsync": "fsync"}
-PARTITIONS: Final = 2
+PARTITIONS: Final = [TopicPartition(topic, number) for topic in TOPICS for number in range(2)]
+UNDER_WAY_MAX: Final = 500
 
 
 class Writer:
     """Sends numbered values to every partition, for as long as it is told to, and remembers each promise."""
 
     def __init__(self, bootstrap: str) -> None:
-        self.histories = {TopicPartition(topic, number): History() for topic in TOPICS for number in range(PARTITIONS)}
+        self.history = History()
+        self.acknowledged = 0
         self.failures: list[str] = []
+        self._under_way = dict.fromkeys(PARTITIONS, 0)
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -51,19 +57,15 @@ class Writer:
             }
         )
 
-    @property
-    def acknowledged(self) -> int:
-        return sum(len(history.acknowledged) for history in self.histories.values())
-
     def write_until(self, enough: Callable[[], bool]) -> None:
         """Keep writing, a little at a time, until something has happened."""
         deadline = time.monotonic() + SECONDS_MAX
         while not enough():
             assert time.monotonic() < deadline, "nothing happened that could be interrupted"
             assert self.failures == []
-            for partition, history in self.histories.items():
-                if history.sent - len(history.acknowledged) < 500:
-                    self._send(partition, history)
+            for partition, under_way in self._under_way.items():
+                if under_way < UNDER_WAY_MAX:
+                    self._send(partition)
             self._producer.poll(0.001)
 
     def settle(self) -> None:
@@ -71,16 +73,19 @@ class Writer:
         assert self._producer.flush(SECONDS_MAX) == 0, "the producer could not deliver what it holds"
         assert self.failures == []
 
-    def _send(self, partition: TopicPartition, history: History) -> None:
-        value = history.next_value()
+    def _send(self, partition: TopicPartition) -> None:
+        write = self.history.write("writer", partition, str(len(self.history.writes)))
+        self._under_way[partition] += 1
 
         def delivered(error: object, message: Message) -> None:
             if error is not None:
-                self.failures.append(f"{partition.topic}-{partition.partition} value {value}: {error}")
-            else:
-                history.acknowledge(message.offset(), value)
+                self.failures.append(f"{partition} value {write.value}: {error}")
+                return
+            self.history.acknowledged(write, Offset(message.offset()))
+            self._under_way[partition] -= 1
+            self.acknowledged += 1
 
-        padded = f"{value}:".encode().ljust(200, b".")
+        padded = f"{write.value}:".encode().ljust(200, b".")
         self._producer.produce(partition.topic, padded, partition=partition.partition, on_delivery=delivered)
 
 
@@ -125,8 +130,13 @@ class Churn:
                 continue  # the node was killed: nothing was promised
 
 
-def read_values(bootstrap: str, partition: TopicPartition) -> list[tuple[int, int]]:
-    return [(offset, int(value.partition(b":")[0])) for offset, value in read_all(bootstrap, partition)]
+def read_back(bootstrap: str, history: History, partition: TopicPartition, reader: str) -> None:
+    """Read a partition from the beginning to the end, and note what was found."""
+    reading = history.read_from(reader, partition, Offset(0))
+    found = read_all(bootstrap, Place(*partition))
+    assert [offset for offset, _ in found] == list(range(len(found))), f"{reader} finds gaps in {partition}"
+    history.saw(reading, ((Offset(offset), value.partition(b":")[0].decode()) for offset, value in found))
+    history.passed(reading, Offset(len(found)), at_end=True)
 
 
 def segments(node: Node) -> int:
@@ -153,7 +163,7 @@ def test_nothing_acknowledged_is_lost_by_twenty_kills(tmp_path: Path) -> None:
     with Node(tmp_path, settings=SETTINGS) as node:
         admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
         for topic, durability in TOPICS.items():
-            create_topic(node.bootstrap, topic, partitions=PARTITIONS, config={"durability": durability})
+            create_topic(node.bootstrap, topic, partitions=2, config={"durability": durability})
         writer = Writer(node.bootstrap)
         churn = Churn(node.bootstrap)
         for number in range(KILLS):
@@ -163,11 +173,11 @@ def test_nothing_acknowledged_is_lost_by_twenty_kills(tmp_path: Path) -> None:
                 node.kill()
             node.start()
             churn.check(set(admin.list_topics(timeout=SECONDS_MAX).topics))
-            partition, history = chance.choice(list(writer.histories.items()))
-            assert judge(history, read_values(node.bootstrap, partition)) == [], f"after kill {number} ({kind})"
+            read_back(node.bootstrap, writer.history, chance.choice(PARTITIONS), f"after kill {number} ({kind})")
         writer.settle()
-        for partition, history in writer.histories.items():
-            assert judge(history, read_values(node.bootstrap, partition)) == []
+        for partition in PARTITIONS:
+            read_back(node.bootstrap, writer.history, partition, "at the end")
+        assert judge(writer.history).anomalies == ()
         assert writer.acknowledged > KILLS * 100
         assert segments(node) > KILLS
         assert churn.deleted
