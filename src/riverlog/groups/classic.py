@@ -25,7 +25,7 @@ from riverlog.groups.records import GroupMetadataKey
 from riverlog.groups.state import GroupsState
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import HANDED_OUT_MEMBER_IDS_MAX, MEMBER_NAME_CHARACTERS_MAX, NEW_MEMBER_JOIN_MS_MAX
+from riverlog.model.limits import HANDED_OUT_MEMBER_IDS_MAX, NEW_MEMBER_JOIN_MS_MAX
 from riverlog.model.machine import Ticket
 from riverlog.model.settings import NodeSettings
 
@@ -139,8 +139,7 @@ class ClassicProtocol:
 
     def _join_new(self, group: LiveGroup, command: Join, ticket: Ticket, turn: Turn) -> None:
         instance_id = command.group_instance_id
-        name = command.client.id if instance_id is None else instance_id
-        member_id = f"{name[:MEMBER_NAME_CHARACTERS_MAX]}-{command.new_id}"
+        member_id = command.new_member_id
         if instance_id in group.static_ids:
             self._replace(group, group.static_ids[instance_id], member_id, command, ticket, turn)
         elif instance_id is not None or not command.needs_known_id:

@@ -104,10 +104,10 @@ class ClassicConsumers:
         subscription = self._checked(draft.group, command)
         holder = draft.group.static_member(command.group_instance_id)
         if command.member_id == NO_MEMBER and command.group_instance_id is None and command.needs_known_id:
-            return JoinReply(ErrorCode.MEMBER_ID_REQUIRED, _new_id(command))
+            return JoinReply(ErrorCode.MEMBER_ID_REQUIRED, command.new_member_id)
         if command.member_id != NO_MEMBER and command.group_instance_id is not None:
             checked_holder(holder, command.member_id, command.group_instance_id)
-        member_id = command.member_id or _new_id(command)
+        member_id = command.member_id or command.new_member_id
         if holder is not None and holder.id != member_id:
             self._rebalance.replace_static(draft, holder, member_id)
         metadata = ConsumerGroupMemberMetadataValue(
@@ -217,7 +217,3 @@ def _classic(member: Member) -> ClassicMemberMetadata:
     metadata = member.metadata.classic_member_metadata
     assert metadata is not None
     return metadata
-
-
-def _new_id(command: Join) -> str:
-    return f"{command.group_instance_id or command.client.id}-{command.new_id}"

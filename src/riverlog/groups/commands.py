@@ -25,6 +25,7 @@ from riverlog.model.ids import (
     TopicId,
     TopicPartition,
 )
+from riverlog.model.limits import MEMBER_NAME_CHARACTERS_MAX
 
 NO_MEMBER: Final = ""
 """The member id of one who has none yet."""
@@ -77,6 +78,12 @@ class Join:
     """From version 4 on: a newcomer is sent back once to join with the id that it was given."""
     may_skip_assignment: bool = True
     """From version 9 on: a leader that came back can be told that nothing needs to be assigned."""
+
+    @property
+    def new_member_id(self) -> str:
+        """Give the id that the member gets if it needs a new one: a name that people know, and chance."""
+        name = self.client.id if self.group_instance_id is None else self.group_instance_id
+        return f"{name[:MEMBER_NAME_CHARACTERS_MAX]}-{self.new_id}"
 
 
 @dataclass(frozen=True, slots=True)

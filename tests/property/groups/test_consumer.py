@@ -3,13 +3,16 @@
 from collections import Counter
 from uuid import UUID
 
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from riverlog.groups.commands import ConsumerHeartbeat
 from riverlog.groups.consumer_group import ConsumerGroup, Member
 from riverlog.groups.state import GroupsState
+from riverlog.model.errors import ErrorCode
 from tests.support.consumers import ConsumerCoordinator, FakeClassicConsumer, FakeConsumer, at_once
+from tests.support.groups import CLIENT
 from tests.support.shapes import topic_id
 
 NAMES = ("orders", "payments", "returns")
@@ -170,3 +173,41 @@ def _owned(member: Member) -> list[tuple[UUID, int]]:
 
 TestConsumerGroupEvents = ConsumerGroupEvents.TestCase
 TestConsumerGroupEvents.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+
+
+NUMBERS = st.one_of(st.sampled_from([-(2**31), -3, -2, -1, 0, 1, 2, 2**31 - 1]), st.integers(-(2**31), 2**31 - 1))
+WORDS = st.one_of(st.sampled_from(["", "a", "b", "i", "orders", "(", ".*", "uniform", "range"]), st.text(max_size=20))
+PARTITIONS = st.dictionaries(
+    st.sampled_from([topic_id("orders"), UUID(int=0), UUID(int=9)]), st.frozensets(NUMBERS, min_size=1, max_size=4)
+)
+HEARTBEATS = st.builds(
+    ConsumerHeartbeat,
+    group_id=st.sampled_from(["g", ""]),
+    client=st.just(CLIENT),
+    new_id=st.uuids(),
+    member_id=WORDS,
+    member_epoch=NUMBERS,
+    instance_id=st.none() | WORDS,
+    rack_id=st.none() | WORDS,
+    rebalance_timeout_ms=NUMBERS,
+    subscribed_topic_names=st.none() | st.lists(WORDS, max_size=3).map(tuple),
+    subscribed_topic_regex=st.none() | WORDS,
+    server_assignor=st.none() | WORDS,
+    topic_partitions=st.none() | st.just({}) | PARTITIONS,
+    brings_its_id=st.booleans(),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(HEARTBEATS, max_size=12), st.sampled_from([0.0, 1.0, 50.0]))
+def test_whatever_a_heartbeat_says_it_is_answered_and_can_be_remembered(
+    heartbeats: list[ConsumerHeartbeat], seconds: float
+) -> None:
+    coordinator = ConsumerCoordinator()
+    for heartbeat in heartbeats:
+        reply = coordinator.ask(heartbeat)
+        assert (reply.code is ErrorCode.NONE) == (reply.message is None)
+        coordinator.pass_time(seconds)
+    before = coordinator.machine.state
+    coordinator.fail_over()
+    assert coordinator.machine.state == before

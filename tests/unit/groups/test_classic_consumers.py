@@ -207,3 +207,11 @@ def test_a_group_of_classic_members_alone_still_follows_its_topics() -> None:
     coordinator.change_topics(orders=3)
     carl.beat()
     assert carl.reads == {"orders": [0, 1, 2]}
+
+
+def test_a_long_name_makes_no_id_that_does_not_fit_into_a_record(
+    coordinator: ConsumerCoordinator, alice: FakeConsumer
+) -> None:
+    carl = FakeClassicConsumer(coordinator, instance_id="i" * 32_767)
+    assert carl.rejoin() is ErrorCode.NONE
+    assert len(carl.id) < 32_767
