@@ -183,7 +183,7 @@ class LiveGroup:
         """Take a member in; the first one decides about the protocol type and leads."""
         assert member.id not in self.members
         self.members[member.id] = member
-        self.supporters.update(each.name for each in member.protocols)
+        self.supporters.update(_names(member.protocols))
         self.handed_out.discard(member.id)
         if member.instance_id is not None:
             self.static_ids[member.instance_id] = member.id
@@ -215,10 +215,10 @@ class LiveGroup:
         """Take over what a member now offers."""
         self._withdraw(member.protocols)
         member.protocols = protocols
-        self.supporters.update(each.name for each in protocols)
+        self.supporters.update(_names(protocols))
 
     def _withdraw(self, protocols: tuple[Protocol, ...]) -> None:
-        self.supporters.subtract(each.name for each in protocols)
+        self.supporters.subtract(_names(protocols))
         self.supporters = +self.supporters  # names that nobody offers any more are not kept
 
     def supports(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
@@ -292,6 +292,11 @@ class LiveGroup:
                 return None
             topics |= subscribed
         return frozenset(topics)
+
+
+def _names(protocols: tuple[Protocol, ...]) -> set[str]:
+    """A protocol that is offered twice counts once."""
+    return {each.name for each in protocols}
 
 
 @dataclass(slots=True)

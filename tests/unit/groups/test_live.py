@@ -69,6 +69,13 @@ def test_a_newcomer_must_fit() -> None:
     assert set(group.supporters) == {"range"}
 
 
+def test_a_protocol_that_is_offered_twice_counts_once() -> None:
+    group = group_of(member("a", "range", "range"), member("b", "range"))
+    assert group.chosen_protocol() == "range"
+    group.remove("a")
+    assert group.chosen_protocol() == "range"
+
+
 def test_an_empty_group_takes_any_type_but_none() -> None:
     group = LiveGroup("g", protocol_type="consumer")
     assert group.supports("connect", (Protocol("x", b""),))

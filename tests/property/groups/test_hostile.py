@@ -1,0 +1,119 @@
+"""Whatever fits the wire's types is answered: no command makes the machine fail, and every fact can be written."""
+
+from uuid import UUID
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from riverlog.groups.commands import (
+    Client,
+    CommitOffsets,
+    ConsumerHeartbeat,
+    DeleteGroups,
+    DeleteOffsets,
+    DescribeConsumerGroups,
+    DescribeGroups,
+    EndTransaction,
+    FetchOffsets,
+    GroupsCommand,
+    Heartbeat,
+    Join,
+    Leave,
+    Leaver,
+    ListGroups,
+    OffsetsOfTopic,
+    OffsetToCommit,
+    Producer,
+    Protocol,
+    Sync,
+    TopicsDeleted,
+)
+from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
+from tests.support.groups import Coordinator, settings_of
+
+
+class Longest(str):
+    """The longest string that a message can carry; its representation is short."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "LONGEST"
+
+
+LONGEST = Longest("x" * 32_767)
+INT32 = st.sampled_from([-(2**31), -2, -1, 0, 1, 2, 6_000, 45_000, 2**31 - 1])
+INT64 = st.sampled_from([-(2**63), -1, 0, 1, 2**63 - 1])
+NAMES = st.sampled_from(["", "g", "a", "app-00000000-0000-0000-0000-000000000001", "ü", LONGEST])
+MAYBE = st.one_of(st.none(), NAMES)
+DATA = st.sampled_from([b"", b"\x00", b"\x00\x00\x00\x00\x00\x01\x00\x01g", b"\xff" * 100])
+IDS = st.sampled_from([UUID(int=0), UUID(int=1), UUID(int=2)])
+CLIENTS = st.builds(Client, NAMES, st.just("/127.0.0.1"))
+PRODUCERS = st.builds(Producer, st.sampled_from([ProducerId(1), ProducerId(2)]), st.just(ProducerEpoch(0)))
+SESSIONS = st.sampled_from([6_000, 1_800_000, 0, -(2**31), 2**31 - 1])
+
+
+def several(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[tuple[object, ...]]:
+    return st.lists(strategy, max_size=3).map(tuple)
+
+
+PROTOCOLS = st.lists(st.builds(Protocol, NAMES, DATA), max_size=3).map(tuple)
+OFFSETS = st.builds(OffsetToCommit, NAMES, INT32, INT64.map(Offset), INT32.map(LeaderEpoch), MAYBE, IDS.map(TopicId))
+COMMANDS: st.SearchStrategy[GroupsCommand] = st.one_of(
+    st.builds(Join, NAMES, CLIENTS, IDS, NAMES, MAYBE, NAMES, PROTOCOLS, SESSIONS, INT32, st.booleans(), st.booleans()),
+    st.builds(Sync, NAMES, NAMES, INT32, MAYBE, MAYBE, MAYBE, st.dictionaries(NAMES, DATA, max_size=2)),
+    st.builds(Heartbeat, NAMES, NAMES, INT32, MAYBE),
+    st.builds(Leave, NAMES, several(st.builds(Leaver, NAMES, MAYBE))),
+    st.builds(
+        CommitOffsets,
+        NAMES,
+        several(OFFSETS),
+        NAMES,
+        INT32,
+        MAYBE,
+        INT64,
+        st.booleans(),
+        st.one_of(st.none(), PRODUCERS),
+    ),
+    st.builds(
+        FetchOffsets,
+        NAMES,
+        st.one_of(st.none(), several(st.builds(OffsetsOfTopic, NAMES, several(INT32), IDS.map(TopicId)))),
+        st.booleans(),
+        MAYBE,
+        INT32,
+    ),
+    st.builds(DeleteOffsets, NAMES, several(st.builds(TopicPartition, NAMES, INT32))),
+    st.builds(EndTransaction, PRODUCERS, st.booleans()),
+    st.builds(DeleteGroups, several(NAMES)),
+    st.builds(ListGroups, st.frozensets(NAMES, max_size=1), st.frozensets(NAMES, max_size=1)),
+    st.builds(DescribeGroups, several(NAMES)),
+    st.builds(DescribeConsumerGroups, several(NAMES)),
+    st.builds(TopicsDeleted, st.frozensets(NAMES, max_size=2)),
+    st.builds(
+        ConsumerHeartbeat,
+        NAMES,
+        CLIENTS,
+        IDS,
+        NAMES,
+        INT32,
+        MAYBE,
+        MAYBE,
+        INT32,
+        st.one_of(st.none(), several(NAMES)),
+        st.one_of(st.none(), st.sampled_from(["", "(", ".*", LONGEST])),
+        st.sampled_from([None, "uniform", "range", "other"]),
+        st.one_of(st.none(), st.dictionaries(IDS, st.frozensets(INT32, max_size=2), max_size=2)),
+        st.booleans(),
+    ),
+)
+
+
+@given(st.lists(st.tuples(COMMANDS, st.sampled_from([0.0, 0.0, 1.0, 30.0])), max_size=30))
+@settings(deadline=None)
+def test_nothing_that_a_client_can_say_makes_the_machine_fail(steps: list[tuple[GroupsCommand, float]]) -> None:
+    coordinator = Coordinator(settings_of(group_initial_rebalance_delay_ms=0, offset_metadata_max_bytes=2**31 - 1))
+    for command, seconds in steps:
+        coordinator.submit(command)
+        coordinator.pass_time(seconds)
+    assert coordinator.replayed(coordinator.log).state == coordinator.machine.state
