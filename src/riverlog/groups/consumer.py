@@ -120,7 +120,7 @@ class ConsumerProtocol:
         return ConsumerHeartbeatReply(
             member_id=member.id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._rebalance.sessions.interval_ms(draft.group, member.id, turn),
+            heartbeat_interval_ms=self._rebalance.sessions.interval_ms(draft.group, member, turn),
             assignment=assignment if wants_all or member.id in live.untold else None,
         )
 

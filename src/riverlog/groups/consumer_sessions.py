@@ -20,6 +20,7 @@ from riverlog.model.limits import (
     HURRIED_HEARTBEATS_MAX,
     HURRIED_HEARTBEATS_PER_SECOND_MAX,
     UNHURRIED_HEARTBEAT_MS,
+    WAITING_HEARTBEAT_MS,
 )
 from riverlog.model.settings import NodeSettings
 
@@ -87,18 +88,20 @@ class ConsumerSessions:
         self._live.timers.cancel(AssignmentDue(group.id))
         self._live.consumers.pop(group.id, None)
 
-    def interval_ms(self, group: ConsumerGroup, member_id: str, turn: Turn) -> int:
+    def interval_ms(self, group: ConsumerGroup, member: Member, turn: Turn) -> int:
         """Say when a member is to come again: soon, while the group has not settled or somebody is missing."""
         usual_ms = self._settings.group_consumer_heartbeat_interval_ms
         live = self.live(group.id, turn)
         is_settled = group.phase is GroupPhase.STABLE and turn.now.instant - live.changed >= usual_ms / 1000
         if is_settled and not live.silent:
-            live.hurried.pop(member_id, None)
+            live.hurried.pop(member.id, None)
             return usual_ms
-        live.hurried[member_id] += 1
-        is_slow = live.hurried[member_id] > HURRIED_HEARTBEATS_MAX
+        live.hurried[member.id] += 1
+        soon_ms = HURRIED_HEARTBEAT_MS if member.assigned else WAITING_HEARTBEAT_MS
+        if live.hurried[member.id] > HURRIED_HEARTBEATS_MAX:
+            soon_ms = UNHURRIED_HEARTBEAT_MS
         fair_ms = len(group.members) * 1000 // HURRIED_HEARTBEATS_PER_SECOND_MAX
-        return min(usual_ms, max(UNHURRIED_HEARTBEAT_MS if is_slow else HURRIED_HEARTBEAT_MS, fair_ms))
+        return min(usual_ms, max(soon_ms, fair_ms))
 
     @property
     def _silence_ms(self) -> int:

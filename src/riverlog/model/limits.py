@@ -188,14 +188,17 @@ HANDED_OUT_MEMBER_IDS_MAX: Final = 10_000
 JOIN_EXTENSION_MS_MIN: Final = 1_000
 """How long a rebalance goes on waiting, at least, when none of its members has come back."""
 
-HURRIED_HEARTBEAT_MS: Final = 300
-"""How soon members of a consumer group send heartbeats while partitions move. Clients take it for how long they wait
-for an answer, too, so it must be longer than the way to the other side of the world and back."""
+HURRIED_HEARTBEAT_MS: Final = 500
+"""How soon members of a consumer group send heartbeats while partitions move. librdkafka takes it for how long it waits
+for an answer, too, so it must be longer than the way around the world, and than a burst of commits may take."""
+
+WAITING_HEARTBEAT_MS: Final = 300
+"""The same for members that have nothing to read, and so nothing that holds up an answer."""
 
 HURRIED_HEARTBEATS_MAX: Final = 10
 """So many times in a row a member is hurried; one that has not settled then may be too slow for it."""
 
-UNHURRIED_HEARTBEAT_MS: Final = 2_000
+UNHURRIED_HEARTBEAT_MS: Final = 1_000
 """How soon members send heartbeats that were hurried for long enough, while their group has not settled."""
 
 HURRIED_HEARTBEATS_PER_SECOND_MAX: Final = 500

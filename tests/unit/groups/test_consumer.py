@@ -17,7 +17,7 @@ def test_the_first_member_gets_everything_with_its_first_heartbeat() -> None:
     alice = ConsumerCoordinator().consumer("a")
     reply = alice.beat()
     assert reply == ConsumerHeartbeatReply(
-        member_id="a", member_epoch=1, heartbeat_interval_ms=300, assignment={ORDERS: frozenset({0, 1, 2, 3})}
+        member_id="a", member_epoch=1, heartbeat_interval_ms=500, assignment={ORDERS: frozenset({0, 1, 2, 3})}
     )
 
 
@@ -79,7 +79,7 @@ def test_a_silent_member_makes_the_others_look_out_and_loses_its_place_with_its_
     for _ in range(8):
         coordinator.pass_time(5)
         alice.beat()
-    assert alice.interval_ms == 300, "bob was not heard of"
+    assert alice.interval_ms == 500, "bob was not heard of"
     assert alice.reads == {"orders": [0, 1]}
     coordinator.pass_time(5)
     alice.beat()
