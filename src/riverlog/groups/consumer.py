@@ -58,7 +58,10 @@ class ConsumerProtocol:
         """Bring groups with members to life after a replay: everybody gets a fresh session."""
         for group in self._state.consumers.values():
             for member in group.members.values():
-                self._rebalance.sessions.heard_of(group.id, member, turn)
+                if member.epoch == LEFT_FOR_A_WHILE:
+                    self._rebalance.sessions.away(group.id, member.id, turn)
+                else:
+                    self._rebalance.sessions.heard_of(group.id, member, turn)
                 if member.state is MemberState.UNREVOKED and not member.is_classic:
                     patience = turn.in_ms(max(0, member.metadata.rebalance_timeout_ms))
                     self._live.timers.set(RevocationEnds(group.id, member.id), patience)

@@ -2,7 +2,7 @@
 
 from riverlog.groups.assignors.subscriber import NO_PARTITIONS, Partitions
 from riverlog.groups.commands import NO_MEMBER, ConsumerHeartbeat
-from riverlog.groups.consumer_group import JOINING, LEFT, LEFT_FOR_A_WHILE, Member, Owned
+from riverlog.groups.consumer_group import JOINING, LEFT, LEFT_FOR_A_WHILE, Member, MemberState, Owned
 from riverlog.groups.subscriptions import check_pattern
 from riverlog.model.errors import ErrorCode, Refusal
 
@@ -38,6 +38,12 @@ def check_epoch(member: Member, epoch: int, reported: Partitions | None) -> None
 
     Before its epoch grew the member had given up what it had to, so what it has is part of what it is to have.
     """
+    if member.state is MemberState.UNKNOWN and (reported is None or reported):
+        raise Refusal(
+            ErrorCode.FENCED_MEMBER_EPOCH,
+            f"The state of member {member.id!r} was written by another version. It must give up all its partitions and "
+            "join again.",
+        )
     missed_an_answer = epoch == member.previous_epoch and (reported is None or _is_part(reported, member.assigned))
     if epoch > member.epoch or (epoch < member.epoch and not missed_an_answer):
         raise Refusal(

@@ -19,7 +19,6 @@ from uuid import UUID
 
 from riverlog.groups.assignors.subscriber import Partitions
 from riverlog.groups.consumer_group import NOTHING_OWNED, Member, MemberState, Owned
-from riverlog.model.errors import ErrorCode, Refusal
 
 _NONE: Final[frozenset[int]] = frozenset()
 
@@ -34,11 +33,6 @@ def reconciled(
     owners: Mapping[tuple[UUID, int], str],
 ) -> Member:
     """Give the member as it stands after one more step; the same one if it cannot take a step."""
-    if member.state is MemberState.UNKNOWN and (reported is None or reported):
-        raise Refusal(
-            ErrorCode.FENCED_MEMBER_EPOCH,
-            "The member's state was written by another version. It must give up all its partitions and join again.",
-        )
     if member.state is MemberState.UNREVOKED and _has_any(reported, member.revoking):
         return _asked_for_more(member, subscribed)
     # A topic that the member no longer wants is given up at once, even if the target does not know yet.

@@ -291,6 +291,22 @@ def test_after_a_fail_over_members_go_on_and_get_a_fresh_session() -> None:
     assert coordinator.group.members == {}
 
 
+def test_nobody_looks_out_for_one_who_left_for_a_while_also_after_a_fail_over() -> None:
+    coordinator = ConsumerCoordinator()
+    alice, bob = coordinator.consumer("a", instance_id="i"), coordinator.consumer("b")
+    coordinator.settle(alice, bob)
+    alice.leave(epoch=-2)
+    coordinator.fail_over()
+    for _ in range(5):
+        bob.beat()
+        coordinator.pass_time(5)
+    assert coordinator.machine.live.consumers["g"].silent == set()
+    for _ in range(5):
+        bob.beat()
+        coordinator.pass_time(5)
+    assert list(coordinator.group.members) == ["b"]
+
+
 def test_topics_that_changed_meanwhile_are_noticed_after_a_fail_over() -> None:
     coordinator = ConsumerCoordinator(orders=1)
     alice = coordinator.consumer("a", regex="o.*")

@@ -1,9 +1,11 @@
 """What members may say; whole heartbeats are refused in test_consumer.py."""
 
+from dataclasses import replace
+
 import pytest
 
 from riverlog.groups.consumer_checks import check_epoch, checked_holder
-from riverlog.groups.consumer_group import Member
+from riverlog.groups.consumer_group import Member, MemberState
 from riverlog.model.errors import ErrorCode, Refusal
 from tests.support.shapes import topic_id
 
@@ -32,6 +34,13 @@ def test_a_member_is_in_its_epoch_or_missed_the_answer_that_began_it(epoch: int,
 def test_any_other_member_is_fenced(epoch: int, reported: dict | None) -> None:
     with pytest.raises(Refusal) as refused:
         check_epoch(MEMBER, epoch, reported)
+    assert refused.value.code is ErrorCode.FENCED_MEMBER_EPOCH
+
+
+@pytest.mark.parametrize("reported", [None, {ORDERS: frozenset({0})}])
+def test_a_state_that_only_others_know_ends_in_joining_again(reported: dict | None) -> None:
+    with pytest.raises(Refusal) as refused:
+        check_epoch(replace(MEMBER, state=MemberState(99)), 5, reported)
     assert refused.value.code is ErrorCode.FENCED_MEMBER_EPOCH
 
 
