@@ -112,7 +112,7 @@ class ClassicConsumers:
             self._rebalance.replace_static(draft, holder, member_id)
         metadata = ConsumerGroupMemberMetadataValue(
             instance_id=command.group_instance_id,
-            rack_id=subscription.rack_id,
+            rack_id=subscription.rack_id or None,
             client_id=command.client.id,
             client_host=command.client.host,
             subscribed_topic_names=tuple(sorted(set(subscription.topics))),

@@ -108,7 +108,7 @@ def _upgraded(
                 owned.setdefault(topic, {})[index] = group.generation
     metadata = ConsumerGroupMemberMetadataValue(
         instance_id=classic.instance_id,
-        rack_id=subscription.rack_id,
+        rack_id=subscription.rack_id or None,
         client_id=classic.client.id,
         client_host=classic.client.host,
         subscribed_topic_names=tuple(sorted(set(subscription.topics))),

@@ -215,3 +215,10 @@ def test_a_long_name_makes_no_id_that_does_not_fit_into_a_record(
     carl = FakeClassicConsumer(coordinator, instance_id="i" * 32_767)
     assert carl.rejoin() is ErrorCode.NONE
     assert len(carl.id) < 32_767
+
+
+def test_a_rack_without_a_name_is_none(coordinator: ConsumerCoordinator, alice: FakeConsumer) -> None:
+    metadata = bytes.fromhex("0003 00000000 ffffffff 00000000 ffffffff 0000")
+    carl = FakeClassicConsumer(coordinator)
+    assert carl.rejoin(protocols=(Protocol("range", metadata),)) is ErrorCode.NONE
+    assert coordinator.group.members[carl.id].metadata.rack_id is None
