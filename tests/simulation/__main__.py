@@ -15,7 +15,7 @@ from collections import Counter
 from typing import Final
 
 from tests.simulation.drill import noticed_in_drill
-from tests.simulation.plan import Plan, draw_plan, with_rot
+from tests.simulation.plan import Plan, draw_plan, with_groups, with_rot
 from tests.simulation.run import Outcome, simulate
 from tests.simulation.shrink import shrink
 from tests.simulation.switches import SWITCHES, Switch, noticed
@@ -24,15 +24,18 @@ from tests.simulation.syncs import places
 _SWITCH_SEEDS: Final = 500
 """Most rules are missed within ten seeds, one within a few hundred: bytes that come back must fit to what is new."""
 
+_STEPS_WITH_GROUPS: Final = 110
+"""Members are at work between the steps, too: fewer of them take as long."""
 
 _DRILLS: Final = 1_500
 """A drill is a thousand times cheaper than a simulated node."""
 
 
 def _plan_of(seed: int) -> Plan:
-    """Give a seed's plan; in every fourth one bits rot besides."""
-    plan = draw_plan(seed)
-    return with_rot(plan) if seed % 4 == 3 else plan
+    """Give a seed's plan; in every second one there are groups besides, in every fourth bits rot."""
+    if seed % 2 == 0:
+        return with_groups(draw_plan(seed, steps=_STEPS_WITH_GROUPS))
+    return with_rot(draw_plan(seed)) if seed % 4 == 3 else draw_plan(seed)
 
 
 def main() -> int:
@@ -83,6 +86,7 @@ def _summary(seeds: int, totals: Counter[str], failed: int, seconds: float) -> s
     return (
         f"{seeds} seeds, {totals['crashes']:,} crashes, {totals['kills']:,} kills, {totals['lives']:,} starts, "
         f"{totals['acknowledged']:,} records acknowledged, {totals['shown']:,} read, "
+        f"{totals['commits']:,} commits of groups, "
         f"{totals['disk_calls']:,} calls to the disk; {failed} seeds with violations; {seconds:.0f} s"
     )
 

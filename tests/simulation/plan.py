@@ -16,6 +16,7 @@ COMPACTED: Final = 3
 """The topic whose records stay for as long as no later one has their key."""
 PARTITIONS_MAX: Final = 3
 PRODUCERS: Final = 3
+MEMBERS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,35 @@ class JumpClock:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """A member joins its group, unless it is there."""
+
+    member: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A member leaves in good order."""
+
+    member: int
+
+
+@dataclass(frozen=True, slots=True)
+class Vanish:
+    """A member is gone without a word."""
+
+    member: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommitAlone:
+    """Somebody who is no member commits for a group that has none."""
+
+    topic: int
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Nothing happens, but time passes."""
 
@@ -141,6 +171,10 @@ Action = (
     | SlowDisk
     | CutConnections
     | JumpClock
+    | Join
+    | Leave
+    | Vanish
+    | CommitAlone
     | Wait
 )
 
@@ -213,6 +247,30 @@ def with_rot(plan: Plan) -> Plan:
         rot = Rot(random.randrange(TOPICS), random.randrange(PARTITIONS_MAX), random.random())
         steps.insert(random.randrange(len(steps) // 4, len(steps) + 1), Step(0.0, rot))
     return plan.with_steps(steps)
+
+
+def with_groups(plan: Plan) -> Plan:
+    """Let members of groups come, go and commit while a plan is carried out.
+
+    No topic is deleted then: a group would go on in the new one where it was in the old, as with Kafka.
+    """
+    random = Random(f"{plan.seed} groups")
+    steps = [step for step in plan.steps if not isinstance(step.action, DeleteTopic)]
+    for _ in range(random.randrange(10, 40)):
+        kind = random.choice((Join, Join, Join, Leave, Vanish, CommitAlone, CommitAlone))
+        if kind is CommitAlone:
+            action: Action = CommitAlone(random.randrange(TOPICS), random.randrange(PARTITIONS_MAX))
+        else:
+            action = kind(random.randrange(MEMBERS))
+        steps.insert(random.randrange(TOPICS, len(steps) + 1), Step(random.choice((0.0, 0.1, 0.8)), action))
+    settings = {
+        "offsets.topic.num.partitions": str(random.choice((1, 2, 5))),
+        "group.min.session.timeout.ms": "1000",
+        "group.consumer.session.timeout.ms": "3000",
+        "group.consumer.heartbeat.interval.ms": "300",
+        "group.consumer.assignment.interval.ms": str(random.choice((0, 200))),
+    }
+    return Plan(plan.seed, plan.settings | settings, steps)
 
 
 def _draw_settings(random: Random) -> dict[str, str]:

@@ -11,17 +11,23 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, Final, assert_never
 
 from riverlog import Admin, Consumer, Producer
 from riverlog.client.errors import CorruptRecords, KafkaError, OffsetOutOfRange
+from riverlog.client.fetched import ConsumerRecord
+from riverlog.groups.state import GroupsState
 from riverlog.log.checkpoint import decode_offsets
-from riverlog.model.errors import ErrorCode
+from riverlog.metadata.image import OFFSETS_TOPIC
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.node import Node
 from tests.simulation import plan as plans
+from tests.simulation.group_ledger import GroupLedger
 from tests.simulation.ledger import COMPACTED_TOPIC, Label, Ledger
 from tests.simulation.machine import ADDRESS, Machine
+from tests.simulation.members import GROUPS, Member, group_of
 from tests.simulation.plan import Plan
 from tests.support.disk import Crashed
 from tests.support.virtual_time import run
@@ -32,6 +38,11 @@ FOR_GOOD: Final = frozenset({0, 1})
 COMPACTED: Final = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0", "segment.bytes": "1024"}
 DELIVERY_MS: Final = 8_000
 SETTLE_SECONDS_MAX: Final = 60.0
+GROUP_ALONE: Final = "alone"
+"""The group that never has a member."""
+CATCH_UP_SECONDS_MAX: Final = 45.0
+REPLAY_EVERY: Final = 8
+"""After so many steps the state of the groups is compared with the replay of their topic."""
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+")
 
 
@@ -76,6 +87,11 @@ class _Run:
         self._topics[plans.COMPACTED].name = COMPACTED_TOPIC
         self._tasks: set[asyncio.Task[None]] = set()
         self._clusters: set[str] = set()
+        self._group_ledger = GroupLedger(self._ledger.blame, durable=self._durable)
+        self._members: dict[int, Member] = {}
+        self._lives_of_members = 0
+        self._committed_alone: Counter[TopicPartition] = Counter()
+        self._has_groups = False
         self._loop: asyncio.AbstractEventLoop
         self._machine: Machine
         self._producers: list[Producer]
@@ -88,11 +104,13 @@ class _Run:
         machine.on_start = self._started
         machine.on_power_lost = self._power_lost
         await self._open_clients()
-        for step in self._plan.steps:
+        for number, step in enumerate(self._plan.steps):
             await asyncio.sleep(step.after_seconds)
             self._say(str(step.action))
             await self._act(step.action)
             self._watch()
+            if number % REPLAY_EVERY == 0:
+                self._compare_with_replay()
         try:
             async with asyncio.timeout(SETTLE_SECONDS_MAX):
                 await self._settle()
@@ -118,6 +136,7 @@ class _Run:
             kills=machine.kills,
             acknowledged=ledger.records_promised,
             shown=ledger.records_shown,
+            commits=self._group_ledger.commits_acknowledged,
             disk_calls=machine.disk.steps,
         )
         return outcome
@@ -144,6 +163,7 @@ class _Run:
     def _power_lost(self) -> None:
         self._say("power lost")
         self._ledger.power_lost()
+        self._group_ledger.power_lost()
 
     def _started(self, node: Node) -> None:
         """Look at a node that has just started: what was only forgotten is no damage, and its name stays."""
@@ -159,6 +179,8 @@ class _Run:
         self._machine.was_clean = False
         for damage in home.directory.damage:
             self._ledger.blame(f"damage: {damage}")
+        if self._has_groups:
+            self._spawn(self._audit())
 
     # -- steps
 
@@ -195,7 +217,15 @@ class _Run:
                 machine.network.cut(machine.random)
             case plans.JumpClock():
                 machine.clock.ahead_ms += action.ahead_ms
-            case plans.Wait():
+            case plans.Join():
+                self._join(action.member)
+            case plans.Leave() if (member := self._members.pop(action.member, None)) is not None:
+                self._spawn(member.leave())
+            case plans.Vanish() if (member := self._members.pop(action.member, None)) is not None:
+                self._spawn(member.vanish())
+            case plans.CommitAlone():
+                self._spawn(self._commit_alone(self._topics[action.topic], action.partition))
+            case plans.Leave() | plans.Vanish() | plans.Wait():
                 pass
             case _:
                 assert_never(action)
@@ -422,6 +452,111 @@ class _Run:
                 raise error
             topic.reader = None
 
+    # -- groups
+
+    def _join(self, number: int) -> None:
+        if not self._has_groups:
+            self._has_groups = True
+            small = {"segment.bytes": "1024", "min.cleanable.dirty.ratio": "0"}
+            self._spawn(self._insist(lambda admin: admin.alter_configs(small, topic=OFFSETS_TOPIC)))
+        if number in self._members:
+            return
+        self._lives_of_members += 1
+        self._members[number] = Member(
+            self._machine,
+            self._group_ledger,
+            [topic.name for topic in self._topics],
+            number=number,
+            random=Random(f"{self._plan.seed} member {self._lives_of_members}"),
+            show=self._show_to_member,
+            say=self._say,
+        )
+
+    def _show_to_member(self, record: ConsumerRecord) -> None:
+        topic = next(topic for topic in self._topics if topic.name == record.topic)
+        self._show(topic, 1, record.partition, record.offset, record.key, record.value)
+
+    async def _commit_alone(self, topic: _Topic, index: int) -> None:
+        async with topic.lock:
+            if not topic.partitions:
+                return
+            partition = TopicPartition(topic.name, index % topic.partitions)
+            self._committed_alone[partition] += 1
+            offsets = {partition: self._committed_alone[partition]}
+            await self._insist(lambda admin: admin.alter_group_offsets(GROUP_ALONE, offsets))
+            self._say(f"{GROUP_ALONE} committed {offsets}")
+            self._group_ledger.acknowledged(GROUP_ALONE, offsets)
+
+    async def _audit(self) -> None:
+        """Ask how far the groups have come: not less far than they were told."""
+        for group in (*GROUPS, GROUP_ALONE):
+
+            async def ask(admin: Admin, group: str = group) -> None:
+                before = self._group_ledger.floors(group)
+                committed = await admin.group_offsets(group)
+                self._group_ledger.answered(group, before, {each: at.offset for each, at in committed.items()})
+
+            await self._insist(ask)
+
+    def _compare_with_replay(self) -> None:
+        """The state of every coordinator whose decisions are all committed is what its topic says."""
+        node = self._machine.node
+        for coordinator in () if node is None else list(node._groups._coordinators.values()):
+            if not coordinator.loaded or not coordinator._coordinator.settled:
+                continue
+            replayed = GroupsState()
+            with self._machine.looking():
+                try:
+                    for fact in coordinator._log.replay():
+                        replayed.apply(fact)
+                except (OSError, Refusal):
+                    continue  # the disk is gone, and will tell
+            self._outcome.counts["replays"] += 1
+            if replayed != coordinator.machine.state:
+                self._ledger.blame(
+                    f"{coordinator.name}: {coordinator.machine.state} is not what the topic says: {replayed}"
+                )
+
+    async def _let_groups_catch_up(self) -> None:
+        """See that every group comes to have read everything, by the members that it has, or a new one."""
+        if not self._has_groups:
+            return
+        for number in range(len(GROUPS)):
+            if not any(member.group == group_of(number) for member in self._members.values()):
+                self._join(number)
+        partitions = [TopicPartition(topic.name, index) for topic in self._topics for index in range(topic.partitions)]
+        loop = self._loop
+        deadline = loop.time() + CATCH_UP_SECONDS_MAX
+        async with Admin(ADDRESS, ports=self._machine.ports) as admin:
+            while True:
+                behind = [
+                    f"{group} at {committed} of {end} in {partition}"
+                    for group in GROUPS
+                    for partition, committed, end in await self._lag(admin, group, partitions)
+                ]
+                if not behind:
+                    break
+                if loop.time() > deadline:
+                    self._ledger.blame(f"groups do not come to an end: {behind}")
+                    break
+                await asyncio.sleep(0.2)
+        self._compare_with_replay()
+        for member in self._members.values():
+            await member.leave()
+
+    async def _lag(
+        self, admin: Admin, group: str, partitions: list[TopicPartition]
+    ) -> list[tuple[TopicPartition, int, int]]:
+        """Give the partitions in which there is something left to read, with what is committed and the end."""
+        starts = await admin.list_offsets(dict.fromkeys(partitions, "earliest"))
+        ends = await admin.list_offsets(dict.fromkeys(partitions, "latest"))
+        committed = {each: at.offset for each, at in (await admin.group_offsets(group)).items()}
+        return [
+            (each, committed.get(each, 0), ends[each].offset)
+            for each in partitions
+            if max(committed.get(each, 0), starts[each].offset) < ends[each].offset
+        ]
+
     # -- the end
 
     async def _settle(self) -> None:
@@ -438,6 +573,7 @@ class _Run:
                 await producer.close()
             except KafkaError:
                 pass  # every delivery has told already
+        await self._let_groups_catch_up()
         self._watch()
         self._machine.lose_power()
         await asyncio.sleep(0.001)
@@ -455,6 +591,8 @@ class _Run:
             for topic in self._topics:
                 if there.get(topic.name) == topic.partitions:
                     await self._read_topic(topic, admin, consumer)
+        if self._has_groups:
+            await self._audit()
 
     async def _read_topic(self, topic: _Topic, admin: Admin, consumer: Consumer) -> None:
         configs = await admin.describe_configs(topic=topic.name)
@@ -479,6 +617,17 @@ class _Run:
                         read.append((record.offset, label))
             self._watch()
             self._ledger.judge(topic.name, topic.incarnation, index, read, EXACTLY_ONCE)
+            await self._judge_groups(partition, admin, [offset for offset, _ in read])
+
+    async def _judge_groups(self, partition: TopicPartition, admin: Admin, held: list[int]) -> None:
+        ledger = self._ledger.partition(partition.topic, 1, partition.partition)
+        if not self._has_groups or ledger.may_expire:
+            return
+        for group in GROUPS:
+            committed = (await admin.group_offsets(group)).get(partition)
+            if committed is not None:
+                kept = [offset for offset in held if offset >= ledger.given_up]
+                self._group_ledger.judge(group, partition, committed.offset, kept)
 
     def _lose(self, topic: _Topic, index: int, offset: int) -> int:
         """Note which offsets the node refuses because they are damaged; give the one behind them."""

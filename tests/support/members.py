@@ -72,7 +72,7 @@ class Member:
                 await asyncio.sleep(self._think_seconds)
                 self.read += [(record.partition, record.offset) for record in records]
         except asyncio.CancelledError:
-            await _cut(consumer)
+            await cut(consumer)
             raise
         await consumer.close()
 
@@ -80,7 +80,7 @@ class Member:
         return lambda partitions: self.events.append((sign, [partition.partition for partition in partitions]))
 
 
-async def _cut(consumer: Consumer) -> None:
+async def cut(consumer: Consumer) -> None:
     """Let a consumer vanish: no commit, no leave."""
     group = consumer._group
     if group is not None:
