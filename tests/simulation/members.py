@@ -52,6 +52,7 @@ class Member:
         self._show = show
         self._say = say
         self._stopping = False
+        self._dealt_with: dict[TopicPartition, int] = {}  # and not committed yet
         self._task = asyncio.get_running_loop().create_task(self._live())
 
     async def leave(self) -> None:
@@ -67,7 +68,7 @@ class Member:
     async def _live(self) -> None:
         consumer = await self._start()
         try:
-            consumer.subscribe(self._topics, on_assigned=self._note("+"), on_revoked=self._note("-"))
+            consumer.subscribe(self._topics, on_assigned=self._assigned, on_revoked=self._revoked)
             while not self._stopping:
                 await self._read_on(consumer)
         except asyncio.CancelledError:
@@ -101,22 +102,27 @@ class Member:
     async def _read_on(self, consumer: Consumer) -> None:
         try:
             records = await consumer.poll(timeout_ms=300, max_records=self._random.randrange(1, 30))
-            if not records:
-                return
-            behind: dict[TopicPartition, int] = {}
             for record in records:
                 self._show(record)
                 partition = TopicPartition(record.topic, record.partition)
                 self._ledger.given(self.group, partition, record.offset)
-                behind[partition] = record.offset + 1
+                self._dealt_with[partition] = record.offset + 1
+            if not self._dealt_with:
+                return
             await asyncio.sleep(self._random.random() * self._random.choice(_THINK_SECONDS))
-            await consumer.commit(behind)
+            await consumer.commit(self._dealt_with)
         except KafkaError as error:
             self._say(f"{self._name}: {error.code.name}")
             await asyncio.sleep(0.05)
         else:
-            self._say(f"{self._name} committed {sorted(behind.items())}")
-            self._ledger.acknowledged(self.group, behind)
+            self._say(f"{self._name} committed {sorted(self._dealt_with.items())}")
+            self._ledger.acknowledged(self.group, self._dealt_with)
+            self._dealt_with.clear()
 
-    def _note(self, sign: str) -> Callable[[list[TopicPartition]], None]:
-        return lambda partitions: self._say(f"{self._name} {sign} {sorted(partitions)}")
+    def _assigned(self, partitions: list[TopicPartition]) -> None:
+        self._say(f"{self._name} + {sorted(partitions)}")
+
+    def _revoked(self, partitions: list[TopicPartition]) -> None:
+        self._say(f"{self._name} - {sorted(partitions)}")
+        for partition in partitions:
+            self._dealt_with.pop(partition, None)

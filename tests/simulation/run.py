@@ -521,12 +521,17 @@ class _Run:
         """See that every group comes to have read everything, by the members that it has, or a new one."""
         if not self._has_groups:
             return
+        if not self._durable:  # members do not commit again what the coordinator has forgotten
+            for member in self._members.values():
+                await member.leave()
+            self._members.clear()
         for number in range(len(GROUPS)):
             if not any(member.group == group_of(number) for member in self._members.values()):
                 self._join(number)
         partitions = [TopicPartition(topic.name, index) for topic in self._topics for index in range(topic.partitions)]
         loop = self._loop
         deadline = loop.time() + CATCH_UP_SECONDS_MAX
+        await self._machine.serving()
         async with Admin(ADDRESS, ports=self._machine.ports) as admin:
             while True:
                 behind = [

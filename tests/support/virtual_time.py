@@ -3,6 +3,7 @@
 import asyncio
 import selectors
 from collections.abc import Coroutine
+from contextvars import Context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,6 +18,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self.now
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        """Call at this time; as with uvloop, what is due is called soon, and the handle of that knows no time."""
+        if when <= self.now:
+            return self.call_soon(callback, *args, context=context)
+        return super().call_at(when, callback, *args, context=context)
 
 
 class VirtualClock:

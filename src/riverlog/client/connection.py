@@ -54,7 +54,8 @@ class Connection:
         self._window: int | None = None  # how many unanswered bytes the broker wants at most; None if it does not say
         self._room: deque[asyncio.Future[None]] = deque()
         self._correlation_id = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = 0.0  # uvloop's handle does not tell where it calls at once
         self._muted_until = 0.0
         self._broken: str | None = None
         socket.on_readable(self._readable)
@@ -142,10 +143,10 @@ class Connection:
         self._waiting.append(_Waiting(self._correlation_id, api, version, answer, deadline, len(request)))
         self._unanswered_bytes += len(request)
         self._write(request)
-        if self._timer is None or deadline < self._timer.when():
+        if self._timer is None or deadline < self._timer_at:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = self._loop.call_at(deadline, self._look_at_deadlines)
+            self._look_at_deadlines_at(deadline)
         return answer
 
     def send_unanswered(self, message: object) -> None:
@@ -253,13 +254,16 @@ class Connection:
         if self.on_room is not None and self.has_room:
             self.on_room()
 
+    def _look_at_deadlines_at(self, when: float) -> None:
+        self._timer, self._timer_at = self._loop.call_at(when, self._look_at_deadlines), when
+
     def _look_at_deadlines(self) -> None:
         self._timer = None
         if not self._waiting:
             return
         first = self._waiting[0]
         if self._loop.time() < first.deadline:
-            self._timer = self._loop.call_at(first.deadline, self._look_at_deadlines)
+            self._look_at_deadlines_at(first.deadline)
             return
         reason = f"{self.address} did not answer {first.api.name} in time"
         self._waiting.popleft()

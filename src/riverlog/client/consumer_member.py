@@ -5,6 +5,7 @@ once those who had it have let go. Nobody waits for everybody.
 """
 
 import asyncio
+from typing import Final
 from uuid import UUID
 
 from riverlog.client.commits import Identity
@@ -20,6 +21,11 @@ from riverlog.wire.messages.consumer_group_heartbeat import (
 )
 
 _JOINING, _LEAVING, _LEAVING_FOR_A_WHILE = 0, -1, -2
+
+_NOT_KNOWN: Final = frozenset(
+    {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.GROUP_ID_NOT_FOUND}
+)
+"""The member has to join again; the whole group is not known where it was deleted, or lost what was not durable."""
 
 
 class ConsumerMember(Membership):
@@ -94,7 +100,7 @@ class ConsumerMember(Membership):
         self._reported = None
         if code in MOVED:
             self._coordinator.moved()
-        if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH):
+        if code in _NOT_KNOWN:
             self._epoch, self._assigned, self._interval = _JOINING, (), 0.0
             self._lose()
             return

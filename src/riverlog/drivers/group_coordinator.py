@@ -40,7 +40,8 @@ class GroupCoordinator:
         self._clock = clock
         self._image = image
         self._failed = failed
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = 0.0  # its own `when` is not to be had where uvloop calls at once
         log = PartitionLog[GroupFact](name, replicas, clock, encode=encode_facts, decode=decode_facts)
         self._log = log
         self._coordinator: Coordinator[GroupsCommand, GroupFact, Never] = Coordinator(
@@ -114,9 +115,9 @@ class GroupCoordinator:
             return
         loop = asyncio.get_running_loop()
         when = loop.time() + max(0.0, deadline - self._clock.monotonic())
-        if self._timer is None or when < self._timer.when():
+        if self._timer is None or when < self._timer_at:
             self._disarm()
-            self._timer = loop.call_at(when, self._wake)
+            self._timer, self._timer_at = loop.call_at(when, self._wake), when
 
     def _disarm(self) -> None:
         if self._timer is not None:

@@ -38,9 +38,9 @@ class Partition:
     """A led partition. All methods run on the node's loop; between two of them nothing else runs."""
 
     __slots__ = (
-        "_commit_waiters", "_data_waiters", "_flusher", "_gathering", "_patience", "_removed", "_turn",
-        "_unflushed_since_ms", "_volume", "_write_waiters", "high_watermark", "leader_epoch", "log", "name", "stats",
-        "topic_id",
+        "_commit_waiters", "_data_waiters", "_flusher", "_gathering", "_patience", "_patience_ends", "_removed",
+        "_turn", "_unflushed_since_ms", "_volume", "_write_waiters", "high_watermark", "leader_epoch", "log", "name",
+        "stats", "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -66,7 +66,8 @@ class Partition:
         self._gathering = False  # the end of this turn has something to write
         self._write_waiters: list[Waiter] = []  # in offset order
         self._commit_waiters: deque[Waiter] = deque()  # in offset order
-        self._patience: asyncio.TimerHandle | None = None  # one for all of them
+        self._patience: asyncio.Handle | None = None  # one for all of them
+        self._patience_ends = 0.0  # uvloop's handle does not tell where it calls at once
         self._data_waiters: list[Callable[[], None]] = []
         self._removed = False
         self._unflushed_since_ms: int | None = None  # as far as flush_if_due has noticed
@@ -168,7 +169,7 @@ class Partition:
             loop = asyncio.get_running_loop()
             deadline = loop.time() + seconds_max
             self._commit_waiters.append((last_offset, deadline, done))
-            if self._patience is None or deadline < self._patience.when():
+            if self._patience is None or deadline < self._patience_ends:
                 self._wait_until(deadline, loop)
 
     def when_readable(self, woken: Callable[[], None]) -> Callable[[], None]:
@@ -327,7 +328,7 @@ class Partition:
     def _wait_until(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
         if self._patience is not None:
             self._patience.cancel()
-        self._patience = loop.call_at(deadline, self._lose_patience)
+        self._patience, self._patience_ends = loop.call_at(deadline, self._lose_patience), deadline
 
     def _lose_patience(self) -> None:
         """Tell those whose time is up, and look again when the next one's will be."""

@@ -6,7 +6,7 @@ was deleted is gone for clients at once; its folder follows when nobody is at wo
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -166,12 +166,23 @@ class Replicas:
         try:
             for _ in range(CHECKPOINT_TRIES_MAX):
                 plan = home.directory.pending_checkpoint(self._high_watermarks(home))
-                await self._workers.run(plan.run)
+                await self._run_whole(plan.run)
                 if home.directory.checkpointed(plan):
                     return True
         except OSError as error:
             home.volume.failed(error)
         return False
+
+    async def _run_whole(self, work: Callable[[], None]) -> None:
+        """Let a worker do this, to its end even where the caller is cancelled: closing writes to the same files."""
+        running = asyncio.ensure_future(self._workers.run(work))
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait([running])
+            if not running.cancelled():
+                running.exception()  # closing will meet the same disk
+            raise
 
     def stop_waiting(self) -> None:
         """Let fetches that wait for records answer with what there is: the node is about to stop."""

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from riverlog import Consumer
+from riverlog import Admin, Consumer
 from riverlog.client.cluster import Cluster
 from riverlog.client.coordinator import GroupCoordinator
 from riverlog.client.errors import KafkaError
@@ -14,7 +14,8 @@ from tests.support.members import ADDRESS, TOPIC, Member, with_node, write
 from tests.support.world import Universe
 
 
-def test_a_member_that_was_removed_is_told_so_and_joins_anew() -> None:
+@pytest.mark.parametrize("with_its_group", [False, True])
+def test_a_member_that_was_removed_is_told_so_and_joins_anew(with_its_group: bool) -> None:
     async def scenario(universe: Universe) -> None:
         await write(universe, 8)
         member = Member(universe, "member", group_protocol="consumer")
@@ -28,6 +29,9 @@ def test_a_member_that_was_removed_is_told_so_and_joins_anew() -> None:
         )
         await GroupCoordinator(cluster, "billing").ask(gone)
         await cluster.close()
+        if with_its_group:
+            async with Admin(ADDRESS, ports=universe.ports) as admin:
+                await admin.delete_groups("billing")
         await asyncio.sleep(20)
         assert [sign for sign, _ in member.events] == ["+", "lost", "+"]
         await member.stop()

@@ -220,6 +220,16 @@ def test_what_was_gathered_is_committed_when_the_turn_ends() -> None:
 
 
 @on_virtual_time
+async def test_many_may_wait_who_have_no_time_at_all() -> None:
+    partition, _hand = a_partition(durability=Durability.FSYNC)
+    told: list[ErrorCode] = []
+    for value in (b"one", b"two"):
+        partition.when_committed(gather(partition, value), told.append, seconds_max=0)
+    await asyncio.sleep(0)
+    assert told == [ErrorCode.REQUEST_TIMED_OUT] * 2
+
+
+@on_virtual_time
 async def test_exactly_those_are_refused_whose_batches_could_not_be_written() -> None:
     """With a duplicate of a batch that is written but not flushed, which waits behind them and is still good."""
     partition, hand = a_partition(durability=Durability.FSYNC)

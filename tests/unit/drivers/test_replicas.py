@@ -1,6 +1,8 @@
 """The partitions of a node: opened when asked for, gone when deleted, found again after a crash."""
 
 import asyncio
+from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
@@ -13,6 +15,7 @@ from tests.support.virtual_time import run
 from tests.support.world import PatientWorkers, Universe
 
 AT = "node:9092"
+T = TypeVar("T")
 
 
 async def started(universe: Universe, **settings: str) -> Node:
@@ -244,6 +247,30 @@ def test_several_directories_share_the_partitions() -> None:
             partition = node._replicas.get("orders", index)
             assert partition is not None
             assert partition.high_watermark == 1
+        await node.stop()
+
+    run(scenario())
+
+
+class LateWorkers(PatientWorkers):
+    """Workers that are busy with something else at first."""
+
+    async def _later(self, work: Callable[[], T]) -> T:
+        await asyncio.sleep(1)
+        return work()
+
+
+def test_a_checkpoint_that_was_begun_is_written_before_the_node_goes_on_to_stop() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        node._replicas._workers = LateWorkers(universe.random)
+        checkpointing = asyncio.create_task(node._replicas.checkpoint())
+        await asyncio.sleep(0.5)
+        checkpointing.cancel()
+        await asyncio.wait([checkpointing])
+        assert checkpointing.cancelled()
+        assert [name for name in universe.disk.list("/data") if name.endswith(".planned")]
         await node.stop()
 
     run(scenario())
