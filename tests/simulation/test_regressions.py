@@ -303,6 +303,7 @@ def test_deleted_segments_leave_no_gap_behind_which_the_log_is_cut(seed: int) ->
         await universe.lose_power()
         node = universe.node(durability="fsync")
         await node.start()
+        await node._replicas.wait_recovered(ORDERS)
         partition = node._replicas.get("orders", 0)
         assert partition is not None
         assert partition.high_watermark == 10
