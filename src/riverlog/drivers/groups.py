@@ -52,6 +52,7 @@ class Groups:
             if self._replicas.home_of(TopicPartition(OFFSETS_TOPIC, index)) is not None:
                 self._coordinator(index)
         while True:
+            await asyncio.sleep(0)  # opening a log may take its time, and there may be many
             coordinator = await self._to_load.get()
             if self._coordinators.get(coordinator.name.partition) is coordinator:
                 try:

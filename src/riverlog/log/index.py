@@ -19,6 +19,8 @@ OFFSET_ENTRY_BYTES: Final = 8
 TIME_ENTRY_BYTES: Final = 12
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 
+_ZEROS: Final = bytes(65_536)
+
 assert array("i").itemsize == 4
 assert array("q").itemsize == 8
 
@@ -97,7 +99,7 @@ class OffsetIndex:
         """Read the file's content; None where it is garbled."""
         if len(content) % OFFSET_ENTRY_BYTES:
             return None
-        columns = _big_endian(array("i", content))
+        columns = _big_endian(array("i", _used(content, OFFSET_ENTRY_BYTES)))
         index = cls(base_offset)
         index.offsets, index.positions = columns[0::2], columns[1::2]
         used = _entries_used(index.positions)
@@ -153,7 +155,7 @@ class TimeIndex:
         """Read the file's content; None where it is garbled."""
         if len(content) % TIME_ENTRY_BYTES:
             return None
-        columns = array("i", content)
+        columns = array("i", _used(content, TIME_ENTRY_BYTES))
         timestamps = array("i", bytes(len(columns) // 3 * 8))
         timestamps[0::2] = columns[0::3]
         timestamps[1::2] = columns[1::3]
@@ -171,6 +173,15 @@ def _big_endian(column: "array[int]") -> "array[int]":
     if byteorder == "little":
         column.byteswap()
     return column
+
+
+def _used(content: bytes, entry_bytes: int) -> bytes:
+    """Cut off what was reserved, but for the first entry: Kafka reserves 10 MB, and a killed one leaves them so."""
+    end = len(content)
+    while content.endswith(_ZEROS, 0, end):
+        end -= len(_ZEROS)
+    entries = -(-len(content[:end].rstrip(b"\0")) // entry_bytes)
+    return content[: max(1, entries) * entry_bytes]
 
 
 def _entries_used(column: "array[int]") -> int:

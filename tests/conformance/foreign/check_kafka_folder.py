@@ -12,12 +12,13 @@ import pytest
 from bench.cache import cache_folder
 from bench.nodes import DATA_NAME, HOST, BrokerProcess, free_port
 from bench.peer import Kafka
-from tests.conformance.adapters import CODECS, Message, Stored
+from tests.conformance.adapters import CODECS, Deadline, Message, Placed, Protocol, Stored
 from tests.conformance.adapters.foreign import JavaClient
 from tests.conformance.behaviours import LONG_AGO_MS, odd_records
 from tests.support.node import Node
 
 DELETED_BELOW = 60
+PROTOCOLS: tuple[Protocol, ...] = ("classic", "consumer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Handed:
     home: Path
     records: list[Stored]
     configs: dict[str, str | None]
+    next_offsets: dict[Protocol, int]
+    """Where a group of each protocol left off in the first partition."""
 
 
 @pytest.fixture(scope="module", params=["stopped", "killed"])
@@ -48,11 +51,12 @@ def handed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             client.delete_records("orders", 0, DELETED_BELOW)
             records = records[DELETED_BELOW:]
         configs = client.configs("orders")
+        next_offsets = {protocol: _read_in_group(client, protocol)[-1].offset + 1 for protocol in PROTOCOLS}
     finally:
         client.close()
         _end(broker, killed=request.param == "killed")
     assert len(list((home / DATA_NAME / "orders-0").glob("*.log"))) > 2
-    return Handed(home, records, configs)
+    return Handed(home, records, configs, next_offsets)
 
 
 @pytest.fixture
@@ -86,6 +90,12 @@ def test_a_node_goes_on_where_kafka_ended(handed: Handed, client: JavaClient) ->
     assert client.offset_for_time("orders", 0, wanted_ms) == first_since
 
 
+def test_a_node_keeps_kafka_s_groups(handed: Handed, client: JavaClient) -> None:
+    client.produce("orders", [Message(b"next", partition=0)])
+    for protocol in PROTOCOLS:
+        assert _read_in_group(client, protocol)[0] == Placed(0, handed.next_offsets[protocol])
+
+
 @pytest.mark.parametrize("ended", ["stopped", "killed"])
 def test_kafka_goes_on_where_a_node_ended(tmp_path: Path, ended: str) -> None:
     with Node(tmp_path, settings={"node.id": "1"}) as node:
@@ -95,6 +105,7 @@ def test_kafka_goes_on_where_a_node_ended(tmp_path: Path, ended: str) -> None:
             client.produce("orders", _messages(codec), compression=codec, idempotent=True)
         end = client.bounds("orders", 0)[1]
         records = client.consume("orders", 0, count=end)
+        next_offsets = {protocol: _read_in_group(client, protocol)[-1].offset + 1 for protocol in PROTOCOLS}
         client.close()
         if ended == "stopped":
             assert node.stop() == 0, node.log_tail()
@@ -104,14 +115,28 @@ def test_kafka_goes_on_where_a_node_ended(tmp_path: Path, ended: str) -> None:
     broker = kafka.start(tmp_path)
     client = JavaClient(f"{broker.host}:{broker.port}")
     try:
-        assert client.topics() == {"orders"}
+        assert client.topics() == {"orders"}  # and the internal one of groups, which is not shown
         assert client.configs("orders")["segment.bytes"] == str(1024 * 1024)
         assert client.consume("orders", 0, count=end) == records
         (placed,) = client.produce("orders", [Message(b"next", partition=0)], idempotent=True)
         assert placed.offset == end
+        for protocol in PROTOCOLS:
+            assert _read_in_group(client, protocol)[0] == Placed(0, next_offsets[protocol])
     finally:
         client.close()
         broker.stop()
+
+
+def _read_in_group(client: JavaClient, protocol: Protocol) -> list[Placed]:
+    """Read some of the first partition as the only member of a group, and commit that."""
+    member = client.join("orders", f"{protocol}-readers", protocol)
+    deadline = Deadline()
+    read: list[Placed] = []
+    while not read and deadline.left():
+        read += member.poll()
+    member.commit()
+    member.leave()
+    return read
 
 
 def _kafka_settings(data: Path) -> list[str]:

@@ -219,7 +219,7 @@ def test_a_cluster_of_one_says_so(tool: Tool, refused: Tool, new_topic: NewTopic
 def test_what_a_cluster_has_none_of_is_empty_and_no_error(tool: Tool, new_topic: NewTopic) -> None:
     topic = new_topic()
     tool("ConsoleProducer", "--topic", topic, given="one\n")
-    for entity in ("users", "clients", "ips", "client-metrics"):
+    for entity in ("users", "clients", "ips", "client-metrics", "groups"):
         assert tool("ConfigCommand", "--describe", "--entity-type", entity).lines == []
     assert len(tool("TransactionsCommand", "list").lines) == 1
     producers = tool("TransactionsCommand", "describe-producers", "--topic", topic, "--partition", "0").lines

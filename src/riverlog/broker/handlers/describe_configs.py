@@ -1,6 +1,10 @@
-"""DescribeConfigs: the settings of topics and of this node, where each value was set, and what it means."""
+"""DescribeConfigs: the settings of topics and of this node, where each value was set, and what it means.
+
+Groups show what the node's settings give them; loggers and subscriptions to client metrics have none.
+"""
 
 from collections.abc import Iterable
+from typing import Final
 
 from riverlog.broker.context import Context
 from riverlog.metadata.commands.configs import resource_of
@@ -9,6 +13,7 @@ from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.resolve import Described, describe_node, describe_topic
 from riverlog.model.setting import Source
+from riverlog.model.settings import Layers
 from riverlog.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -17,6 +22,15 @@ from riverlog.wire.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+
+_WITHOUT_SETTINGS: Final = (8, 16)  # loggers of brokers, client metrics
+_GROUP: Final = 32
+
+_GROUP_SETTINGS: Final = {
+    "group.consumer.heartbeat.interval.ms": "consumer.heartbeat.interval.ms",
+    "group.consumer.session.timeout.ms": "consumer.session.timeout.ms",
+}
+"""Settings of a node by which its consumer groups live, and their names as settings of a group."""
 
 
 def describe_configs(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
@@ -43,8 +57,12 @@ def _describe(asked: DescribeConfigsResource, context: Context) -> Iterable[Desc
         raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"Not allowed to see settings of {asked.resource_name!r}.")
     if not is_topic and not context.allows_on_cluster(Operation.DESCRIBE_CONFIGS):
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not allowed to see the settings of brokers.")
-    resource = resource_of(context.image, asked.resource_type, asked.resource_name)
+    if asked.resource_type in _WITHOUT_SETTINGS:
+        return ()
     layers = context.services.metadata.settings.layers
+    if asked.resource_type == _GROUP:
+        return _of_groups(layers)
+    resource = resource_of(context.image, asked.resource_type, asked.resource_name)
     topic = context.image.topic(resource.name)
     if resource.type is ConfigResourceType.TOPIC and topic is not None:
         return describe_topic(context.image.config(resource), layers, replication_factor=topic.replication_factor)
@@ -56,6 +74,14 @@ def _describe(asked: DescribeConfigsResource, context: Context) -> Iterable[Desc
             f"This is broker {context.services.node_id}; ask broker {resource.name} for its own settings.",
         )
     return describe_node(layers)
+
+
+def _of_groups(layers: Layers) -> Iterable[Described]:
+    return [
+        Described(each.setting, _GROUP_SETTINGS[each.name], each.text, each.source, each.said, read_only=True)
+        for each in describe_node(layers)
+        if each.name in _GROUP_SETTINGS
+    ]
 
 
 def _set_for_all(resource: ConfigResource, context: Context) -> Iterable[Described]:

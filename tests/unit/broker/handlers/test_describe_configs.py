@@ -75,7 +75,7 @@ def test_a_broker_describes_itself_alone():
                 line,
                 DescribeConfigsResource(BROKER, "4"),
                 DescribeConfigsResource(BROKER, "5"),
-                DescribeConfigsResource(8, "4"),
+                DescribeConfigsResource(7, "4"),
             )
             assert {each.name for each in own.configs} == set(NODE_SETTINGS)
             read_only = {each.name: each.read_only for each in own.configs}
@@ -121,3 +121,17 @@ def test_a_missing_topic_and_a_forbidden_one(monkeypatch: pytest.MonkeyPatch):
     run(missing())
     deny(monkeypatch, Operation.DESCRIBE_CONFIGS)
     run(forbidden())
+
+
+def test_a_group_shows_what_the_node_gives_it_and_loggers_have_nothing():
+    async def scenario() -> None:
+        async with serving(group_consumer_session_timeout_ms="30000") as (line, _node):
+            asked = [DescribeConfigsResource(type_, name) for type_, name in ((32, "g"), (8, "1"), (16, "m"))]
+            group, loggers, metrics = await describe(line, *asked)
+            assert {each.name: (each.value, each.read_only) for each in group.configs} == {
+                "consumer.heartbeat.interval.ms": ("5000", True),
+                "consumer.session.timeout.ms": ("30000", True),
+            }
+            assert (loggers.error_code, loggers.configs, metrics.error_code, metrics.configs) == (0, [], 0, [])
+
+    run(scenario())
