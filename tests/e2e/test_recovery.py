@@ -25,6 +25,7 @@ def read_ends(bootstrap: str, partitions: list[TopicPartition]) -> dict[tuple[st
             "enable.auto.commit": False,
             "fetch.message.max.bytes": 20_000,
             "fetch.queue.backoff.ms": 5,
+            "fetch.wait.max.ms": 10,  # what asks for the end of a partition stands behind a fetch
             "log_level": 0,
         }
     )
