@@ -150,6 +150,17 @@ COMMANDS: Final = (
         ),
     ),
     Command(
+        "verify",
+        "riverlog.cli.verify",
+        "verify",
+        "Find out whether a cluster keeps its promises",
+        (
+            "verify",
+            "verify -b broker:9092 --seconds 60 --group consumer",
+            "verify --topics 1 --partitions 12 --consumers 6 --rate 5000 -o json",
+        ),
+    ),
+    Command(
         "cluster status",
         "riverlog.cli.cluster",
         "status",

@@ -23,7 +23,7 @@ PROGRAM: Final = "$PROGRAM"
 
 SECTIONS: Final = {
     "Run a broker": ("dev", "serve"),
-    "Topics and records": ("topics", "produce", "consume", "bench"),
+    "Topics and records": ("topics", "produce", "consume", "bench", "verify"),
     "Consumer groups": ("groups", "lag"),
     "Look inside": ("cluster", "log", "doctor", "config", "version"),
 }

@@ -21,8 +21,8 @@ def value_of(name: Value, size: int) -> bytes:
 def name_of(key: bytes | None, value: bytes | None) -> Value:
     """Give the name of the record that was read; the key must be the name."""
     value = value or b""
-    words = value.partition(b"|")[0].decode(errors="replace").split(" ")
-    if len(words) == 2 and words[1].isdecimal() and value_of(words[0], int(words[1][:9])) == value:
-        return words[0] if key == words[0].encode() else f"{words[0]} with the key {key!r}"
+    name, _, size = value.partition(b"|")[0].decode(errors="replace").partition(" ")
+    if size.isdecimal() and int(size[:9]) <= len(value) and value_of(name, int(size[:9])) == value:
+        return name if key == name.encode() else f"{name} with the key {key!r}"
     shown = repr(value[:_SHOWN_BYTES]) + ("…" if len(value) > _SHOWN_BYTES else "")
     return f"{len(value)} bytes {shown}"

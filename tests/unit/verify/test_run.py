@@ -1,0 +1,80 @@
+"""Whole runs against a node on virtual time: one that keeps its promises, and one that is made to break them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from riverlog.client.admin import Admin
+from riverlog.client.errors import KafkaError
+from riverlog.model.errors import ErrorCode
+from riverlog.verify.history import History
+from riverlog.verify.run import Load, Report, verify
+from riverlog.verify.scene import Protocol
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+
+LOAD = Load(seconds=3, topics=2, partitions=2, producers=2, consumers=2, rate=50, seed=3)
+Harm = Callable[[Admin, History], Awaitable[object]]
+
+
+def verified(load: Load = LOAD, *, harm: Harm | None = None, harm_while: str = "") -> Report:
+    """Verify a node, doing it some harm once a part begins; in the end nothing may be left behind."""
+
+    async def scenario() -> Report:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        harming: list[asyncio.Future[object]] = []
+        warnings: list[str] = []
+
+        def say(part: str, history: History) -> None:
+            if part == harm_while and harm is not None and not harming:
+                harming.append(asyncio.ensure_future(harm(admin, history)))
+
+        async with Admin("node:9092", ports=universe.ports) as admin:
+            try:
+                report = await verify("node:9092", load, ports=universe.ports, say=say, warn=warnings.append)
+                await asyncio.gather(*harming)
+            finally:
+                assert await admin.list_topics() == []
+                assert await admin.list_groups() == []
+                assert warnings == []
+        await node.stop()
+        return report
+
+    return run(scenario())
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_node_keeps_its_promises(protocol: Protocol) -> None:
+    report = verified(Load(seconds=5, partitions=2, producers=2, consumers=2, rate=40, protocol=protocol))
+    assert [anomaly.sentence for anomaly in report.verdict.anomalies] == []
+    assert report.clean
+    assert report.verdict.acknowledged == report.verdict.written > 150
+    assert report.verdict.seen >= 3 * report.verdict.written, "by the group and by two readers"
+    assert report.verdict.commits > 0
+    assert report.verdict.lookups > 0
+
+
+def test_without_a_group_the_readers_are_enough() -> None:
+    report = verified(Load(seconds=1, producers=1, consumers=0, rate=50))
+    assert report.clean
+    assert report.verdict.seen == 2 * report.verdict.written
+
+
+def test_records_that_vanish_are_lost() -> None:
+    async def delete_records(admin: Admin, history: History) -> None:
+        partition = history.writes[0].partition
+        (end,) = (await admin.list_offsets({partition: "latest"})).values()
+        await admin.delete_records({partition: end.offset // 2})
+
+    report = verified(harm=delete_records, harm_while="reading everything at read_committed")
+    assert not report.clean
+    assert "lost" in report.verdict.counts
+
+
+def test_a_cluster_that_refuses_is_no_verdict() -> None:
+    with pytest.raises(KafkaError) as raised:
+        verified(Load(replication_factor=3))
+    assert raised.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
