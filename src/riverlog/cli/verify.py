@@ -202,8 +202,11 @@ def show(row: Row) -> None:
         "commits": (facts["commits"], "acknowledged to members of the group"),
         "errors": (sum(facts["errors"].values()), errors),
     }
-    width = max(len(f"{count:,}") for count, _ in counts.values())
-    draw_table(["", "", ""], [[name, f"{count:>{width},}", what] for name, (count, what) in counts.items()])
+    width = max(len("count"), *(len(f"{count:,}") for count, _ in counts.values()))
+    draw_table(
+        ["what", "count".rjust(width), "which means"],
+        [[name, f"{count:>{width},}", what] for name, (count, what) in counts.items()],
+    )
     print()
     for kind, count in facts["anomalies"].items():
         print(f"{kind}: {count:,}")

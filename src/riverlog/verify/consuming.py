@@ -57,18 +57,23 @@ class _Life:
         self._readings: dict[TopicPartition, Reading] = {}
 
     async def live(self, seconds: float) -> None:
-        """Read and commit; once nothing is written any more, stay for as long as the scene wants."""
+        """Read and commit; once nothing is written any more, stay for as long as the scene wants.
+
+        It leaves just after a commit: from a broker that is down nobody can take leave, and the group would wait for it.
+        """
         scene, consumer, loop = self._scene, self._consumer, asyncio.get_running_loop()
         consumer.subscribe(scene.topics, on_assigned=self._assigned, on_revoked=self._gone)
         leave_at, commit_at = loop.time() + seconds, loop.time() + _COMMIT_SECONDS
-        while scene.consuming and (loop.time() < leave_at or not scene.writing):
+        while scene.consuming:
             try:
                 note(scene, self._readings, consumer, await consumer.poll(_POLL_MS))
             except KafkaError as error:
                 scene.trouble(error)
                 await asyncio.sleep(PAUSE_SECONDS)
             if loop.time() >= commit_at:
-                await self._commit()
+                committed = await self._commit()
+                if committed and scene.writing and loop.time() >= leave_at:
+                    return
                 commit_at = loop.time() + _COMMIT_SECONDS
 
     async def _assigned(self, partitions: list[TopicPartition]) -> None:
@@ -91,8 +96,8 @@ class _Life:
         for partition in partitions:
             self._readings.pop(partition, None)
 
-    async def _commit(self) -> None:
-        """Commit where this consumer stands; an answer that does not come leaves it unknown whether that counts."""
+    async def _commit(self) -> bool:
+        """Commit where this consumer stands and tell whether it did; where no answer comes, it may have counted."""
         history = self._scene.history
         positions = {
             partition: reading.position
@@ -104,10 +109,11 @@ class _Life:
             await self._consumer.commit(positions)
         except KafkaError as error:
             self._scene.trouble(error)
-            return
+            return False
         for commit in commits:
             history.commit_acknowledged(commit)
         self._reached.update(positions)
+        return bool(positions)
 
 
 async def read_everything(scene: Scene, admin: Admin, isolation: Isolation, *, seconds: float) -> list[TopicPartition]:
