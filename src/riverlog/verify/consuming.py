@@ -59,7 +59,7 @@ class _Life:
     async def live(self, seconds: float) -> None:
         """Read and commit; once nothing is written any more, stay for as long as the scene wants.
 
-        It leaves just after a commit: from a broker that is down nobody can take leave, and the group would wait for it.
+        It leaves just after a commit: nobody can take leave of a broker that is down, and the group would wait.
         """
         scene, consumer, loop = self._scene, self._consumer, asyncio.get_running_loop()
         consumer.subscribe(scene.topics, on_assigned=self._assigned, on_revoked=self._gone)
