@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.conformance.adapters import CODECS, Message
+from tests.conformance.adapters import CODECS, Deadline, Message, Protocol
 from tests.conformance.adapters.foreign import JavaClient
 from tests.conformance.behaviours import LONG_AGO_MS
 from tests.conformance.foreign.kafka_tools import dump
@@ -20,6 +20,11 @@ STATES: Final = ("stopped", "killed", "recovered")
 SEGMENT_BYTES: Final = 50_000
 RECORDS_PER_CODEC: Final = 300
 DELETED_BELOW: Final = 280
+
+PROTOCOLS: Final[tuple[Protocol, ...]] = ("classic", "consumer")
+OFFSET_COMMIT: Final = "1"
+KINDS_OF_RECORDS: Final = {OFFSET_COMMIT, "2", "3", "5"}
+"""Offsets, classic groups, consumer groups and their members, by the numbers of their keys."""
 
 RECORD: Final = re.compile(r"^\| offset: (\d+) .* payload: (.*)$")
 METADATA: Final = re.compile(r"^\| payload: (\{.*\})$")
@@ -65,6 +70,13 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Left]]:
         for codec in CODECS:
             values += _write(client, codec, start=len(values))
         assert client.delete_records("orders", 0, DELETED_BELOW) == DELETED_BELOW
+        for protocol in PROTOCOLS:
+            member = client.join("orders", f"{protocol}-readers", protocol)
+            deadline = Deadline()
+            while not member.poll():
+                assert deadline.left()
+            member.commit()
+            member.leave()
         client.create_topic("gone")
         client.delete_topic("gone")
         client.close()
@@ -119,6 +131,16 @@ def test_indexes_agree_with_the_log(folder: Left, kind: str, check: str) -> None
         assert len(re.findall(r"^(?:offset|timestamp): ", ran.text, re.MULTILINE)) > 2 * len(indexes)
     if check == "--index-sanity-check":
         assert ran.text.count("passed sanity check") + ran.text.count("is empty") == len(indexes)
+
+
+def test_groups_and_their_offsets_are_read(folder: Left) -> None:
+    segments = [each for each in sorted(folder.data.glob("__consumer_offsets-*/*.log")) if each.stat().st_size]
+    ran = dump(segments, "--offsets-decoder")
+    assert complaints(ran.text) == []
+    keys = [json.loads(each) for each in re.findall(r" key: (\{.*?\}) payload: ", ran.text)]
+    commits = {key["data"]["group"] for key in keys if key["type"] == OFFSET_COMMIT}
+    assert commits == {f"{protocol}-readers" for protocol in PROTOCOLS}
+    assert {key["type"] for key in keys} >= KINDS_OF_RECORDS
 
 
 def test_producer_states_are_read(folder: Left) -> None:

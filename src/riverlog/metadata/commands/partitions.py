@@ -120,6 +120,11 @@ def _added(image: MetadataImage, new: NewPartitions) -> list[MetadataRecord]:
     topic = image.topic(new.topic)
     if topic is None:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {new.topic!r}.")
+    if topic.is_internal:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"{new.topic} cannot get more partitions: what it keeps is spread over the {topic.partition_count} it has.",
+        )
     added = new.total - topic.partition_count
     if added < 0:
         raise Refusal(

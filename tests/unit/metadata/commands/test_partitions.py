@@ -10,6 +10,7 @@ from riverlog.metadata.commands.partitions import (
     partition_records,
     replication_factor_of,
 )
+from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.metadata.records import PartitionRecord, RegisterBrokerRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
@@ -42,6 +43,12 @@ def outcome_of(new: NewPartitions) -> tuple[ErrorCode, int]:
 )
 def test_more_partitions_and_only_more(new, expected):
     assert outcome_of(new) == expected
+
+
+def test_an_internal_topic_keeps_its_partitions():
+    image = with_topic(cluster(None), OFFSETS_TOPIC, partitions=2)
+    records, reply = create_partitions(image, CreatePartitions((NewPartitions(OFFSETS_TOPIC, 3),)))
+    assert (records, reply.outcomes[0].code) == ([], ErrorCode.INVALID_REQUEST)
 
 
 def test_a_decrease_says_why():
