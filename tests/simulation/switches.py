@@ -192,8 +192,8 @@ def _old_metadata_goes_before_its_snapshot_is_durable() -> Iterator[None]:
 
 
 @contextmanager
-def _identity_is_not_made_durable() -> Iterator[None]:
-    with mock.patch.object(identity, "replace_file", _replace_undurably):
+def _identity_takes_its_name_before_its_content() -> Iterator[None]:
+    with mock.patch.object(identity, "write_durably", _write_undurably):
         yield
 
 
@@ -236,7 +236,7 @@ SWITCHES: Final = (
     Switch("the log directory's own name is synced", _skip_folder_sync(lambda folder: folder in ("", "/"))),
     Switch("names in the metadata's folder are synced", _skip_folder_sync(lambda folder: METADATA in folder)),
     Switch("small files are synced before they take a name", _names_are_in_place_before_the_content),
-    Switch("the identity is durable", _identity_is_not_made_durable),
+    Switch("the identity is durable", _identity_takes_its_name_before_its_content),
     Switch("acknowledged after the flush", _acknowledged_before_the_flush),
     Switch("flushed after the flush", _flushed_before_the_flush),
     Switch("the recovery point follows the flush", _recovery_point_ahead_of_the_flush),

@@ -11,7 +11,6 @@ SOON = {
     "the identity is durable",
     "acknowledged after the flush",
     "a failed flush is noticed",
-    "what was recovered is synced before it counts",
     "a deleted partition's offsets are forgotten",
 }
 SEEDS_MAX = 60
