@@ -450,3 +450,15 @@ def test_the_sessions_of_the_document_are_true() -> None:
     with tempfile.TemporaryDirectory() as folder, Node(Path(folder)) as fresh:
         for line, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", "".join(blocks), re.MULTILINE):
             assert plain(session_output(fresh, line)) == plain(expected), f"{line}\n{fresh.log_tail()}"
+
+
+def test_a_group_goes_on_where_it_has_committed(node: Node, shell: Shell) -> None:
+    shell.done("topics", "create", "shared", "--partitions", "2")
+    shell.done("produce", "shared", "--partition", "0", given=b"a\nb\nc\n")
+    read = ("consume", "shared", "--group", "readers", "--from-beginning", "-X", "session.timeout.ms=6000")
+    assert shell.done(*read, "--max-messages", "2") == b"a\nb\n"
+    assert shell.done(*read, "--max-messages", "1") == b"c\n"
+    described = shell.done("groups", "describe", "readers").decode()
+    assert described.startswith("Group readers: State=Empty, Type=classic")
+    code, _, said = shell.run("consume", "shared", "--group", "readers", "--exit")
+    assert (code, b"a group decides" in said) == (2, True)

@@ -96,6 +96,7 @@ COMMANDS: Final = (
             "consume orders --from-beginning --exit",
             "consume orders --offset -10 --exit",
             "consume orders --from-time -15m --output json",
+            "consume orders --group billing --from-beginning",
             r"consume orders -f '%t-%p@%o %k: %s\n'",
         ),
     ),

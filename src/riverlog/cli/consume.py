@@ -1,4 +1,4 @@
-"""`consume`: print the records of a topic, from anywhere in it, as anything.
+"""`consume`: print the records of a topic, from anywhere in it or as a member of a group, as anything.
 
 Values are written as the bytes they are, except to a terminal, which gets to see control characters instead of
 obeying them. The command ends after --max-messages, at the end with --exit, or when it is interrupted.
@@ -49,6 +49,12 @@ class Moment(int):
     metavar="N",
     help="Read only this partition.",
 )
+@click.option(
+    "-g",
+    "--group",
+    metavar="NAME",
+    help="Share the topic with the other members of a group, go on where it has committed, and commit what is printed.",
+)
 @click.option("-c", "--max-messages", "count", type=click.IntRange(1), metavar="N", help="Stop after N records.")
 @click.option("-e", "--exit", "exit_at_end", is_flag=True, help="Stop at what is the end when the command starts.")
 @click.option("-f", "--format", "template", metavar="FORMAT", help=r"Print each record so, as in '%t-%p@%o %k: %s\n'.")
@@ -62,6 +68,7 @@ def consume(
     offset: str | None,
     from_time: str | None,
     partitions: tuple[int, ...],
+    group: str | None,
     count: int | None,
     exit_at_end: bool,
     template: str | None,
@@ -72,13 +79,25 @@ def consume(
 ) -> None:
     r"""Print the records of a topic.
 
-    Without a start, records that arrive from now on are printed, each value on a line. A format may use %t topic,
+    Without a start, records that arrive from now on are printed, each value on a line. A group goes on where it has
+    committed; --from-beginning and the end are for partitions in which it has not. A format may use %t topic,
     %p partition, %o offset, %k key, %s value, %K and %S their lengths (-1 for null), %R the length of the value as
     four bytes, %T timestamp in milliseconds, %h headers, %% a percent sign, and \n \r \t \0 \\ \xNN. With -o json
     each record is a line of JSON; bytes that are not UTF-8 become {"base64": "…"}.
     """
     begin = where_to_start(from_beginning=from_beginning, offset=offset, from_time=from_time)
     show = printer(template, output, null=null, terminal=sys.stdout.isatty())
+    if group is not None and (offset is not None or from_time is not None or partitions or exit_at_end):
+        raise usage("a group decides what its members read: --group goes with --from-beginning and --max-messages only")
+
+    async def share() -> None:
+        from riverlog import Consumer
+
+        wanted = {"group": group, "auto_offset_reset": "earliest" if from_beginning else "latest"}
+        async with made(Consumer, bootstrap, settings, wanted) as consumer:
+            await _partition_count(consumer, topic)
+            consumer.subscribe([topic])
+            await _print(consumer, show, count=count, ends=None)
 
     async def work() -> None:
         from riverlog import Consumer
@@ -91,7 +110,7 @@ def consume(
                 await consumer.seek(partition, position)
             await _print(consumer, show, count=count, ends=ends if exit_at_end else None)
 
-    run(work())
+    run(work() if group is None else share())
 
 
 def where_to_start(*, from_beginning: bool, offset: str | None, from_time: str | None) -> Start | Moment:
