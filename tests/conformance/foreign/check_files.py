@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from riverlog.metadata.image import OFFSETS_TOPIC
 from tests.conformance.adapters import CODECS, Deadline, Message, Protocol
 from tests.conformance.adapters.foreign import JavaClient
 from tests.conformance.behaviours import LONG_AGO_MS
@@ -159,9 +160,11 @@ def test_the_metadata_log_is_read(folder: Left) -> None:
     kinds = {record["type"] for record in records}
     assert kinds >= {"FEATURE_LEVEL_RECORD", "REGISTER_BROKER_RECORD", "PARTITION_RECORD", "REMOVE_TOPIC_RECORD"}
     topics = [record["data"]["name"] for record in records if record["type"] == "TOPIC_RECORD"]
-    assert topics == ["orders", "gone"]
+    assert topics == ["orders", OFFSETS_TOPIC, "gone"]
     configs = {
-        record["data"]["name"]: record["data"]["value"] for record in records if record["type"] == "CONFIG_RECORD"
+        record["data"]["name"]: record["data"]["value"]
+        for record in records
+        if record["type"] == "CONFIG_RECORD" and record["data"]["resourceName"] == "orders"
     }
     assert configs["segment.bytes"] == str(SEGMENT_BYTES)
 
