@@ -23,25 +23,47 @@ def written_bytes(node: Node) -> int:
     return sum(path.stat().st_size for path in node.data.glob("riverlog-verify-*/*.log"))
 
 
+def wait_for_bytes(node: Node, size: int) -> None:
+    deadline = time.monotonic() + SECONDS_MAX
+    while written_bytes(node) < size:
+        assert time.monotonic() < deadline, "nothing is written"
+        time.sleep(0.02)
+
+
+def verifying(node: Node) -> "subprocess.Popen[bytes]":
+    options = ["--seconds", "6", "--consumers", "2", "-o", "json"]
+    return subprocess.Popen([PROGRAM, "verify", "-b", node.bootstrap, *options], stdout=subprocess.PIPE)
+
+
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("durability", ["os", "fsync"])
 def test_a_node_that_is_killed_meanwhile_keeps_its_promises(tmp_path: Path, durability: str) -> None:
-    options = ["--seconds", "6", "--consumers", "2", "-o", "json"]
     with Node(tmp_path, settings={"durability": durability, "metrics.port": "0"}) as node:
-        running = subprocess.Popen([PROGRAM, "verify", "-b", node.bootstrap, *options], stdout=subprocess.PIPE)
+        running = verifying(node)
         for _ in range(3):
-            before = written_bytes(node)
-            deadline = time.monotonic() + SECONDS_MAX
-            while written_bytes(node) < before + 50_000:
-                assert time.monotonic() < deadline, "nothing is written"
-                time.sleep(0.02)
+            wait_for_bytes(node, written_bytes(node) + 50_000)
             node.kill()
             node.start()
-        out, _ = running.communicate(timeout=SECONDS_MAX)
-        row = json.loads(out)
+        row = json.loads(running.communicate(timeout=SECONDS_MAX)[0])
         assert (running.returncode, row["anomalies"], row["unfinished"]) == (0, {}, [])
         assert row["clean"] is True
         assert row["acknowledged"] > 500
-        assert row["errors"], "the node was killed, and nobody noticed"
         assert listed(node, "topics", "list") == b""
         assert listed(node, "groups", "list") == b""
+
+
+@pytest.mark.timeout(180)
+def test_a_log_that_is_cut_behind_the_back_of_its_node_is_noticed(tmp_path: Path) -> None:
+    with Node(tmp_path, settings={"metrics.port": "0"}) as node:
+        running = verifying(node)
+        wait_for_bytes(node, 300_000)
+        node.kill()
+        log = max(node.data.glob("riverlog-verify-*/*.log"), key=lambda path: path.stat().st_size)
+        with log.open("r+b") as file:
+            file.truncate(log.stat().st_size // 2)
+        node.start()
+        row = json.loads(running.communicate(timeout=SECONDS_MAX)[0])
+        assert (running.returncode, row["clean"]) == (5, False)
+        assert row["anomalies"]["lost"] > 10
+        assert f"at {log.parent.name}@" in row["examples"]["lost"][0]
+        assert listed(node, "topics", "list") == b""

@@ -51,11 +51,11 @@ def skipped_by_group(
     readings = [reading for reading in partition.readings if reading.group == group]
     if not readings:
         return
-    given = {sighting.value for reading in readings for sighting in reading.sightings}
+    given = {sighting.offset for reading in readings for sighting in reading.sightings}
     places = _places(partition, evidence, readings[0].isolation)
     start = min(reading.start for reading in readings)
     for offset, value in _between(places, start, committed):
-        if value not in given and value in partition.first_seen:  # what nobody saw is lost, which is said elsewhere
+        if offset not in given and value in partition.first_seen:  # what nobody saw is lost, which is said elsewhere
             yield Skipped(partition.name, offset, value, f"group {group}")
 
 

@@ -1,5 +1,6 @@
 """What is wrong with records that are there: twice, out of order, two in one place, from nobody, or taken back."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
@@ -41,13 +42,18 @@ def _places(partition: PartitionEvidence) -> Iterator[Anomaly]:
 
 
 def _order(partition: PartitionEvidence) -> Iterator[Reordered]:
-    """Each producer's records, by their first places, against the order of sending."""
+    """Each producer's records, by their first places, against the order of sending.
+
+    Places that stand for several records are left out: one of them is not there, and no order follows from it.
+    """
     numbers = {value: number for number, value in enumerate(partition.writes)}
     newest: dict[str, Value] = {}
     reached: set[Value] = set()
-    for _, value in partition.in_order():
+    places = partition.in_order()
+    held = Counter(offset for offset, _ in places)
+    for offset, value in places:
         write = partition.writes.get(value)
-        if write is None or not write.once or value in reached:
+        if write is None or not write.once or value in reached or held[offset] > 1:
             continue
         reached.add(value)
         before = newest.setdefault(write.producer, value)

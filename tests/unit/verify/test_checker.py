@@ -44,7 +44,7 @@ def test_anomalies_are_counted_and_ordered_by_kind() -> None:
     write(history, "d")
     read(history, (0, "x"), (2, "y"), (3, "a"), (4, "a"))
     verdict = judge(history)
-    assert verdict.counts == {"lost": 1, "duplicated": 1, "invented": 2, "inconsistent offset": 1}
+    assert verdict.counts == {"lost": 1, "duplicated": 1, "reordered": 1, "invented": 2, "inconsistent offset": 1}
     assert not verdict.clean
     assert (verdict.written, verdict.acknowledged, verdict.refused, verdict.unknown) == (4, 2, 1, 1)
     assert (verdict.seen, verdict.readings) == (4, 1)

@@ -44,6 +44,16 @@ def test_records_in_another_order_than_they_were_sent_in() -> None:
     assert found(history) == [Reordered(ORDERS, "a", earlier="a1", later="a2")]
 
 
+def test_no_order_follows_from_a_place_that_stands_for_two_records() -> None:
+    history = History()
+    for offset, value in enumerate("abc"):
+        write(history, value, offset)
+    for value in "de":
+        write(history, value)
+    read(history, (0, "a"), (1, "d"), (2, "e"))
+    assert {type(anomaly) for anomaly in found(history)} == {Lost, InconsistentOffset}
+
+
 def test_two_records_in_one_place() -> None:
     history = History()
     write(history, "a")
