@@ -169,21 +169,42 @@ def consume(node: Node, topic: str, *, value_bytes: int) -> Moved:
 def produce_latencies(node: Node, topic: str, *, rate: int, value_bytes: int, seconds: float) -> list[float]:
     """Send at a steady rate without lingering; give each record's milliseconds until its acknowledgement."""
     latencies: list[float] = []
+    refused: list[KafkaError] = []
 
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            raise Failed(f"a record was refused: {error}")
+            refused.append(error)
         latencies.append((message.latency() or 0.0) * 1000)
 
     producer = Producer({**_common(node), "linger.ms": 0})
     value = Random(1).randbytes(value_bytes)
     _send_and_wait(producer, topic, value)
-    for _ in _ticks(rate, seconds):
-        producer.produce(topic, value, partition=0, on_delivery=delivered)
-        producer.poll(0)
+    with _served(producer):
+        for _ in _ticks(rate, seconds):
+            producer.produce(topic, value, partition=0, on_delivery=delivered)
     if unanswered := producer.flush(REQUEST_SECONDS_MAX):
         raise Failed(f"{unanswered} records were not answered")
+    if refused:
+        raise Failed(f"{len(refused)} records were refused: {refused[0]}")
     return latencies
+
+
+@contextlib.contextmanager
+def _served(producer: Producer) -> Iterator[None]:
+    """Take acknowledgements as they come: a client that looks only when it sends would time its own pauses."""
+    done = threading.Event()
+
+    def serve() -> None:
+        while not done.is_set():
+            producer.poll(0.1)
+
+    server = threading.Thread(target=serve)
+    server.start()
+    try:
+        yield
+    finally:
+        done.set()
+        server.join()
 
 
 def end_to_end_latencies(node: Node, topic: str, *, rate: int, value_bytes: int, seconds: float) -> list[float]:
