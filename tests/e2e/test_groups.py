@@ -23,7 +23,7 @@ SETTINGS: Final = {
     "metrics.port": "0",
 }
 CLIENTS: Final = ["confluent", "riverlog"]
-KILLS: Final = 6
+KILLS: Final = 4
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -73,7 +73,7 @@ def test_what_groups_have_committed_survives_kills_of_the_node(tmp_path: Path) -
             for number in range(KILLS):
                 if number < 2:
                     crews[number].start()  # so that the node dies in the middle of a rebalance, too
-                until_commits(crews, chance.randrange(1, 30))
+                until_commits(crews, chance.randrange(1, 8))
                 node.kill()
                 promised = {crew: crew.committed() for crew in crews}
                 node.start()

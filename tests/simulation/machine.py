@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 import riverlog
 from riverlog.client.ports import Ports
+from riverlog.drivers.groups import Groups
 from riverlog.drivers.metadata_log import METADATA_FOLDER
 from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.identity import DirectoryRefused
@@ -195,6 +196,7 @@ class Machine:
         self.clock = JumpingClock()
         self.workers = SteppingWorkers(self.disk, Random(f"{seed} workers"))
         self.node: Node | None = None
+        self._groups: Groups | None = None
         self.lives = 0
         self.crashes = 0
         self.kills = 0
@@ -314,6 +316,9 @@ class Machine:
         self._stopping = False
 
     def _vanish(self) -> None:
+        if self._groups is not None:
+            for coordinator in self._groups._coordinators.values():
+                coordinator._disarm()  # timers go with the process that set them
         self.network.vanish()
         self.node = None
         self._serving.clear()
@@ -360,6 +365,7 @@ class Machine:
             self.lose_power()
             return
         self.node = node
+        self._groups = node._groups
         self.on_start(node)
         self._serving.set()
         failed = loop.create_task(node.run())

@@ -457,7 +457,7 @@ class _Run:
     def _join(self, number: int) -> None:
         if not self._has_groups:
             self._has_groups = True
-            small = {"segment.bytes": "1024", "min.cleanable.dirty.ratio": "0"}
+            small = {"segment.bytes": "8192", "min.cleanable.dirty.ratio": "0"}
             self._spawn(self._insist(lambda admin: admin.alter_configs(small, topic=OFFSETS_TOPIC)))
         if number in self._members:
             return

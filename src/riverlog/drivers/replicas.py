@@ -176,12 +176,11 @@ class Replicas:
     async def _run_whole(self, work: Callable[[], None]) -> None:
         """Let a worker do this, to its end even where the caller is cancelled: closing writes to the same files."""
         running = asyncio.ensure_future(self._workers.run(work))
+        running.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to look
         try:
             await asyncio.shield(running)
         except asyncio.CancelledError:
             await asyncio.wait([running])
-            if not running.cancelled():
-                running.exception()  # closing will meet the same disk
             raise
 
     def stop_waiting(self) -> None:
