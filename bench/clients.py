@@ -142,10 +142,11 @@ def produce_singly(node: Node, topic: str, *, value_bytes: int, seconds: float) 
     return Moved(records, records * value_bytes, stopwatch.seconds, stopwatch.cpu_seconds)
 
 
-def consume(node: Node, topic: str, *, value_bytes: int) -> Moved:
-    """Read the whole topic from its beginning; the clock starts with the first records."""
+def consume(node: Node, topic: str, *, value_bytes: int, as_member: bool = False) -> Moved:
+    """Read the whole topic from its beginning, by assignment or as the member of a new group that commits every five
+    seconds; the clock starts with the first records."""
     end = end_offset(node, topic)
-    consumer = _consumer(node, topic)
+    consumer = _member(node, topic) if as_member else _consumer(node, topic)
     try:
         messages = consumer.consume(FETCH_AT_ONCE_MAX, timeout=REQUEST_SECONDS_MAX)
         at_first = received = len(messages)
@@ -271,6 +272,19 @@ def _consumer(node: Node, topic: str) -> Consumer:
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
+    return consumer
+
+
+def _member(node: Node, topic: str) -> Consumer:
+    consumer = Consumer(
+        {
+            **_common(node),
+            "group.id": f"bench-{uuid.uuid4().hex[:12]}",
+            "auto.offset.reset": "earliest",
+            "fetch.queue.backoff.ms": 5,
+        }
+    )
+    consumer.subscribe([topic])
     return consumer
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from bench import comparisons, partitions, probes
+from bench import comparisons, groups, partitions, probes
 from bench.trial import Better, Line, Row
 
 HIGHER, LOWER, NEITHER = Better
@@ -189,6 +189,35 @@ LINES: Final = (
         "1 KB records, the same",
         partial(probes.consume, value_bytes=1_000),
         throughput(1.0),
+    ),
+    Line(
+        "group-consume",
+        "consume-1k as the only member of a group, beside the same by assignment",
+        groups.consume,
+        (
+            Row("member", "MB/s", HIGHER, 1.0),
+            Row("assigned", "MB/s", HIGHER),
+            Row("share", "of assigned", HIGHER, own_reach=0.95),
+        ),
+    ),
+    *(
+        Line(
+            f"group-join-{members}",
+            f"a new group of {members}, from subscribing until each member has its own partition",
+            partial(groups.join, members=members),
+            rows,
+        )
+        for members, rows in (
+            (1, (Row("classic", "s", LOWER, 1.0), Row("KIP-848", "s", LOWER, 1.0))),
+            (10, (Row("classic", "s", LOWER, own_reach=0.5), Row("KIP-848", "s", LOWER, own_reach=1.0))),
+            (100, (Row("classic", "s", LOWER, 1.0), Row("KIP-848", "s", LOWER, 1.0))),
+        )
+    ),
+    Line(
+        "group-commits",
+        "offsets committed one after the other by one member, confluent-kafka, each acknowledged before the next",
+        groups.commits,
+        (Row("rate", "/s", HIGHER, 1.0), Row("CPU", "us each", LOWER)),
     ),
     Line(
         "fetch",

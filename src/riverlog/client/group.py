@@ -15,8 +15,9 @@ from riverlog.client.cluster import Cluster
 from riverlog.client.commits import OUTSIDE, CommittedOffset, commit_offsets, committed_offsets
 from riverlog.client.consumer_member import ConsumerMember
 from riverlog.client.coordinator import GroupCoordinator
-from riverlog.client.errors import KafkaError
+from riverlog.client.errors import CommitFailed, KafkaError
 from riverlog.client.membership import NOTHING, GroupRules, Interest, Membership, Partitions
+from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, TopicPartition
 
 GroupProtocol = Literal["classic", "consumer"]
@@ -202,6 +203,8 @@ class Group:
 
     async def commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         """Write these down; raise CommitFailed where the group has gone on without this member."""
+        if self._member is not None and self._member.lost:  # by now it may be a member again, but not with this
+            raise CommitFailed(self._rules.group, ErrorCode.UNKNOWN_MEMBER_ID)
         identity = OUTSIDE if self._member is None else self._member.identity
         await commit_offsets(self._cluster, self._coordinator, identity, offsets)
         self._committed.update({partition: entry.offset for partition, entry in offsets.items()})

@@ -9,8 +9,11 @@ import pytest
 from riverlog import Admin, Consumer
 from riverlog.client.commits import CommittedOffset
 from riverlog.client.errors import CommitFailed, KafkaError
+from riverlog.client.group import GroupProtocol
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
+from riverlog.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from riverlog.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.support.members import ADDRESS, TOPIC, Member, with_node, write
 from tests.support.world import Universe
 
@@ -171,6 +174,49 @@ def test_commits_are_where_the_group_goes_on() -> None:
             assert min(record.offset for record in records if record.partition == 0) == 7
 
     with_node(scenario)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_what_was_read_before_the_group_went_on_is_not_committed_after_joining_anew(protocol: GroupProtocol) -> None:
+    async def scenario(universe: Universe) -> None:
+        await write(universe, 40)
+        async with Consumer(
+            ADDRESS,
+            group="billing",
+            group_protocol=protocol,
+            auto_offset_reset="earliest",
+            heartbeat_interval_ms=500,
+            ports=universe.ports,
+        ) as consumer:
+            consumer.subscribe([TOPIC])
+            assert await consumer.poll(5_000)
+            group = consumer._group
+            assert group is not None
+            assert group._member is not None
+            before = group.member_id, group._member.identity.generation
+            gone: object = ConsumerGroupHeartbeatRequest("billing", group.member_id, -1)
+            if protocol == "classic":
+                gone = LeaveGroupRequest("billing", [MemberIdentity(group.member_id)])
+            await group._coordinator.ask(gone)
+            await asyncio.sleep(20)
+            assert (group.member_id, group._member.identity.generation) != before
+            with pytest.raises(CommitFailed):
+                await consumer.commit()
+
+    with_node(scenario)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_sixty_members_that_come_at_once_have_shared_within_seconds(protocol: dict[str, Any]) -> None:
+    async def scenario(universe: Universe) -> None:
+        members = [Member(universe, f"{number}", **protocol) for number in range(60)]
+        async with asyncio.timeout(5):
+            while any(len(member.partitions) != 1 for member in members):  # noqa: ASYNC110 - nobody else would tell
+                await asyncio.sleep(0.05)
+        for member in members:
+            await member.die()
+
+    with_node(scenario, partitions=60)
 
 
 def test_a_consumer_outside_the_group_may_commit_while_it_is_empty_only() -> None:
