@@ -38,16 +38,23 @@ def submit(context: Context, operation: Operation, group_id: str, command: Group
     try:
         if not context.allows(operation, ResourceType.GROUP, group_id):
             raise Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Not allowed to use the group {group_id!r}.")
-        return context.services.groups.submit(group_id, command)
+        asked = context.services.groups.submit(group_id, command)
     except Refusal as refusal:
-        refused: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        refused.set_exception(refusal)
-        return refused
+        asked = asyncio.get_running_loop().create_future()
+        asked.set_exception(refusal)
+    asked.add_done_callback(_heard)
+    return asked
 
 
 def client_of(context: Context) -> Client:
     """Say who asks, as Kafka's tools show it."""
     return Client(context.client_id or "", f"/{context.client.principal.host}")
+
+
+def _heard(asked: "asyncio.Future[Any]") -> None:
+    """Take note of a refusal: the client may be gone, and one that nobody hears would be logged as a fault."""
+    if not asked.cancelled():
+        asked.exception()
 
 
 def _answered(

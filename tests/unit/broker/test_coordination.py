@@ -1,10 +1,14 @@
 """The way of a request to its group's coordinator, and of the refusals back."""
 
+import asyncio
+import gc
+
 import pytest
 
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
-from riverlog.wire.apis import ApiKey
+from riverlog.wire.apis import API_BY_KEY, ApiKey
+from riverlog.wire.headers import encode_request
 from riverlog.wire.messages.describe_groups import DescribeGroupsRequest
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
 from tests.support.asking import serving
@@ -34,5 +38,21 @@ def test_members_are_described_by_their_client_and_host() -> None:
             assert member.client_id == "test"
             assert member.client_host.startswith("/")
             assert member.member_id.startswith("test-")
+
+    run(scenario())
+
+
+def test_a_refusal_for_a_client_that_is_gone_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        deny(monkeypatch, Operation.DESCRIBE)
+        faults: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, fault: faults.append(fault))
+        async with serving() as (line, _node):
+            asked = encode_request(API_BY_KEY[ApiKey.DESCRIBE_GROUPS], 6, 1, "test", DescribeGroupsRequest([GROUP]))
+            line.send_bytes(asked + b"\xff" * 4)  # what is no length ends the connection before the answer is made
+            await line.ended.wait()
+        gc.collect()
+        await asyncio.sleep(0)
+        assert faults == []
 
     run(scenario())
