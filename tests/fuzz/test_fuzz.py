@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from tests.fuzz import corpus, targets
-from tests.fuzz.codec import fuzz_codec
+from tests.fuzz.codec import CodecReport, fuzz_codec, try_input
 from tests.fuzz.mutation import mutate
 from tests.fuzz.seeds import seeds_of
 
@@ -39,6 +39,13 @@ def test_mutation_follows_its_seed() -> None:
     data = bytes(range(100))
     assert mutate(data, Random(7), b"other") == mutate(data, Random(7), b"other")
     assert len({mutate(data, Random(seed), b"other") for seed in range(100)}) > 90
+
+
+def test_inputs_too_long_to_keep_are_begun_from_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = CodecReport()
+    monkeypatch.setitem(targets.TARGETS, "folded", lambda _data: "said for the first time")
+    long = bytes(corpus.INPUT_BYTES_MAX + 1)
+    assert [try_input("folded", long, {}, report) for _ in range(3)] == [True, False, False]
 
 
 def test_a_crash_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
