@@ -41,8 +41,9 @@ unit: $(STAMP) ## Unit, property and scenario tests: no network, no waiting
 test: check unit ## All that the README promises, in minutes
 	@$(PYTEST) tests/fuzz tests/simulation tests/e2e tests/conformance
 
-chaos: $(STAMP) ## A real disk that fills up and empties again; needs root for a small file system
-	@$(PYTEST) tests/e2e/test_full_disk.py
+chaos: $(STAMP) ## Kills by the twenty ROUNDS=5 times, 200 producers at a slow disk, a disk that fills up (needs root)
+	@PRODUCERS=200 $(PYTEST) -s tests/e2e/test_flow_control.py tests/e2e/test_full_disk.py
+	@for round in $$(seq $(or $(ROUNDS),5)); do KILLS_SEED=$$round $(PYTEST) tests/e2e/test_kill.py tests/e2e/test_groups.py || exit 1; done
 
 conformance: $(STAMP) ## Every client and foreign suite; a missing one is reported and fails
 	@$(PYTHON) -m tests.conformance

@@ -4,6 +4,7 @@ One idempotent producer lives through all of it, and retries by itself. After ev
 give back every acknowledged record; topics that were created are there, topics that were deleted are not.
 """
 
+import os
 import random
 import threading
 import time
@@ -159,7 +160,7 @@ def moment(kind: str, node: Node, writer: Writer, churn: Churn, chance: random.R
 
 @pytest.mark.timeout(300)
 def test_nothing_acknowledged_is_lost_by_twenty_kills(tmp_path: Path) -> None:
-    chance = random.Random(20)
+    chance = random.Random(os.environ.get("KILLS_SEED", "20"))
     with Node(tmp_path, settings=SETTINGS) as node:
         admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
         for topic, durability in TOPICS.items():
