@@ -142,7 +142,10 @@ class LogMachine(RuleBasedStateMachine):
     def retain(self, data: st.DataObject, retention_ms: int, retention_bytes: int) -> None:
         upto = data.draw(st.integers(self.start, self.end))
         self.log.config = replace(CONFIG, retention_ms=retention_ms, retention_bytes=retention_bytes)
-        deleted = self.log.enforce_retention(self.now_ms, upto=Offset(upto))
+        deleted = []
+        while self.log.find_expired(self.now_ms, upto=Offset(upto)):
+            self.log.sync_names()
+            deleted += self.log.enforce_retention(self.now_ms, upto=Offset(upto), segments_max=1)
         self.log.config = CONFIG
         for segment in deleted:
             assert segment.next_offset <= upto
