@@ -1,6 +1,7 @@
 """Metadata: the brokers, and the topics that were asked for; a missing topic is created where that is allowed."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from riverlog.broker.context import Context
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic, check_topic_name
@@ -18,12 +19,16 @@ from riverlog.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 
+_FIRST_VERSION_THAT_FINDS_BY_ID: Final = 12
+
 
 async def metadata(request: MetadataRequest, context: Context) -> MetadataResponse:
     """Describe the cluster; wait only where a topic has to be created first."""
     everything = request.topics is None or (context.version == 0 and not request.topics)
     if everything:
         topics = [_topic(topic, request, context) for topic in context.image.all_topics() if _visible(topic, context)]
+    elif context.version < _FIRST_VERSION_THAT_FINDS_BY_ID and any(map(_asked_by_id, request.topics or [])):
+        topics = [_refused(each, context) for each in request.topics or []]
     else:
         asked = request.topics or []
         refused = await _create_missing(asked, request, context)
@@ -37,6 +42,16 @@ async def metadata(request: MetadataRequest, context: Context) -> MetadataRespon
         if request.include_cluster_authorized_operations
         else OPERATIONS_NOT_ASKED_FOR,
     )
+
+
+def _asked_by_id(asked: MetadataRequestTopic) -> bool:
+    """Tell whether a topic is asked for by its id; versions 10 and 11 have the field, but their answers need names."""
+    return asked.name is None or asked.topic_id != NO_TOPIC_ID
+
+
+def _refused(asked: MetadataRequestTopic, context: Context) -> MetadataResponseTopic:
+    context.stats.failed(ErrorCode.INVALID_REQUEST)
+    return MetadataResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id)
 
 
 def _brokers(context: Context) -> list[MetadataResponseBroker]:

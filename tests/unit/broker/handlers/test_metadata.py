@@ -76,6 +76,19 @@ def test_topics_are_found_by_id() -> None:
     run(scenario())
 
 
+def test_versions_whose_answers_need_names_do_not_find_by_id() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            (orders,) = (await asked(line, 12, "orders")).topics
+            by_id = [MetadataRequestTopic(topic_id=each) for each in (orders.topic_id, UUID(int=7))]
+            for version in (10, 11):
+                for topics in (by_id, [MetadataRequestTopic(name=None)]):
+                    answer = await line.ask(ApiKey.METADATA, version, MetadataRequest(topics=topics))
+                    assert {(each.name, each.error_code) for each in answer.topics} == {("", ErrorCode.INVALID_REQUEST)}
+
+    run(scenario())
+
+
 def test_allowed_operations_are_given_when_asked_for() -> None:
     async def scenario() -> None:
         async with serving() as (line, _node):
