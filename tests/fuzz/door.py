@@ -26,14 +26,19 @@ from tests.fuzz.targets import outcome
 from tests.support.node import Node
 
 STORM: Final = 2_000
-ATTACKERS: Final = 6
-BURSTS: Final = 3_000
+ATTACKERS: Final = 16
+READABLE: Final = 1_000
+"""Mutated frames that can still be read, to send many of on one connection; each that is met takes another's place."""
 BURST_FRAMES: Final = 40
+FRESH_FRAMES: Final = 10
+FRAME_BYTES_MAX: Final = 4_096
 _STORM_EVERY_FRAMES: Final = 50_000
 MEMORY_BYTES_MAX: Final = 512 * 1024 * 1024
 """What the node may ever hold: its own 60 MB, and 2,000 connections with a receive buffer each."""
+_PROGRESS_FRAMES: Final = 20_000
 _ANSWER_SECONDS: Final = 0.3
 _PATIENCE_SECONDS: Final = 20.0
+_STORM_SECONDS: Final = 60.0
 _BAD_LINES: Final = re.compile(r"internal error|cannot go on|Traceback", re.IGNORECASE)
 STEADY: Final = TopicPartition("steady", 0)
 
@@ -42,7 +47,7 @@ STEADY: Final = TopicPartition("steady", 0)
 class DoorReport:
     """What was sent and what came of it."""
 
-    frames: int = 0
+    frames: int = 0  # hostile ones; sound requests beside them are not counted
     connections: int = 0
     seconds: float = 0.0
     memory_bytes: int = 0
@@ -94,11 +99,17 @@ class _Siege:
     def __init__(self, node: Node, seed: int) -> None:
         self._host, _, port = node.bootstrap.rpartition(":")
         self._port = int(port)
+        self._node = node
         self._bootstrap = node.bootstrap
         self._random = Random(seed)
-        self._frames = requests(self._random)
-        self._bursts = [self._burst() for _ in range(BURSTS)]
+        self._frames = [frame[4:] for frame in requests(self._random)]
+        self._readable: list[bytes] = []
+        while len(self._readable) < READABLE:
+            frame = self._mutated(self._frames)
+            if _can_be_read(frame):
+                self._readable.append(frame)
         self._report = DoorReport()
+        self._told = 0  # frames at the last word about progress
         self._over = False
 
     async def run(self, seconds: float, frames: int) -> DoorReport:
@@ -108,12 +119,12 @@ class _Siege:
             honest = tasks.create_task(self._be_honest())
             attacks = [tasks.create_task(self._attack()) for _ in range(ATTACKERS)]
             attacks.append(tasks.create_task(self._hold(self._trickle, 100)))
-            attacks.append(tasks.create_task(self._hold(self._never_read, 8)))
+            attacks.append(tasks.create_task(self._hold(self._never_read, 2)))
             await asyncio.sleep(seconds / 2)
             await self._storm()
-            await asyncio.sleep(max(0.0, seconds - (time.monotonic() - began)))
-            while self._report.frames < frames and not self._over:
-                await asyncio.sleep(1)
+            while not self._over and (time.monotonic() - began < seconds or self._report.frames < frames):
+                await asyncio.sleep(0.2)
+                self._tell_progress()
                 if self._report.frames // _STORM_EVERY_FRAMES >= self._report.attacks["storm"]:
                     await self._storm()
             self._over = True
@@ -122,6 +133,11 @@ class _Siege:
         self._report.seconds = time.monotonic() - began
         return self._report
 
+    def _tell_progress(self) -> None:
+        if self._report.frames >= self._told + _PROGRESS_FRAMES:
+            self._told = self._report.frames
+            print(f"socket: {self._told:,} frames, {len(self._report.wrong)} crashes so far", flush=True)
+
     # -- the honest client
 
     async def _be_honest(self) -> None:
@@ -129,7 +145,7 @@ class _Siege:
         report = self._report
         sent: list[bytes] = []
         try:
-            async with Producer(self._bootstrap, partitioner="round_robin") as producer:
+            async with Producer(self._bootstrap, delivery_timeout_ms=60_000) as producer:
                 while not self._over:
                     began = time.monotonic()
                     value = b"%d" % len(sent)
@@ -173,12 +189,13 @@ class _Siege:
         try:
             peer = await asyncio.open_connection(self._host, self._port)
         except OSError:
+            if not self._node.alive:
+                self._over = True
             return
         self._report.connections += 1
         try:
             if self._random.random() < 0.5:
                 peer[1].write(_API_VERSIONS)
-                self._report.frames += 1
             await work(peer)
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
             pass  # the node hung up, as it should
@@ -196,27 +213,25 @@ class _Siege:
         await asyncio.gather(*(again() for _ in range(count)))
 
     async def _send_mutated(self, peer: Peer) -> None:
-        """Send frames that are no longer what they were: many that can still be read, then one that cannot."""
-        reader, writer = peer
-        burst, count = self._random.choice(self._bursts)
-        writer.write(burst)
-        await writer.drain()
-        self._report.frames += count
-        async with asyncio.timeout(_ANSWER_SECONDS):
-            while await reader.read(1 << 16):
-                pass
+        """Send frames that are no longer what they were: many that can still be read, at last one that cannot."""
+        burst = self._burst()
+        self._report.frames += len(burst)
+        peer[1].write(b"".join(len(frame).to_bytes(4) + frame for frame in burst))
+        await self._wait_for_end(peer)
 
-    def _burst(self) -> tuple[bytes, int]:
-        """Make such frames; give them with their number."""
-        burst = bytearray()
-        count = 0
-        while count < BURST_FRAMES:
-            frame = mutate(self._random.choice(self._frames)[4:], self._random, self._random.choice(self._frames))
-            burst += len(frame).to_bytes(4) + frame
-            count += 1
-            if not frame or _ends_connection(frame):
+    def _burst(self) -> list[bytes]:
+        """Choose frames that can be read, and mutate some anew, until one cannot: it ends the connection."""
+        burst = self._random.choices(self._readable, k=BURST_FRAMES)
+        for _ in range(FRESH_FRAMES):
+            frame = self._mutated(self._frames if self._random.random() < 0.5 else burst)
+            burst.append(frame)
+            if not _can_be_read(frame):
                 break
-        return bytes(burst), count
+            self._readable[self._random.randrange(READABLE)] = frame
+        return burst
+
+    def _mutated(self, frames: list[bytes]) -> bytes:
+        return mutate(self._random.choice(frames), self._random, self._random.choice(frames))[:FRAME_BYTES_MAX]
 
     async def _send_garbage(self, peer: Peer) -> None:
         self._report.frames += 1
@@ -233,12 +248,11 @@ class _Siege:
     async def _stop_half_way(self, peer: Peer) -> None:
         frame = self._random.choice(self._frames)
         self._report.frames += 1
-        peer[1].write(frame[: self._random.randrange(len(frame))])
+        peer[1].write(len(frame).to_bytes(4) + frame[: self._random.randrange(len(frame))])
         await peer[1].drain()
 
     async def _close_half(self, peer: Peer) -> None:
         """Ask and close one's own half at once; the answer may still come."""
-        self._report.frames += 1
         peer[1].write(_API_VERSIONS)
         peer[1].write_eof()
         async with asyncio.timeout(_PATIENCE_SECONDS):
@@ -248,7 +262,6 @@ class _Siege:
 
     async def _reset(self, peer: Peer) -> None:
         """Ask and go away without a word, answers unread."""
-        self._report.frames += 3
         peer[1].write(_API_VERSIONS * 3)
         await peer[1].drain()
         peer[1].transport.abort()
@@ -256,7 +269,8 @@ class _Siege:
     async def _trickle(self, peer: Peer) -> None:
         """Send a frame a byte at a time."""
         self._report.frames += 1
-        for byte in self._random.choice(self._frames)[:40]:
+        frame = self._random.choice(self._frames)
+        for byte in len(frame).to_bytes(4) + frame[:40]:
             if self._over:
                 return
             peer[1].write(bytes([byte]))
@@ -270,8 +284,7 @@ class _Siege:
             peer[1].write(_API_VERSIONS * 100)
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 await peer[1].drain()
-            self._report.frames += 100
-        await asyncio.sleep(1)
+        await asyncio.sleep(10 * self._random.random())
 
     async def _storm(self) -> None:
         """Connect two thousand times at once, ask once on each connection, and stay for a moment."""
@@ -283,11 +296,11 @@ class _Siege:
         self._report.connections += len(there)
         for _, writer in there:
             writer.write(_API_VERSIONS)
-            self._report.frames += 1
         answered = 0
+        deadline = asyncio.get_running_loop().time() + _STORM_SECONDS
         for reader, _ in there:
             with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
-                async with asyncio.timeout(5):
+                async with asyncio.timeout_at(deadline):
                     answered += len(await reader.readexactly(4)) == 4
         if answered < STORM:
             self._report.wrong.append(f"of {STORM} connections at once {len(there)} were let in, {answered} answered")
@@ -301,8 +314,8 @@ class _Siege:
                 pass
 
 
-def _ends_connection(frame: bytes) -> bool:
-    return outcome("request", frame) != "a request"
+def _can_be_read(frame: bytes) -> bool:
+    return outcome("request", frame) == "a request"
 
 
 _API_VERSIONS: Final = bytes.fromhex("0000000a 0012 0000 0000002a ffff".replace(" ", ""))
