@@ -395,9 +395,9 @@ class Machine:
 
 
 _PACKAGE: Final = str(Path(riverlog.__file__).parent) + os.sep
-_CLIENT: Final = _PACKAGE + "client" + os.sep
+_CLIENTS: Final = (_PACKAGE + "client" + os.sep, _PACKAGE + "verify" + os.sep)
 
 
 def _belongs_to_node(task: "asyncio.Task[Any]") -> bool:
     code = getattr(task.get_coro(), "cr_code", None)
-    return code is not None and code.co_filename.startswith(_PACKAGE) and not code.co_filename.startswith(_CLIENT)
+    return code is not None and code.co_filename.startswith(_PACKAGE) and not code.co_filename.startswith(_CLIENTS)

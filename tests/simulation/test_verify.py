@@ -1,0 +1,78 @@
+"""The load of `riverlog verify` on a simulated machine that loses power, kills its node and cuts connections.
+
+What real processes show for three kills, this shows for as many as wanted, at moments that no real kill would find.
+"""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from riverlog.verify.history import History
+from riverlog.verify.run import Load, Report, verify
+from riverlog.verify.scene import Protocol
+from tests.simulation.machine import ADDRESS, Machine
+from tests.support.virtual_time import run
+
+SETTINGS = {
+    "durability": "fsync",
+    "log.segment.bytes": "16384",
+    "log.index.interval.bytes": "512",
+    "offsets.topic.num.partitions": "2",
+    "group.consumer.session.timeout.ms": "10000",
+    "group.consumer.min.session.timeout.ms": "5000",
+}
+
+
+async def trouble(machine: Machine, random: Random) -> None:
+    """Do the machine harm, again and again."""
+    while True:
+        await asyncio.sleep(random.uniform(0.1, 3))
+        match random.randrange(6):
+            case 0:
+                machine.lose_power()
+            case 1 | 2:
+                machine.crash_after(random.randrange(60))
+            case 3:
+                machine.kill()
+            case 4:
+                machine.network.cut(random)
+            case _:
+                await machine.restart()
+
+
+def verified(seed: int) -> tuple[Report, list[str], int]:
+    """Run the load of a seed; give its report, what the node is blamed for, and how many lives it had."""
+    protocol: Protocol = "consumer" if seed % 2 else "classic"
+    load = Load(seconds=12, partitions=2, producers=2, consumers=2, rate=40, protocol=protocol, seed=seed)
+
+    async def scenario() -> tuple[Report, list[str], int]:
+        blamed: list[str] = []
+        machine = Machine(seed, SETTINGS, blamed.append)
+        await machine.serving()
+        random = Random(seed)
+        troubling: list[asyncio.Task[None]] = []
+
+        def say(part: str, _history: History) -> None:
+            if not troubling:  # the topics are made
+                troubling.append(asyncio.create_task(trouble(machine, random)))
+            elif part != "writing and reading" and troubling[0].cancel():
+                machine.heal()
+
+        report = await verify(ADDRESS, load, ports=machine.ports, say=say, warn=blamed.append)
+        await asyncio.wait(troubling)
+        await machine.shut_down()
+        return report, blamed, machine.lives
+
+    return run(scenario())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_promises_are_kept_over_losses_of_power(seed: int) -> None:
+    report, blamed, lives = verified(seed)
+    assert blamed == []
+    assert [anomaly.sentence for anomaly in report.verdict.anomalies] == []
+    assert report.unfinished == []
+    assert lives > 3
+    assert report.verdict.acknowledged > 100
+    assert report.verdict.commits > 0
