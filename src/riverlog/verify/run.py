@@ -120,8 +120,13 @@ async def _work(scene: Scene, admin: Admin, load: Load, say: Callable[[str, Hist
         scene.writing = False
         say("waiting for acknowledgements", scene.history)
         await asyncio.wait(writing)
-        behind = await _drain(scene, admin, members, say) if members else []
+        draining = asyncio.create_task(_drain(scene, admin, members, say))
+        try:
+            await asyncio.wait([draining])  # whatever becomes of it, the members are to leave first
+        finally:
+            draining.cancel()
         scene.consuming = False
+    behind = draining.result()
     if members:
         await _look_up(scene, admin)
     return [f"the group did not come to the end of {partition}" for partition in behind]
@@ -131,6 +136,8 @@ async def _drain(
     scene: Scene, admin: Admin, members: Sequence[Member], say: Callable[[str, History], None]
 ) -> list[TopicPartition]:
     """Wait until the group has committed the ends of all partitions; give those where it does not come so far."""
+    if not members:
+        return []
     loop = asyncio.get_running_loop()
     deadline = loop.time() + FINISH_SECONDS_MAX
     ends = await end_offsets(scene, admin, seconds=FINISH_SECONDS_MAX)
@@ -138,7 +145,7 @@ async def _drain(
         behind = [
             partition
             for partition, end in ends.items()
-            if max((member.reached.get(partition, 0) for member in members), default=0) < end
+            if max(member.reached.get(partition, 0) for member in members) < end
         ]
         if not behind or loop.time() > deadline:
             return behind
@@ -164,13 +171,16 @@ async def _topics(scene: Scene, admin: Admin, load: Load, warn: Callable[[str], 
         )
         yield
     finally:
+        deadline = asyncio.get_running_loop().time() + _REMOVE_SECONDS_MAX
         if load.consumers:
-            await _remove(scene, lambda: admin.delete_groups(scene.group), f"group {scene.group}", warn)
+            await _remove(scene, lambda: admin.delete_groups(scene.group), f"group {scene.group}", deadline, warn)
         for topic in scene.topics:
-            await _remove(scene, partial(admin.delete_topics, topic), f"topic {topic}", warn)
+            await _remove(scene, partial(admin.delete_topics, topic), f"topic {topic}", deadline, warn)
 
 
-async def _remove(scene: Scene, delete: Callable[[], Awaitable[None]], what: str, warn: Callable[[str], None]) -> None:
+async def _remove(
+    scene: Scene, delete: Callable[[], Awaitable[None]], what: str, deadline: float, warn: Callable[[str], None]
+) -> None:
     async def attempt() -> None:
         try:
             await delete()
@@ -178,7 +188,8 @@ async def _remove(scene: Scene, delete: Callable[[], Awaitable[None]], what: str
             if error.code not in _GONE:
                 raise
 
+    seconds = deadline - asyncio.get_running_loop().time()
     try:
-        await scene.insist(attempt, seconds=_REMOVE_SECONDS_MAX, passing=_NOT_EMPTY_YET)
+        await scene.insist(attempt, seconds=seconds, passing=_NOT_EMPTY_YET)
     except KafkaError as error:
         warn(f"the {what} could not be removed: {error}")

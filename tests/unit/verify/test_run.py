@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from riverlog.client.admin import Admin
-from riverlog.client.errors import KafkaError
+from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.model.errors import ErrorCode
 from riverlog.verify.history import History
 from riverlog.verify.run import Load, Report, verify
@@ -78,3 +78,23 @@ def test_a_cluster_that_refuses_is_no_verdict() -> None:
     with pytest.raises(KafkaError) as raised:
         verified(Load(replication_factor=3))
     assert raised.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_a_cluster_that_does_not_come_back_is_no_verdict_either() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        stopping: list[asyncio.Future[None]] = []
+        warnings: list[str] = []
+
+        def say(part: str, _history: History) -> None:
+            if part == "waiting for acknowledgements":
+                stopping.append(asyncio.ensure_future(node.stop()))
+
+        with pytest.raises(Unreachable):
+            await verify("node:9092", LOAD, ports=universe.ports, say=say, warn=warnings.append)
+        assert [sentence.split()[1] for sentence in warnings] == ["group", "topic", "topic"]
+        await asyncio.gather(*stopping)
+
+    run(scenario())
