@@ -18,7 +18,7 @@ from tests.simulation.drill import noticed_in_drill
 from tests.simulation.plan import Plan, draw_plan, with_groups, with_rot
 from tests.simulation.run import Outcome, simulate
 from tests.simulation.shrink import shrink
-from tests.simulation.switches import SWITCHES, Switch, noticed
+from tests.simulation.switches import DRILLS, SWITCHES, Switch, noticed
 from tests.simulation.syncs import places
 
 _SWITCH_SEEDS: Final = 500
@@ -26,9 +26,6 @@ _SWITCH_SEEDS: Final = 500
 
 _STEPS_WITH_GROUPS: Final = 110
 """Members are at work between the steps, too: fewer of them take as long."""
-
-_DRILLS: Final = 1_500
-"""A drill is a thousand times cheaper than a simulated node."""
 
 
 def _plan_of(seed: int) -> Plan:
@@ -121,7 +118,9 @@ def _try_switch(number: int) -> str | None:
     if number < len(SWITCHES):
         return noticed(SWITCHES[number], range(_SWITCH_SEEDS))
     place = places()[number - len(SWITCHES)]
-    return noticed_in_drill(place, range(_DRILLS)) or noticed(Switch(str(place), place.left_out), range(_SWITCH_SEEDS))
+    return noticed_in_drill(place.left_out, range(DRILLS)) or noticed(
+        Switch(str(place), place.left_out), range(_SWITCH_SEEDS)
+    )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
 """A log directory alone, without a node around it: some thousand crashes in the time of one simulated node.
 
-Records are appended, flushed, truncated, compacted; partitions are deleted and created again; the directory is closed
-in good order or not, and the power fails at some call to the disk. Whoever opens the directory again finds every
-record that was flushed, in its place, none that was cut off or deleted, and no damage. The seed determines a drill.
+Records are appended, flushed, truncated, given up, compacted; partitions are deleted and created again; the directory
+is closed in good order or not, and the power fails at some call to the disk. Whoever opens the directory again finds
+every record that was flushed, in its place, none that was cut off or deleted, and no damage. The seed determines a
+drill.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from riverlog.log.directory import LogDirectory
@@ -20,7 +22,6 @@ from riverlog.model.ids import LeaderEpoch, NodeId, Offset, TopicId, TopicPartit
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import read_header
 from riverlog.records.record import BatchBuilder
-from tests.simulation.syncs import Place
 from tests.support.batches import records_of
 from tests.support.compacting import compact
 from tests.support.disk import Crashed, MemoryDisk
@@ -56,18 +57,22 @@ class Expected:
     """In which leader epoch each was written."""
     promised: int = 0
     """All below this offset is flushed."""
+    given_up: int = 0
+    """All below this offset may be gone."""
+    gone: int = 0
+    """All below this offset is gone for good."""
 
 
 def drill(seed: int) -> list[str]:
-    """Run a drill; give what was wrong."""
-    return _Drill(seed).run()
+    """Run a drill; give what was wrong. In every third the power fails in the middle of one change, and again."""
+    return _Drill(seed).run() if seed % 3 else _Drill(seed).interrupt()
 
 
-def noticed_in_drill(place: Place, seeds: Iterable[int]) -> str | None:
-    """Leave out a wait for the medium and drill until something is wrong; give that, or None."""
+def noticed_in_drill(off: Callable[[], AbstractContextManager[Any]], seeds: Iterable[int]) -> str | None:
+    """Leave out a wait for the medium, or break another rule, until something is wrong; give that, or None."""
     for seed in seeds:
         try:
-            with place.left_out():
+            with off():
                 wrong = drill(seed)
         except (Refusal, DirectoryRefused, IndexError) as error:
             wrong = [repr(error)]
@@ -89,13 +94,14 @@ class _Drill:
         self._gone: set[TopicId | None] = set()
         self._deletes = self._random.choice((0.0, 0.1, 0.5))
         self._changes = self._random.choice((1, 1, 4))
-        self._life = 0
+        self._epoch = 0
         self._values = 0
         self._directory: LogDirectory
 
     def run(self) -> list[str]:
-        for self._life in range(LIVES):
+        for _ in range(LIVES):
             self._disk.crash_after(self._random.choice((5, 40, 150, 400)) + self._random.randrange(40))
+            self._epoch += self._random.random() < 0.5
             try:
                 self._live()
             except Crashed:
@@ -106,6 +112,28 @@ class _Drill:
                 self._disk.kill()
             if self._wrong:
                 return self._wrong
+        self._disk.heal()
+        self._open()
+        return self._wrong
+
+    def interrupt(self) -> list[str]:
+        """Lose power in the middle of a compaction or truncation, and again while the next life puts it right."""
+        name = self._random.choice(tuple(self._partitions))
+        self._open()
+        for _ in range(12):
+            self._append(name)
+        self._flush(name)
+        self._checkpoint(name)
+        self._deletes = 0.0
+        for work in (self._change, self._append, self._append):
+            self._disk.crash_after(self._random.randrange(45))
+            try:
+                if work != self._change:
+                    self._open()
+                work(name)
+            except Crashed:
+                pass
+            self._disk.crash()
         self._disk.heal()
         self._open()
         return self._wrong
@@ -137,8 +165,9 @@ class _Drill:
             builder.append(values[-1][:1], values[-1], timestamp_ms=NOW)
         batch = memoryview(builder.build())
         expected.written += values
-        expected.epochs[len(expected.written) - len(values) :] = [self._life] * len(values)
-        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(self._life), now_ms=NOW)
+        self._epoch += self._random.random() < 0.1
+        expected.epochs[len(expected.written) - len(values) :] = [self._epoch] * len(values)
+        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(self._epoch), now_ms=NOW)
 
     def _flush(self, name: TopicPartition) -> None:
         self._log(name).flush()
@@ -153,6 +182,8 @@ class _Drill:
         """Do what happens more rarely."""
         if self._random.random() < self._deletes:
             self._delete(name)
+        elif name == PLAIN and self._random.random() < 0.3:
+            self._give_up(name)
         elif name == COMPACTED:
             self._flush(name)
             compact(self._disk, self._log(name), now_ms=NOW)
@@ -160,9 +191,24 @@ class _Drill:
         else:
             self._truncate(name)
 
+    def _give_up(self, name: TopicPartition) -> None:
+        """Delete the oldest records, as clients may ask for."""
+        expected, log = self._partitions[name], self._log(name)
+        self._flush(name)
+        expected.given_up = self._random.randrange(log.log_start_offset, len(expected.written) + 1)
+        log.advance_log_start(Offset(expected.given_up))
+        self._checkpoint(name)
+        expected.gone = expected.given_up
+        while log.find_expired(NOW, upto=log.log_end_offset):
+            log.sync_names()
+            log.enforce_retention(NOW, upto=log.log_end_offset, segments_max=1)
+        log.remove_deleted(NOW)
+
     def _truncate(self, name: TopicPartition) -> None:
         expected, log = self._partitions[name], self._log(name)
-        offset = self._random.randrange(len(expected.written) + 1)
+        offset = self._random.randrange(log.log_start_offset, len(expected.written) + 1)
+        if log.start_of(Offset(offset)) < log.log_start_offset:
+            return  # a batch goes as a whole, and where the log began is not given to other records
         expected.promised = 0 if offset < expected.promised else expected.promised
         self._is_cutting = True
         self._directory.truncate_log(name, Offset(offset), now_ms=NOW)
@@ -213,11 +259,13 @@ class _Drill:
             if offset >= len(expected.written) or expected.written[offset] != value:
                 self._wrong.append(f"{name} holds {value!r} at offset {offset}, which is not what was written there")
         for offset, value in enumerate(expected.written[: expected.promised]):
-            if offset not in found and newest.get(value[:1], -1) < offset:
+            if offset >= expected.given_up and offset not in found and newest.get(value[:1], -1) < offset:
                 self._wrong.append(f"{name} has lost {value!r} at offset {offset}")
         for offset in found:
             if log.epochs.of(Offset(offset)) != expected.epochs[offset]:
                 self._wrong.append(f"{name} has {log.epochs.entries()}; {expected.epochs} were written")
+        if log.log_start_offset < expected.gone:
+            self._wrong.append(f"{name} begins at {log.log_start_offset}, but {expected.gone} was the first to stay")
         if log.log_end_offset < expected.promised:
             self._wrong.append(f"{name} ends at {log.log_end_offset}, but {expected.promised} was flushed")
         snapshots = list_folder(self._disk, log.folder).snapshots
@@ -241,4 +289,4 @@ def _values(log: Log) -> dict[int, bytes]:
         read = log.read(offset, bytes_max=10_000, upto=log.log_end_offset)
         found |= {record.offset: record.value or b"" for record in records_of(read.records)}
         offset = read.next_offset
-    return found
+    return {offset: value for offset, value in found.items() if offset >= log.log_start_offset}

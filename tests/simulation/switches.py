@@ -4,6 +4,7 @@ A switch takes away one sync or turns one order round, in the node or in the dis
 simulation notices is either a rule that nothing rests on, or a simulation that does not look.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -12,16 +13,20 @@ from unittest import mock
 
 from riverlog.drivers import metadata_log
 from riverlog.drivers.partition import Partition
+from riverlog.drivers.partition_log import PartitionLog
 from riverlog.log import checkpoint, directory, identity
 from riverlog.log.directory import LogDirectory
 from riverlog.log.log import Log
 from riverlog.log.segment import Segment
 from riverlog.log.sync import SyncPlan
-from tests.simulation.plan import draw_plan
+from tests.simulation.drill import noticed_in_drill
+from tests.simulation.plan import Plan, draw_plan, with_groups
 from tests.simulation.run import simulate
 from tests.support.disk import MemoryDisk, MemoryFile
 
 METADATA: Final = "__cluster_metadata"
+DRILLS: Final = 1_500
+"""A drill is a thousand times cheaper than a simulated node."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +35,19 @@ class Switch:
 
     name: str
     off: Callable[[], AbstractContextManager[Any]]
+    draw: Callable[[int], Plan] = draw_plan
+    """Gives the plan of a seed."""
+    drilled: bool = False
+    """Drills of a log directory alone notice it."""
 
 
 def noticed(switch: Switch, seeds: Iterable[int]) -> str | None:
     """Switch the rule off and run seeds until one of them fails; give the violation, or None."""
+    if switch.drilled:
+        return noticed_in_drill(switch.off, range(DRILLS))
     for seed in seeds:
         with switch.off():
-            outcome = simulate(draw_plan(seed))
+            outcome = simulate(switch.draw(seed))
         if outcome.violations:
             return f"seed {seed}: {outcome.violations[0]}"
     return None
@@ -215,6 +226,37 @@ def _what_was_cut_off_comes_back() -> Iterator[None]:
 
 
 @contextmanager
+def _groups_are_answered_before_the_commit() -> Iterator[None]:
+    append = PartitionLog.append
+
+    def hasty(log: PartitionLog[Any], records: Any) -> "asyncio.Future[None]":
+        return _done_with(append(log, records))
+
+    with mock.patch.object(PartitionLog, "append", hasty):
+        yield
+
+
+def _done_with(committed: "asyncio.Future[None]") -> "asyncio.Future[None]":
+    """Take what will be committed for committed, whatever becomes of it."""
+    committed.add_done_callback(lambda done: done.cancelled() or done.exception())
+    at_once: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    at_once.set_result(None)
+    return at_once
+
+
+@contextmanager
+def _a_marker_stays_when_the_directory_is_opened() -> Iterator[None]:
+    remove = MemoryDisk.remove
+
+    def forgetful(disk: MemoryDisk, path: str) -> None:
+        if not path.endswith(directory.CLEAN_FILE):
+            remove(disk, path)
+
+    with mock.patch.object(MemoryDisk, "remove", forgetful):
+        yield
+
+
+@contextmanager
 def _a_stop_does_not_flush() -> Iterator[None]:
     begin_close = Log.begin_close
 
@@ -247,4 +289,10 @@ SWITCHES: Final = (
     Switch("a deleted partition's offsets are forgotten", _offsets_of_a_deleted_partition_are_remembered),
     Switch("a metadata snapshot is durable before it replaces", _old_metadata_goes_before_its_snapshot_is_durable),
     Switch("a stop in good order flushes", _a_stop_does_not_flush),
+    Switch(
+        "groups are answered after the commit",
+        _groups_are_answered_before_the_commit,
+        draw=lambda seed: with_groups(draw_plan(seed)),
+    ),
+    Switch("the marker of a clean stop goes first", _a_marker_stays_when_the_directory_is_opened, drilled=True),
 )

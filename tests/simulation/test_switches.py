@@ -12,6 +12,7 @@ SOON = {
     "acknowledged after the flush",
     "a failed flush is noticed",
     "a deleted partition's offsets are forgotten",
+    "the marker of a clean stop goes first",
 }
 SEEDS_MAX = 60
 """Which seed notices depends on every call to the disk, so the first of a few that does is good enough."""

@@ -88,7 +88,10 @@ def remove_cleaned(disk: Disk, folder: str, base_offsets: Iterable[Offset]) -> N
 
 
 def finish_swaps(disk: Disk, folder: str, found: Folder, *, index_interval_bytes: int, now_ms: int) -> None:
-    """Finish what a crash interrupted, durably; indexes are built again when they are needed."""
+    """Finish what a crash interrupted; indexes are built again when they are needed.
+
+    The last rename may be lost again: then the next start repeats it. The log's first sync makes it durable.
+    """
     for base_offset in found.swaps:
         cleaned = Segment.load(
             disk,
@@ -107,7 +110,6 @@ def finish_swaps(disk: Disk, folder: str, found: Folder, *, index_interval_bytes
         disk.sync_folder(folder)
         path = path_of(folder, base_offset, LOG_SUFFIX)
         disk.rename(path + SWAP_SUFFIX, path)
-        disk.sync_folder(folder)
 
 
 def _remove(disk: Disk, folder: str, base_offset: Offset, suffixes: tuple[str, ...]) -> None:
