@@ -1,6 +1,7 @@
 """`riverlog verify` against a real node that is killed meanwhile: nothing is lost, and nothing is left behind."""
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -67,3 +68,15 @@ def test_a_log_that_is_cut_behind_the_back_of_its_node_is_noticed(tmp_path: Path
         assert row["anomalies"]["lost"] > 10
         assert f"at {log.parent.name}@" in row["examples"]["lost"][0]
         assert listed(node, "topics", "list") == b""
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_interrupted_leaves_nothing_behind(tmp_path: Path, signal_number: signal.Signals) -> None:
+    with Node(tmp_path, settings={"metrics.port": "0"}) as node:
+        running = verifying(node)
+        wait_for_bytes(node, 20_000)
+        running.send_signal(signal_number)
+        assert running.communicate(timeout=SECONDS_MAX) == (b"", None)
+        assert running.returncode == 130
+        assert listed(node, "topics", "list") == b""
+        assert listed(node, "groups", "list") == b""
