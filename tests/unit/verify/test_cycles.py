@@ -23,6 +23,12 @@ def test_each_reads_what_the_one_before_wrote() -> None:
     assert found(history) == []
 
 
+def test_one_that_reads_its_own_record_is_no_circle() -> None:
+    history = History()
+    committed(history, "a", "a")
+    assert found(history) == []
+
+
 def test_two_that_read_from_each_other() -> None:
     history = History()
     committed(history, "a", "b")

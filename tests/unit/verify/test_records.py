@@ -88,6 +88,13 @@ def test_a_reader_that_is_turned_back() -> None:
     assert found(history) == [Rewound(ORDERS, "r", 1, 0)]  # type: ignore[arg-type]
 
 
+def test_a_reader_that_is_given_a_record_again() -> None:
+    history = History()
+    write(history, "a", 0)
+    read(history, (0, "a"), (0, "a"))
+    assert found(history) == [Rewound(ORDERS, "r", 0, 0)]  # type: ignore[arg-type]
+
+
 def test_a_refused_record_that_is_read() -> None:
     history = History()
     history.refused(write(history, "a"))
