@@ -30,6 +30,7 @@ LIVES: Final = 5
 STEPS: Final = 14
 KEYS: Final = 3
 NOW: Final = 1_000_000
+CHANGES_OF_NAMES: Final = ("create", "rename", "remove", "sync_folder")
 FOLDER: Final = "/srv/data"
 PLAIN: Final = TopicPartition("plain", 0)
 COMPACTED: Final = TopicPartition("compacted", 0)
@@ -126,7 +127,7 @@ class _Drill:
         self._checkpoint(name)
         self._deletes = 0.0
         for work in (self._change, self._append, self._append):
-            self._disk.crash_after(self._random.randrange(45))
+            self._disk.crash_after(self._random.randrange(self._random.choice((8, 30))), on=CHANGES_OF_NAMES)
             try:
                 if work != self._change:
                     self._open()
@@ -165,7 +166,7 @@ class _Drill:
             builder.append(values[-1][:1], values[-1], timestamp_ms=NOW)
         batch = memoryview(builder.build())
         expected.written += values
-        self._epoch += self._random.random() < 0.1
+        self._epoch += self._random.random() < 0.3
         expected.epochs[len(expected.written) - len(values) :] = [self._epoch] * len(values)
         log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(self._epoch), now_ms=NOW)
 

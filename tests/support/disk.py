@@ -256,9 +256,9 @@ class MemoryDisk:
         self._fail_at, self._fail_on, self._lasting = after, on, lasting
         self._failure = OSError(error, os.strerror(error))
 
-    def crash_after(self, steps: int) -> None:
-        """Let the call behind the next `steps` ones raise Crashed."""
-        self._fail_at, self._fail_on, self._lasting = steps, (), True
+    def crash_after(self, steps: int, *, on: tuple[str, ...] = ()) -> None:
+        """Let the call behind the next `steps` ones (of these kinds) raise Crashed."""
+        self._fail_at, self._fail_on, self._lasting = steps, on, True
         self._failure = Crashed()
 
     def heal(self) -> None:
