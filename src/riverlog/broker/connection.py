@@ -92,6 +92,11 @@ class Connection:
         if not self._memory.waits:
             self._frames.rest()
 
+    def look_again(self) -> None:
+        """Find out whether the peer is gone: a reset right behind some bytes is told only once, together with them."""
+        if self._reading:
+            self._receive()
+
     def keeps_others_waiting(self) -> bool:
         """Tell whether others need the memory of a request that has hardly grown since this was last asked."""
         grown, self._heard_bytes = self._heard_bytes, 0

@@ -124,3 +124,4 @@ class Server:
                 connection.close(Closed.SLOW, "others waited for the memory of a request that did not arrive")
             elif quiet_seconds > IDLE_SWEEP_SECONDS:
                 connection.rest()
+                connection.look_again()
