@@ -19,6 +19,7 @@ from riverlog.cli.connect import made, run, settings_of
 from riverlog.cli.exits import ExitCode, usage
 from riverlog.cli.options import INT16_MAX, INT32_MAX, bootstrap_option, client_settings_option, output_option
 from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural
+from riverlog.model.limits import VERIFIED_RECORDS_MAX
 
 if TYPE_CHECKING:
     from riverlog.verify.history import History
@@ -37,7 +38,7 @@ PARTITIONS_MAX: Final = 1_000
     default=10.0,
     show_default=True,
     metavar="S",
-    help="How long to write. Waiting for outcomes and reading everything come on top.",
+    help=f"How long to write, at most {VERIFIED_RECORDS_MAX:,} records. Reading everything comes on top.",
 )
 @click.option(
     "--topics",

@@ -210,7 +210,7 @@ OFFSETS_EXPIRED_PER_TURN_MAX: Final = 10_000
 MEMBER_NAME_CHARACTERS_MAX: Final = 1_000
 """Characters of a client's name that its member id begins with: the whole must fit into every version and record."""
 
-VERIFIED_RECORDS_MAX: Final = 1_000_000
+VERIFIED_RECORDS_MAX: Final = 500_000
 """Records whose history `verify` keeps in memory; a load that gets there ends early."""
 
 VERIFIED_RECORDS_UNDER_WAY_MAX: Final = 1_000

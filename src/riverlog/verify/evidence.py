@@ -17,12 +17,10 @@ class PartitionEvidence:
     readings: list[Reading] = field(default_factory=list)
     places: dict[Value, set[Offset]] = field(default_factory=dict)
     """Where each record stands, by what was acknowledged and by what was seen."""
+    in_order: list[tuple[Offset, Value]] = field(default_factory=list)
+    """The same by offset."""
     first_seen: dict[Value, Moment] = field(default_factory=dict)
     last_seen: dict[Value, Moment] = field(default_factory=dict)
-
-    def in_order(self) -> list[tuple[Offset, Value]]:
-        """List the records by where they stand."""
-        return sorted((offset, value) for value, offsets in self.places.items() for offset in offsets)
 
 
 @dataclass(slots=True)
@@ -66,6 +64,8 @@ def gather(history: History) -> Evidence:
             partition.places.setdefault(value, set()).add(offset)
             partition.first_seen[value] = min(moment, partition.first_seen.get(value, moment))
             partition.last_seen[value] = max(moment, partition.last_seen.get(value, moment))
+    for partition in partitions.values():
+        partition.in_order = sorted((offset, value) for value, places in partition.places.items() for offset in places)
     seen_of = _seen_of(partitions)
     committed = {
         transaction

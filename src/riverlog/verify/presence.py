@@ -62,7 +62,7 @@ def skipped_by_group(
 def _places(partition: PartitionEvidence, evidence: Evidence, isolation: Isolation) -> list[_Place]:
     return [
         (offset, value)
-        for offset, value in partition.in_order()
+        for offset, value in partition.in_order
         if evidence.visible(partition.writes.get(value), isolation)
     ]
 

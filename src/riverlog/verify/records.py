@@ -35,7 +35,7 @@ def _places(partition: PartitionEvidence) -> Iterator[Anomaly]:
         offsets = partition.places.get(value, ())
         if write.once and len(offsets) > 1:
             yield Duplicated(partition.name, value, tuple(sorted(offsets)))
-    for offset, group in groupby(partition.in_order(), key=lambda place: place[0]):
+    for offset, group in groupby(partition.in_order, key=lambda place: place[0]):
         values = tuple(value for _, value in group)
         if len(values) > 1:
             yield InconsistentOffset(partition.name, offset, values)
@@ -49,9 +49,8 @@ def _order(partition: PartitionEvidence) -> Iterator[Reordered]:
     numbers = {value: number for number, value in enumerate(partition.writes)}
     newest: dict[str, Value] = {}
     reached: set[Value] = set()
-    places = partition.in_order()
-    held = Counter(offset for offset, _ in places)
-    for offset, value in places:
+    held = Counter(offset for offset, _ in partition.in_order)
+    for offset, value in partition.in_order:
         write = partition.writes.get(value)
         if write is None or not write.once or value in reached or held[offset] > 1:
             continue

@@ -13,7 +13,7 @@ def test_places_come_from_promises_and_from_readers() -> None:
     write(history, "b", -1)
     read(history, (5, "b"), (6, "a"))
     (partition,) = gather(history).partitions
-    assert partition.in_order() == [(4, "a"), (5, "b"), (6, "a")]
+    assert partition.in_order == [(4, "a"), (5, "b"), (6, "a")]
     assert partition.first_seen == partition.last_seen
 
 
