@@ -266,6 +266,18 @@ async def test_an_idle_connection_closes_with_its_peer(line: Line) -> None:
 
 
 @on_loop
+async def test_a_quiet_connection_finds_out_that_its_peer_is_gone(line: Line) -> None:
+    line.socket.arrive(b"\x00\x00")
+    line.connection.look_again()
+    assert line.ended == []
+    readable, line.socket.readable = line.socket.readable, None
+    line.socket.end()  # and nobody is told
+    line.socket.readable = readable
+    line.connection.look_again()
+    assert line.ended == [Closed.PEER]
+
+
+@on_loop
 async def test_a_lying_length_closes_the_connection(line: Line) -> None:
     line.socket.arrive(b"\x7f\xff\xff\xff")
     assert line.ended == [Closed.MALFORMED]
