@@ -31,6 +31,10 @@ from riverlog.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequest
 _JOIN_SECONDS_MORE: Final = 5.0
 """Beyond the time that the other members have for coming back."""
 
+_FIRST_BEAT_SECONDS: Final = 0.1
+"""The first beat after joining comes so soon, each later one after twice the time, up to the usual interval: where one
+member comes others often do, and the sooner all know, the sooner they have their partitions."""
+
 _AGAIN: Final = MOVED | {ErrorCode.REBALANCE_IN_PROGRESS}
 _NOT_KNOWN: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
@@ -176,7 +180,8 @@ class ClassicMember(Membership):
 
     async def _stay(self) -> None:
         """Beat until it is time to join again."""
-        beat_seconds = self._rules.heartbeat_interval_ms / 1000
+        usual_seconds = self._rules.heartbeat_interval_ms / 1000
+        beat_seconds = min(_FIRST_BEAT_SECONDS, usual_seconds)
         loop = asyncio.get_running_loop()
         next_beat = loop.time() + beat_seconds
         had = self.owned
@@ -196,6 +201,7 @@ class ClassicMember(Membership):
             if loop.time() >= next_beat:
                 if not await self._beat():
                     return
+                beat_seconds = min(2 * beat_seconds, usual_seconds)
                 next_beat = loop.time() + beat_seconds
 
     def _topics_changed(self) -> bool:
