@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.simulation.plan import CreateTopic, Kill, Plan, PowerLoss, Produce, Step, draw_plan, with_rot
+from tests.simulation.plan import CreateTopic, Kill, Plan, PowerLoss, Produce, Step, draw_plan, with_groups, with_rot
 from tests.simulation.run import simulate
 
 SEEDS = range(5)
@@ -26,6 +26,14 @@ def test_bits_that_rot_are_refused_and_nothing_else_is() -> None:
     assert [violation for outcome in outcomes for violation in outcome.violations] == []
     assert sum(outcome.counts["rotten"] for outcome in outcomes) > 0
     assert sum(outcome.counts["refused"] for outcome in outcomes) > 0
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_groups_go_on_where_they_were_told(seed: int) -> None:
+    outcome = simulate(with_groups(draw_plan(seed, steps=110)))
+    assert outcome.violations == []
+    assert outcome.counts["commits"] > 0
+    assert outcome.counts["replays"] > 0
 
 
 def test_a_run_is_determined_by_its_seed() -> None:
