@@ -89,15 +89,32 @@ class Integrity:
         return Refusal(ErrorCode.CORRUPT_MESSAGE, f"{path} is damaged at position {position}; it is not served")
 
     def _verify_from(self, position: int, target: int) -> int:
-        """Verify whole batches until the target is reached; say how far they are good."""
+        """Verify whole batches until the target is reached; say how far they are good.
+
+        The walk begins before them: only a neighbour on either side shows that a batch is in its place.
+        """
         good = position
-        for found in self._examine(position):
+        for found in self._examine(self._before(position)):
             if isinstance(found, Flaw):
+                if found.end <= position:
+                    continue
                 break
-            good = found[0] + found[1].size
+            end = found[0] + found[1].size
+            if end <= position:
+                continue
+            if found[0] != good:
+                break
+            good = end
             if good >= target:
                 break
         return good
+
+    def _before(self, position: int) -> int:
+        """Give the position of a batch before this one, unless there is none or damage lies between."""
+        if position == 0:
+            return 0
+        start = self._segment.indexes()[0].boundary_at_or_before(position - 1)
+        return max([start, *(flaw.end for flaw in self.flaws() if start < flaw.end <= position)])
 
     def _note_flaws(self, position: int) -> None:
         """Find out which offsets are lost at a position where no good batch begins."""

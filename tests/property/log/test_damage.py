@@ -172,5 +172,5 @@ def test_a_flipped_bit_changes_no_answer(clean: bool, data: st.DataObject, bit: 
     again = open_log(disk, log.log_end_offset, clean=clean)
     refused_again = judge(again)  # a wrong epoch at the end of the log shows when another batch follows
     assert refused <= refused_again
-    assert len(refused_again) <= BATCH_RECORDS_MAX
+    assert len(refused_again) <= 2 * BATCH_RECORDS_MAX  # of two epochs that contradict, either may be the wrong one
     assert set(log.damage) <= set(again.damage)
