@@ -16,6 +16,8 @@ from types import TracebackType
 from typing import Final, Self
 
 READY: Final = "riverlog ready "
+ROOT: Final = Path(__file__).parents[2]
+"""Where programs of the tests are found."""
 START_SECONDS_MAX: Final = 20.0
 STOP_SECONDS_MAX: Final = 20.0
 POLL_SECONDS: Final = 0.01
@@ -75,7 +77,9 @@ class Node:
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._out.open("ab") as out, self._log.open("ab") as log:
             said_before = out.tell()
-            self._process = subprocess.Popen(self._command(), stdout=out, stderr=log, stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(
+                self._command(), stdout=out, stderr=log, stdin=subprocess.DEVNULL, cwd=ROOT
+            )
         deadline = time.monotonic() + START_SECONDS_MAX
         while not (ready := self._ready_line(said_before)):
             if self._process.poll() is not None:

@@ -23,7 +23,7 @@ class NodeOnSlowDisk(Node):
 
     def _command(self) -> list[str]:
         _riverlog, *arguments = super()._command()
-        return [sys.executable, __file__, str(self.bytes_per_second), *arguments]
+        return [sys.executable, "-m", "tests.support.slow_disk", str(self.bytes_per_second), *arguments]
 
 
 def slow_down(bytes_per_second: int) -> None:
