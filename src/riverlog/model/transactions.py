@@ -1,0 +1,61 @@
+"""What the coordinator of a transaction and the partitions it touches ask of each other.
+
+Both questions travel through a port, also where both sides live on one node: an answer may be late, lost or given
+twice. So either may be asked again for ever, and asking again changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
+
+
+class TransactionVersion(IntEnum):
+    """The rules that a transaction was written by: the levels of the feature `transaction.version`."""
+
+    CLASSIC = 0
+    FLEXIBLE_RECORDS = 1
+    EPOCH_PER_TRANSACTION = 2
+    """KIP-890 part 2: every end of a transaction bumps the epoch, and its markers carry the new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionMarkers:
+    """How a producer's transaction ended, for partitions that it wrote to."""
+
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    coordinator_epoch: int
+    committed: bool
+    partitions: tuple[TopicPartition, ...]
+    version: TransactionVersion
+
+
+class MarkerPort(Protocol):
+    """The way to the logs in which transactions end."""
+
+    async def write(self, markers: TransactionMarkers) -> Mapping[TopicPartition, ErrorCode]:
+        """Write a marker to each partition, and say how it went once it is committed there.
+
+        A partition that is missing in the answer is asked again.
+        """
+        ...
+
+
+class VerifyTransaction(Protocol):
+    """The way to the coordinator for a partition that is to begin a producer's transaction."""
+
+    async def verify(
+        self,
+        transactional_id: str,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        partition: TopicPartition,
+        *,
+        adds: bool,
+    ) -> ErrorCode:
+        """Say whether the partition belongs to the producer's open transaction; with `adds`, make it so first."""
+        ...
