@@ -6,14 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
 from confluent_kafka import Producer
+
+from tests.support.waiting import until
 
 TOPIC: Final = "orders"
 PARTITIONS: Final = 12
@@ -157,11 +157,3 @@ class Load:
     def _delivered(self, error: object, message: Any) -> None:
         assert error is None, error
         self._ends[message.partition()] = max(self._ends[message.partition()], message.offset() + 1)
-
-
-def until(condition: Callable[[], bool], complaint: Callable[[], str]) -> None:
-    """Wait for something that must come."""
-    deadline = time.monotonic() + SECONDS_MAX
-    while not condition():
-        assert time.monotonic() < deadline, complaint()
-        time.sleep(0.02)

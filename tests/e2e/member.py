@@ -9,7 +9,6 @@ import asyncio
 import json
 import signal
 import sys
-import time
 from typing import Any
 
 import confluent_kafka
@@ -71,7 +70,6 @@ def _confluent(given: argparse.Namespace) -> None:
             consumer.commit(offsets=offsets, asynchronous=False)
         except confluent_kafka.KafkaException as error:
             tell("refused", about=str(error))
-            time.sleep(0.05)
         else:
             tell("committed", about=list(behind.items()))
     consumer.close()
@@ -106,7 +104,6 @@ async def _riverlog(given: argparse.Namespace) -> None:
                 await consumer.commit({TopicPartition(given.topic, index): at for index, at in behind.items()})
             except KafkaError as error:
                 tell("refused", about=str(error))
-                await asyncio.sleep(0.05)
             else:
                 tell("committed", about=list(behind.items()))
 

@@ -18,6 +18,7 @@ import pytest
 
 from riverlog.cli.main import main
 from tests.support.node import Node
+from tests.support.waiting import until
 
 PROGRAM = Path(sys.executable).with_name("riverlog")
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
@@ -278,10 +279,10 @@ def test_a_benchmark_that_is_interrupted_leaves_nothing_behind(
 ) -> None:
     before = shell.done("topics", "list")
     running = subprocess.Popen([PROGRAM, "bench", "--seconds", "60"], stdout=subprocess.PIPE, env=environment(node))
-    deadline = time.monotonic() + SECONDS_MAX
-    while not any(path.stat().st_size for path in node.data.glob("riverlog-bench-????????-0/*.log")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(
+        lambda: any(path.stat().st_size for path in node.data.glob("riverlog-bench-????????-0/*.log")),
+        lambda: "nothing is written",
+    )
     running.send_signal(signal_number)
     assert running.communicate(timeout=SECONDS_MAX) == (b"", None)
     assert running.returncode == 130

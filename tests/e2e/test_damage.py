@@ -19,6 +19,7 @@ from riverlog import Admin, Consumer, Producer
 from riverlog.client.errors import CorruptRecords
 from riverlog.model.ids import TopicPartition
 from tests.support.node import Node
+from tests.support.waiting import until
 
 ORDERS = TopicPartition("orders", 0)
 RECORDS = 400
@@ -130,8 +131,5 @@ def test_rot_while_the_node_runs(tmp_path: Path) -> None:
     with Node(tmp_path, settings={"log.scrub.interval.ms": "200"}) as node:
         asyncio.run(write(node))
         rot(node)
-        deadline = time.monotonic() + WAIT_SECONDS_MAX
-        while "damage found" not in node.log_tail():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: "damage found" in node.log_tail(), node.log_tail)
         judge(node)

@@ -14,8 +14,9 @@ from riverlog.groups.state import GroupsState
 from riverlog.model.ids import TopicPartition
 from riverlog.records.record import read_batches
 from tests.e2e.clients import create_topic
-from tests.e2e.crew import PARTITIONS, TOPIC, Crew, Load, until
+from tests.e2e.crew import PARTITIONS, TOPIC, Crew, Load
 from tests.support.node import Node
+from tests.support.waiting import until
 
 SETTINGS: Final = {
     "group.min.session.timeout.ms": "1000",

@@ -4,13 +4,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.support.node import Node
+from tests.support.waiting import until
 
 PROGRAM: Final = Path(sys.executable).with_name("riverlog")
 SECONDS_MAX: Final = 120.0
@@ -25,10 +25,7 @@ def written_bytes(node: Node) -> int:
 
 
 def wait_for_bytes(node: Node, size: int) -> None:
-    deadline = time.monotonic() + SECONDS_MAX
-    while written_bytes(node) < size:
-        assert time.monotonic() < deadline, "nothing is written"
-        time.sleep(0.02)
+    until(lambda: written_bytes(node) >= size, lambda: "nothing is written", seconds_max=SECONDS_MAX)
 
 
 def verifying(node: Node) -> "subprocess.Popen[bytes]":

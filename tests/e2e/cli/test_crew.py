@@ -12,7 +12,7 @@ from riverlog.cli.exits import ExitCode, Trouble
 from riverlog.cli.load import Share
 
 PRELUDE = """
-import json, os, pathlib, sys, time
+import json, os, pathlib, sys
 share = json.loads(sys.stdin.readline())
 pathlib.Path(share["topic"], str(os.getpid())).touch()
 def say(**answer): print(json.dumps(answer), flush=True)
@@ -25,7 +25,7 @@ say(records=2, bytes=20, seconds=1.0, cpu_seconds=0.5, latency_counts=[[1, 2]], 
 """
 ONE_FAILS = """
 if share["records"] == 0: say(trouble="it is closed", exit_code=4)
-else: time.sleep(60)
+else: sys.stdin.read()
 """
 
 

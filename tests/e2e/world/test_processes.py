@@ -5,7 +5,7 @@ import errno
 import os
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import aclosing
 from functools import partial
@@ -15,12 +15,13 @@ import pytest
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.records.errors import BatchTooLarge
 from riverlog.world.processes import SystemProcesses
+from tests.support.waiting import until
 
 
 def number_and_wait() -> Iterator[int]:
     print("this must not get between the results")
     yield os.getpid()
-    time.sleep(600)
+    threading.Event().wait()
 
 
 def raising(error: Exception) -> Iterator[int]:
@@ -107,10 +108,7 @@ def test_a_process_ends_with_its_starter() -> None:
         assert starter.stdout is not None
         process_id = int(starter.stdout.readline())
         starter.kill()
-    deadline = time.monotonic() + 10
-    while runs(process_id):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not runs(process_id), lambda: f"process {process_id} outlives who started it")
 
 
 def runs(process_id: int) -> bool:

@@ -21,7 +21,7 @@ class Repository:
         place = self._folder / "org/example" / name / version
         place.mkdir(parents=True)
         (place / f"{name}-{version}.pom").write_text(
-            '<project xmlns="http://maven.apache.org/POM/4.0.0"><groupId>org.example</groupId>'
+            '<project xmlns="urn:example:pom"><groupId>org.example</groupId>'
             f"<artifactId>{name}</artifactId><version>{version}</version>{body}</project>"
         )
         if archive:
