@@ -18,7 +18,15 @@ import click
 from riverlog.cli.connect import made, run, settings_of
 from riverlog.cli.exits import ExitCode, Trouble, usage
 from riverlog.cli.latencies import PERCENTILES, Latencies
-from riverlog.cli.options import INT16_MAX, INT32_MAX, bootstrap_option, client_settings_option, output_option
+from riverlog.cli.options import (
+    INT16_MAX,
+    INT32_MAX,
+    bootstrap_option,
+    choice_option,
+    client_settings_option,
+    count_option,
+    output_option,
+)
 from riverlog.cli.produce import ACKS, CODECS
 from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural, size_text
 from riverlog.model.errors import ErrorCode
@@ -94,38 +102,13 @@ class Plan:
     metavar="N",
     help=f"Send N records a second. Without it: as many as go, and {END_TO_END_RATE:,.0f} end to end.",
 )
-@click.option(
-    "--producers",
-    type=click.IntRange(1, CLIENTS_MAX),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Producers, each a process.",
+@count_option("--producers", default=1, most=CLIENTS_MAX, help="Producers, each a process.")
+@count_option(
+    "--consumers", default=1, most=CLIENTS_MAX, help="Consumers, each a process with its share of the partitions."
 )
-@click.option(
-    "--consumers",
-    type=click.IntRange(1, CLIENTS_MAX),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Consumers, each a process with its share of the partitions.",
-)
-@click.option(
-    "--acks",
-    type=click.Choice(ACKS),
-    default="all",
-    show_default=True,
-    metavar="|".join(ACKS),
-    help="Who must have a record before it counts.",
-)
-@click.option(
-    "-z",
-    "--compression",
-    type=click.Choice(CODECS),
-    default="none",
-    show_default=True,
-    metavar="|".join(CODECS),
-    help="How to compress; half of each record is random.",
+@choice_option("--acks", among=ACKS, default="all", help="Who must have a record before it counts.")
+@choice_option(
+    "-z", "--compression", among=CODECS, default="none", help="How to compress; half of each record is random."
 )
 @click.option(
     "--linger",

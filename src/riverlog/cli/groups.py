@@ -23,7 +23,8 @@ from riverlog.cli.group_facts import (
     plan_moves,
     standing,
 )
-from riverlog.cli.options import Argument, bootstrap_option, client_settings_option, output_option, text_output_option
+from riverlog.cli.naming import Naming
+from riverlog.cli.options import bootstrap_option, client_settings_option, output_option, text_output_option
 from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural
 from riverlog.model.ids import TopicPartition
 
@@ -31,10 +32,7 @@ if TYPE_CHECKING:
     from riverlog import Admin
     from riverlog.client.group_admin import GroupListing
 
-group_argument: Final = click.argument(
-    "name", cls=Argument, required=False, metavar="NAME", help="The group; --group does the same."
-)
-group_option: Final = click.option("--group", "group_option", metavar="NAME", help="The group.")
+GROUP: Final = Naming("group", "--group")
 
 
 @click.command
@@ -75,26 +73,24 @@ def list_groups(
 
 
 @click.command
-@group_argument
-@group_option
+@GROUP.one
 @bootstrap_option
 @client_settings_option
 @text_output_option
 def describe(
     name: str | None,
-    group_option: str | None,
+    name_option: str | None,
     bootstrap: str,
     settings: tuple[str, ...],
     output: OutputFormat | None,
 ) -> None:
     """Show a group's members, what each reads, and how far the group has come."""
-    found = run(_standing(_one(name, group_option), bootstrap, settings))
+    found = run(_standing(GROUP.the(name, name_option), bootstrap, settings))
     emit([description(found)], output or OutputFormat.TABLE, lambda: _show(found))
 
 
 @click.command
-@group_argument
-@group_option
+@GROUP.one
 @click.option("--topic", "topics", multiple=True, metavar="TOPIC[:0,1…]", help="The topic, or some of its partitions.")
 @click.option("--all-topics", is_flag=True, help="All topics for which the group has committed offsets.")
 @click.option("--to-earliest", is_flag=True, help="To the first record that is kept.")
@@ -109,7 +105,7 @@ def describe(
 @output_option
 def reset_offsets(
     name: str | None,
-    group_option: str | None,
+    name_option: str | None,
     topics: tuple[str, ...],
     all_topics: bool,
     to_earliest: bool,
@@ -127,7 +123,7 @@ def reset_offsets(
 
     The plan is shown with the number of records that will be replayed or skipped, and then carried out.
     """
-    group = _one(name, group_option)
+    group = GROUP.the(name, name_option)
     if bool(topics) is all_topics:
         raise usage("say which topics: --topic TOPIC, once or more often, or --all-topics")
     now = datetime.now().astimezone()
@@ -166,8 +162,7 @@ def reset_offsets(
 
 
 @click.command
-@click.argument("names", cls=Argument, nargs=-1, metavar="NAME", help="The groups; --group does the same.")
-@click.option("--group", "names_option", multiple=True, metavar="NAME", help="A group.")
+@GROUP.many
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
 @bootstrap_option
 @client_settings_option
@@ -184,9 +179,7 @@ def delete(
 
     On a terminal it asks first.
     """
-    wanted = list(dict.fromkeys(names + names_option))
-    if not wanted or not all(wanted):
-        raise usage("name a group, as NAME or with --group NAME")
+    wanted = GROUP.all(names, names_option)
     if not yes and sys.stdin.isatty():
         print(f"Delete {', '.join(wanted)} with all committed offsets? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -204,8 +197,7 @@ def delete(
 
 
 @click.command
-@group_argument
-@group_option
+@GROUP.one
 @click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C.")
 @click.option(
     "--interval", type=click.FloatRange(0.1, 3600), default=2.0, show_default=True, metavar="SECONDS", help="How often."
@@ -215,7 +207,7 @@ def delete(
 @output_option
 def lag(
     name: str | None,
-    group_option: str | None,
+    name_option: str | None,
     watch: bool,
     interval: float,
     bootstrap: str,
@@ -223,7 +215,7 @@ def lag(
     output: OutputFormat | None,
 ) -> None:
     """Show how many records wait for a group, in each partition and in all."""
-    group = _one(name, group_option)
+    group = GROUP.the(name, name_option)
 
     async def work() -> None:
         from riverlog import Admin
@@ -393,12 +385,3 @@ def _topic(text: str) -> tuple[str, tuple[int, ...]]:
     if not name or not all(part.strip().isdecimal() for part in parts):
         raise usage(f"--topic takes TOPIC or TOPIC:0,1, not '{text}'")
     return name, tuple(int(part) for part in parts)
-
-
-def _one(positional: str | None, option: str | None) -> str:
-    if positional is not None and option is not None and positional != option:
-        raise usage(f"two groups were named, {positional} and {option}; name one")
-    name = positional or option
-    if not name:
-        raise usage("name a group, as NAME or with --group NAME")
-    return name

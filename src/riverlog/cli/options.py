@@ -1,6 +1,6 @@
 """Options that many commands share, each described once, and arguments that explain themselves."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -40,6 +40,20 @@ output_format_option: Final = partial(
 output_option: Final = output_format_option(help="How to print. Without it: text on a terminal, JSON lines when piped.")
 text_output_option: Final = output_format_option(help="How to print. Without it: text, also when piped.")
 """For commands whose text is made of lines that a program can read as well."""
+
+
+def count_option(name: str, *, default: int, most: int, least: int = 1, help: str) -> Callable[[Any], Any]:
+    """Ask how many, with an answer for those who do not say."""
+    return click.option(
+        name, type=click.IntRange(least, most), default=default, show_default=True, metavar="N", help=help
+    )
+
+
+def choice_option(*names: str, among: Sequence[str], default: str, help: str) -> Callable[[Any], Any]:
+    """Ask for one of some words, with an answer for those who do not say."""
+    return click.option(
+        *names, type=click.Choice(among), default=default, show_default=True, metavar="|".join(among), help=help
+    )
 
 
 class Argument(click.Argument):

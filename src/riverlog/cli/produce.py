@@ -9,7 +9,14 @@ import click
 from riverlog.cli.connect import made, run
 from riverlog.cli.exits import usage
 from riverlog.cli.expressions import pair, unescape
-from riverlog.cli.options import INT32_MAX, Argument, bootstrap_option, client_settings_option, output_option
+from riverlog.cli.options import (
+    INT32_MAX,
+    Argument,
+    bootstrap_option,
+    choice_option,
+    client_settings_option,
+    output_option,
+)
 from riverlog.cli.render import OutputFormat, emit
 from riverlog.cli.sending import Sent, Shape, Source, progress_bar, send
 from riverlog.records.batch import Compression
@@ -34,23 +41,8 @@ ACKS: Final = ["0", "1", "all"]
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header of every record.")
 @click.option("-p", "--partition", type=click.IntRange(0, INT32_MAX), metavar="N", help="Write to this partition.")
 @click.option("-Z", "--null", is_flag=True, help="Send an empty value or key as null (a null value deletes a key).")
-@click.option(
-    "-z",
-    "--compression",
-    type=click.Choice(CODECS),
-    default="none",
-    show_default=True,
-    metavar="|".join(CODECS),
-    help="How to compress.",
-)
-@click.option(
-    "--acks",
-    type=click.Choice(ACKS),
-    default="all",
-    show_default=True,
-    metavar="|".join(ACKS),
-    help="Who must have a record before it counts.",
-)
+@choice_option("-z", "--compression", among=CODECS, default="none", help="How to compress.")
+@choice_option("--acks", among=ACKS, default="all", help="Who must have a record before it counts.")
 @click.option("--rate", type=click.FloatRange(0.001), metavar="N", help="Send at most N records a second.")
 @bootstrap_option
 @client_settings_option

@@ -9,10 +9,10 @@ import click
 from riverlog.cli.connect import made, run
 from riverlog.cli.exits import Trouble, usage
 from riverlog.cli.expressions import pairs
+from riverlog.cli.naming import Naming
 from riverlog.cli.options import (
     INT16_MAX,
     INT32_MAX,
-    Argument,
     bootstrap_option,
     client_settings_option,
     output_option,
@@ -24,22 +24,14 @@ if TYPE_CHECKING:
     from riverlog.client.admin import ConfigEntry
     from riverlog.client.cluster import Partition, Topic
 
-topic_argument: Final = click.argument(
-    "name", cls=Argument, required=False, metavar="NAME", help="The topic; --name does the same."
-)
-topic_option: Final = click.option("--name", "name_option", metavar="NAME", help="The topic.")
-topics_argument: Final = click.argument(
-    "names", cls=Argument, nargs=-1, metavar="NAME", help="The topics; --name does the same."
-)
-topics_option: Final = click.option("--name", "names_option", multiple=True, metavar="NAME", help="A topic.")
+TOPIC: Final = Naming("topic", "--name")
 config_option: Final = click.option(
     "--config", multiple=True, metavar="NAME=VALUE", help="A setting of the topic, such as retention.ms=3600000."
 )
 
 
 @click.command
-@topic_argument
-@topic_option
+@TOPIC.one
 @click.option(
     "--partitions", type=click.IntRange(1, INT32_MAX), metavar="N", help="How many; the cluster's default without it."
 )
@@ -66,7 +58,7 @@ def create(
     output: OutputFormat | None,
 ) -> None:
     """Create a topic."""
-    topic = _one(name, name_option)
+    topic = TOPIC.the(name, name_option)
     configs = pairs(config, option="--config")
 
     async def work() -> Row:
@@ -126,8 +118,7 @@ def list_topics(internal: bool, bootstrap: str, settings: tuple[str, ...], outpu
 
 
 @click.command
-@topics_argument
-@topics_option
+@TOPIC.many
 @click.option("--all", "every_setting", is_flag=True, help="All settings, not only the topic's own.")
 @bootstrap_option
 @client_settings_option
@@ -145,7 +136,7 @@ def describe(
     One line for each partition: `Partition 0: Leader=1, ISR=[1,2,3]`. Then the settings that were made for this
     topic.
     """
-    wanted = _many(names, names_option)
+    wanted = TOPIC.all(names, names_option)
 
     async def work() -> "list[tuple[Topic, dict[str, ConfigEntry]]]":
         from riverlog import Admin
@@ -160,8 +151,7 @@ def describe(
 
 
 @click.command
-@topic_argument
-@topic_option
+@TOPIC.one
 @click.option(
     "--partitions", type=click.IntRange(1, INT32_MAX), metavar="N", help="Grow to N partitions; there is no way back."
 )
@@ -184,7 +174,7 @@ def alter(
 
     Records stay where they are; records with a key may go to another partition than before once there are more.
     """
-    topic = _one(name, name_option)
+    topic = TOPIC.the(name, name_option)
     changes: dict[str, str | None] = {**pairs(config, option="--config"), **dict.fromkeys(delete_config)}
     if partitions is None and not changes:
         raise usage("nothing to change: give --partitions, --config or --delete-config")
@@ -214,8 +204,7 @@ def alter(
 
 
 @click.command
-@topics_argument
-@topics_option
+@TOPIC.many
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @bootstrap_option
 @client_settings_option
@@ -232,7 +221,7 @@ def delete(
 
     On a terminal it asks first.
     """
-    wanted = _many(names, names_option)
+    wanted = TOPIC.all(names, names_option)
     if not yes and sys.stdin.isatty():
         print(f"Delete {', '.join(wanted)} with all records? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -293,19 +282,3 @@ def _partition(partition: "Partition") -> Row:
 
 def _ids(nodes: Sequence[int]) -> str:
     return f"[{','.join(map(str, nodes))}]"
-
-
-def _one(positional: str | None, option: str | None) -> str:
-    if positional is not None and option is not None and positional != option:
-        raise usage(f"two topics were named, {positional} and {option}; name one")
-    return _given(positional or option)
-
-
-def _many(positional: tuple[str, ...], option: tuple[str, ...]) -> list[str]:
-    return [_given(name) for name in dict.fromkeys(positional + option or [""])]
-
-
-def _given(name: str | None) -> str:
-    if not name:
-        raise usage("name a topic, as NAME or with --name NAME")
-    return name

@@ -17,7 +17,15 @@ import click
 
 from riverlog.cli.connect import made, run, settings_of
 from riverlog.cli.exits import ExitCode, usage
-from riverlog.cli.options import INT16_MAX, INT32_MAX, bootstrap_option, client_settings_option, output_option
+from riverlog.cli.options import (
+    INT16_MAX,
+    INT32_MAX,
+    bootstrap_option,
+    choice_option,
+    client_settings_option,
+    count_option,
+    output_option,
+)
 from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural
 from riverlog.model.limits import VERIFIED_RECORDS_MAX
 
@@ -40,51 +48,27 @@ PARTITIONS_MAX: Final = 1_000
     metavar="S",
     help=f"How long to write, at most {VERIFIED_RECORDS_MAX:,} records. Reading everything comes on top.",
 )
-@click.option(
-    "--topics",
-    type=click.IntRange(1, PARTITIONS_MAX),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="Topics to make, and to remove in the end.",
-)
-@click.option(
-    "--partitions",
-    type=click.IntRange(1, PARTITIONS_MAX),
-    default=3,
-    show_default=True,
-    metavar="N",
-    help="Partitions of each topic.",
-)
+@count_option("--topics", default=2, most=PARTITIONS_MAX, help="Topics to make, and to remove in the end.")
+@count_option("--partitions", default=3, most=PARTITIONS_MAX, help="Partitions of each topic.")
 @click.option(
     "--replication-factor",
     type=click.IntRange(1, INT16_MAX),
     metavar="N",
     help="Of the topics: the cluster's default if not given.",
 )
-@click.option(
-    "--producers",
-    type=click.IntRange(1, CLIENTS_MAX),
-    default=3,
-    show_default=True,
-    metavar="N",
-    help="Idempotent producers, each with another compression.",
-)
-@click.option(
+@count_option("--producers", default=3, most=CLIENTS_MAX, help="Idempotent producers, each with another compression.")
+@count_option(
     "--consumers",
-    type=click.IntRange(0, CLIENTS_MAX),
     default=3,
-    show_default=True,
-    metavar="N",
+    most=CLIENTS_MAX,
+    least=0,
     help="Members of the group, which come and go; 0 leaves it to the readers at the end.",
 )
-@click.option(
+@choice_option(
     "--group",
     "protocol",
-    type=click.Choice(["classic", "consumer"]),
+    among=["classic", "consumer"],
     default="classic",
-    show_default=True,
-    metavar="classic|consumer",
     help="The protocol of the group; consumer is that of KIP-848.",
 )
 @click.option(
