@@ -152,11 +152,11 @@ class Admin(GroupAdmin):
         )
 
     async def start(self) -> Self:
-        """Reach the cluster; raise Unreachable where that fails."""
+        """Reach the cluster; raise Unreachable where that fails, and then it may be tried again."""
         try:
             await self._cluster.start()
         except BaseException:
-            await self._cluster.close()
+            await self._cluster.disconnect()
             raise
         return self
 

@@ -113,8 +113,12 @@ class Cluster:
         await self.refresh()
 
     async def close(self) -> None:
-        """Close every connection; what is unanswered fails."""
+        """Close every connection, for good; what is unanswered fails."""
         self._closed = True
+        await self.disconnect()
+
+    async def disconnect(self) -> None:
+        """Let go of every connection; whoever asks again opens another."""
         if self._aging is not None:
             self._aging.cancel()
         tasks = [*self._connecting.values(), *([self._refreshing] if self._refreshing else [])]

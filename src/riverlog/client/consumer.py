@@ -125,11 +125,11 @@ class Consumer:
         self._turns: list[AssignedPartition] = []  # the partition to read from next comes first
 
     async def start(self) -> Self:
-        """Reach the cluster; raise Unreachable where that fails."""
+        """Reach the cluster; raise Unreachable where that fails, and then it may be tried again."""
         try:
             await self._cluster.start()
         except BaseException:
-            await self._cluster.close()
+            await self._cluster.disconnect()
             raise
         self._running = asyncio.create_task(self._fetcher.run())
         return self

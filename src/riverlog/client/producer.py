@@ -102,7 +102,7 @@ class Producer:
         self._failed: deque[Batch | Delivery] = deque(maxlen=FAILURES_REMEMBERED_MAX)  # unless somebody asked already
 
     async def start(self) -> Self:
-        """Reach the cluster; raise Unreachable where that fails."""
+        """Reach the cluster; raise Unreachable where that fails, and then it may be tried again."""
         self._loop = asyncio.get_running_loop()
         self._room = asyncio.Event()
         try:
@@ -110,7 +110,7 @@ class Producer:
             sender = Sender(self._cluster, self._rules, self._finished)
             await sender.start()
         except BaseException:
-            await self._cluster.close()
+            await self._cluster.disconnect()
             raise
         self._sender = sender
         self._running = asyncio.create_task(sender.run())

@@ -4,8 +4,11 @@ import asyncio
 
 import pytest
 
+from riverlog.client.admin import Admin
 from riverlog.client.cluster import Cluster, parse_addresses
+from riverlog.client.consumer import Consumer
 from riverlog.client.errors import Closed, KafkaError, Unreachable
+from riverlog.client.producer import Producer
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address, NodeId, TopicPartition
 from riverlog.wire.apis import ApiKey
@@ -186,6 +189,21 @@ def test_when_all_known_brokers_are_gone_the_bootstrap_is_asked_again() -> None:
         brokers.brokers[1].start()
         await cluster.refresh()
         await cluster.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("kind", [Admin, Consumer, Producer])
+def test_a_client_that_found_no_broker_may_be_started_again(kind: type[Admin | Consumer | Producer]) -> None:
+    async def scenario() -> None:
+        brokers = FakeCluster()
+        brokers.brokers[1].stop()
+        client = kind(brokers.bootstrap, ports=brokers.ports)
+        with pytest.raises(Unreachable):
+            await client.start()
+        brokers.brokers[1].start()
+        await client.start()
+        await client.close()
 
     run(scenario())
 
