@@ -11,6 +11,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Final
 
+from riverlog.drivers.in_place import to_its_end
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Home, Replicas
 from riverlog.log.cleaning import CleanedGroup, clean, plan_cleaning
@@ -140,12 +141,7 @@ class Cleaner:
 
         Once begun it is brought to its end, even while the node stops: a log is not closed in the middle of it.
         """
-        swapping = asyncio.ensure_future(self._swap(partition, home, group))
-        try:
-            return await asyncio.shield(swapping)
-        except asyncio.CancelledError:
-            await asyncio.wait([swapping])
-            raise
+        return await to_its_end(self._swap(partition, home, group))
 
     async def _swap(self, partition: Partition, home: Home, group: CleanedGroup) -> bool:
         log = partition.log

@@ -18,17 +18,20 @@ class InPlace:
 
     async def stream(self, work: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
         results = work()
-        while step := await self._finish(self._workers.run(lambda: list(islice(results, 1)))):
+        while step := await to_its_end(self._workers.run(lambda: list(islice(results, 1)))):
             yield step[0]
-
-    async def _finish(self, running: Awaitable[list[T]]) -> list[T]:
-        """Wait for a step to its end, even where nobody wants its result any more: a thread cannot be ended."""
-        step = asyncio.ensure_future(running)
-        try:
-            return await asyncio.shield(step)
-        except asyncio.CancelledError:
-            await asyncio.wait([step])
-            raise
 
     async def close(self) -> None:
         """Nothing waits here."""
+
+
+async def to_its_end(running: Awaitable[T]) -> T:
+    """Wait for work to its end, even where nobody wants its result any more: a thread cannot be ended."""
+    work = asyncio.ensure_future(running)
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        if not work.cancelled():
+            work.exception()  # nobody is left to look
+        raise

@@ -6,12 +6,13 @@ was deleted is gone for clients at once; its folder follows when nobody is at wo
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from riverlog.drivers.flusher import Flusher
+from riverlog.drivers.in_place import to_its_end
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import METADATA_FOLDER
 from riverlog.drivers.partition import Partition
@@ -166,22 +167,12 @@ class Replicas:
         try:
             for _ in range(CHECKPOINT_TRIES_MAX):
                 plan = home.directory.pending_checkpoint(self._high_watermarks(home))
-                await self._run_whole(plan.run)
+                await to_its_end(self._workers.run(plan.run))  # closing writes to the same files
                 if home.directory.checkpointed(plan):
                     return True
         except OSError as error:
             home.volume.failed(error)
         return False
-
-    async def _run_whole(self, work: Callable[[], None]) -> None:
-        """Let a worker do this, to its end even where the caller is cancelled: closing writes to the same files."""
-        running = asyncio.ensure_future(self._workers.run(work))
-        running.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may be left to look
-        try:
-            await asyncio.shield(running)
-        except asyncio.CancelledError:
-            await asyncio.wait([running])
-            raise
 
     def stop_waiting(self) -> None:
         """Let fetches that wait for records answer with what there is: the node is about to stop."""

@@ -1,11 +1,13 @@
 """Work for other processes, done by the workers."""
 
+import asyncio
+import gc
 from collections.abc import Iterator
 from random import Random
 
 import pytest
 
-from riverlog.drivers.in_place import InPlace
+from riverlog.drivers.in_place import InPlace, to_its_end
 from tests.support.virtual_time import run
 from tests.support.world import PatientWorkers
 
@@ -26,3 +28,26 @@ def test_results_come_one_by_one_and_errors_as_they_are() -> None:
         await processes.close()
 
     run(scenario())
+
+
+def test_work_ends_before_whoever_was_cancelled_and_its_error_is_nobodys() -> None:
+    unhandled: list[object] = []
+
+    async def cancelled() -> None:
+        work: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = asyncio.create_task(to_its_end(work))
+        await asyncio.sleep(1)
+        waiting.cancel()
+        await asyncio.sleep(1)
+        assert not waiting.done()
+        work.set_exception(OSError("the disk is gone"))
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: unhandled.append(context))
+        await cancelled()
+        gc.collect()
+
+    run(scenario())
+    assert unhandled == []
