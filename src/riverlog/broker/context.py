@@ -97,6 +97,8 @@ class Client:
     principal: Principal
     listener: str
     memory: RequestMemory
+    port: int = 0
+    """The peer's own, which tells its connections apart."""
     takes_credits: bool = False
     """Whether each answer tells the client its window; set when it introduces itself."""
     routes: Routes = field(default_factory=Routes)

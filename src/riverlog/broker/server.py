@@ -90,7 +90,7 @@ class Server:
             return
         connection = Connection(
             socket,
-            Client(Principal(ANONYMOUS, socket.peer.host), listener, self._memory),
+            Client(Principal(ANONYMOUS, socket.peer.host), listener, self._memory, port=socket.peer.port),
             self._dispatcher,
             self._clock,
             self._turn,

@@ -1,8 +1,8 @@
 """What a group coordinator can be asked, and what it answers. Plain data on both sides: no wire version, no future.
 
 Every command is answered exactly once, by its ticket: most at once, a Join or Sync perhaps by the decision about
-another member's command. Commands that nobody waits for (Woken, TopicsChanged, TopicsDeleted) are answered with None.
-Where a reply holds codes for several things, they stand in the order of the command.
+another member's command. Commands that nobody waits for (Announce, Woken, TopicsChanged, TopicsDeleted) are answered
+with None. Where a reply holds codes for several things, they stand in the order of the command.
 """
 
 from collections.abc import Mapping
@@ -58,6 +58,14 @@ class Protocol:
 
     name: str
     metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Note that somebody asked for the group's coordinator, as one does who is about to join."""
+
+    group_id: str
+    connection: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,7 +472,7 @@ class TopicsChanged:
     """The names of those that are not as they were."""
 
 
-ClassicCommand = Join | Sync | Heartbeat | Leave
+ClassicCommand = Announce | Join | Sync | Heartbeat | Leave
 ConsumerCommand = ConsumerHeartbeat | DescribeConsumerGroups | TopicsChanged
 OffsetsCommand = CommitOffsets | FetchOffsets | DeleteOffsets | TopicsDeleted | EndTransaction
 GroupsCommand = ClassicCommand | ConsumerCommand | OffsetsCommand | DeleteGroups | ListGroups | DescribeGroups | Woken

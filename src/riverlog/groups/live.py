@@ -16,6 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from riverlog.groups.arrivals import Arrivals
 from riverlog.groups.commands import Client, JoinedMember, JoinReply, Protocol
 from riverlog.groups.consumer_live import ConsumerDeadline, LiveConsumers
 from riverlog.groups.consumer_metadata import CONSUMER_PROTOCOL_TYPE, subscribed_topics
@@ -93,7 +94,10 @@ class Member:
 class FirstRound:
     """An empty group waits for more members before its first assignment: longer if some came, but not for ever."""
 
+    wait_ms: int
     latest: Instant
+    counts_members: bool = False
+    """It is known how many are on their way: when they are there, it is time to go on."""
     more_came: bool = False
 
 
@@ -308,5 +312,6 @@ class Live:
     """Consumer groups with members."""
     topics: Topics = field(default_factory=NoTopics)
     timers: Timers[Deadline] = field(default_factory=Timers)
+    arrivals: Arrivals = field(default_factory=Arrivals)
     expiry_goes_on_at: str = ""
     """The group at which a look for expired offsets goes on that one turn did not finish."""

@@ -13,6 +13,7 @@ from riverlog.groups.classic_consumers import ClassicConsumers
 from riverlog.groups.classic_membership import ClassicMembership
 from riverlog.groups.commands import (
     NO_MEMBER,
+    Announce,
     CommitOffsets,
     ConsumerHeartbeat,
     DeleteGroups,
@@ -128,6 +129,9 @@ class GroupsMachine:
                 self._speaking_classic(command.group_id).sync(command, ticket, turn)
             case Leave():
                 self._speaking_classic(command.group_id).leave(command, ticket, turn)
+            case Announce():
+                self.live.arrivals.asked(command.group_id, command.connection, turn.now.instant)
+                turn.answer(ticket, None)
             case Woken():
                 self._wake(turn)
                 turn.answer(ticket, None)

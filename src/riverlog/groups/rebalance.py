@@ -12,7 +12,12 @@ from riverlog.groups.live import FirstRound, JoinEnds, Live, LiveGroup, Member, 
 from riverlog.groups.records import GroupMetadataKey
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import JOIN_EXTENSION_MS_MIN
+from riverlog.model.limits import (
+    EXPECTED_MEMBERS_WAIT_MS,
+    EXPECTED_MEMBERS_WAIT_MS_MAX,
+    JOIN_EXTENSION_MS_MIN,
+    STRAGGLERS_WAIT_MS,
+)
 from riverlog.model.settings import NodeSettings
 
 
@@ -37,19 +42,42 @@ class Rebalance:
         self._live.timers.cancel(SyncEnds(group.id))
         is_first = group.phase is Phase.EMPTY
         group.enter(Phase.PREPARING, turn.now.wall_ms)
-        delay_ms = self._settings.group_initial_rebalance_delay_ms
-        if is_first and delay_ms > 0:
-            group.first_round = FirstRound(turn.in_ms(max(delay_ms, group.rebalance_timeout_ms)))
-            self._live.timers.set(JoinEnds(group.id), turn.in_ms(delay_ms))
-        elif is_first or group.all_have_joined():
+        if is_first:
+            self._begin_first_round(group, turn)
+        elif group.all_have_joined():
             self._complete(group, turn)
         else:
             self._live.timers.set(JoinEnds(group.id), turn.in_ms(group.rebalance_timeout_ms))
 
+    def _begin_first_round(self, group: LiveGroup, turn: Turn) -> None:
+        """Give an empty group time for more members: what the settings say, or a moment if some are on their way."""
+        delay_ms = self._settings.group_initial_rebalance_delay_ms
+        if delay_ms > 0:
+            self._wait_for_more(
+                group, FirstRound(delay_ms, turn.in_ms(max(delay_ms, group.rebalance_timeout_ms))), turn
+            )
+        elif self._are_members_expected(group, turn):
+            latest = turn.in_ms(EXPECTED_MEMBERS_WAIT_MS_MAX)
+            self._wait_for_more(group, FirstRound(EXPECTED_MEMBERS_WAIT_MS, latest, counts_members=True), turn)
+        else:
+            self._complete(group, turn)
+
+    def _wait_for_more(self, group: LiveGroup, first_round: FirstRound, turn: Turn) -> None:
+        group.first_round = first_round
+        self._live.timers.set(JoinEnds(group.id), min(turn.in_ms(first_round.wait_ms), first_round.latest))
+
     def complete_if_all_joined(self, group: LiveGroup, turn: Turn) -> None:
         """Begin the next generation if nobody is missing; a first round takes its time."""
-        if group.phase is Phase.PREPARING and group.first_round is None and group.all_have_joined():
+        if group.phase is not Phase.PREPARING or not group.all_have_joined():
+            return
+        first = group.first_round
+        if first is None:
             self._complete(group, turn)
+        elif first.counts_members and not self._are_members_expected(group, turn):
+            self._wait_for_more(group, replace(first, wait_ms=STRAGGLERS_WAIT_MS, more_came=False), turn)
+
+    def _are_members_expected(self, group: LiveGroup, turn: Turn) -> bool:
+        return len(group.members) < self._live.arrivals.expected(group.id, turn.now.instant)
 
     def settle(self, group: LiveGroup, turn: Turn) -> None:
         """Go on after one is gone who was no member, or for whom there was no place."""
@@ -111,9 +139,7 @@ class Rebalance:
         """Go on with those who have joined; a first round is prolonged while more members come."""
         first = group.first_round
         if first is not None and first.more_came and turn.now.instant < first.latest:
-            group.first_round = replace(first, more_came=False)
-            until = min(turn.in_ms(self._settings.group_initial_rebalance_delay_ms), first.latest)
-            self._live.timers.set(JoinEnds(group.id), until)
+            self._wait_for_more(group, replace(first, more_came=False), turn)
         else:
             self._complete(group, turn)
 

@@ -188,6 +188,24 @@ HANDED_OUT_MEMBER_IDS_MAX: Final = 10_000
 JOIN_EXTENSION_MS_MIN: Final = 1_000
 """How long a rebalance goes on waiting, at least, when none of its members has come back."""
 
+ASKS_REMEMBERED_MAX: Final = 1_000
+"""Questions for coordinators that one of them remembers; of more, only the newest."""
+
+ASKS_REMEMBERED_MS: Final = 1_000
+"""How long somebody who asked for a group's coordinator is taken for a member to come."""
+
+ASKED_TOGETHER_MS: Final = 40
+"""Questions this close to each other come from different members; librdkafka repeats its own after 50 ms."""
+
+EXPECTED_MEMBERS_WAIT_MS: Final = 150
+"""How long the first members of a group wait for others that asked for its coordinator; longer while some come."""
+
+STRAGGLERS_WAIT_MS: Final = 30
+"""How long they wait for one more when as many came as were expected."""
+
+EXPECTED_MEMBERS_WAIT_MS_MAX: Final = 2_000
+"""How long they wait at most."""
+
 HURRIED_HEARTBEAT_MS: Final = 500
 """How soon members of a consumer group send heartbeats while partitions move. librdkafka takes it for how long it waits
 for an answer, too, so it must be longer than the way around the world, and than a burst of commits may take."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from riverlog.groups.commands import (
+    Announce,
     CommitOffsets,
     DeleteGroups,
     DeleteOffsets,
@@ -110,6 +111,10 @@ class Groups(RuleBasedStateMachine):
             session_timeout_ms=6_000 + 1_000 * member,
             rebalance_timeout_ms=10_000 * member,
         )
+
+    @rule(group_id=GROUPS, member=MEMBERS)
+    def ask_for_the_coordinator(self, group_id: str, member: int) -> None:
+        self.submit(Announce(group_id, str(member)))
 
     @rule(group_id=GROUPS, member=MEMBERS)
     def rejoin(self, group_id: str, member: int) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from riverlog.groups.commands import (
+    Announce,
     Client,
     CommitOffsets,
     ConsumerHeartbeat,
@@ -76,6 +77,7 @@ PLAUSIBLE: st.SearchStrategy[GroupsCommand] = st.one_of(
         needs_known_id=st.booleans(),
         may_skip_assignment=st.booleans(),
     ),
+    st.builds(Announce, st.just("g"), MEMBERS),
     st.builds(Sync, st.just("g"), MEMBERS, st.integers(0, 4)),
     st.builds(Heartbeat, st.just("g"), MEMBERS, st.integers(0, 4)),
     st.builds(

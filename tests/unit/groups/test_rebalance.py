@@ -1,8 +1,14 @@
 """How a classic group gets from one generation to the next, and what happens when time runs out."""
 
-from riverlog.groups.commands import Heartbeat, Leave, Leaver
+from riverlog.groups.commands import Announce, Heartbeat, Leave, Leaver
 from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import JOIN_EXTENSION_MS_MIN, NEW_MEMBER_JOIN_MS_MAX
+from riverlog.model.limits import (
+    EXPECTED_MEMBERS_WAIT_MS,
+    EXPECTED_MEMBERS_WAIT_MS_MAX,
+    JOIN_EXTENSION_MS_MIN,
+    NEW_MEMBER_JOIN_MS_MAX,
+    STRAGGLERS_WAIT_MS,
+)
 from tests.support.groups import Coordinator, settings_of
 
 SHORT = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 60_000}
@@ -242,3 +248,65 @@ def test_many_members_cost_little() -> None:
             assert coordinator.beat(member) is ErrorCode.NONE
         coordinator.pass_time(1)
     assert len(coordinator.machine.live.timers._heap) <= heap
+
+
+def announced(coordinator: Coordinator, *connections: str) -> None:
+    for connection in connections:
+        coordinator.ask(Announce("g", connection))
+
+
+def test_the_first_member_waits_for_others_that_asked_for_the_coordinator_with_it() -> None:
+    coordinator = Coordinator()
+    announced(coordinator, "a", "b")
+    _, first = coordinator.enter(**SHORT)
+    assert coordinator.waits(first)
+    _, second = coordinator.enter(**SHORT)
+    coordinator.pass_time(STRAGGLERS_WAIT_MS / 1000)
+    assert coordinator.answers[first].generation_id == coordinator.answers[second].generation_id == 1
+
+
+def test_one_more_than_were_expected_finds_a_place_in_the_first_generation() -> None:
+    coordinator = Coordinator()
+    announced(coordinator, "a", "b")
+    _, first = coordinator.enter(**SHORT)
+    coordinator.enter(**SHORT)
+    coordinator.pass_time(STRAGGLERS_WAIT_MS / 2000)
+    coordinator.enter(**SHORT)
+    coordinator.pass_time(STRAGGLERS_WAIT_MS / 1000)
+    assert len(coordinator.answers[first].members) == 3
+
+
+def test_a_first_member_that_asked_alone_does_not_wait() -> None:
+    coordinator = Coordinator()
+    announced(coordinator, "a", "a")
+    assert coordinator.answers[coordinator.enter(**SHORT)[1]].generation_id == 1
+
+
+def test_one_who_asked_but_does_not_come_holds_up_the_first_round_for_a_moment_only() -> None:
+    coordinator = Coordinator()
+    announced(coordinator, "a", "tool")
+    _, first = coordinator.enter(**SHORT)
+    coordinator.pass_time(EXPECTED_MEMBERS_WAIT_MS / 1000)
+    assert coordinator.answers[first].generation_id == 1
+
+
+def test_members_that_keep_coming_do_not_hold_up_the_first_round_for_ever() -> None:
+    coordinator = Coordinator()
+    announced(coordinator, "a", "b")
+    _, first = coordinator.enter(**SHORT)
+    for _ in range(EXPECTED_MEMBERS_WAIT_MS_MAX // 100 - 1):
+        coordinator.pass_time(0.1)
+        announced(coordinator, *(str(number) for number in range(100)))
+        coordinator.enter(**SHORT)
+        assert coordinator.waits(first)
+    coordinator.pass_time(0.11)
+    assert not coordinator.waits(first)
+
+
+def test_a_group_that_has_members_waits_for_them_and_for_nobody_who_only_asked() -> None:
+    coordinator = Coordinator()
+    (leader,) = coordinator.stable(1)
+    announced(coordinator, "a", "b", "c")
+    _, newcomer = coordinator.enter()
+    coordinator.join(member_id=leader.member_id)
+    assert coordinator.answers[newcomer].generation_id == 2

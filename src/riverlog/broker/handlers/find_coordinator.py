@@ -5,9 +5,11 @@ there are no transactions yet: a client that finds its coordinator sees at once 
 that finds none waits for a minute.
 """
 
+from contextlib import suppress
 from typing import Final
 
 from riverlog.broker.context import Answer, Context, Later
+from riverlog.groups.commands import Announce
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
@@ -68,7 +70,16 @@ def _coordinator(key: str, key_type: int, context: Context, trouble: Refusal | N
     endpoint = here.endpoint(context.client.listener)
     if endpoint is None:
         return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, "No address is known on this listener.", context)
+    if key_type == _GROUP:
+        _announce(key, context)
     return Coordinator(key=key, node_id=here.id, host=endpoint.host, port=endpoint.port)
+
+
+def _announce(group_id: str, context: Context) -> None:
+    """Let the coordinator expect one who is likely to join; if it is not there yet, it does without."""
+    connection = f"{context.client.principal.host}:{context.client.port}"
+    with suppress(Refusal):
+        context.services.groups.submit(group_id, Announce(group_id, connection))
 
 
 def _refused(key: str, code: ErrorCode, message: str, context: Context) -> Coordinator:
