@@ -20,12 +20,11 @@ from riverlog.model.ids import (
     NO_TOPIC_ID,
     LeaderEpoch,
     Offset,
-    ProducerEpoch,
-    ProducerId,
     TopicId,
     TopicPartition,
 )
 from riverlog.model.limits import MEMBER_NAME_CHARACTERS_MAX
+from riverlog.model.transactions import Producer
 
 NO_MEMBER: Final = ""
 """The member id of one who has none yet."""
@@ -272,14 +271,6 @@ class OffsetToCommit:
     leader_epoch: LeaderEpoch = NO_EPOCH
     metadata: str | None = None
     topic_id: TopicId = NO_TOPIC_ID
-
-
-@dataclass(frozen=True, slots=True)
-class Producer:
-    """The writer of a transaction."""
-
-    id: ProducerId
-    epoch: ProducerEpoch
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,11 +55,9 @@ replica.socket.receive.buffer.bytes replica.socket.timeout.ms replication.quota.
 replication.quota.window.size.seconds request.timeout.ms reserved.broker.max.id
 server.max.startup.time.ms socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
 socket.listen.backlog.size socket.receive.buffer.bytes socket.send.buffer.bytes
-telemetry.max.bytes transaction.abort.timed.out.transaction.cleanup.interval.ms transaction.max.timeout.ms
-transaction.partition.verification.enable transaction.remove.expired.transaction.cleanup.interval.ms
-transaction.state.log.load.buffer.size transaction.state.log.min.isr
-transaction.state.log.num.partitions transaction.state.log.replication.factor
-transaction.state.log.segment.bytes transactional.id.expiration.ms unclean.leader.election.enable
+telemetry.max.bytes transaction.abort.timed.out.transaction.cleanup.interval.ms
+transaction.partition.verification.enable transaction.state.log.load.buffer.size transaction.state.log.min.isr
+unclean.leader.election.enable
 unstable.api.versions.enable unstable.feature.versions.enable zookeeper.connect
 zookeeper.connection.timeout.ms zookeeper.session.timeout.ms
 """

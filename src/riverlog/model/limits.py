@@ -225,6 +225,24 @@ HURRIED_HEARTBEATS_PER_SECOND_MAX: Final = 500
 OFFSETS_EXPIRED_PER_TURN_MAX: Final = 10_000
 """Committed offsets that a coordinator looks at in one turn when it looks for expired ones; the next turn goes on."""
 
+TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX: Final = 10_000
+"""Transactional ids that a coordinator looks at in one turn when it looks for idle ones; the next turn goes on."""
+
+TRANSACTION_END_WAIT_MS: Final = 500
+"""How long a request for a transactional id whose transaction is ending waits for that; then it is to try again."""
+
+WAITING_PER_TRANSACTIONAL_ID_MAX: Final = 100
+"""Requests for one transactional id that wait for the end of its transaction; further ones are told to try again."""
+
+MARKER_RETRY_SECONDS_MIN: Final = 0.02
+"""How soon the marker of a transaction is sent again that did not reach its partition; each time twice as late."""
+
+MARKER_RETRY_SECONDS_MAX: Final = 5.0
+"""The longest time between two attempts; there is no last one."""
+
+MARKER_ANSWER_SECONDS_MAX: Final = 30.0
+"""How long an answer about markers is waited for; then they are sent again."""
+
 MEMBER_NAME_CHARACTERS_MAX: Final = 1_000
 """Characters of a client's name that its member id begins with: the whole must fit into every version and record."""
 

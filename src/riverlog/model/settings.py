@@ -441,6 +441,54 @@ class NodeSettings:
         least=1_024,
         most=INT_MAX,
     )
+    transaction_max_timeout_ms: int = _node(
+        "transaction.max.timeout.ms",
+        Kind.INT,
+        900_000,
+        "The longest time after which a producer may want its open transaction to be aborted.",
+        unit="ms",
+        least=1,
+    )
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = _node(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        Kind.INT,
+        3_600_000,
+        "How often coordinators look for transactional ids that nobody uses any more.",
+        unit="ms",
+        least=1,
+    )
+    transaction_state_log_num_partitions: int = _node(
+        "transaction.state.log.num.partitions",
+        Kind.INT,
+        50,
+        "Partitions of the topic that keeps transactional ids, when it is created; each has a coordinator.",
+        least=1,
+    )
+    transaction_state_log_replication_factor: int = _node(
+        "transaction.state.log.replication.factor",
+        Kind.INT,
+        3,
+        "How many copies are kept of transactional ids; not more than there are brokers when the topic is created.",
+        least=1,
+        most=32_767,
+    )
+    transaction_state_log_segment_bytes: int = _node(
+        "transaction.state.log.segment.bytes",
+        Kind.INT,
+        104_857_600,
+        "The size of a segment of the topic that keeps transactional ids, when it is created.",
+        unit="bytes",
+        least=1_048_576,
+        most=INT_MAX,
+    )
+    transactional_id_expiration_ms: int = _node(
+        "transactional.id.expiration.ms",
+        Kind.INT,
+        604_800_000,
+        "How long a transactional id is remembered after its last transaction.",
+        unit="ms",
+        least=1,
+    )
     layers: Layers = field(default_factory=Layers)
     """Where the values above came from; the settings of topics build on it too."""
 

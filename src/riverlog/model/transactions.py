@@ -7,10 +7,20 @@ twice. So either may be asked again for ever, and asking again changes nothing.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
+
+PRODUCER_EPOCH_MAX: Final = ProducerEpoch(32_767)
+"""No producer writes with it: it is left for fencing the one that wrote with the epoch before."""
+
+
+class Producer(NamedTuple):
+    """The writer of a transaction: with each epoch it is another one to those who check."""
+
+    id: ProducerId
+    epoch: ProducerEpoch
 
 
 class TransactionVersion(IntEnum):

@@ -1,0 +1,1 @@
+"""Transactions: who may write with a transactional id, and what becomes of what was written. Pure."""

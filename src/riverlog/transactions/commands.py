@@ -1,0 +1,132 @@
+"""What a transaction coordinator can be asked, what it answers, and what it wants done. Plain data on all sides.
+
+Every command is answered exactly once, by its ticket: most at once, one that came while a transaction was ending
+perhaps when it has ended. Commands that nobody waits for (MarkersWritten, Woken) are answered with None.
+"""
+
+from dataclasses import dataclass
+
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import NO_PRODUCER, NO_TIMESTAMP, ProducerId, TopicPartition
+from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.transactions.states import NOBODY, Transaction, TransactionState
+
+
+@dataclass(frozen=True, slots=True)
+class InitProducer:
+    """Become the producer of a transactional id; whoever was it before is refused from here on."""
+
+    transactional_id: str
+    timeout_ms: int
+    expected: Producer | None = None
+    """Who the sender is already, if it is; it only wants its next epoch."""
+    new_id: ProducerId = NO_PRODUCER
+    """An id that nobody had before, for when one is needed; without it the answer is NeedsProducerId."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """Take partitions into the producer's transaction; the first of them begin it."""
+
+    transactional_id: str
+    producer: Producer
+    partitions: tuple[TopicPartition, ...]
+    version: TransactionVersion = TransactionVersion.CLASSIC
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyPartitions:
+    """Say whether partitions belong to the producer's open transaction."""
+
+    transactional_id: str
+    producer: Producer
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransaction:
+    """Commit or abort the producer's transaction."""
+
+    transactional_id: str
+    producer: Producer
+    committed: bool
+    version: TransactionVersion = TransactionVersion.CLASSIC
+    new_id: ProducerId = NO_PRODUCER
+    """As for InitProducer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerReply:
+    """The producer that may write from here on, or why the sender may not."""
+
+    code: ErrorCode = ErrorCode.NONE
+    producer: Producer = NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsProducerId:
+    """The answer to a command that has to be given again, with an id that nobody had before."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsReply:
+    """One code per partition, in the order of the command."""
+
+    codes: tuple[ErrorCode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTransactions:
+    """Describe transactional ids."""
+
+    transactional_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeTransactionsReply:
+    """One for each id that was asked for; None where there is no such id."""
+
+    transactions: tuple[Transaction | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListTransactions:
+    """Name the transactional ids; empty filters let everything pass."""
+
+    states: frozenset[TransactionState] = frozenset()
+    producer_ids: frozenset[ProducerId] = frozenset()
+    started_before_ms: int = NO_TIMESTAMP
+    """Only those that began their transaction, or were idle, before; -1 lets everything pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListTransactionsReply:
+    transactions: tuple[tuple[str, Transaction], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MarkersWritten:
+    """Every partition of a transaction knows how it ended."""
+
+    transactional_id: str
+    producer: Producer
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """The deadline that the machine named has come."""
+
+
+ClientCommand = InitProducer | AddPartitions | VerifyPartitions | EndTransaction
+TransactionsCommand = ClientCommand | DescribeTransactions | ListTransactions | MarkersWritten | Woken
+
+
+@dataclass(frozen=True, slots=True)
+class SendMarkers:
+    """What the machine wants done: tell the partitions how the transaction ended, until all of them know."""
+
+    transactional_id: str
+    producer: Producer
+    committed: bool
+    partitions: tuple[TopicPartition, ...]
+    version: TransactionVersion

@@ -1,0 +1,132 @@
+"""A transactions machine with its driver taken away: commands in, answers by ticket, time by hand."""
+
+from itertools import count
+from typing import Any
+
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.machine import Instant, Moment, Ticket
+from riverlog.model.settings import NodeSettings
+from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.records.record import read_batches
+from riverlog.transactions.batches import decode_facts, encode_facts
+from riverlog.transactions.commands import (
+    AddPartitions,
+    EndTransaction,
+    InitProducer,
+    MarkersWritten,
+    NeedsProducerId,
+    ProducerReply,
+    SendMarkers,
+    TransactionsCommand,
+    Woken,
+)
+from riverlog.transactions.machine import TransactionsMachine
+from riverlog.transactions.records import TransactionFact
+from riverlog.transactions.states import Transaction
+
+EPOCH_MS = 1_700_000_000_000
+ID = "payments"
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+V2 = TransactionVersion.EPOCH_PER_TRANSACTION
+
+
+def producer_of(producer_id: int, epoch: int) -> Producer:
+    return Producer(ProducerId(producer_id), ProducerEpoch(epoch))
+
+
+class Coordinator:
+    """Runs a machine as its driver would, on a log in memory and a clock that stands still unless moved."""
+
+    def __init__(self, settings: NodeSettings | None = None) -> None:
+        self.settings = settings or NodeSettings()
+        self.seconds = 0.0
+        self.log: list[TransactionFact] = []
+        self.answers: dict[Ticket, Any] = {}
+        self.markers: list[SendMarkers] = []
+        self._tickets = count(1)
+        self._ids = count(1_000)
+        self.machine = TransactionsMachine(self.settings)
+
+    @property
+    def now_ms(self) -> int:
+        return EPOCH_MS + int(self.seconds * 1000)
+
+    def submit(self, command: TransactionsCommand) -> Ticket:
+        """Decide and remember; the answer, if it has come, is in `answers`."""
+        ticket = Ticket(next(self._tickets))
+        decision = self.machine.decide(command, ticket, Moment(Instant(self.seconds), self.now_ms))
+        for fact in self._through_the_log(decision.records):
+            self.machine.apply(fact)
+        self.answers |= {reply.ticket: reply.response for reply in decision.replies}
+        self.markers += decision.effects
+        return ticket
+
+    def ask(self, command: TransactionsCommand) -> Any:
+        """Decide, and give the answer; a new producer id is given to whoever needs one."""
+        reply = self.answers[self.submit(command)]
+        if isinstance(reply, NeedsProducerId):
+            assert isinstance(command, InitProducer | EndTransaction)
+            return self.ask(_with_id(command, ProducerId(next(self._ids))))
+        return reply
+
+    def init(self, expected: Producer | None = None, *, timeout_ms: int = 60_000) -> Producer:
+        """Become the producer, perhaps after whatever is in the way has ended."""
+        command = InitProducer(ID, timeout_ms, expected)
+        ticket = self.submit(command)
+        self.write_markers()
+        reply = self.answers[ticket]
+        if isinstance(reply, NeedsProducerId):
+            reply = self.ask(command)
+        assert isinstance(reply, ProducerReply)
+        assert reply.code is ErrorCode.NONE, reply
+        return reply.producer
+
+    def add(self, producer: Producer, *partitions: TopicPartition, version: TransactionVersion = V2) -> ErrorCode:
+        code: ErrorCode
+        (code, *_) = self.ask(AddPartitions(ID, producer, partitions or (P0,), version)).codes
+        return code
+
+    def end(self, producer: Producer, *, committed: bool = True, version: TransactionVersion = V2) -> Any:
+        return self.ask(EndTransaction(ID, producer, committed, version))
+
+    def write_markers(self) -> list[SendMarkers]:
+        """Let all markers reach their partitions."""
+        sent, self.markers = self.markers, []
+        for each in sent:
+            self.submit(MarkersWritten(each.transactional_id, each.producer))
+        return sent
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time go by, and wake the machine whenever it wants."""
+        until = self.seconds + seconds
+        while (deadline := self.machine.next_deadline()) is not None and deadline <= until:
+            self.seconds = max(self.seconds, deadline)
+            self.submit(Woken())
+        self.seconds = until
+
+    def restart(self) -> None:
+        """Lose all that is not in the log."""
+        self.machine = TransactionsMachine(self.settings)
+        for fact in self.log:
+            self.machine.apply(fact)
+        self.markers = []
+
+    def held(self, transactional_id: str = ID) -> Transaction:
+        return self.machine.state[transactional_id]
+
+    def _through_the_log(self, facts: tuple[TransactionFact, ...]) -> list[TransactionFact]:
+        read = [
+            fact
+            for header, records in read_batches(encode_facts(facts, self.now_ms) if facts else b"")
+            for fact in decode_facts(header, records)
+        ]
+        assert read == list(facts)
+        self.log += read
+        return read
+
+
+def _with_id(command: InitProducer | EndTransaction, new_id: ProducerId) -> InitProducer | EndTransaction:
+    if isinstance(command, InitProducer):
+        return InitProducer(command.transactional_id, command.timeout_ms, command.expected, new_id)
+    return EndTransaction(command.transactional_id, command.producer, command.committed, command.version, new_id)

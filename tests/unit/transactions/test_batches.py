@@ -1,0 +1,106 @@
+"""Facts about transactional ids as the bytes that Kafka writes, and back."""
+
+import pytest
+
+from riverlog.model.ids import TopicPartition
+from riverlog.model.transactions import TransactionVersion
+from riverlog.records.record import BatchBuilder, read_batches
+from riverlog.transactions.batches import BadRecord, decode_facts, decode_record, encode_facts
+from riverlog.transactions.records import TransactionFact
+from riverlog.transactions.states import Transaction, TransactionState
+from tests.support.transactions import V2, producer_of
+
+KEY = b"\0\0" + b"\0\2" + b"tx"
+OLD_VALUE = bytes.fromhex(
+    "0000"  # version 0
+    "0000000000000007"  # producer id
+    "0003"  # epoch
+    "0000ea60"  # a minute
+    "01"  # Ongoing
+    "00000001" "0001" "74" "00000002" "00000000" "00000004"  # t: 0, 4
+    "0000000000000014"  # last update
+    "000000000000000a"  # start
+)  # fmt: skip
+VALUE = bytes.fromhex(
+    "0001"  # version 1
+    "0000000000000007"
+    "0003"
+    "0000ea60"
+    "01"
+    "02" "02" "74" "03" "00000000" "00000004" "00"  # t: 0, 4
+    "0000000000000014"
+    "000000000000000a"
+    "02"  # two tagged fields
+    "00" "08" "0000000000000007"  # the previous id
+    "02" "02" "0002"  # the client's version of transactions
+)  # fmt: skip
+OPEN = Transaction(
+    producer_of(7, 3),
+    timeout_ms=60_000,
+    updated_ms=20,
+    state=TransactionState.ONGOING,
+    partitions=frozenset({TopicPartition("t", 0), TopicPartition("t", 4)}),
+    started_ms=10,
+    version=V2,
+    last=producer_of(7, -1),
+)
+
+
+def written(fact: TransactionFact) -> tuple[bytes | None, bytes | None]:
+    ((_, (record,)),) = read_batches(encode_facts([fact], 1_000))
+    return record.key, record.value
+
+
+def test_a_fact_is_written_as_kafka_writes_it() -> None:
+    assert written(TransactionFact("tx", OPEN)) == (KEY, VALUE)
+    assert written(TransactionFact("tx", None)) == (KEY, None)
+
+
+def test_both_versions_of_kafka_are_understood() -> None:
+    assert decode_record(KEY, VALUE) == TransactionFact("tx", OPEN)
+    old = decode_record(KEY, OLD_VALUE)
+    assert old is not None
+    assert old.transaction is not None
+    assert (old.transaction.partitions, old.transaction.version) == (OPEN.partitions, TransactionVersion.CLASSIC)
+
+
+def test_what_kafka_does_not_remember_stands_in_a_field_that_it_passes_over() -> None:
+    ended = OPEN.ended(committed=True, version=V2, now_ms=30)
+    _, value = written(TransactionFact("tx", ended))
+    assert value is not None
+    assert value.endswith(bytes.fromhex("904e" "02" "0003"))  # tag 10000: the last epoch was 3  # fmt: skip
+    assert decode_record(KEY, value) == TransactionFact("tx", ended)
+
+
+def test_a_decision_is_one_batch() -> None:
+    facts = [TransactionFact("a", OPEN), TransactionFact("b", None)]
+    ((header, records),) = read_batches(encode_facts(facts, 1_000))
+    assert list(decode_facts(header, records)) == facts
+
+
+def test_other_kinds_and_control_batches_are_passed_over() -> None:
+    assert decode_record(b"\0\5rest", b"") is None
+    marker = BatchBuilder(
+        producer_id=OPEN.producer.id, producer_epoch=OPEN.producer.epoch, transactional=True, control=True
+    )
+    marker.append(b"\0\0\0\1", b"\0\0\0\0\0\0", timestamp_ms=0)
+    ((header, records),) = read_batches(marker.build())
+    assert list(decode_facts(header, records)) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (b"", VALUE),
+        (b"\0\0\0\7tx", VALUE),
+        (KEY + b"x", VALUE),
+        (KEY, b""),
+        (KEY, b"\0\2" + VALUE[2:]),
+        (KEY, VALUE[:-1]),
+        (KEY, VALUE + b"\0"),
+        (KEY, VALUE[:16] + b"\x63" + VALUE[17:]),
+    ],
+)
+def test_bytes_that_cannot_be_read_are_an_error_in_one_sentence(key: bytes, value: bytes) -> None:
+    with pytest.raises(BadRecord):
+        decode_record(key, value)
