@@ -153,8 +153,8 @@ RECORDS_REPLAYED_PER_TURN: Final = 500
 COORDINATOR_RELOAD_SECONDS: Final = 5.0
 """How long a coordinator whose log has failed stays away before the log is read again."""
 
-GROUPS_PLACED_MAX: Final = 10_000
-"""Groups whose partition is remembered; that of others is reckoned again."""
+COORDINATED_NAMES_PLACED_MAX: Final = 10_000
+"""Groups and transactional ids whose partition is remembered; that of others is reckoned again."""
 
 REPLAY_READ_BYTES: Final = 256 * 1024
 """Bytes of a machine's log that are read at once."""

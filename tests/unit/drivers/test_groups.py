@@ -1,40 +1,17 @@
-"""Coordinators on a whole node: where groups live, what they survive, and who is told when they go away."""
+"""Group coordinators on a whole node: the topic that they write to, and what the node shows of them."""
 
-import asyncio
 import subprocess
 import sys
 
-import pytest
-
-from riverlog.drivers.groups import partition_of
-from riverlog.groups.commands import ListGroups
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import ApiKey
-from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from riverlog.wire.messages.heartbeat import HeartbeatRequest
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.asking import Line, serving
 from tests.support.batches import batch_of
-from tests.support.group_lines import GROUP, commit, committed, in_a_group, prepared
+from tests.support.group_lines import GROUP, commit, in_a_group, prepared
 from tests.support.virtual_time import run
-
-
-@pytest.mark.parametrize(
-    ("group_id", "java_hash"),
-    [
-        ("", 0),
-        ("a", 97),
-        ("hello", 99162322),
-        ("console-consumer-12345", 158455506),
-        ("größe", 98762257),
-        ("🙂", 1772965),
-        ("polygenelubricants", 0),  # the smallest int32, of which Kafka takes 0 as the absolute value
-    ],
-)
-def test_a_group_lives_where_kafka_would_put_it(group_id: str, java_hash: int) -> None:
-    assert partition_of(group_id, 50) == abs(java_hash) % 50
 
 
 def test_the_topic_of_groups_is_created_when_first_needed_and_is_internal() -> None:
@@ -65,33 +42,6 @@ def test_asking_for_the_topic_of_groups_creates_it_as_it_should_be() -> None:
                 (OFFSETS_TOPIC, 50, True),
                 ("t", 1, False),
             ]
-
-    run(scenario())
-
-
-def test_without_the_topic_there_is_no_coordinator() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, node):
-            answer = await line.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(GROUP, 1, "m"))
-            assert answer.error_code == ErrorCode.NOT_COORDINATOR
-            assert node._groups.submit_to_all(ListGroups()) == []
-
-    run(scenario())
-
-
-def test_deleting_the_topic_of_groups_forgets_them() -> None:
-    async def scenario() -> None:
-        async with serving() as (line, _node):
-            await prepared(line, "t")
-            await commit(line, "t", 1)
-            request = DeleteTopicsRequest(topics=[DeleteTopicState(name=OFFSETS_TOPIC)])
-            (deleted,) = (await line.ask(ApiKey.DELETE_TOPICS, 6, request)).responses
-            assert deleted.error_code == ErrorCode.NONE
-            assert await commit(line, "t", 1) is ErrorCode.NOT_COORDINATOR
-            await asyncio.sleep(5)
-            await prepared(line)
-            assert await committed(line, "t") == -1
-            assert await commit(line, "t", 3) is ErrorCode.NONE
 
     run(scenario())
 

@@ -1,0 +1,60 @@
+"""The coordinators of an internal topic on a whole node, with groups as the example: where names live, and what happens
+without the topic."""
+
+import asyncio
+
+import pytest
+
+from riverlog.drivers.coordinators import partition_of
+from riverlog.groups.commands import ListGroups
+from riverlog.metadata.image import OFFSETS_TOPIC
+from riverlog.model.errors import ErrorCode
+from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from riverlog.wire.messages.heartbeat import HeartbeatRequest
+from tests.support.asking import serving
+from tests.support.group_lines import GROUP, commit, committed, prepared
+from tests.support.virtual_time import run
+
+
+@pytest.mark.parametrize(
+    ("name", "java_hash"),
+    [
+        ("", 0),
+        ("a", 97),
+        ("hello", 99162322),
+        ("console-consumer-12345", 158455506),
+        ("größe", 98762257),
+        ("🙂", 1772965),
+        ("polygenelubricants", 0),  # the smallest int32, of which Kafka takes 0 as the absolute value
+    ],
+)
+def test_a_name_lives_where_kafka_would_put_it(name: str, java_hash: int) -> None:
+    assert partition_of(name, 50) == abs(java_hash) % 50
+
+
+def test_without_the_topic_there_is_no_coordinator() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            answer = await line.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(GROUP, 1, "m"))
+            assert answer.error_code == ErrorCode.NOT_COORDINATOR
+            assert node._groups.submit_to_all(ListGroups()) == []
+
+    run(scenario())
+
+
+def test_deleting_the_topic_of_groups_forgets_them() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await prepared(line, "t")
+            await commit(line, "t", 1)
+            request = DeleteTopicsRequest(topics=[DeleteTopicState(name=OFFSETS_TOPIC)])
+            (deleted,) = (await line.ask(ApiKey.DELETE_TOPICS, 6, request)).responses
+            assert deleted.error_code == ErrorCode.NONE
+            assert await commit(line, "t", 1) is ErrorCode.NOT_COORDINATOR
+            await asyncio.sleep(5)
+            await prepared(line)
+            assert await committed(line, "t") == -1
+            assert await commit(line, "t", 3) is ErrorCode.NONE
+
+    run(scenario())
