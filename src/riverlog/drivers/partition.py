@@ -15,7 +15,8 @@ from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.turn import Turn
 from riverlog.drivers.volume import Volume
 from riverlog.log.epochs import EpochEnd
-from riverlog.log.log import Appended, Log
+from riverlog.log.gathered import Appended
+from riverlog.log.log import Log
 from riverlog.log.quarantine import Quarantined
 from riverlog.log.reading import LogRead
 from riverlog.log.retention import DeletedSegment
@@ -242,7 +243,7 @@ class Partition:
         try:
             if not self._volume.offline:
                 log.remove_deleted(now_ms)
-                log.expire_producers(producers_older_than_ms)
+                log.producers.expire(producers_older_than_ms)
             while self._keeps_files() and log.find_expired(now_ms, upto=self.high_watermark):
                 await self._flusher.sync_names(self)
                 if self._keeps_files():
@@ -268,7 +269,9 @@ class Partition:
         log = self.log
         if log.flushed_offset == log.log_end_offset or self._volume.offline:
             self._unflushed_since_ms = None
-        elif log.flushed_offset < log.active_base_offset:  # a closed segment is flushed, so that recovery skips it
+        elif (
+            log.flushed_offset < log.segments.active.base_offset
+        ):  # a closed segment is flushed, so that recovery skips it
             self._flusher.flush(self)
         elif self._unflushed_since_ms is None:
             self._unflushed_since_ms = now_ms

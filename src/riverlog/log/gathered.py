@@ -8,6 +8,16 @@ from riverlog.model.ids import Offset
 from riverlog.model.ports import Buffer, File
 
 
+class Appended(NamedTuple):
+    """Where a batch lies now; a duplicate lies where it was written the first time."""
+
+    base_offset: Offset
+    last_offset: Offset
+    log_append_time_ms: int
+    """The broker's stamp, or NO_TIMESTAMP where records keep their own time."""
+    duplicate: bool
+
+
 class Gathered(NamedTuple):
     """A batch that is about to be written, with its offsets and its times."""
 

@@ -8,23 +8,26 @@ their checksums were verified once.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
+from riverlog.log.aborted import Aborted
+from riverlog.log.assigned import check_assigned
 from riverlog.log.checkpoint import replace_file
 from riverlog.log.epochs import EpochEnd, Epochs
 from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.flaws import Flaw
-from riverlog.log.gathered import Gathered
+from riverlog.log.gathered import Appended, Gathered
 from riverlog.log.opening import open_folder
 from riverlog.log.producers import Producers
 from riverlog.log.quarantine import QUARANTINE_FILE
-from riverlog.log.reading import NOTHING, LogRead, read, read_latest, read_time
+from riverlog.log.reading import NOTHING, LogRead, bound_of, find_aborted, read, read_latest, read_time
 from riverlog.log.recovery import list_folder
 from riverlog.log.replay import EPOCHS_FILE, Past
 from riverlog.log.retention import DeletedSegment, Reason, SegmentFacts, expired
 from riverlog.log.rolling import check_fits, is_full
-from riverlog.log.segment import SNAPSHOT_SUFFIX, TRANSACTION_INDEX_SUFFIX, Segment, path_of
+from riverlog.log.segment import SNAPSHOT_SUFFIX, Segment, path_of
 from riverlog.log.segments import Segments, facts_of
+from riverlog.log.snapshots import Snapshots
 from riverlog.log.swap import Swap
 from riverlog.log.sync import SyncPlan
 from riverlog.log.times import FoundTime, check_times
@@ -33,20 +36,10 @@ from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.limits import GATHERED_BYTES_PER_LOG_MAX
 from riverlog.model.ports import Disk
 from riverlog.model.settings import Durability, TopicConfig
-from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, checksum, headers, stamp
+from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, stamp
+from riverlog.records.control import Marker
 
 _NO_START: Final = Offset(0)
-_SNAPSHOT_INTERVAL_BYTES: Final = 64 * 1024 * 1024
-
-
-class Appended(NamedTuple):
-    """Where a batch lies now; a duplicate lies where it was written the first time."""
-
-    base_offset: Offset
-    last_offset: Offset
-    log_append_time_ms: int
-    """The broker's stamp, or NO_TIMESTAMP where records keep their own time."""
-    duplicate: bool
 
 
 class Log:
@@ -79,10 +72,7 @@ class Log:
         self._unsynced_segments: list[Segment] = []
         """Closed segments with unsynced bytes; the active one is always looked at."""
         self._unsynced_epochs = False
-        self._unsynced_snapshots: dict[Offset, bytes] = {}
-        self._interim_snapshots: list[Offset] = []
-        """Snapshots of producers that belong to no segment's start; the next one replaces them."""
-        self._snapshot_position = 0  # how far into the active segment the last snapshot reaches
+        self._snapshots = Snapshots(folder)
         self._unchanged_end: Offset | None = None
         """Where the log ended when it was opened cleanly: if it still does, closing has nothing to write."""
 
@@ -207,14 +197,16 @@ class Log:
         return sum(segment.size for segment in self.segments)
 
     @property
-    def active_base_offset(self) -> Offset:
-        """Give the offset with which the active segment begins."""
-        return self.segments.active.base_offset
-
-    @property
     def segment_count(self) -> int:
         """Count the segments, the active one included."""
         return len(self.segments)
+
+    def last_stable_offset(self, high_watermark: Offset) -> Offset:
+        """Give the offset below which all is committed and every transaction decided."""
+        unstable = self.producers.transactions.first_unstable_offset
+        if unstable is None or unstable >= high_watermark:
+            return high_watermark
+        return max(unstable, self.log_start_offset)
 
     def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
         """Say where the largest epoch that is not above the given one ended."""
@@ -222,22 +214,38 @@ class Log:
 
     # Appending
 
-    def append(self, batch: memoryview, header: BatchHeader, *, leader_epoch: LeaderEpoch, now_ms: int) -> Appended:
+    def append(
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        *,
+        leader_epoch: LeaderEpoch,
+        now_ms: int,
+        marker: Marker | None = None,
+    ) -> Appended:
         """Append one checked batch, giving it its offsets in place.
 
         Raises Refusal where its time or sequence is wrong, OSError where the disk fails; then nothing is appended.
         """
-        appended = self.gather(batch, header, leader_epoch=leader_epoch, now_ms=now_ms)
+        appended = self.gather(batch, header, leader_epoch=leader_epoch, now_ms=now_ms, marker=marker)
         self.write()
         return appended
 
-    def gather(self, batch: memoryview, header: BatchHeader, *, leader_epoch: LeaderEpoch, now_ms: int) -> Appended:
+    def gather(
+        self,
+        batch: memoryview,
+        header: BatchHeader,
+        *,
+        leader_epoch: LeaderEpoch,
+        now_ms: int,
+        marker: Marker | None = None,
+    ) -> Appended:
         """Give one checked batch its offsets, in place, and keep it for `write`: its bytes must stay as they are.
 
         Raises Refusal where its time or sequence is wrong, which says nothing about those gathered before it; OSError
-        where the disk fails, and then those are lost too.
+        where the disk fails, and then those are lost too. A marker was checked by the caller.
         """
-        if header.producer_id >= 0:
+        if header.producer_id >= 0 and marker is None:
             written = self.producers.check(header)
             if written is not None:
                 stamped = written.appended_ms if self._config.message_timestamp_log_append_time else NO_TIMESTAMP
@@ -264,7 +272,7 @@ class Log:
             active = self._roll_for(size, now_ms)
         assign(batch, base_offset, leader_epoch)
         if header.producer_id >= 0:
-            self.producers.remember_gathered(header, base_offset, now_ms)
+            self.producers.remember_gathered(header, base_offset, now_ms, marker)
         self._gathered.append(Gathered(batch, base_offset, last_offset, begun, reached))
         self._gathered_bytes += size
         # What a segment or an epoch begins with is written at once: whoever comes next must know of it.
@@ -280,13 +288,25 @@ class Log:
             return
         gathered, self._gathered = self._gathered, []
         self._gathered_bytes = 0
+        segments = self.segments
         try:
-            self.segments.active.append(gathered)
+            if self.producers.aborted:
+                self._index_aborted()
+            segments.active.append(gathered)
         except OSError:
-            self.producers.forget_gathered()
+            self.producers.forget_gathered(self.log_end_offset)
+            if segments.aborted:
+                segments.aborted.truncate(segments.active.base_offset, self.log_end_offset)
             raise
         self.producers.keep_gathered()
         self.log_end_offset = Offset(gathered[-1].last_offset + 1)
+
+    def _index_aborted(self) -> None:
+        """Write down the transactions that markers abort; before those, so that none is ever without its entry."""
+        segments = self.segments
+        segments.aborted.append(segments.active.base_offset, self.producers.aborted)
+        segments.unsynced_names = True
+        self.producers.aborted = []
 
     def append_assigned(self, batches: memoryview, *, now_ms: int) -> Offset:
         """Append batches that have their offsets and epochs already, as a follower gets them; give the new end.
@@ -294,30 +314,23 @@ class Log:
         Only whole batches from the log's end on are taken; raises Refusal where the next bytes are something else.
         """
         assert not self._gathered
-        found = list(headers(batches))
+        found = check_assigned(batches, self.log_end_offset)
         if not found:
             return self.log_end_offset
-        expected = self.log_end_offset
-        for position, header in found:
-            if header.base_offset < expected:
-                raise Refusal(
-                    ErrorCode.INVALID_RECORD, f"a batch begins at offset {header.base_offset}, but {expected} is next"
-                )
-            if checksum(batches[position : position + header.size]) != header.crc:
-                raise Refusal(ErrorCode.CORRUPT_MESSAGE, f"the batch at offset {header.base_offset} is damaged")
-            expected = header.next_offset
-        last_position, last = found[-1]
+        last_position, last, _ = found[-1]
         size = last_position + last.size
-        last_timestamp = max(header.max_timestamp for _, header in found)
+        last_timestamp = max(header.max_timestamp for _, header, _ in found)
         active = self.segments.active
         if is_full(active, self._config, size, last.last_offset, last_timestamp, now_ms):
             active = self._roll_for(size, now_ms)
-        active.append_all(batches[:size], found)
+        active.append_all(batches[:size], [(position, header) for position, header, _ in found])
         self.log_end_offset = last.next_offset
-        for _, header in found:
+        for _, header, marker in found:
             self._unsynced_epochs |= self.epochs.begin(header.leader_epoch, header.base_offset)
             if header.producer_id >= 0:
-                self.producers.remember(header, header.base_offset, now_ms)
+                self.producers.remember(header, header.base_offset, now_ms, marker)
+        if self.producers.aborted:
+            self._index_aborted()
         return self.log_end_offset
 
     def _roll_for(self, size: int, now_ms: int) -> Segment:
@@ -337,8 +350,7 @@ class Log:
             self._first_name_synced = True
         self.segments.begin(self.log_end_offset, now_ms=now_ms)
         self._unsynced_segments.append(closed)
-        self._unsynced_snapshots[self.log_end_offset] = self.producers.encode()
-        self._snapshot_position = 0
+        self._snapshots.begin_segment(self.log_end_offset, self.producers)
         return True
 
     # Reading
@@ -353,6 +365,10 @@ class Log:
         if offset >= upto:
             return NOTHING
         return read(self.segments, offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
+
+    def aborted_in(self, found: LogRead, offset: Offset) -> list[Aborted]:
+        """Name the aborted transactions with records in what was read from an offset on, the earliest first."""
+        return find_aborted(self.segments, offset, bound_of(self.segments, found)) if self.segments.aborted else []
 
     def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
         """Find the first record that is as late as this or later; None where there is none."""
@@ -386,21 +402,11 @@ class Log:
                 segment.unsynced = False
                 plan.files.append(segment.file())
         plan.files += segments.unsynced_files
+        plan.files += segments.aborted.take_unsynced()
         plan.hints += segments.active.index_tails()
         if self._unsynced_epochs:
             plan.replacements[f"{self.folder}/{EPOCHS_FILE}"] = self.epochs.encode()
-        interim: list[Offset] = []
-        if not self._gathered and segments.active.size - self._snapshot_position >= _SNAPSHOT_INTERVAL_BYTES:
-            # Within a long segment too, so that a recovery need not scan all of it for the producers. Not while they
-            # know of batches that are not in the log yet.
-            interim.append(self.log_end_offset)
-            self._unsynced_snapshots[self.log_end_offset] = self.producers.encode()
-            self._snapshot_position = segments.active.size
-        if self._unsynced_snapshots:
-            plan.removals += (path_of(self.folder, offset, SNAPSHOT_SUFFIX) for offset in self._interim_snapshots)
-            self._interim_snapshots = interim
-        for offset, content in self._unsynced_snapshots.items():
-            plan.replacements[path_of(self.folder, offset, SNAPSHOT_SUFFIX)] = content
+        self._snapshots.add_to(plan, segments.active.size, None if self._gathered else self.producers)
         if self.quarantine.unsaved:
             plan.replacements[f"{self.folder}/{QUARANTINE_FILE}"] = self.quarantine.encode()
             self.quarantine.unsaved = False
@@ -410,7 +416,6 @@ class Log:
             plan.folders.append(self.folder.rpartition("/")[0])
         self._unsynced_segments = []
         self._unsynced_epochs = False
-        self._unsynced_snapshots = {}
         segments.unsynced_files = []
         segments.unsynced_names = False
         self._unsynced_folder = False
@@ -440,11 +445,10 @@ class Log:
     def check_cleanable(self, upto: Offset) -> None:
         """Refuse compaction where a segment below this offset must be left as it is."""
         for segment in self.segments:
-            if segment.base_offset < upto:
-                if flaws := segment.integrity.flaws():
-                    raise segment.integrity.damaged(flaws[0].position)
-                if self._disk.exists(segment.path(TRANSACTION_INDEX_SUFFIX)):
-                    raise Refusal(ErrorCode.INVALID_TXN_STATE, f"{self.folder} holds records of aborted transactions")
+            if segment.base_offset < upto and (flaws := segment.integrity.flaws()):
+                raise segment.integrity.damaged(flaws[0].position)
+        if find_aborted(self.segments, self.segments.bases[0], upto):
+            raise Refusal(ErrorCode.INVALID_TXN_STATE, f"{self.folder} holds records of aborted transactions")
 
     def begin_swap(self, replaced: tuple[SegmentFacts, ...], *, now_ms: int) -> Swap | None:
         """Take a cleaned segment over in the place of these; None where they are not there any more."""
@@ -513,8 +517,7 @@ class Log:
         self.advance_log_start(max(self.log_start_offset, segments.bases[slot]))
         gone = segments.bases[:slot]
         self._unsynced_segments = [kept for kept in self._unsynced_segments if kept.base_offset not in gone]
-        for base_offset in gone:
-            self._unsynced_snapshots.pop(base_offset, None)
+        self._snapshots.forget(gone)
         segments.delete(0, slot, due_ms=now_ms + self._config.file_delete_delay_ms)
         self.quarantine.keep(segments.bases)
 
@@ -529,10 +532,6 @@ class Log:
     def remove_deleted(self, now_ms: int) -> int:
         """Remove the files of deleted segments whose time has come; say how many."""
         return self.segments.remove_deleted(now_ms)
-
-    def expire_producers(self, older_than_ms: int) -> None:
-        """Forget producers that wrote nothing since this moment."""
-        self.producers.expire(older_than_ms)
 
     def truncate(self, offset: Offset, *, now_ms: int) -> None:
         """Cut off the records from this offset on, and the whole batch that holds it.
@@ -585,10 +584,8 @@ class Log:
         self.log_start_offset = min(self.log_start_offset, end)
         self.flushed_offset = min(self.flushed_offset, end)
         self._unchanged_end = None
-        self._unsynced_snapshots = {}
+        self._snapshots.restart()
         self._postponed = None
-        self._interim_snapshots = []
-        self._snapshot_position = 0
         self._unsynced_epochs |= self.epochs.truncate_end(end)
         snapshots = list_folder(self._disk, self.folder).snapshots
         segments = self.segments
@@ -596,5 +593,6 @@ class Log:
             self._disk, self.folder, snapshots, first=segments.bases[0], upto=end, now_ms=now_ms, epochs=self.epochs
         )
         past.catch_up(segments, segments.active)
+        past.renew_aborted(segments)
         past.remove_snapshots(segments)
         self.producers = past.producers

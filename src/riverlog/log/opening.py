@@ -59,6 +59,7 @@ def open_folder(
         now_ms=now_ms,
         quarantine=_read_quarantine(disk, folder),
         dense=dense,
+        with_aborted=found.aborted,
     )
     first_offset = segments.bases[0] if len(segments) else Offset(0)
     # A snapshot where the log begins is all that is left of what was deleted, whatever the recovery point says.
@@ -68,6 +69,7 @@ def open_folder(
         return OpenedFolder(segments, past, clean=False)
     if clean and _ends_cleanly(segments, recovery_point):
         past.catch_up(segments, segments.active)
+        past.renew_aborted(segments)
         return OpenedFolder(segments, past, clean=True)
     first = segments.slot_of(recovery_point)
     recovered = recover(
@@ -84,6 +86,7 @@ def open_folder(
         note=past.note,
     )
     segments.recovered(first, recovered.segments, now_ms=now_ms)
+    past.renew_aborted(segments)
     unsynced = recovered.segments[:-1]
     for segment in unsynced:
         segments.close(segment)

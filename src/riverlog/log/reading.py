@@ -4,10 +4,13 @@ Looking for something may bring damage to light that lies beside it. So whoever 
 not known before looks again.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
+from riverlog.log.aborted import Aborted, BadAbortedIndex
+from riverlog.log.replay import rebuild_aborted
 from riverlog.log.segments import Segments
 from riverlog.log.times import FoundTime, find_latest, find_time
 from riverlog.model.errors import Refusal
@@ -53,6 +56,26 @@ def read_time(segments: Segments, timestamp_ms: int, *, from_offset: Offset) -> 
 def read_latest(segments: Segments, *, from_offset: Offset) -> FoundTime | None:
     """Find the first record with the latest timestamp of all; a Refusal where damage may hide it."""
     return _find(segments, partial(find_latest, segments, from_offset=from_offset))
+
+
+def bound_of(segments: Segments, found: LogRead) -> Offset:
+    """Give an offset that lies behind all that was read, of a last batch that is cut off too, and not far behind."""
+    if found.records is None:
+        return Offset(0)
+    segment = segments[segments.slot_of(Offset(found.next_offset - 1))]
+    offset_index = segment.indexes()[0]
+    slot = bisect_left(offset_index.positions, found.records.position + found.records.size)
+    return offset_index[slot].last_offset if slot < len(offset_index) else segment.next_offset
+
+
+def find_aborted(segments: Segments, offset: Offset, upto: Offset) -> list[Aborted]:
+    """Name the aborted transactions with records between two offsets, the earliest first."""
+    segment = segments.bases[segments.slot_of(offset)]
+    while True:
+        try:
+            return segments.aborted.find(segment, offset, upto)
+        except BadAbortedIndex as damaged:
+            rebuild_aborted(segments, damaged.base_offset)
 
 
 def _find(segments: Segments, find: Callable[[], T]) -> T:

@@ -9,6 +9,7 @@ is quarantined and left as it is, and what lies behind it is kept; its offsets a
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from riverlog.log.aborted import TRANSACTION_INDEX_SUFFIX
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX
 from riverlog.log.files import OpenFiles
 from riverlog.log.flaws import Beyond, Flaw
@@ -25,6 +26,11 @@ from riverlog.log.segment import (
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
 from riverlog.records.batch import BatchHeader, checksum
+from riverlog.records.control import Marker, read_marker
+from riverlog.records.errors import CorruptBatch
+
+Note = Callable[[BatchHeader, Marker | None], None]
+"""Whoever wants to know of each batch, and of what it says about a transaction."""
 
 
 @dataclass(slots=True)
@@ -33,6 +39,8 @@ class Folder:
 
     segments: list[Offset] = field(default_factory=list)
     snapshots: list[Offset] = field(default_factory=list)
+    aborted: list[Offset] = field(default_factory=list)
+    """Segments with an index of aborted transactions."""
     swaps: list[Offset] = field(default_factory=list)
     """Cleaned segments that a crash kept from taking their place."""
     leftovers: list[str] = field(default_factory=list)
@@ -57,6 +65,8 @@ def list_folder(disk: Disk, folder: str) -> Folder:
                 found.segments.append(Offset(int(stem)))
             elif dot + suffix == SNAPSHOT_SUFFIX:
                 found.snapshots.append(Offset(int(stem)))
+            elif dot + suffix == TRANSACTION_INDEX_SUFFIX:
+                found.aborted.append(Offset(int(stem)))
     return found
 
 
@@ -80,7 +90,7 @@ def recover(
     index_interval_bytes: int,
     now_ms: int,
     begin: Callable[[Segment], None],
-    note: Callable[[BatchHeader], None],
+    note: Note,
     quarantine: Quarantine,
     dense: bool,
 ) -> Recovered:
@@ -129,7 +139,7 @@ def recover(
     return recovered
 
 
-def take_verified(segment: Segment, note: Callable[[BatchHeader], None]) -> None:
+def take_verified(segment: Segment, note: Note) -> None:
     """Take note of the batches behind those already known, for as long as each is the next one and whole."""
     end = segment.size + segment.trailing_bytes
     epoch = -1
@@ -139,5 +149,13 @@ def take_verified(segment: Segment, note: Callable[[BatchHeader], None]) -> None
             break
         epoch = header.leader_epoch
         segment.note_header(position, header)
-        note(header)
+        note(header, _marker_in(batch) if header.is_control else None)
     segment.trailing_bytes = end - segment.size
+
+
+def _marker_in(batch: memoryview) -> Marker | None:
+    """Read a marker out of a batch that is whole; what is none decides nothing."""
+    try:
+        return read_marker(batch)
+    except CorruptBatch:
+        return None

@@ -1,21 +1,25 @@
 """What a log knows beside its batches, learnt again from small files and from the batches behind them.
 
-Epochs and producers are written down now and then; the batches' headers know both. So a file that is old costs a
-scan from where it ends, one that is missing or damaged a longer scan, and neither changes an answer.
+Epochs and producers are written down now and then; the batches' headers and markers know both. So a file that is old
+costs a scan from where it ends, one that is missing or damaged a longer scan, and neither changes an answer.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from riverlog.log.aborted import BadAbortedIndex
 from riverlog.log.checkpoint import BadCheckpoint, read_file
 from riverlog.log.epochs import Epochs
 from riverlog.log.producers import BadSnapshot, Producers
+from riverlog.log.recovery import list_folder
 from riverlog.log.segment import SNAPSHOT_SUFFIX, Segment, path_of
 from riverlog.log.segments import Segments
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
 from riverlog.records.batch import BatchHeader
+from riverlog.records.control import Marker, read_marker
+from riverlog.records.errors import CorruptBatch
 
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
 
@@ -57,15 +61,33 @@ class Past:
     def catch_up(self, segments: Segments, last: Segment) -> None:
         """Learn from the batches behind the files, up to the end of this segment."""
         start = self._first if self._epochs_known is None else self._producers_from
-        for header in headers_from(segments, start, last):
-            self.note(header)
+        for header, marker in headers_from(segments, start, last):
+            self.note(header, marker)
 
-    def note(self, header: BatchHeader) -> None:
+    def note(self, header: BatchHeader, marker: Marker | None) -> None:
         """Learn from the next batch."""
         if header.leader_epoch > self.epochs.latest:
             self.epochs.begin(header.leader_epoch, header.base_offset)
         if header.producer_id >= 0 and header.base_offset >= self._producers_from:
-            self.producers.remember(header, header.base_offset, self._now_ms)
+            self.producers.remember(header, header.base_offset, self._now_ms, marker)
+
+    def renew_aborted(self, segments: Segments) -> None:
+        """Bring the indexes of aborted transactions in step with what was met on the way.
+
+        What they say about the part that was not replayed is kept, unless it is damaged.
+        """
+        aborted, self.producers.aborted = self.producers.aborted, []
+        for slot in range(segments.slot_of(self._producers_from), len(segments)):
+            base_offset = segments.bases[slot]
+            found = [each for each in aborted if segments.slot_of(each.last_offset) == slot]
+            try:
+                known = segments.aborted.of(base_offset)
+                kept = [*known[: known.from_offset(self._producers_from)], *found]
+                if kept != known[:]:
+                    segments.aborted.replace(base_offset, kept)
+                    segments.unsynced_names = True
+            except BadAbortedIndex:
+                rebuild_aborted(segments, base_offset)
 
     def remove_snapshots(self, segments: Segments) -> None:
         """Remove the snapshots that neither belong to a segment nor were needed."""
@@ -75,8 +97,18 @@ class Past:
                 self._disk.remove(path)  # unless recovery was first
 
 
-def headers_from(segments: Segments, offset: Offset, last: Segment) -> Iterator[BatchHeader]:
-    """Walk the headers of all batches from this offset to the end of a segment, as far as they can be read."""
+def rebuild_aborted(segments: Segments, base_offset: Offset) -> None:
+    """Make a segment's index of aborted transactions anew from the newest snapshot before it, and its batches."""
+    disk, folder = segments.disk, segments.folder
+    snapshots = list_folder(disk, folder).snapshots
+    past = Past(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=0, epochs=Epochs())
+    past.catch_up(segments, segments[segments.slot_of(base_offset)])
+    segments.aborted.replace(base_offset, (each for each in past.producers.aborted if each.last_offset >= base_offset))
+    segments.unsynced_names = True
+
+
+def headers_from(segments: Segments, offset: Offset, last: Segment) -> Iterator[tuple[BatchHeader, Marker | None]]:
+    """Walk all batches from this offset to the end of a segment, as far as they can be read: headers and markers."""
     if offset >= last.next_offset:
         return
     for slot in range(segments.slot_of(offset), segments.slot_of(last.base_offset) + 1):
@@ -86,8 +118,16 @@ def headers_from(segments: Segments, offset: Offset, last: Segment) -> Iterator[
         except Refusal:
             # Damage is reported when it is read; what lies behind it is still worth knowing.
             continue
-        for _, header in segment.integrity.headers(position):
-            yield header
+        for found, header in segment.integrity.headers(position):
+            yield header, _marker_at(segment, found, header) if header.is_control else None
+
+
+def _marker_at(segment: Segment, position: int, header: BatchHeader) -> Marker | None:
+    """Read a marker; one that is damaged decides nothing, so that its transaction stays undecided."""
+    try:
+        return read_marker(segment.file().read(position, header.size))
+    except CorruptBatch:
+        return None
 
 
 def _read_epochs(disk: Disk, folder: str) -> Epochs | None:

@@ -6,10 +6,12 @@ holds. Deleting renames the files at once and removes them later; a range that i
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
+from riverlog.log.aborted import TRANSACTION_INDEX_SUFFIX, AbortedTransactions
+from riverlog.log.checkpoint import read_file
 from riverlog.log.files import HeldFile, OpenFiles
 from riverlog.log.flaws import Flaw
 from riverlog.log.quarantine import Quarantine
@@ -21,7 +23,6 @@ from riverlog.log.segment import (
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
-    TRANSACTION_INDEX_SUFFIX,
     Segment,
     path_of,
 )
@@ -45,11 +46,14 @@ class Segments:
         now_ms: int,
         quarantine: Quarantine | None = None,
         dense: bool = False,
+        with_aborted: Iterable[Offset] = (),
     ) -> None:
-        self._disk = disk
+        self.disk = disk
         self._files = files
-        self._folder = folder
+        self.folder = folder
         self.quarantine = Quarantine() if quarantine is None else quarantine
+        self.aborted = AbortedTransactions(disk, folder, set(with_aborted).intersection(bases))
+        """What readers of committed records pass over."""
         self.dense = dense
         """Each segment ends where the next begins: compaction, as Kafka does it, may leave gaps."""
         self._index_interval_bytes = index_interval_bytes
@@ -78,9 +82,9 @@ class Segments:
 
     def _load(self, slot: int, upto: Offset | None) -> Segment:
         return Segment.load(
-            self._disk,
+            self.disk,
             self._files,
-            self._folder,
+            self.folder,
             self.bases[slot],
             index_interval_bytes=self._index_interval_bytes,
             now_ms=self._opened_ms,
@@ -158,9 +162,9 @@ class Segments:
     def begin(self, base_offset: Offset, *, now_ms: int) -> None:
         """Close the active segment, if there is one, and begin another; on OSError the active one stays."""
         begun = Segment.create(
-            self._disk,
+            self.disk,
             self._files,
-            self._folder,
+            self.folder,
             base_offset,
             index_interval_bytes=self._index_interval_bytes,
             now_ms=now_ms,
@@ -171,7 +175,7 @@ class Segments:
                 self.close(self.active)
         except OSError:
             # The active segment goes on past this offset: a file of that name would cut it off at the next start.
-            self._disk.remove(begun.path(LOG_SUFFIX))
+            self.disk.remove(begun.path(LOG_SUFFIX))
             self.unsynced_names = True
             raise
         self.active = begun
@@ -192,6 +196,7 @@ class Segments:
         kept = first + len(segments)
         for base_offset in self.bases[kept:]:
             self._delete_files(base_offset, due_ms=now_ms)
+        self.aborted.forget(self.bases[kept:])
         del self.bases[kept:]
         self._segments[first:] = segments
         self.reopen_last()
@@ -216,6 +221,7 @@ class Segments:
         del self.bases[first:behind]
         del self._segments[first:behind]
         self._latest = None
+        self.aborted.forget(bases)
         for base_offset in bases:
             self._delete_files(base_offset, due_ms=due_ms)
 
@@ -223,9 +229,9 @@ class Segments:
         """Let a cleaned segment, still under its name of the swap, stand for those that it replaces."""
         base_offset = self.bases[first]
         cleaned = Segment.load(
-            self._disk,
+            self.disk,
             self._files,
-            self._folder,
+            self.folder,
             base_offset,
             index_interval_bytes=self._index_interval_bytes,
             now_ms=self._opened_ms,
@@ -235,7 +241,12 @@ class Segments:
         assert not cleaned.trailing_bytes
         assert cleaned.next_offset == end_offset
         # The log itself is replaced by the last rename; until then its name is that of a segment in use.
-        self._delete_files(base_offset, due_ms=due_ms, suffixes=(INDEX_SUFFIX, TIME_INDEX_SUFFIX))
+        suffixes = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+        self._delete_files(base_offset, due_ms=due_ms, suffixes=suffixes)
+        self.aborted.forget((base_offset,))
+        aborted = read_file(self.disk, cleaned.path(TRANSACTION_INDEX_SUFFIX))
+        if aborted is not None:
+            self.aborted.take(base_offset, aborted)
         self.delete(first + 1, behind, due_ms=due_ms)
         if (replaced := self._segments[first]) is not None:
             replaced.let_go()
@@ -243,9 +254,9 @@ class Segments:
 
     def _delete_files(self, base_offset: Offset, *, due_ms: int, suffixes: tuple[str, ...] = _SUFFIXES) -> None:
         for suffix in suffixes:
-            path = path_of(self._folder, base_offset, suffix)
+            path = path_of(self.folder, base_offset, suffix)
             try:
-                self._disk.rename(path, path + DELETED_SUFFIX)
+                self.disk.rename(path, path + DELETED_SUFFIX)
             except FileNotFoundError:
                 continue
             self._deleted.append((due_ms, path + DELETED_SUFFIX))
@@ -257,7 +268,7 @@ class Segments:
         while self._deleted and self._deleted[0][0] <= now_ms:
             _, path = self._deleted.popleft()
             try:
-                self._disk.remove(path)
+                self.disk.remove(path)
             except FileNotFoundError:
                 continue
             count += 1

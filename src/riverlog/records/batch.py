@@ -148,7 +148,7 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
     if size < HEADER_BYTES:
         raise Refusal(ErrorCode.INVALID_RECORD, f"{size} bytes are too few for a record batch")
     fields = HEADER.unpack_from(batch)
-    _, length, _, _, crc, attributes, last_offset_delta, _, _, _, _, _, record_count = fields
+    _, length, _, _, crc, attributes, last_offset_delta, _, _, producer_id, epoch, sequence, record_count = fields
     if length + LOG_OVERHEAD != size:
         if HEADER_BYTES <= length + LOG_OVERHEAD < size:
             raise Refusal(ErrorCode.INVALID_RECORD, "more than one record batch was sent for one partition")
@@ -168,6 +168,13 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
         )
     if attributes & CONTROL:
         raise Refusal(ErrorCode.INVALID_RECORD, "clients may not write control batches")
+    if producer_id >= 0:
+        if sequence < 0 or epoch < 0:
+            raise Refusal(
+                ErrorCode.INVALID_RECORD, f"a batch of producer {producer_id} has sequence {sequence} and epoch {epoch}"
+            )
+    elif attributes & TRANSACTIONAL:
+        raise Refusal(ErrorCode.INVALID_RECORD, "a batch of a transaction names no producer")
     codec = attributes & COMPRESSION_MASK
     if codec > _LAST_CODEC:
         raise Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression codec {codec} does not exist")

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from riverlog.log.aborted import Aborted
 from riverlog.log.cleaning import Cleaning, clean, plan_cleaning
 from riverlog.log.log import Log
 from riverlog.model.errors import Refusal
@@ -171,6 +172,6 @@ def test_a_log_with_aborted_transactions_is_left_alone() -> None:
     shop = Shop()
     shop.send((b"a", b"1"))
     shop.roll()
-    shop.disk.open(f"{FOLDER}/{0:020d}.txnindex", create=True).close()
+    shop.log.segments.aborted.append(Offset(0), [Aborted(ProducerId(7), Offset(0), Offset(0), Offset(1))])
     with pytest.raises(Refusal, match="aborted transactions"):
         shop.plan()

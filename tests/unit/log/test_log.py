@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from riverlog.log.log import Appended, Log
+from riverlog.log.gathered import Appended
+from riverlog.log.log import Log
 from riverlog.log.retention import Reason
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset

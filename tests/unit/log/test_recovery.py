@@ -129,7 +129,7 @@ def test_a_failure_at_any_disk_operation_loses_nothing_flushed(error: int, lasti
 
 
 def test_recovery_reads_little_below_the_recovery_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("riverlog.log.log._SNAPSHOT_INTERVAL_BYTES", 20_000)
+    monkeypatch.setattr("riverlog.log.snapshots._INTERVAL_BYTES", 20_000)
     disk = new_disk()
     log = open_log(disk, one_segment=True)
     for number in range(2_000):

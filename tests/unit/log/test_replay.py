@@ -51,7 +51,7 @@ def learn(disk: MemoryDisk) -> Past:
 def test_headers_are_walked_from_any_offset(disk: MemoryDisk) -> None:
     segments = segments_on(disk)
     for offset in range(31):
-        walked = [header.base_offset for header in headers_from(segments, Offset(offset), segments.active)]
+        walked = [header.base_offset for header, _ in headers_from(segments, Offset(offset), segments.active)]
         assert walked == list(range(offset, 30))
 
 
@@ -97,5 +97,5 @@ def test_snapshots_that_nobody_needs_are_removed(disk: MemoryDisk) -> None:
 def test_damage_hides_nothing_behind_it(disk: MemoryDisk) -> None:
     disk.damage(f"{FOLDER}/{0:020d}.log", 8)
     segments = segments_on(disk)
-    walked = [header.base_offset for header in headers_from(segments, Offset(0), segments.active)]
+    walked = [header.base_offset for header, _ in headers_from(segments, Offset(0), segments.active)]
     assert walked == list(range(1, 30))

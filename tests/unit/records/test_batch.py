@@ -23,7 +23,9 @@ from riverlog.records.record import BatchBuilder
 
 
 def batch_of(count: int, compression: Compression = Compression.NONE) -> bytearray:
-    builder = BatchBuilder(compression, producer_id=ProducerId(9), base_sequence=0x7FFF_FFFE)
+    builder = BatchBuilder(
+        compression, producer_id=ProducerId(9), producer_epoch=ProducerEpoch(0), base_sequence=0x7FFF_FFFE
+    )
     for number in range(count):
         builder.append(None, b"value", timestamp_ms=number)
     return builder.build()
@@ -62,6 +64,8 @@ def test_a_good_batch_gives_its_header() -> None:
         (field(">i", 23, 5), ErrorCode.INVALID_RECORD, "last offset delta is 5"),
         (field(">i", 57, 0), ErrorCode.INVALID_RECORD, "counts 0 records"),
         (field(">h", 21, 0x20), ErrorCode.INVALID_RECORD, "control batches"),
+        (field(">i", 53, -1), ErrorCode.INVALID_RECORD, "sequence -1 and epoch 0"),
+        (field(">h", 51, -1), ErrorCode.INVALID_RECORD, "epoch -1"),
         (field(">h", 21, 5), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "codec 5"),
         (lambda batch: batch.extend(batch_of(1)), ErrorCode.INVALID_RECORD, "more than one record batch"),
         (lambda batch: batch.__delitem__(slice(10, None)), ErrorCode.INVALID_RECORD, "10 bytes are too few"),
@@ -77,6 +81,14 @@ def test_each_refusal_has_its_code_and_sentence(
     with pytest.raises(Refusal, match=reason) as refused:
         check_produced(memoryview(batch), batch_bytes_max=1_000_000)
     assert refused.value.code is code
+
+
+def test_a_batch_of_a_transaction_needs_a_producer() -> None:
+    builder = BatchBuilder(transactional=True)
+    builder.append(None, b"value", timestamp_ms=0)
+    with pytest.raises(Refusal, match="names no producer") as refused:
+        check_produced(memoryview(builder.build()), batch_bytes_max=1_000_000)
+    assert refused.value.code is ErrorCode.INVALID_RECORD
 
 
 def test_a_count_that_cannot_fit_is_refused_without_decoding() -> None:

@@ -9,7 +9,7 @@ from typing import Final
 from riverlog.broker.context import Answer, Context, Hangup, Later, Parts, Place
 from riverlog.broker.dispatch import told
 from riverlog.drivers.partition import Partition
-from riverlog.log.log import Appended
+from riverlog.log.gathered import Appended
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
