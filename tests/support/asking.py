@@ -40,7 +40,7 @@ class Line:
         return await self.send(key, version, request)
 
     def send_bytes(self, data: bytes) -> None:
-        assert self._socket.send((data,)) == len(data)
+        assert self._socket.send(data) == len(data)
 
     def close(self) -> None:
         self._socket.close()

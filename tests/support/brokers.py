@@ -418,7 +418,7 @@ class _Serving:
     def _write(self) -> None:
         try:
             while self._outgoing:
-                del self._outgoing[: self._socket.send((self._outgoing,))]
+                del self._outgoing[: self._socket.send(self._outgoing)]
         except BlockingIOError:
             self._socket.on_writable(self._write)
             return

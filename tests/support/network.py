@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from riverlog.model.ids import Address
 from riverlog.model.ports import Buffer, File, Socket
@@ -92,19 +92,19 @@ class MemorySocket:
         self.other._poke()
         return count
 
-    def send(self, buffers: Sequence[Buffer], *, more: bool = False) -> int:
+    def send(self, buffer: Buffer, *, more: bool = False) -> int:
         if self._closed or self.other._closed:
             raise BrokenPipeError(32, "Broken pipe")
         room = self._room()
         if room <= 0:
             raise BlockingIOError
-        data = b"".join(buffers)[:room]
+        data = bytes(buffer[:room])
         self._on_the_way.append(data)
         self._loop.call_later(self._network.latency_seconds, self._deliver)
         return len(data)
 
     def send_file(self, file: File, position: int, count: int) -> int:
-        return self.send((file.read(position, count),))
+        return self.send(file.read(position, count))
 
     def on_readable(self, callback: Callable[[], None] | None) -> None:
         self._readable = callback

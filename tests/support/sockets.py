@@ -1,6 +1,6 @@
 """A socket for tests: what the peer sends is put in, what was sent to the peer is taken out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from riverlog.model.ids import Address
 from riverlog.model.ports import Buffer, File
@@ -54,9 +54,8 @@ class PuppetSocket:
         del self._arrived[:count]
         return count
 
-    def send(self, buffers: Sequence[Buffer], *, more: bool = False) -> int:
-        data = b"".join(buffers)
-        return self._send(data)
+    def send(self, buffer: Buffer, *, more: bool = False) -> int:
+        return self._send(bytes(buffer))
 
     def send_file(self, file: File, position: int, count: int) -> int:
         return self._send(file.read(position, count))

@@ -315,7 +315,7 @@ class Connection:
             self._sending.clear()
 
     def _send_buffer(self, first: Buffer) -> int:
-        sent = self._socket.send((first,), more=len(self._out) > 1)
+        sent = self._socket.send(first, more=len(self._out) > 1)
         self._out_bytes -= sent
         if sent == len(first):
             self._out.popleft()

@@ -189,7 +189,7 @@ class Connection:
         try:
             while self._outgoing:
                 first = self._outgoing[0]
-                sent = self._socket.send((first,))
+                sent = self._socket.send(first)
                 self._unsent_bytes -= sent
                 if sent < len(first):
                     self._outgoing[0] = first[sent:]

@@ -179,8 +179,8 @@ class Socket(Protocol):
         """Fill the front of `buffer`; 0 is the end of the stream."""
         ...
 
-    def send(self, buffers: Sequence[Buffer], *, more: bool = False) -> int:
-        """Send from the front of the buffers, one behind the other; give how many bytes were taken.
+    def send(self, buffer: Buffer, *, more: bool = False) -> int:
+        """Send from the front of `buffer`; give how many bytes were taken.
 
         `more` promises that further bytes follow at once, so that the system need not send a small packet.
         """

@@ -8,7 +8,7 @@ import asyncio
 import errno
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from riverlog.model.ids import Address
@@ -25,12 +25,13 @@ _OUT_OF_DESCRIPTORS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.E
 class TcpSocket:
     """The Socket port over one connected TCP stream."""
 
-    __slots__ = ("_descriptor", "_loop", "_reading", "_socket", "_writing", "local", "peer")
+    __slots__ = ("_descriptor", "_loop", "_reading", "_socket", "_writing", "local", "peer", "receive_into")
 
     def __init__(self, connected: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         connected.setblocking(False)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket = connected
+        self.receive_into: Callable[[memoryview], int] = connected.recv_into  # a method here would only call it
         self._descriptor = connected.fileno()
         self._loop = loop
         self._reading = False
@@ -38,14 +39,8 @@ class TcpSocket:
         self.local = Address(*connected.getsockname()[:2])
         self.peer = Address(*connected.getpeername()[:2])
 
-    def receive_into(self, buffer: memoryview) -> int:
-        return self._socket.recv_into(buffer)
-
-    def send(self, buffers: Sequence[Buffer], *, more: bool = False) -> int:
-        flags = _MORE if more else 0
-        if len(buffers) == 1:
-            return self._socket.send(buffers[0], flags)
-        return self._socket.sendmsg(buffers, (), flags)
+    def send(self, buffer: Buffer, *, more: bool = False) -> int:
+        return self._socket.send(buffer, _MORE) if more else self._socket.send(buffer)
 
     def send_file(self, file: File, position: int, count: int) -> int:
         return os.sendfile(self._descriptor, file.fileno(), position, count)

@@ -66,7 +66,7 @@ class Greedy:
         socket.on_writable(self._writable)
 
     def _writable(self) -> None:
-        self._unsent = self._unsent[self._socket.send((self._unsent[: 64 * KIB],)) :]
+        self._unsent = self._unsent[self._socket.send(self._unsent[: 64 * KIB]) :]
         if not self._unsent:
             self._socket.on_writable(None)
 

@@ -194,7 +194,7 @@ def test_what_is_no_kafka_broker_is_recognised(bytes_sent: bytes) -> None:
         network = MemoryNetwork()
 
         def accepted(socket: Socket) -> None:
-            socket.send((bytes_sent,))
+            socket.send(bytes_sent)
 
         network.listen("web", 80, accepted)
         with pytest.raises(Unreachable, match="does not answer as a Kafka broker does"):
