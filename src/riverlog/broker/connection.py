@@ -157,32 +157,34 @@ class Connection:
             return
         self._frames.received(count)
         self._heard_bytes += count
-        self.last_heard = self._now()
-        self._work()
+        self.last_heard = now = self._now()
+        self._work(now)
 
-    def _work(self) -> None:
+    def _work(self, now: float) -> None:
         """Do the ordered work of the frames that are here and send what is ready, until one of them must wait."""
+        all_done = False
         try:
             while self._open:
-                all_done = self._answer_frames()
+                all_done = self._answer_frames(now)
                 if self._out:
                     self._send()
                 if all_done or not self._may_go_on():
                     break
+                now = self._now()
         except (FrameRefused, MalformedMessage, Unserved, Hangup) as refused:
             self.close(Closed.MALFORMED, str(refused))
         except Exception as bug:  # not ours to judge: the server decides what a bug means for the node
             self.close(Closed.BROKEN, "internal error")
             self._failed(bug)
         else:
-            self._watch_socket()
+            if not all_done or not self._reading or self._memory.bytes:
+                self._watch_socket()  # else all is as it was
 
-    def _answer_frames(self) -> bool:
+    def _answer_frames(self, started: float) -> bool:
         """Answer whole frames in order; stop early, with False, when the line or the unsent bytes are full."""
         received = self.last_heard
-        started = self._now()
         self._turn_handled = self._turn.number
-        for frame in self._frames.frames():
+        while (frame := self._frames.next_frame()) is not None:
             try:
                 stats, place = self._dispatch(frame, self.client)
             except Recovering as recovering:
@@ -216,7 +218,7 @@ class Connection:
         """Do the request that could not be done yet."""
         if self._open:
             self._held = False
-            self._work()
+            self._work(self._now())
 
     def _may_go_on(self) -> bool:
         """Tell whether the next request may start: everything that a client can pile up is bounded here."""
@@ -261,13 +263,34 @@ class Connection:
         self._due = False
         if not self._open:
             return
-        self._put_due()
         if not self._reading:
-            self._work()
+            self._put_due()
+            self._work(self._now())
             return
-        self._send()  # nothing that has arrived waits for it
+        if len(self._line) != 1 or self._out or not self._send_only():
+            self._put_due()
+            self._send()
         if self._out or self._ending or self._memory.bytes:
             self._watch_socket()
+
+    def _send_only(self) -> bool:
+        """Send the one answer in line, unless it is large, is not here yet, or the socket is full: nearly all go so."""
+        place = self._line[0]
+        parts = place.parts
+        if parts is None or len(parts) != 1 or type(answer := parts[0]) is not bytes:
+            return False
+        ready = self._now()
+        try:
+            sent = self._socket.send(answer)
+        except OSError:
+            return False  # it will be met again, and dealt with
+        if sent != len(answer):
+            place.parts = [answer[sent:]]
+            return False
+        self._line.popleft()
+        self._window += place.size
+        place.stats.answered(place.received, place.started, place.handled, ready, self._now())
+        return True
 
     def _put_due(self) -> None:
         """Queue the bytes of all answers that have no one missing before them."""
@@ -343,7 +366,7 @@ class Connection:
     def _unblock(self) -> None:
         self._blocked = False
         self._socket.on_writable(None)
-        self._work()
+        self._work(self._now())
 
     def _watch_socket(self) -> None:
         """Read on exactly while requests may start; close once a line that is ending is empty."""

@@ -10,6 +10,7 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.turn import Turn
@@ -30,6 +31,8 @@ from riverlog.observe.stats import PartitionStats
 from riverlog.records.batch import BatchHeader, check_produced
 from riverlog.records.walk import check_keys
 
+_KEPT: Final = ErrorCode.NONE  # one look-up for all requests: in an enumeration it takes as long as a call
+
 Waiter = tuple[Offset, float, Callable[[ErrorCode], None]]
 """The last offset that somebody wrote, until when they wait for it, and whom to tell. A bare tuple: there is one for
 every request."""
@@ -39,9 +42,9 @@ class Partition:
     """A led partition. All methods run on the node's loop; between two of them nothing else runs."""
 
     __slots__ = (
-        "_commit_waiters", "_data_waiters", "_flusher", "_gathering", "_patience", "_patience_ends", "_removed",
-        "_turn", "_unflushed_since_ms", "_volume", "_write_waiters", "high_watermark", "leader_epoch", "log", "name",
-        "stats", "topic_id",
+        "_commit_waiters", "_commits_at_turn_end", "_data_waiters", "_flusher", "_gathering", "_patience",
+        "_patience_ends", "_removed", "_turn", "_unflushed_since_ms", "_volume", "_write_waiters", "high_watermark",
+        "leader_epoch", "log", "name", "stats", "topic_id",
     )  # fmt: skip
 
     def __init__(
@@ -65,6 +68,7 @@ class Partition:
         self._flusher = flusher
         self._turn = turn
         self._gathering = False  # the end of this turn has something to write
+        self._commits_at_turn_end = False  # and that decides about it
         self._write_waiters: list[Waiter] = []  # in offset order
         self._commit_waiters: deque[Waiter] = deque()  # in offset order
         self._patience: asyncio.Handle | None = None  # one for all of them
@@ -117,6 +121,7 @@ class Partition:
             return appended
         if not self._gathering:
             self._gathering = True
+            self._commits_at_turn_end = _commits_by_writing(self.log.config)
             self._turn.write(self.write)
         stats = self.stats
         stats.batches_in += 1
@@ -143,7 +148,7 @@ class Partition:
             return self._lost(error)
         waiters, self._write_waiters = self._write_waiters, []
         for _, _, done in waiters:
-            done(ErrorCode.NONE)
+            done(_KEPT)
         config = log.config
         if config.durability is not Durability.OS or log.log_end_offset - log.flushed_offset >= config.flush_messages:
             self._flusher.flush(self)
@@ -164,7 +169,7 @@ class Partition:
             done(ErrorCode.NONE)
         elif self._removed:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        elif self._gathering and _commits_by_writing(self.log.config):  # the end of this turn decides
+        elif self._gathering and self._commits_at_turn_end:
             self._commit_waiters.append((last_offset, math.inf, done))
         else:
             loop = asyncio.get_running_loop()
@@ -301,8 +306,7 @@ class Partition:
         self.high_watermark = high_watermark
         waiters = self._commit_waiters
         while waiters and waiters[0][0] < high_watermark:
-            _, _, done = waiters.popleft()
-            done(ErrorCode.NONE)
+            waiters.popleft()[2](_KEPT)
         self.wake()
 
     def _lost(self, error: OSError) -> Refusal:

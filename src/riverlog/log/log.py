@@ -264,7 +264,7 @@ class Log:
                 check_times(header, config, now_ms=now_ms)
         gathered = self._gathered
         size = len(batch)
-        base_offset = Offset(gathered[-1].last_offset + 1) if gathered else self.log_end_offset
+        base_offset = Offset(gathered[-1][2] + 1) if gathered else self.log_end_offset
         last_offset = Offset(base_offset + header.last_offset_delta)
         active = self.segments.active
         if is_full(active, config, self._gathered_bytes + size, last_offset, reached, now_ms):
@@ -273,7 +273,7 @@ class Log:
         assign(batch, base_offset, leader_epoch)
         if header.producer_id >= 0:
             self.producers.remember_gathered(header, base_offset, now_ms, marker)
-        self._gathered.append(Gathered(batch, base_offset, last_offset, begun, reached))
+        self._gathered.append((batch, base_offset, last_offset, begun, reached))
         self._gathered_bytes += size
         # What a segment or an epoch begins with is written at once: whoever comes next must know of it.
         if active.size == 0 or self._gathered_bytes > GATHERED_BYTES_PER_LOG_MAX or leader_epoch > self.epochs.latest:
@@ -299,7 +299,7 @@ class Log:
                 segments.aborted.truncate(segments.active.base_offset, self.log_end_offset)
             raise
         self.producers.keep_gathered()
-        self.log_end_offset = Offset(gathered[-1].last_offset + 1)
+        self.log_end_offset = segments.active.next_offset
 
     def _index_aborted(self) -> None:
         """Write down the transactions that markers abort; before those, so that none is ever without its entry."""

@@ -63,20 +63,27 @@ class FrameBuffer:
         self._end += count
         assert self._end <= len(self._buffer)
 
+    def next_frame(self) -> memoryview | None:
+        """Give the next frame if it is whole, without its length; raise FrameRefused at a length out of bounds."""
+        begin = self._start + LENGTH_BYTES
+        if self._end < begin:
+            return None
+        (length,) = LENGTH.unpack_from(self._buffer, self._start)
+        if not 0 < length <= self.frame_bytes_max:
+            raise FrameRefused(
+                f"a frame of {length} bytes was announced; the limit is {self.frame_bytes_max}, "
+                f"set by socket.request.max.bytes"
+            )
+        stop = begin + length
+        if self._end < stop:
+            return None
+        self._start = stop
+        return self._view[begin:stop]
+
     def frames(self) -> Iterator[memoryview]:
-        """Give each whole frame, without its length; raise FrameRefused at a length out of bounds."""
-        while self._end - self._start >= LENGTH_BYTES:
-            (length,) = LENGTH.unpack_from(self._buffer, self._start)
-            if not 0 < length <= self.frame_bytes_max:
-                raise FrameRefused(
-                    f"a frame of {length} bytes was announced; the limit is {self.frame_bytes_max}, "
-                    f"set by socket.request.max.bytes"
-                )
-            begin = self._start + LENGTH_BYTES
-            if self._end - begin < length:
-                return
-            self._start = begin + length
-            yield self._view[begin : begin + length]
+        """Give each whole frame that is there."""
+        while (frame := self.next_frame()) is not None:
+            yield frame
 
     def put_back(self, frame: memoryview) -> None:
         """Take the frame back that was given last: it will be given again."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from riverlog.log.gathered import Appended
 from riverlog.log.log import Log
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
@@ -69,7 +70,7 @@ class Writer:
             builder.base_sequence = self.sequences.get(sent.producer, 0)
             self.sequences[sent.producer] = builder.base_sequence + len(sent.entries)
             self.last[sent.producer] = builder.build()
-        base_offset, *_ = append(self.log, builder.build())
+        base_offset = append(self.log, builder.build()).base_offset
         for delta, (key, value) in enumerate(sent.entries):
             offset = Offset(base_offset + delta)
             self.written[offset] = Record(offset, sent.timestamp_ms + delta, key, value)
@@ -78,7 +79,7 @@ class Writer:
         return values_of(list(self.written.values()))
 
 
-def append(log: Log, batch: bytearray) -> tuple[int, int, int, bool]:
+def append(log: Log, batch: bytearray) -> Appended:
     header = check_produced(memoryview(batch), batch_bytes_max=1 << 20)
     return log.append(memoryview(batch), header, leader_epoch=LeaderEpoch(0), now_ms=NOW)
 
@@ -200,5 +201,5 @@ def test_retries_are_recognised_after_cleaning_and_restart(batches: list[Sent], 
     log = open_log(disk, recovery_point=end, clean=True)
     for producer, batch in writer.last.items():
         appended = append(log, bytearray(batch))
-        assert appended[3], f"a retry of producer {producer} was appended again"
+        assert appended.duplicate, f"a retry of producer {producer} was appended again"
     log.release()

@@ -6,8 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from riverlog.log.gathered import Appended
 from riverlog.log.log import Log
-from riverlog.model.ids import LeaderEpoch, Offset
+from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import check_produced
 from tests.support.batches import batch_of, records_of
@@ -32,6 +33,10 @@ class Written:
     @property
     def next_offset(self) -> int:
         return self.base_offset + len(self.values)
+
+    def appended(self, *, duplicate: bool) -> Appended:
+        """Say what the log should answer."""
+        return Appended(Offset(self.base_offset), Offset(self.next_offset - 1), NO_TIMESTAMP, duplicate)
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -90,10 +95,10 @@ class LogMachine(RuleBasedStateMachine):
 
     def write(self, written: Written) -> None:
         appended = self.send(written)
-        assert appended == (written.base_offset, written.next_offset - 1, -1, False)
+        assert appended == written.appended(duplicate=False)
         self.batches.append(written)
 
-    def send(self, written: Written) -> tuple[int, int, int, bool]:
+    def send(self, written: Written) -> Appended:
         batch = batch_of(
             written.values,
             timestamp_ms=written.timestamp_ms,
@@ -109,7 +114,7 @@ class LogMachine(RuleBasedStateMachine):
         mine = [batch for batch in self.batches if batch.producer_id == producer_id]
         if len(mine) >= back and mine[-back].base_offset >= self.start:
             written = mine[-back]
-            assert self.send(written) == (written.base_offset, written.next_offset - 1, -1, True)
+            assert self.send(written) == written.appended(duplicate=True)
 
     @rule()
     def lead_anew(self) -> None:

@@ -227,6 +227,35 @@ async def test_partial_sends_lose_and_repeat_nothing(line: Line) -> None:
     assert line.sent == b"".join(b"%d," % number for number in range(200))
 
 
+@pytest.mark.parametrize("taken_at_once", range(len(b"answer") + 1))
+def test_a_promised_answer_is_sent_whole_however_little_the_peer_takes(taken_at_once: int) -> None:
+    async def body() -> None:
+        line = Line(window=taken_at_once)
+        line.ask(b"?")
+        line.broker.promises[0].set_result([b"answer"])
+        await turn()
+        assert line.sent == b"answer"[:taken_at_once]
+        assert line.broker.stats.count == (taken_at_once == len(b"answer"))
+        line.socket.take(100)
+        assert line.sent == b"answer"
+        assert line.broker.stats.count == 1
+
+    asyncio.run(body())
+
+
+@on_loop
+async def test_an_answer_that_cannot_be_sent_ends_the_connection(line: Line) -> None:
+    def broken(_buffer: object, *, more: bool = False) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    line.ask(b"?")
+    line.socket.send = broken  # type: ignore[method-assign]  # the one word that a puppet does not know
+    line.broker.promises[0].set_result([b"answer"])
+    await turn()
+    assert line.ended == [Closed.BROKEN]
+    assert line.broker.stats.count == 0
+
+
 @pytest.mark.parametrize("size", [10, SENDFILE_BYTES_MIN - 1, SENDFILE_BYTES_MIN, SENDFILE_BYTES_MIN * 3])
 def test_ranges_of_files_are_sent_whole_and_in_place(size: int) -> None:
     class Content:

@@ -10,7 +10,7 @@ from tests.support.disk import MemoryDisk
 
 
 def some(count: int) -> list[Gathered]:
-    return [Gathered(b"%d" % number * 100, Offset(number), Offset(number), 0, 0) for number in range(count)]
+    return [(b"%d" % number * 100, Offset(number), Offset(number), 0, 0) for number in range(count)]
 
 
 def test_all_are_written_in_order_with_one_call() -> None:

@@ -4,7 +4,6 @@ import pytest
 
 from riverlog.log import integrity as module
 from riverlog.log.files import OpenFiles
-from riverlog.log.gathered import Gathered
 from riverlog.log.segment import LOG_SUFFIX, Segment
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import LeaderEpoch, Offset
@@ -30,7 +29,7 @@ def fill(segment: Segment) -> None:
         batch = batch_of([b"a", b"b"])
         base_offset = segment.next_offset
         assign(batch, base_offset, LeaderEpoch(0))
-        segment.append([Gathered(batch, base_offset, Offset(base_offset + 1), 1_000, 1_001)])
+        segment.append([(batch, base_offset, Offset(base_offset + 1), 1_000, 1_001)])
 
 
 @pytest.fixture

@@ -164,7 +164,7 @@ def test_a_repeated_batch_is_answered_with_where_it_lies(log: Log) -> None:
     first = append(log, b"a", b"b", producer_id=7, producer_epoch=0, base_sequence=0)
     append(log, b"c", producer_id=7, producer_epoch=0, base_sequence=2)
     again = append(log, b"a", b"b", producer_id=7, producer_epoch=0, base_sequence=0)
-    assert again == first._replace(duplicate=True)
+    assert again == replace(first, duplicate=True)
     assert log.log_end_offset == 3
 
 

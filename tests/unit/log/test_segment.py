@@ -3,7 +3,6 @@
 import pytest
 
 from riverlog.log.files import OpenFiles
-from riverlog.log.gathered import Gathered
 from riverlog.log.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, Segment, path_of
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.records.batch import assign, read_header
@@ -30,7 +29,7 @@ def fill(segment: Segment, count: int = COUNT) -> None:
         header = read_header(batch)
         base_offset = segment.next_offset
         assign(batch, base_offset, LeaderEpoch(0))
-        one = Gathered(batch, base_offset, Offset(base_offset + 1), header.first_timestamp, header.max_timestamp)
+        one = (batch, base_offset, Offset(base_offset + 1), header.first_timestamp, header.max_timestamp)
         segment.append([one])
 
 

@@ -3,7 +3,6 @@
 import pytest
 
 from riverlog.log.files import OpenFiles
-from riverlog.log.gathered import Gathered
 from riverlog.log.segments import Segments
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.records.batch import assign, read_header
@@ -27,7 +26,7 @@ def append(segments: Segments, timestamp_ms: int) -> None:
     batch = batch_of([b"value"], timestamp_ms=timestamp_ms)
     assign(batch, active.next_offset, LeaderEpoch(0))
     header = read_header(batch)
-    active.append([Gathered(batch, header.base_offset, header.last_offset, timestamp_ms, timestamp_ms)])
+    active.append([(batch, header.base_offset, header.last_offset, timestamp_ms, timestamp_ms)])
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ LEADER: Final = 1
 ALL: Final = -1
 
 _FIRST_VERSION_WITH_ZSTD: Final = 7
+_KEPT: Final = ErrorCode.NONE
 _API: Final = API_BY_KEY[ApiKey.PRODUCE]
 
 
@@ -137,7 +138,7 @@ class OneBatchRoute:
     def response(self, correlation_id: int, appended: Appended, code: ErrorCode) -> Parts:
         """Write the whole response to a batch of which this became."""
         log_start_offset = self._partition.log.log_start_offset
-        if code is ErrorCode.NONE:
+        if code is _KEPT:
             response: Parts = [
                 self.answer(correlation_id, appended.base_offset, appended.log_append_time_ms, log_start_offset)
             ]
