@@ -19,6 +19,7 @@ class GroupLedger:
     def __init__(self, blame: Callable[[str], None], *, durable: bool) -> None:
         """Begin a ledger; where nothing is `durable`, a loss of power may take back every commit."""
         self.commits_acknowledged = 0
+        self.power_losses = 0
         self._blame = blame
         self._durable = durable
         self._floors: dict[Place, int] = {}
@@ -28,9 +29,14 @@ class GroupLedger:
         """Note that a member of the group was given a record."""
         self._dealt_with.setdefault((group, partition), set()).add(offset)
 
-    def acknowledged(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Note that the coordinator promised to keep these."""
+    def acknowledged(self, group: str, offsets: Mapping[TopicPartition, int], *, asked_after: int) -> None:
+        """Note that the coordinator promised to keep these; it was asked after so many losses of power.
+
+        The answer may come behind a loss of power that took back what it promises.
+        """
         self.commits_acknowledged += 1
+        if not self._durable and asked_after < self.power_losses:
+            return
         for partition, offset in offsets.items():
             floor = self._floors.get((group, partition), 0)
             if self._durable and offset < floor:
@@ -39,6 +45,7 @@ class GroupLedger:
 
     def power_lost(self) -> None:
         """Forget what was not durable."""
+        self.power_losses += 1
         if not self._durable:
             self._floors.clear()
 

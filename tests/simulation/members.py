@@ -110,13 +110,14 @@ class Member:
             if not self._dealt_with:
                 return
             await asyncio.sleep(self._random.random() * self._random.choice(_THINK_SECONDS))
+            asked_after = self._ledger.power_losses
             await consumer.commit(self._dealt_with)
         except KafkaError as error:
             self._say(f"{self._name}: {error.code.name}")
             await asyncio.sleep(0.05)
         else:
             self._say(f"{self._name} committed {sorted(self._dealt_with.items())}")
-            self._ledger.acknowledged(self.group, self._dealt_with)
+            self._ledger.acknowledged(self.group, self._dealt_with, asked_after=asked_after)
             self._dealt_with.clear()
 
     def _assigned(self, partitions: list[TopicPartition]) -> None:

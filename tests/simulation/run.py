@@ -483,9 +483,14 @@ class _Run:
             partition = TopicPartition(topic.name, index % topic.partitions)
             self._committed_alone[partition] += 1
             offsets = {partition: self._committed_alone[partition]}
-            await self._insist(lambda admin: admin.alter_group_offsets(GROUP_ALONE, offsets))
-            self._say(f"{GROUP_ALONE} committed {offsets}")
-            self._group_ledger.acknowledged(GROUP_ALONE, offsets)
+
+            async def commit(admin: Admin) -> None:
+                asked_after = self._group_ledger.power_losses
+                await admin.alter_group_offsets(GROUP_ALONE, offsets)
+                self._say(f"{GROUP_ALONE} committed {offsets}")
+                self._group_ledger.acknowledged(GROUP_ALONE, offsets, asked_after=asked_after)
+
+            await self._insist(commit)
 
     async def _audit(self) -> None:
         """Ask how far the groups have come: not less far than they were told."""

@@ -15,8 +15,8 @@ def test_a_history_without_fault_is_not_blamed() -> None:
     ledger, violations = a_ledger()
     for offset in range(4):
         ledger.given("g", ZERO, offset)
-    ledger.acknowledged("g", {ZERO: 2})
-    ledger.acknowledged("g", {ZERO: 4})
+    ledger.acknowledged("g", {ZERO: 2}, asked_after=0)
+    ledger.acknowledged("g", {ZERO: 4}, asked_after=0)
     ledger.power_lost()
     ledger.answered("g", ledger.floors("g"), {ZERO: 5, ONE: 1})
     ledger.judge("g", ZERO, 4, range(6))
@@ -26,15 +26,15 @@ def test_a_history_without_fault_is_not_blamed() -> None:
 
 def test_a_commit_below_an_acknowledged_one_is_found() -> None:
     ledger, violations = a_ledger()
-    ledger.acknowledged("g", {ZERO: 4})
-    ledger.acknowledged("other", {ZERO: 3})
-    ledger.acknowledged("g", {ONE: 1, ZERO: 3})
+    ledger.acknowledged("g", {ZERO: 4}, asked_after=0)
+    ledger.acknowledged("other", {ZERO: 3}, asked_after=0)
+    ledger.acknowledged("g", {ONE: 1, ZERO: 3}, asked_after=0)
     assert violations == ["group g was let commit 3 for orders-0, where 4 was committed"]
 
 
 def test_an_acknowledged_commit_that_was_forgotten_is_found() -> None:
     ledger, violations = a_ledger()
-    ledger.acknowledged("g", {ZERO: 4, ONE: 2})
+    ledger.acknowledged("g", {ZERO: 4, ONE: 2}, asked_after=0)
     ledger.power_lost()
     ledger.answered("g", ledger.floors("g"), {ZERO: 3})
     assert violations == [
@@ -45,13 +45,23 @@ def test_an_acknowledged_commit_that_was_forgotten_is_found() -> None:
 
 def test_what_is_not_durable_may_be_forgotten_with_the_power_and_not_without() -> None:
     ledger, violations = a_ledger(durable=False)
-    ledger.acknowledged("g", {ZERO: 4})
+    ledger.acknowledged("g", {ZERO: 4}, asked_after=0)
     before = ledger.floors("g")
     ledger.answered("g", before, {})
     assert len(violations) == 1
     ledger.power_lost()
     ledger.answered("g", before, {})
     assert len(violations) == 1
+
+
+def test_an_answer_that_the_power_failed_before_promises_only_what_is_durable() -> None:
+    for durable in (True, False):
+        ledger, violations = a_ledger(durable=durable)
+        ledger.power_lost()
+        ledger.acknowledged("g", {ZERO: 4}, asked_after=0)
+        ledger.acknowledged("g", {ONE: 2}, asked_after=1)
+        assert ledger.floors("g") == ({ZERO: 4, ONE: 2} if durable else {ONE: 2})
+        assert violations == []
 
 
 def test_a_record_that_no_member_was_given_is_found() -> None:
