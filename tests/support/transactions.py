@@ -67,7 +67,7 @@ class Coordinator:
         reply = self.answers[self.submit(command)]
         if isinstance(reply, NeedsProducerId):
             assert isinstance(command, InitProducer | EndTransaction)
-            return self.ask(_with_id(command, ProducerId(next(self._ids))))
+            return self.ask(command.with_id(ProducerId(next(self._ids))))
         return reply
 
     def init(self, expected: Producer | None = None, *, timeout_ms: int = 60_000) -> Producer:
@@ -124,9 +124,3 @@ class Coordinator:
         assert read == list(facts)
         self.log += read
         return read
-
-
-def _with_id(command: InitProducer | EndTransaction, new_id: ProducerId) -> InitProducer | EndTransaction:
-    if isinstance(command, InitProducer):
-        return InitProducer(command.transactional_id, command.timeout_ms, command.expected, new_id)
-    return EndTransaction(command.transactional_id, command.producer, command.committed, command.version, new_id)

@@ -66,10 +66,10 @@ class PartitionCoordinator(Generic[Command, Fact, Effect]):
         return self.loaded
 
     async def load(self) -> None:
-        """Read the log, and let the machine go on from there."""
+        """Read the log, and let the machine go on from there, before it is asked anything."""
         await self._coordinator.load()
         self.loaded = True
-        self._arm()
+        self._wake()
 
     def submit(self, command: Command) -> "asyncio.Future[Any]":
         """Decide now."""

@@ -36,7 +36,8 @@ Replicas = tuple[NodeId, ...]
 
 FIRST_PRODUCER_ID: Final = ProducerId(0)
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state"})
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 
 PARTITIONS_PER_CHUNK: Final = 64
 

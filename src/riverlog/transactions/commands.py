@@ -4,7 +4,7 @@ Every command is answered exactly once, by its ticket: most at once, one that ca
 perhaps when it has ended. Commands that nobody waits for (MarkersWritten, Woken) are answered with None.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, NO_TIMESTAMP, ProducerId, TopicPartition
@@ -22,6 +22,9 @@ class InitProducer:
     """Who the sender is already, if it is; it only wants its next epoch."""
     new_id: ProducerId = NO_PRODUCER
     """An id that nobody had before, for when one is needed; without it the answer is NeedsProducerId."""
+
+    def with_id(self, new_id: ProducerId) -> "InitProducer":
+        return replace(self, new_id=new_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,9 @@ class EndTransaction:
     version: TransactionVersion = TransactionVersion.CLASSIC
     new_id: ProducerId = NO_PRODUCER
     """As for InitProducer."""
+
+    def with_id(self, new_id: ProducerId) -> "EndTransaction":
+        return replace(self, new_id=new_id)
 
 
 @dataclass(frozen=True, slots=True)

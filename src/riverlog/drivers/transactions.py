@@ -1,0 +1,117 @@
+"""The transaction coordinators of this node: one machine per partition of `__transaction_state`.
+
+Partitions ask here whether a batch belongs to an open transaction; for them this is a port.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from riverlog.drivers.coordinators import Coordinators
+from riverlog.drivers.metadata import MetadataDriver
+from riverlog.drivers.replicas import Replicas
+from riverlog.metadata.commands.topics import NewTopic
+from riverlog.metadata.image import TRANSACTIONS_TOPIC
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.ports import Clock, Random
+from riverlog.model.transactions import MarkerPort, Producer, TransactionVersion
+
+if TYPE_CHECKING:
+    from riverlog.drivers.transaction_coordinator import TransactionCoordinator
+    from riverlog.drivers.transaction_markers import MarkerSender
+    from riverlog.transactions.commands import EndTransaction, InitProducer, ProducerReply, TransactionsCommand
+
+    _Coordinators: TypeAlias = Coordinators[TransactionsCommand, TransactionCoordinator]
+else:
+    _Coordinators = Coordinators
+
+
+class Transactions(_Coordinators):
+    """Finds the coordinator of a transactional id, and keeps all of them running."""
+
+    TOPIC = TRANSACTIONS_TOPIC
+
+    def __init__(
+        self,
+        metadata: MetadataDriver,
+        replicas: Replicas,
+        *,
+        markers: MarkerPort,
+        clock: Clock,
+        random: Random,
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        super().__init__(metadata, replicas, clock=clock, random=random)
+        self._markers = markers
+        self._sender: MarkerSender | None = None
+        self._node_failed = failed
+
+    async def close(self) -> None:
+        """Send no more markers, and wait until all that was decided is committed."""
+        if self._sender is not None:
+            await self._sender.close()
+        await super().close()
+
+    def decide(self, command: "InitProducer | EndTransaction") -> "Awaitable[ProducerReply]":
+        """Let the coordinator decide now, with an id that nobody had before if it needs one; Refusal if it cannot."""
+        return self._decided(command, self.submit(command.transactional_id, command))
+
+    async def _decided(self, command: "InitProducer | EndTransaction", asked: "asyncio.Future[Any]") -> "ProducerReply":
+        from riverlog.transactions.commands import NeedsProducerId
+
+        while isinstance(reply := await asked, NeedsProducerId):
+            new_id = await self._metadata.next_producer_id()
+            asked = self.submit(command.transactional_id, command.with_id(new_id))
+        decided: ProducerReply = reply
+        return decided
+
+    async def verify(
+        self,
+        transactional_id: str,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        partition: TopicPartition,
+        *,
+        adds: bool,
+    ) -> ErrorCode:
+        """Say whether the partition belongs to the producer's open transaction; with `adds`, make it so first."""
+        from riverlog.transactions.commands import AddPartitions, VerifyPartitions
+
+        producer = Producer(producer_id, producer_epoch)
+        command: TransactionsCommand = (
+            AddPartitions(transactional_id, producer, (partition,), TransactionVersion.EPOCH_PER_TRANSACTION)
+            if adds
+            else VerifyPartitions(transactional_id, producer, (partition,))
+        )
+        try:
+            code: ErrorCode
+            (code,) = (await self.submit(transactional_id, command)).codes
+        except Refusal as refusal:
+            return refusal.code
+        return code
+
+    def _new_topic(self) -> NewTopic:
+        settings = self._metadata.settings
+        return self._internal(
+            settings.transaction_state_log_num_partitions,
+            settings.transaction_state_log_replication_factor,
+            {"compression.type": "uncompressed", "segment.bytes": str(settings.transaction_state_log_segment_bytes)},
+        )
+
+    def _new_coordinator(self, name: TopicPartition) -> "TransactionCoordinator":
+        # A node without transactions starts without these.
+        from riverlog.drivers.transaction_coordinator import TransactionCoordinator
+        from riverlog.drivers.transaction_markers import MarkerSender
+
+        if self._sender is None:
+            self._sender = MarkerSender(self._markers, lambda: self._metadata.image, failed=self._node_failed)
+        return TransactionCoordinator(
+            name,
+            self._replicas,
+            self._clock,
+            settings=lambda: self._metadata.settings,
+            image=lambda: self._metadata.image,
+            sender=self._sender,
+            failed=self._failed,
+        )

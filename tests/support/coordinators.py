@@ -1,0 +1,32 @@
+"""Transaction coordinators beside a simulated node, with another way to the partitions than its own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from riverlog.drivers.transactions import Transactions
+from riverlog.model.transactions import MarkerPort
+from riverlog.node import Node
+from tests.support.world import Universe
+
+
+@asynccontextmanager
+async def transactions_of(universe: Universe, node: Node, markers: MarkerPort) -> AsyncIterator[Transactions]:
+    """Give coordinators that write to the node's logs and send markers through the given port."""
+
+    def failed(error: BaseException) -> None:
+        raise error
+
+    transactions = Transactions(
+        node._metadata,
+        node._replicas,
+        markers=markers,
+        clock=universe.clock,
+        random=universe.random,
+        failed=failed,
+    )
+    transactions.start()
+    try:
+        yield transactions
+    finally:
+        transactions.stop_waiting()
+        await transactions.close()

@@ -1,0 +1,141 @@
+"""Markers are sent until every partition that exists has its own, whatever happens on the way."""
+
+import asyncio
+from collections.abc import Mapping
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from riverlog.drivers.transaction_markers import MarkerSender
+from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.records import PartitionRecord, TopicRecord
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import TopicPartition
+from riverlog.model.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX
+from riverlog.model.transactions import TransactionMarkers
+from riverlog.transactions.commands import SendMarkers
+from tests.support.markers import FaultyMarkers, Markers
+from tests.support.transactions import P0, P1, V2, producer_of
+from tests.support.virtual_time import run
+
+TOPIC_ID = UUID(int=1)
+IMAGE = MetadataImage().after_all(
+    [
+        TopicRecord(name="t", topic_id=TOPIC_ID),
+        *(PartitionRecord(partition_id=index, topic_id=TOPIC_ID, replicas=(1,), isr=(1,)) for index in range(3)),
+    ]
+)
+WANTED = SendMarkers("tx", producer_of(7, 4), True, (P0, P1), V2)
+
+
+def failed(error: BaseException) -> None:
+    raise error
+
+
+def test_all_are_sent_at_once_and_reported_once() -> None:
+    async def scenario() -> None:
+        port, written = Markers(), asyncio.Event()
+        sender = MarkerSender(port, lambda: IMAGE, failed=failed)
+        sender.send(WANTED, 3, written.set)
+        sender.send(WANTED, 3, lambda: pytest.fail("sent twice"))
+        await written.wait()
+        (asked,) = port.asked
+        assert asked == TransactionMarkers(producer_of(7, 4).id, producer_of(7, 4).epoch, 3, True, (P0, P1), V2)
+
+    run(scenario())
+
+
+def test_a_partition_that_refuses_is_asked_again_at_growing_intervals_and_the_others_are_not() -> None:
+    async def scenario() -> None:
+        port, written = Markers(), asyncio.Event()
+        port.codes[P1] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        sender = MarkerSender(port, lambda: IMAGE, failed=failed)
+        sender.send(WANTED, 0, written.set)
+        await asyncio.sleep(3_600)
+        assert not written.is_set()
+        assert {each.partitions for each in port.asked[1:]} == {(P1,)}
+        assert len(port.asked) < 3_600 / MARKER_RETRY_SECONDS_MAX + 20
+        del port.codes[P1]
+        await written.wait()
+        assert set(port.arrived.values()) == {1}
+
+    run(scenario())
+
+
+def test_an_answer_that_never_comes_is_not_waited_for_for_ever() -> None:
+    class Deaf(Markers):
+        async def write(self, markers: TransactionMarkers) -> Mapping[TopicPartition, ErrorCode]:
+            if len(self.asked) < 2:
+                self.asked.append(markers)
+                await asyncio.sleep(1_000_000)
+            return await super().write(markers)
+
+    async def scenario() -> None:
+        port, written = Deaf(), asyncio.Event()
+        MarkerSender(port, lambda: IMAGE, failed=failed).send(WANTED, 0, written.set)
+        began = asyncio.get_running_loop().time()
+        await written.wait()
+        assert asyncio.get_running_loop().time() - began < 3 * MARKER_ANSWER_SECONDS_MAX
+
+    run(scenario())
+
+
+def test_partitions_that_are_gone_or_know_a_later_epoch_need_no_marker() -> None:
+    async def scenario() -> None:
+        port, written = Markers(), asyncio.Event()
+        gone, beyond = TopicPartition("gone", 0), TopicPartition("t", 9)
+        port.codes |= {P0: ErrorCode.INVALID_PRODUCER_EPOCH}
+        port.codes |= dict.fromkeys((gone, beyond), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        wanted = SendMarkers("tx", producer_of(7, 4), False, (gone, P0, beyond, P1), V2)
+        MarkerSender(port, lambda: IMAGE, failed=failed).send(wanted, 0, written.set)
+        await written.wait()
+        assert list(port.arrived) == [(P1, 7, 4, False)]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_they_arrive_however_faulty_the_way_is(seed: int) -> None:
+    async def scenario() -> None:
+        port = FaultyMarkers(Random(seed))
+        sender = MarkerSender(port, lambda: IMAGE, failed=failed)
+        waiting = [asyncio.Event() for _ in range(5)]
+        for number, written in enumerate(waiting):
+            partitions = tuple(TopicPartition("t", index) for index in range(3))
+            sender.send(SendMarkers("tx", producer_of(number, 1), True, partitions, V2), 0, written.set)
+        for written in waiting:
+            await written.wait()
+        assert len(port.arrived) == 15
+
+    run(scenario())
+
+
+def test_a_mistake_of_our_own_is_told_and_ends_the_sending() -> None:
+    class Broken(Markers):
+        async def write(self, markers: TransactionMarkers) -> Mapping[TopicPartition, ErrorCode]:
+            raise AssertionError("not thought of")
+
+    async def scenario() -> None:
+        told: list[BaseException] = []
+        sender = MarkerSender(Broken(), lambda: IMAGE, failed=told.append)
+        sender.send(WANTED, 0, lambda: pytest.fail("nothing was written"))
+        await asyncio.sleep(1)
+        assert [str(each) for each in told] == ["not thought of"]
+
+    run(scenario())
+
+
+def test_closing_stops_it() -> None:
+    async def scenario() -> None:
+        port = Markers()
+        port.codes[P0] = ErrorCode.KAFKA_STORAGE_ERROR
+        sender = MarkerSender(port, lambda: IMAGE, failed=failed)
+        sender.send(WANTED, 0, lambda: pytest.fail("not all were written"))
+        await asyncio.sleep(1)
+        await sender.close()
+        asked = len(port.asked)
+        await asyncio.sleep(100)
+        assert len(port.asked) == asked
+
+    run(scenario())
