@@ -211,6 +211,7 @@ LINES: Final = (
             (1, (Row("classic", "s", LOWER, 1.0), Row("KIP-848", "s", LOWER, 1.0))),
             (10, (Row("classic", "s", LOWER, own_reach=0.5), Row("KIP-848", "s", LOWER, own_reach=1.0))),
             (100, (Row("classic", "s", LOWER, 1.0), Row("KIP-848", "s", LOWER, 1.0))),
+            (200, (Row("classic", "s", LOWER, own_reach=5.0), Row("KIP-848", "s", LOWER, own_reach=5.0))),
         )
     ),
     Line(
