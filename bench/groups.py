@@ -8,7 +8,7 @@ from typing import Final
 from confluent_kafka import Consumer, TopicPartition
 
 from bench import clients, loadgen
-from bench.clients import REQUEST_SECONDS_MAX, fresh_topic
+from bench.clients import REQUEST_SECONDS_MAX, Moved, fresh_topic
 from bench.frames import produce_load
 from bench.probes import BATCH_BYTES, CONSUMED_BYTES_MAX, CONSUMED_BYTES_PER_SECOND, MEGABYTE
 from bench.trial import Failed, Node, Stopwatch, Trial, Values
@@ -72,19 +72,23 @@ def commits(trial: Trial) -> Values:
 
 
 def consume(trial: Trial) -> Values:
-    """Read a topic as the only member of a group, and again by assignment."""
+    """Read a topic as the only member of a group and by assignment, each before and after the other: the first to read
+    finds nothing checked and mapped yet."""
     wanted = min(CONSUMED_BYTES_MAX, trial.seconds * CONSUMED_BYTES_PER_SECOND[VALUE_BYTES])
     records = BATCH_BYTES // VALUE_BYTES
     with fresh_topic(trial.node) as topic:
         load = produce_load(topic, records=records, value_bytes=VALUE_BYTES)
         batches = round(wanted / (records * VALUE_BYTES))
         loadgen.replay(load, trial.node, in_flight=4, seconds=60, requests_max=batches)
-        as_member, assigned = (
-            clients.consume(trial.node, topic, value_bytes=VALUE_BYTES, as_member=as_member)
-            for as_member in (True, False)
-        )
-    member_rate, assigned_rate = (moved.bytes / MEGABYTE / moved.seconds for moved in (as_member, assigned))
+        moved = {True: list[Moved](), False: list[Moved]()}
+        for as_member in (True, False, False, True):
+            moved[as_member].append(clients.consume(trial.node, topic, value_bytes=VALUE_BYTES, as_member=as_member))
+    member_rate, assigned_rate = (_megabytes_per_second(moved[as_member]) for as_member in (True, False))
     return {"member": member_rate, "assigned": assigned_rate, "share": member_rate / assigned_rate}
+
+
+def _megabytes_per_second(moved: list[Moved]) -> float:
+    return sum(each.bytes for each in moved) / MEGABYTE / sum(each.seconds for each in moved)
 
 
 def _member(node: Node, group: str, protocol: str) -> Consumer:
