@@ -356,10 +356,12 @@ class DeleteOffsetsReply:
 
 @dataclass(frozen=True, slots=True)
 class EndTransaction:
-    """A transaction that committed offsets has ended: its marker is in the log."""
+    """A transaction that committed offsets has ended; its marker is written with the answer."""
 
     producer: Producer
     committed: bool
+    coordinator_epoch: int = 0
+    """Of the transaction's coordinator."""
 
 
 # ---- groups as a whole

@@ -75,7 +75,8 @@ class GroupOffsets:
 
     def end_transaction(self, command: EndTransaction, ticket: Ticket, turn: Turn) -> None:
         """Let what a transaction committed take effect, or not."""
-        turn.facts.append(TransactionMarker(command.producer.id, command.producer.epoch, command.committed))
+        producer = command.producer
+        turn.facts.append(TransactionMarker(producer.id, producer.epoch, command.committed, command.coordinator_epoch))
         turn.answer(ticket, None)
 
     def fetch(self, command: FetchOffsets, ticket: Ticket, turn: Turn) -> None:

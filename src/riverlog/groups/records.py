@@ -247,6 +247,8 @@ class TransactionMarker:
     producer_id: ProducerId
     producer_epoch: ProducerEpoch
     committed: bool
+    coordinator_epoch: int = 0
+    """Who said so."""
 
 
 GroupFact = GroupRecord | TransactionMarker

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.ports import Buffer
 from riverlog.records.errors import CorruptBatch
-from riverlog.records.record import BatchBuilder, ControlType, control_type, read_batch
+from riverlog.records.record import BatchBuilder, ControlType, Record, control_type, read_batch
 
 _KEY: Final = Struct(">hh")
 _VALUE: Final = Struct(">hi")
@@ -38,11 +38,16 @@ def build_marker(
 def read_marker(batch: Buffer) -> Marker | None:
     """Read a whole control batch; None where it says nothing about a transaction. CorruptBatch where it is damaged."""
     for record in read_batch(batch):
-        kind = control_type(record)
-        if kind is None:
-            return None
-        if record.value is None or len(record.value) < _VALUE.size:
-            raise CorruptBatch("a transaction's marker does not name its coordinator's epoch")
-        _, coordinator_epoch = _VALUE.unpack_from(record.value)
-        return Marker(kind is ControlType.COMMIT, coordinator_epoch)
+        return marker_of(record)
     return None
+
+
+def marker_of(record: Record) -> Marker | None:
+    """Read a control batch's record; None where it says nothing about a transaction."""
+    kind = control_type(record)
+    if kind is None:
+        return None
+    if record.value is None or len(record.value) < _VALUE.size:
+        raise CorruptBatch("a transaction's marker does not name its coordinator's epoch")
+    _, coordinator_epoch = _VALUE.unpack_from(record.value)
+    return Marker(kind is ControlType.COMMIT, coordinator_epoch)

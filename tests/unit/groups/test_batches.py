@@ -1,5 +1,7 @@
 """Facts about groups as record batches, and back."""
 
+import pytest
+
 from riverlog.groups.batches import decode_facts, encode_facts
 from riverlog.groups.records import (
     GroupMetadataKey,
@@ -32,16 +34,27 @@ def test_a_decision_is_one_batch_and_comes_back() -> None:
 
 
 def test_a_transaction_says_whose_it_is() -> None:
-    producer_id, epoch = ProducerId(9), ProducerEpoch(2)
-    plain = encode_facts([COMMIT], 0)
-    ((_, (record,)),) = read_batches(plain)
-    pending = BatchBuilder(producer_id=producer_id, producer_epoch=epoch, transactional=True)
-    pending.append(record.key, record.value, timestamp_ms=0)
-    assert decoded(pending.build()) == [GroupRecord(COMMIT.key, COMMIT.value, producer_id, epoch)]
-    for number, committed in ((0, False), (1, True)):
-        marker = BatchBuilder(producer_id=producer_id, producer_epoch=epoch, transactional=True, control=True)
-        marker.append(b"\0\0\0" + bytes([number]), b"\0\0\0\0\0\0", timestamp_ms=0)
-        assert decoded(marker.build()) == [TransactionMarker(producer_id, epoch, committed)]
+    pending = GroupRecord(COMMIT.key, COMMIT.value, ProducerId(9), ProducerEpoch(2))
+    batch = encode_facts([pending, pending], 1_000)
+    ((header, _),) = read_batches(batch)
+    assert (header.is_transactional, header.is_control, header.base_sequence) == (True, False, -1)
+    assert decoded(batch) == [pending, pending]
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_the_end_of_a_transaction_is_a_control_batch(committed: bool) -> None:
+    marker = TransactionMarker(ProducerId(9), ProducerEpoch(2), committed, coordinator_epoch=5)
+    batch = encode_facts([marker], 1_000)
+    ((header, (record,)),) = read_batches(batch)
+    assert (header.is_transactional, header.is_control) == (True, True)
+    assert record.value == b"\0\0\0\0\0\5"
+    assert decoded(batch) == [marker]
+
+
+def test_facts_of_several_writers_are_not_one_batch() -> None:
+    pending = GroupRecord(COMMIT.key, COMMIT.value, ProducerId(9), ProducerEpoch(2))
+    with pytest.raises(AssertionError):
+        encode_facts([COMMIT, pending], 1_000)
 
 
 def test_kinds_that_are_not_known_are_passed_over() -> None:
