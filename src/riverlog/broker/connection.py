@@ -17,6 +17,7 @@ from riverlog.broker.dispatch import Dispatcher, Promise, Unserved
 from riverlog.broker.memory import Share
 from riverlog.drivers.recovery import Recovering
 from riverlog.drivers.turn import Turn
+from riverlog.drivers.verification import Verifying
 from riverlog.model.limits import (
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
     CLOSING_SECONDS_MAX,
@@ -71,7 +72,7 @@ class Connection:
         self._out_bytes = 0  # memory held by _out; ranges of files hold none
         self._sending: list[Place] = []  # whose bytes are in _out
         self._due = False  # answers are sent at the end of this turn
-        self._held = False  # an async handler is at work, or a partition recovers: nothing behind it may start
+        self._held = False  # an async handler is at work, or a request has to come again: nothing behind it may start
         self._reading = False
         self._held_back = False  # the peer may not send: counted for those who watch the node
         self._blocked = False  # the socket takes no more bytes until it says so
@@ -187,10 +188,10 @@ class Connection:
         while (frame := self._frames.next_frame()) is not None:
             try:
                 stats, place = self._dispatch(frame, self.client)
-            except Recovering as recovering:
+            except (Recovering, Verifying) as not_yet:
                 self._frames.put_back(frame)
                 self._held = True
-                recovering.until.add_done_callback(self._come_again)
+                not_yet.until.add_done_callback(self._come_again)
                 return False
             handled = self._now()
             if place is None:

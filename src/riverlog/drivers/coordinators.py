@@ -94,7 +94,11 @@ class Coordinators(ABC, Generic[Command, One]):
 
         Refusal, from the call or the future, where there is no coordinator, or not yet.
         """
-        return self._coordinator(self.partition_of(name).partition).submit(command)
+        return self.submit_to(self.partition_of(name).partition, command)
+
+    def submit_to(self, index: int, command: Command) -> "asyncio.Future[Any]":
+        """Let the coordinator of a partition decide now, as above."""
+        return self._coordinator(index).submit(command)
 
     def submit_to_all(self, command: Command) -> "list[asyncio.Future[Any]]":
         """Ask every coordinator that was ever used; Refusal where one of them is not there yet."""

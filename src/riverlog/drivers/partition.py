@@ -3,7 +3,8 @@
 When `gather` returns, a batch has its offset; it is written at the end of the turn, with all others of that turn.
 When `append` returns, it stands in the log. It is *committed* once the high watermark has passed it: when it is
 written with `durability=os`, after the flush with `durability=fsync`. Consumers see nothing above the high watermark,
-and it never goes back.
+and it never goes back. Those who want committed records alone see nothing above the last stable offset, below which
+every transaction is decided and its marker committed.
 """
 
 import asyncio
@@ -14,7 +15,9 @@ from typing import Final
 
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.turn import Turn
+from riverlog.drivers.verification import Verifications
 from riverlog.drivers.volume import Volume
+from riverlog.log.aborted import Aborted
 from riverlog.log.epochs import EpochEnd
 from riverlog.log.gathered import Appended
 from riverlog.log.log import Log
@@ -27,8 +30,10 @@ from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import Buffer, FileRange
 from riverlog.model.settings import Durability, TopicConfig
+from riverlog.model.transactions import Producer, TransactionVersion
 from riverlog.observe.stats import PartitionStats
-from riverlog.records.batch import BatchHeader, check_produced
+from riverlog.records.batch import TRANSACTIONAL, BatchHeader, check_produced, read_header
+from riverlog.records.control import Marker, build_marker, read_marker
 from riverlog.records.walk import check_keys
 
 _KEPT: Final = ErrorCode.NONE  # one look-up for all requests: in an enumeration it takes as long as a call
@@ -44,7 +49,7 @@ class Partition:
     __slots__ = (
         "_commit_waiters", "_commits_at_turn_end", "_data_waiters", "_flusher", "_gathering", "_patience",
         "_patience_ends", "_removed", "_turn", "_unflushed_since_ms", "_volume", "_write_waiters", "high_watermark",
-        "leader_epoch", "log", "name", "stats", "topic_id",
+        "leader_epoch", "log", "name", "stats", "topic_id", "verifications",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +69,9 @@ class Partition:
         self.leader_epoch = leader_epoch
         self.stats = PartitionStats()
         self.high_watermark = log.log_end_offset  # a node alone: all that recovery kept is committed
+        log.producers.transactions.committed(self.high_watermark)
+        self.verifications = Verifications()
+        """The transactions that are about to begin here."""
         self._volume = volume
         self._flusher = flusher
         self._turn = turn
@@ -80,21 +88,22 @@ class Partition:
     @property
     def last_stable_offset(self) -> Offset:
         """Give the offset below which every transaction is decided."""
-        return self.high_watermark
+        return self.log.last_stable_offset(self.high_watermark)
 
     def append(self, batch: memoryview, *, now_ms: int) -> Appended:
         """Check and append one batch as a client sent it; Refusal says why not."""
         return self._written(self.gather(batch, now_ms=now_ms))
 
     def append_own(self, batch: memoryview, header: BatchHeader, *, now_ms: int) -> Appended:
-        """Append one batch that needs no more checks; Refusal where the disk or a producer's sequence is in the way."""
-        return self._written(self._gather(batch, header, now_ms=now_ms))
+        """Append one batch that needs no more checks; Refusal where the disk or a producer's epoch is in the way."""
+        marker = read_marker(batch) if header.is_control else None
+        return self._written(self._gather(batch, header, now_ms=now_ms, marker=marker))
 
     def gather(self, batch: memoryview, *, now_ms: int) -> Appended:
         """Check one batch as a client sent it and give it its offset; Refusal says why not.
 
         It is written when the turn ends; until then its bytes must stay as they are. Who wants to know what becomes of
-        it asks `when_written` or `when_committed` at once.
+        it asks `when_written` or `when_committed` at once. The first batch of a transaction must have been verified.
         """
         config = self.log.config
         header = check_produced(batch, batch_bytes_max=config.max_message_bytes)
@@ -102,9 +111,31 @@ class Partition:
             check_keys(batch, header)
             if self.name.topic in INTERNAL_TOPICS:
                 raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the cluster itself writes to {self.name.topic}")
+        if header.attributes & TRANSACTIONAL and self.begins_transaction(header):
+            is_known = self.log.producers.get(header.producer_id) is not None
+            self.verifications.check(header, is_known=is_known)
         return self._gather(batch, header, now_ms=now_ms)
 
-    def _gather(self, batch: memoryview, header: BatchHeader, *, now_ms: int) -> Appended:
+    def begins_transaction(self, header: BatchHeader) -> bool:
+        """Tell whether a producer's batch would be the first of its transaction here, and no retry of one."""
+        producer = self.log.producers.get(header.producer_id)
+        if producer is None or producer.epoch != header.producer_epoch:
+            return True
+        return producer.transaction_offset < 0 and producer.find(header) is None
+
+    def check_marker(self, producer: Producer, marker: Marker, version: TransactionVersion) -> bool:
+        """Tell whether a transaction's marker is still to be written; Refusal where it may not be."""
+        return self.log.producers.check_marker(producer, marker, version)
+
+    def gather_marker(self, producer: Producer, marker: Marker, version: TransactionVersion, *, now_ms: int) -> Offset:
+        """End a producer's transaction here; give the offset that has to be committed for it. Refusal says why not."""
+        if not self.check_marker(producer, marker, version):
+            self.write()
+            return Offset(self.log.log_end_offset - 1)
+        batch = memoryview(build_marker(marker, producer.id, producer.epoch, timestamp_ms=now_ms))
+        return self._gather(batch, read_header(batch), now_ms=now_ms, marker=marker).last_offset
+
+    def _gather(self, batch: memoryview, header: BatchHeader, *, now_ms: int, marker: Marker | None = None) -> Appended:
         volume = self._volume
         volume.slack_bytes -= len(batch)
         if volume.slack_bytes < 0:
@@ -113,12 +144,14 @@ class Partition:
             self.log.producers.await_first(header)
             volume.check_writable()
         try:
-            appended = self.log.gather(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
+            appended = self.log.gather(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms, marker=marker)
         except OSError as error:
             self.log.producers.await_first(header)
             raise self._lost(error) from error
         if appended.duplicate:
             return appended
+        if header.attributes & TRANSACTIONAL:
+            self.verifications.end(header.producer_id)
         if not self._gathering:
             self._gathering = True
             self._commits_at_turn_end = _commits_by_writing(self.log.config)
@@ -200,6 +233,13 @@ class Partition:
         except OSError as error:
             raise self._volume.failed(error) from error
 
+    def aborted_in(self, found: LogRead, offset: Offset) -> list[Aborted]:
+        """Name the aborted transactions with records in what was read from an offset on, the earliest first."""
+        try:
+            return self.log.aborted_in(found, offset)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+
     def content(self, found: FileRange) -> Buffer | FileRange:
         """Read a small range now, which is cheaper than sending it from the file; leave a large one where it lies."""
         if found.size >= SENDFILE_BYTES_MIN:
@@ -249,6 +289,7 @@ class Partition:
             if not self._volume.offline:
                 log.remove_deleted(now_ms)
                 log.producers.expire(producers_older_than_ms)
+                self.verifications.expire(producers_older_than_ms)
             while self._keeps_files() and log.find_expired(now_ms, upto=self.high_watermark):
                 await self._flusher.sync_names(self)
                 if self._keeps_files():
@@ -304,6 +345,7 @@ class Partition:
         if high_watermark == self.high_watermark:
             return
         self.high_watermark = high_watermark
+        self.log.producers.transactions.committed(high_watermark)
         waiters = self._commit_waiters
         while waiters and waiters[0][0] < high_watermark:
             waiters.popleft()[2](_KEPT)

@@ -20,6 +20,7 @@ from riverlog.log.transactions import Transactions
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_SEQUENCE, Offset, ProducerEpoch, ProducerId
 from riverlog.model.limits import PRODUCER_BATCHES_REMEMBERED, PRODUCERS_PER_PARTITION_MAX
+from riverlog.model.transactions import Producer as Writer
 from riverlog.model.transactions import TransactionVersion
 from riverlog.records.batch import TRANSACTIONAL, BatchHeader
 from riverlog.records.control import Marker
@@ -133,7 +134,7 @@ class Producers:
                 )
             return None
         if epoch < producer.epoch:
-            raise _fenced(header, producer)
+            raise _fenced(Writer(header.producer_id, epoch), producer)
         if epoch == producer.epoch:
             if first_sequence != producer.next_sequence and first_sequence >= 0:
                 if (written := producer.find(header)) is not None:
@@ -155,32 +156,26 @@ class Producers:
             )
         return None
 
-    def is_in_transaction(self, producer_id: ProducerId, epoch: ProducerEpoch) -> bool:
-        """Tell whether a producer has begun a transaction here, in this epoch."""
-        producer = self._by_id.get(producer_id)
-        return producer is not None and producer.transaction_offset >= 0 and producer.epoch == epoch
-
-    def check_marker(self, header: BatchHeader, marker: Marker, version: TransactionVersion) -> bool:
+    def check_marker(self, writer: Writer, marker: Marker, version: TransactionVersion) -> bool:
         """Decide about the marker of a transaction: whether it is to be written, or is there already; else Refusal.
 
         From version 2 on a marker brings a new epoch (KIP-890), so that a late one cannot end what came after it.
         """
-        producer = self._by_id.get(header.producer_id)
+        producer = self._by_id.get(writer.id)
         if producer is None:
             return True
-        epoch = header.producer_epoch
-        if version >= TransactionVersion.EPOCH_PER_TRANSACTION and epoch == producer.epoch:
+        if version >= TransactionVersion.EPOCH_PER_TRANSACTION and writer.epoch == producer.epoch:
             if producer.transaction_offset >= 0:
-                raise _fenced(header, producer)
+                raise _fenced(writer, producer)
             if marker.coordinator_epoch == producer.coordinator_epoch:
                 return False
-        if epoch < producer.epoch:
-            raise _fenced(header, producer)
+        if writer.epoch < producer.epoch:
+            raise _fenced(writer, producer)
         if marker.coordinator_epoch < producer.coordinator_epoch:
             raise Refusal(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
                 f"a coordinator of epoch {marker.coordinator_epoch} wants to end a transaction of producer "
-                f"{header.producer_id}; one of epoch {producer.coordinator_epoch} did so before",
+                f"{writer.id}; one of epoch {producer.coordinator_epoch} did so before",
             )
         return True
 
@@ -318,11 +313,10 @@ class Producers:
             del self._by_id[producer_id]
 
 
-def _fenced(header: BatchHeader, producer: Producer) -> Refusal:
+def _fenced(writer: Writer, producer: Producer) -> Refusal:
     return Refusal(
         ErrorCode.INVALID_PRODUCER_EPOCH,
-        f"producer {header.producer_id} is at epoch {producer.epoch}; a batch of epoch {header.producer_epoch} "
-        "came too late",
+        f"producer {writer.id} is at epoch {producer.epoch}; a batch of epoch {writer.epoch} came too late",
     )
 
 

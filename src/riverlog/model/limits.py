@@ -104,6 +104,12 @@ SEGMENTS_PER_SCRUB_MAX: Final = 1_000
 PRODUCERS_PER_PARTITION_MAX: Final = 100_000
 """Producer ids remembered per partition; beyond it those not heard of for longest are forgotten."""
 
+VERIFICATION_PATIENCE_SECONDS: Final = 0.1
+"""How long the first batch of a transaction waits for the one before it to end; then the client tries again."""
+
+VERIFICATION_RETRY_SECONDS: Final = 0.005
+"""How often that is looked at."""
+
 FETCH_WAIT_MS_MAX: Final = 5 * 60_000
 """How long a fetch may wait for records, whatever the client asks for."""
 

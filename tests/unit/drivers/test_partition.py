@@ -14,10 +14,14 @@ from riverlog.drivers.turn import Turn
 from riverlog.drivers.volume import Volume
 from riverlog.log.log import Log
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, Durability
+from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.records.batch import read_header
+from riverlog.records.control import Marker, build_marker
 from tests.support.batches import batch_of
 from tests.support.disk import MemoryDisk
+from tests.support.reading_committed import transactional_batch
 from tests.support.virtual_time import run
 
 NOW = 10_000
@@ -281,3 +285,80 @@ def test_a_partition_that_leaves_writes_what_it_gathered_first() -> None:
     partition.log.release()
     partition._turn.end()
     assert partition.log.log_end_offset == 1
+
+
+MINE = Producer(ProducerId(7), ProducerEpoch(0))
+COMMIT, ABORT = Marker(True, 0), Marker(False, 0)
+CLASSIC = TransactionVersion.CLASSIC
+
+
+def verified(partition: Partition, *, sequence: int = 0) -> None:
+    partition.verifications.begin(MINE, sequence, begins_epoch=False, now_ms=NOW).answer = True
+
+
+def end(partition: Partition, marker: Marker, version: TransactionVersion = CLASSIC) -> Offset:
+    offset = partition.gather_marker(MINE, marker, version, now_ms=NOW)
+    partition.write()
+    return offset
+
+
+def test_a_transaction_begins_only_where_it_was_verified() -> None:
+    partition, _ = a_partition(durability=Durability.OS)
+    with pytest.raises(Refusal) as refused:
+        partition.append(transactional_batch(7, 0, b"late"), now_ms=NOW)
+    assert refused.value.code is ErrorCode.INVALID_TXN_STATE
+    verified(partition)
+    partition.append(transactional_batch(7, 0, b"first"), now_ms=NOW)
+    partition.append(transactional_batch(7, 1, b"second"), now_ms=NOW)
+    assert (partition.last_stable_offset, partition.high_watermark) == (0, 2)
+    end(partition, COMMIT)
+    assert partition.last_stable_offset == 3
+    with pytest.raises(Refusal):
+        partition.append(transactional_batch(7, 2, b"late"), now_ms=NOW)
+    assert partition.append(transactional_batch(7, 1, b"second"), now_ms=NOW).duplicate, "a retry is no new one"
+
+
+def test_a_marker_comes_between_a_verification_and_its_batch() -> None:
+    partition, _ = a_partition(durability=Durability.OS)
+    verified(partition)
+    end(partition, ABORT)
+    with pytest.raises(Refusal) as refused:
+        partition.append(transactional_batch(7, 0, b"late"), now_ms=NOW)
+    assert refused.value.code is ErrorCode.INVALID_TXN_STATE
+
+
+def test_readers_of_committed_records_are_woken_by_a_marker_that_is_committed() -> None:
+    partition, hand = a_partition(durability=Durability.FSYNC)
+    verified(partition)
+    partition.append(transactional_batch(7, 0, b"first"), now_ms=NOW)
+    hand.carry_out(partition)
+    stable: list[Offset] = []
+    partition.when_readable(lambda: stable.append(partition.last_stable_offset))
+    end(partition, ABORT)
+    assert (stable, partition.last_stable_offset) == ([], 0)
+    hand.carry_out(partition)
+    assert stable == [2]
+    found = partition.read(Offset(0), bytes_max=1_000, upto=partition.last_stable_offset, at_least_one=True)
+    (aborted,) = partition.aborted_in(found, Offset(0))
+    assert (aborted.producer_id, aborted.first_offset) == (7, 0)
+
+
+def test_a_marker_of_an_old_coordinator_is_refused_and_a_repeated_one_of_a_new_epoch_not_written() -> None:
+    partition, _ = a_partition(durability=Durability.OS)
+    end(partition, Marker(True, 5))
+    with pytest.raises(Refusal) as refused:
+        end(partition, Marker(True, 4))
+    assert refused.value.code is ErrorCode.TRANSACTION_COORDINATOR_FENCED
+    assert end(partition, Marker(True, 5), TransactionVersion.EPOCH_PER_TRANSACTION) == 0
+    assert partition.log.log_end_offset == 1
+
+
+def test_a_coordinators_own_batches_take_part_in_transactions() -> None:
+    partition, _ = a_partition(durability=Durability.OS)
+    batch = transactional_batch(7, -1, b"offsets")
+    partition.append_own(batch, read_header(batch), now_ms=NOW)
+    assert partition.last_stable_offset == 0
+    marker = memoryview(build_marker(ABORT, *MINE, timestamp_ms=NOW))
+    partition.append_own(marker, read_header(marker), now_ms=NOW)
+    assert partition.last_stable_offset == 2
+    assert [each.first_offset for each in partition.log.segments.aborted.of(Offset(0))] == [0]

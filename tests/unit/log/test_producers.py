@@ -11,7 +11,7 @@ from riverlog.log.aborted import Aborted
 from riverlog.log.producers import BadSnapshot, Producers, Written
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, LeaderEpoch, Offset, ProducerEpoch, ProducerId
-from riverlog.model.transactions import TransactionVersion
+from riverlog.model.transactions import Producer, TransactionVersion
 from riverlog.records.batch import CONTROL, TRANSACTIONAL, BatchHeader
 from riverlog.records.control import Marker
 
@@ -191,6 +191,12 @@ def end(producers: Producers, offset: int, *, committed: bool = True, epoch: int
     producers.remember(marker, Offset(offset), 0, Marker(committed, coordinator))
 
 
+def begun(producers: Producers) -> int:
+    producer = producers.get(ProducerId(7))
+    assert producer is not None
+    return producer.transaction_offset
+
+
 def unstable(producers: Producers) -> int | None:
     return producers.transactions.first_unstable_offset
 
@@ -200,10 +206,9 @@ def test_a_transaction_is_open_from_its_first_batch_to_its_marker() -> None:
     write(producers, transactional(0), offset=10)
     write(producers, transactional(1), offset=11)
     assert unstable(producers) == 10
-    assert producers.is_in_transaction(ProducerId(7), ProducerEpoch(0))
-    assert not producers.is_in_transaction(ProducerId(7), ProducerEpoch(1))
+    assert begun(producers) == 10
     end(producers, 12)
-    assert not producers.is_in_transaction(ProducerId(7), ProducerEpoch(0))
+    assert begun(producers) == NO_OFFSET
     producers.transactions.committed(Offset(13))
     assert unstable(producers) is None
     assert producers.aborted == []
@@ -284,7 +289,7 @@ def test_a_marker_needs_the_right_epochs(
     producers = Producers()
     end(producers, 0, epoch=4)
     write(producers, transactional(0, epoch=5), offset=1)
-    marker = header(-1, epoch=epoch, attributes=CONTROL | TRANSACTIONAL)
+    marker = Producer(ProducerId(7), ProducerEpoch(epoch))
     if expected is True:
         assert producers.check_marker(marker, Marker(True, coordinator), version)
         return
@@ -297,7 +302,7 @@ def test_a_repeated_marker_of_a_bumped_epoch_is_there_already() -> None:
     producers = Producers()
     write(producers, transactional(0), offset=1)
     end(producers, 2, epoch=1)
-    marker = header(-1, epoch=1, attributes=CONTROL | TRANSACTIONAL)
+    marker = Producer(ProducerId(7), ProducerEpoch(1))
     assert not producers.check_marker(marker, Marker(True, 3), BUMPED)
     assert producers.check_marker(marker, Marker(True, 4), BUMPED), "another coordinator asks: it is heard"
     write(producers, transactional(0, epoch=1), offset=3)
@@ -314,6 +319,6 @@ def test_what_was_gathered_and_lost_opens_and_ends_no_transaction() -> None:
     producers.remember_gathered(marker, Offset(2), 0, Marker(False, 0))
     producers.forget_gathered(Offset(1))
     assert producers.aborted == []
-    assert producers.is_in_transaction(ProducerId(7), ProducerEpoch(0))
+    assert begun(producers) == 0
     producers.transactions.committed(Offset(9))
     assert (unstable(producers), len(producers.transactions)) == (0, 1)

@@ -1,0 +1,75 @@
+"""The end of the way of markers: what coordinators decided is written to the partitions that this node leads.
+
+A marker in `__consumer_offsets` also decides about offsets that a group committed in the transaction. So it is a fact
+for the machine of that partition, which writes it in its turn.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from riverlog.drivers.groups import Groups
+from riverlog.drivers.recovery import Recovering
+from riverlog.drivers.replicas import Replicas
+from riverlog.metadata.image import OFFSETS_TOPIC
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import TopicPartition
+from riverlog.model.ports import Clock
+from riverlog.model.transactions import Producer, TransactionMarkers
+from riverlog.records.control import Marker
+
+_AS_LONG_AS_IT_TAKES: Final = 365 * 24 * 3600.0  # whoever asked loses patience earlier, and asks again
+
+
+class Marking:
+    """Writes markers to the partitions of this node."""
+
+    def __init__(self, replicas: Replicas, groups: Groups, clock: Clock) -> None:
+        self._replicas = replicas
+        self._groups = groups
+        self._clock = clock
+
+    async def write(self, markers: TransactionMarkers) -> Mapping[TopicPartition, ErrorCode]:
+        """Write a marker to each partition, and say how it went once it is committed there."""
+        begun = {name: self._begin(name, markers) for name in markers.partitions}
+        return {name: await under_way for name, under_way in begun.items()}
+
+    def _begin(self, name: TopicPartition, markers: TransactionMarkers) -> "asyncio.Future[ErrorCode]":
+        """Append one marker now; the future ends once it is committed, or says why it is not."""
+        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+
+        def settle(code: ErrorCode) -> None:
+            if not done.done():  # done already if nobody waits any more
+                done.set_result(code)
+
+        producer = Producer(markers.producer_id, markers.producer_epoch)
+        marker = Marker(markers.committed, markers.coordinator_epoch)
+        try:
+            partition = self._replicas.get(name.topic, name.partition)
+            if partition is None:
+                settle(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            elif name.topic == OFFSETS_TOPIC and partition.check_marker(producer, marker, markers.version):
+                return asyncio.ensure_future(_code(self._end_commits(name, producer, marker)))
+            else:
+                offset = partition.gather_marker(producer, marker, markers.version, now_ms=self._clock.wall_ms())
+                partition.when_committed(offset, settle, seconds_max=_AS_LONG_AS_IT_TAKES)
+        except Refusal as refusal:
+            settle(refusal.code)
+        except Recovering:
+            settle(ErrorCode.LEADER_NOT_AVAILABLE)
+        return done
+
+    def _end_commits(self, name: TopicPartition, producer: Producer, marker: Marker) -> "asyncio.Future[object]":
+        """Let the groups of a partition write the marker, now, and heed it."""
+        from riverlog.groups.commands import EndTransaction  # a node without groups starts without it
+
+        ended = EndTransaction(producer, marker.committed, marker.coordinator_epoch)
+        return self._groups.submit_to(name.partition, ended)
+
+
+async def _code(reply: "asyncio.Future[object]") -> ErrorCode:
+    try:
+        await reply
+    except Refusal as refusal:
+        return refusal.code
+    return ErrorCode.NONE

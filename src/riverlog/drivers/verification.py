@@ -1,0 +1,178 @@
+"""Asking the coordinator before a transaction begins in a partition (KIP-890), so that none is left open for ever.
+
+A batch may arrive long after its transaction has ended. So the first batch of a transaction is appended only if the
+coordinator says that the transaction is open and the partition belongs to it, and if no marker has come since it was
+asked: a marker ends what is being verified. A yes holds until then, because a marker will come to every partition for
+which one was given. Where no answer could be had, no batch overtakes the one that was asked for.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import ProducerId, TopicPartition
+from riverlog.model.limits import PRODUCERS_PER_PARTITION_MAX, VERIFICATION_PATIENCE_SECONDS, VERIFICATION_RETRY_SECONDS
+from riverlog.model.transactions import Producer, VerifyTransaction
+from riverlog.records.batch import BatchHeader
+
+_TRY_AGAIN: Final = frozenset(
+    (
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.REQUEST_TIMED_OUT,
+    )
+)
+
+
+class Verifying(Exception):
+    """The coordinator is being asked; come again when `until` is done."""
+
+    def __init__(self, until: "asyncio.Future[None]") -> None:
+        super().__init__("a transaction is being verified")
+        self.until = until
+
+
+class Verification:
+    """One producer's transaction that is about to begin."""
+
+    __slots__ = ("answer", "begins_epoch", "begun_ms", "lowest_sequence", "producer")
+
+    def __init__(self, producer: Producer, sequence: int, begun_ms: int, *, begins_epoch: bool) -> None:
+        self.producer = producer
+        self.begins_epoch = begins_epoch
+        """The producer speaks version 2 of transactions: each has its own epoch."""
+        self.lowest_sequence = sequence
+        """The earliest batch that was to be appended: others come behind it."""
+        self.begun_ms = begun_ms
+        self.answer: Refusal | bool | None = None
+        """What the coordinator said: yes, or why not."""
+
+
+class Verifications:
+    """Those of one partition, one per producer id."""
+
+    __slots__ = ("_by_id",)
+
+    def __init__(self) -> None:
+        self._by_id: dict[ProducerId, Verification] = {}
+
+    def begin(self, producer: Producer, sequence: int, *, begins_epoch: bool, now_ms: int) -> Verification:
+        """Give the producer's own, to be answered if it is not yet."""
+        begun = Verification(producer, sequence, now_ms, begins_epoch=begins_epoch)
+        known = self._by_id.get(producer.id)
+        if known is not None and known.producer.epoch >= producer.epoch:
+            if known.producer == producer:
+                known.lowest_sequence = min(known.lowest_sequence, sequence)
+                return known
+            return begun  # of a producer that is fenced: it stands for nothing
+        if len(self._by_id) >= PRODUCERS_PER_PARTITION_MAX:
+            del self._by_id[next(iter(self._by_id))]  # the oldest: its producer is asked for again
+        self._by_id[producer.id] = begun
+        return begun
+
+    def check(self, header: BatchHeader, *, is_known: bool) -> None:
+        """Refuse the first batch of a transaction that was not verified, or was ended meanwhile.
+
+        With an epoch per transaction the first one has sequence 0, also of a producer that is not known here.
+        """
+        known = self._by_id.get(header.producer_id)
+        if known is None or known.producer.epoch != header.producer_epoch or known.answer is None:
+            raise Refusal(
+                ErrorCode.INVALID_TXN_STATE,
+                f"no transaction of producer {header.producer_id} is known to be open here; it may have ended",
+            )
+        if isinstance(known.answer, Refusal):
+            raise known.answer
+        first = 0 if known.begins_epoch and not is_known else known.lowest_sequence
+        if header.base_sequence > first:
+            raise Refusal(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"producer {header.producer_id} sent sequence {header.base_sequence}; {first} comes first",
+            )
+
+    def end(self, producer_id: ProducerId) -> None:
+        """Let none of a producer stand: its transaction has begun here, or has ended."""
+        self._by_id.pop(producer_id, None)
+
+    def forget_no(self, verification: Verification) -> None:
+        """Ask again when the producer comes again, whatever it was told; a no that may change keeps its place."""
+        no = verification.answer
+        if not isinstance(no, Refusal):
+            return
+        verification.answer = None
+        if self._by_id.get(verification.producer.id) is verification and no.code not in _PLACE_KEPT:
+            del self._by_id[verification.producer.id]
+
+    def expire(self, older_than_ms: int) -> None:
+        """Forget those of producers that did not come back."""
+        for producer_id, verification in list(self._by_id.items()):
+            if verification.begun_ms < older_than_ms:
+                del self._by_id[producer_id]
+
+
+_PLACE_KEPT: Final = frozenset((ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the coordinator is asked for one partition, and where its answer belongs."""
+
+    partition: TopicPartition
+    transactional_id: str
+    verifications: Verifications
+    verification: Verification
+    knows_abortable: bool
+    """The client knows what to do when it is told that its transaction has to be aborted."""
+
+    @property
+    def _adds(self) -> bool:
+        """Tell whether the client leaves it to the partition to join its transaction."""
+        return self.verification.begins_epoch
+
+    async def ask(self, port: VerifyTransaction) -> Refusal | bool:
+        """Ask, and wait a little where the transaction before this one is still ending."""
+        producer = self.verification.producer
+        loop = asyncio.get_running_loop()
+        patience_ends = loop.time() + VERIFICATION_PATIENCE_SECONDS
+        while True:
+            code = await port.verify(
+                self.transactional_id, producer.id, producer.epoch, self.partition, adds=self._adds
+            )
+            if code is not ErrorCode.CONCURRENT_TRANSACTIONS or loop.time() >= patience_ends:
+                return True if code is ErrorCode.NONE else self._refusal(code)
+            await asyncio.sleep(VERIFICATION_RETRY_SECONDS)
+
+    def _refusal(self, code: ErrorCode) -> Refusal:
+        """Say a coordinator's no in words that a producer knows what to do with, as Kafka does."""
+        if code in _TRY_AGAIN and not (self._adds and code is ErrorCode.CONCURRENT_TRANSACTIONS):
+            # Older clients try again only for errors that they expect from a partition.
+            return Refusal(ErrorCode.NOT_ENOUGH_REPLICAS, f"the transaction is not verified yet: {code.title}")
+        if code is ErrorCode.PRODUCER_FENCED:
+            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        elif code is ErrorCode.TRANSACTION_ABORTABLE and not self.knows_abortable:
+            code = ErrorCode.INVALID_TXN_STATE
+        return Refusal(code, f"{self.partition} belongs to no open transaction of this producer: {code.title}")
+
+
+def verify(port: VerifyTransaction, questions: Sequence[Question]) -> "asyncio.Future[None]":
+    """Ask for all at once; when the future is done, whoever waited for it finds the answers, and a no only then."""
+    loop = asyncio.get_running_loop()
+
+    def forget() -> None:
+        for question in questions:
+            question.verifications.forget_no(question.verification)
+
+    asking = loop.create_task(_ask_all(port, questions))
+    asking.add_done_callback(lambda _: loop.call_soon(forget))  # behind those who wait for it
+    return asking
+
+
+async def _ask_all(port: VerifyTransaction, questions: Sequence[Question]) -> None:
+    answers = await asyncio.gather(*(question.ask(port) for question in questions))
+    for question, answer in zip(questions, answers, strict=True):
+        question.verification.answer = answer

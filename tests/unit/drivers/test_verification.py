@@ -1,0 +1,186 @@
+"""Asking the coordinator before a transaction begins: who may append, and who comes too late."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+import pytest
+
+from riverlog.drivers import verification as module
+from riverlog.drivers.verification import Question, Verifications, verify
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.transactions import Producer
+from riverlog.records.batch import BatchHeader, read_header
+from tests.support.reading_committed import transactional_batch
+from tests.support.virtual_time import run
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def on_virtual_time(scenario: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
+    def test() -> None:
+        run(scenario())
+
+    return test
+
+
+class Oracle:
+    """A coordinator that says what it is told to, the last answer again and again."""
+
+    def __init__(self, *answers: ErrorCode) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, int, int, TopicPartition, bool]] = []
+
+    async def verify(
+        self,
+        transactional_id: str,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        partition: TopicPartition,
+        *,
+        adds: bool,
+    ) -> ErrorCode:
+        self.asked.append((transactional_id, producer_id, producer_epoch, partition, adds))
+        await asyncio.sleep(0.001)
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+def producer(epoch: int = 0) -> Producer:
+    return Producer(ProducerId(7), ProducerEpoch(epoch))
+
+
+def header(sequence: int = 0, epoch: int = 0) -> BatchHeader:
+    return read_header(transactional_batch(7, sequence, b"value", epoch=epoch))
+
+
+def question(
+    verifications: Verifications, *, sequence: int = 0, epoch: int = 0, adds: bool = False, knows_abortable: bool = True
+) -> Question:
+    begun = verifications.begin(producer(epoch), sequence, begins_epoch=adds, now_ms=100)
+    return Question(ORDERS, "copier", verifications, begun, knows_abortable)
+
+
+def refused(verifications: Verifications, batch: BatchHeader, *, is_known: bool = True) -> ErrorCode:
+    with pytest.raises(Refusal) as refusal:
+        verifications.check(batch, is_known=is_known)
+    return refusal.value.code
+
+
+@on_virtual_time
+async def test_a_yes_holds_until_the_transaction_begins_or_ends() -> None:
+    verifications = Verifications()
+    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
+    oracle = Oracle(ErrorCode.NONE)
+    asking = verify(oracle, [question(verifications)])
+    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
+    await asking
+    await asyncio.sleep(1)
+    verifications.check(header(), is_known=True)
+    assert oracle.asked == [("copier", 7, 0, ORDERS, False)]
+    verifications.end(ProducerId(7))
+    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
+
+
+@on_virtual_time
+async def test_a_marker_makes_an_answer_on_its_way_worthless() -> None:
+    verifications = Verifications()
+    asking = verify(Oracle(ErrorCode.NONE), [question(verifications)])
+    verifications.end(ProducerId(7))
+    await asking
+    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
+
+
+@on_virtual_time
+async def test_a_no_is_told_to_whoever_waited_and_not_remembered() -> None:
+    verifications = Verifications()
+    told: list[ErrorCode] = []
+    asking = verify(Oracle(ErrorCode.TRANSACTION_ABORTABLE), [question(verifications)])
+    asking.add_done_callback(lambda _: told.append(refused(verifications, header())))
+    await asking
+    await asyncio.sleep(1)
+    assert told == [ErrorCode.TRANSACTION_ABORTABLE]
+    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
+
+
+@pytest.mark.parametrize(
+    ("answer", "adds", "knows_abortable", "expected"),
+    [
+        (ErrorCode.TRANSACTION_ABORTABLE, False, False, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.PRODUCER_FENCED, False, True, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, False, True, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (ErrorCode.NOT_COORDINATOR, True, True, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, False, True, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, True, True, ErrorCode.CONCURRENT_TRANSACTIONS),
+    ],
+)
+def test_a_no_is_said_in_words_that_the_client_knows(
+    answer: ErrorCode, adds: bool, knows_abortable: bool, expected: ErrorCode
+) -> None:
+    async def scenario() -> ErrorCode:
+        asked = question(Verifications(), adds=adds, knows_abortable=knows_abortable)
+        refusal = await asked.ask(Oracle(answer))
+        assert isinstance(refusal, Refusal)
+        return refusal.code
+
+    assert run(scenario()) is expected
+
+
+@on_virtual_time
+async def test_the_end_of_the_transaction_before_is_awaited_for_a_while() -> None:
+    oracle = Oracle(ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE)
+    assert await question(Verifications(), adds=True).ask(oracle) is True
+    assert len(oracle.asked) == 3
+
+
+@on_virtual_time
+async def test_nobody_overtakes_a_batch_whose_verification_has_to_be_tried_again() -> None:
+    verifications = Verifications()
+    await verify(Oracle(ErrorCode.NOT_COORDINATOR), [question(verifications, sequence=0)])
+    await asyncio.sleep(1)
+    await verify(Oracle(ErrorCode.NONE), [question(verifications, sequence=4)])
+    assert refused(verifications, header(4)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    verifications.check(header(0), is_known=True)
+
+
+@on_virtual_time
+async def test_an_epoch_of_its_own_begins_at_sequence_0() -> None:
+    for adds in (True, False):
+        verifications = Verifications()
+        await verify(Oracle(ErrorCode.NONE), [question(verifications, sequence=3, adds=adds)])
+        verifications.check(header(3), is_known=True)
+        if adds:
+            assert refused(verifications, header(3), is_known=False) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+        else:
+            verifications.check(header(3), is_known=False)
+
+
+@on_virtual_time
+async def test_a_fenced_producer_disturbs_nobody() -> None:
+    verifications = Verifications()
+    await verify(Oracle(ErrorCode.NONE), [question(verifications, epoch=1)])
+    await verify(Oracle(ErrorCode.NONE), [question(verifications, epoch=0)])
+    assert refused(verifications, header(epoch=0)) is ErrorCode.INVALID_TXN_STATE
+    verifications.check(header(epoch=1), is_known=True)
+    await verify(Oracle(ErrorCode.NONE), [question(verifications, epoch=2, sequence=9)])
+    verifications.check(header(9, epoch=2), is_known=True)
+    assert refused(verifications, header(epoch=1)) is ErrorCode.INVALID_TXN_STATE
+
+
+@on_virtual_time
+async def test_those_that_nobody_comes_back_to_are_forgotten() -> None:
+    verifications = Verifications()
+    await verify(Oracle(ErrorCode.NONE), [question(verifications)])
+    verifications.expire(100)
+    verifications.check(header(), is_known=True)
+    verifications.expire(101)
+    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
+
+
+def test_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PRODUCERS_PER_PARTITION_MAX", 2)
+    verifications = Verifications()
+    for number in (7, 8, 9):
+        other = Producer(ProducerId(number), ProducerEpoch(0))
+        verifications.begin(other, 0, begins_epoch=False, now_ms=0).answer = True
+    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
+    verifications.check(header()._replace(producer_id=ProducerId(9)), is_known=True)
