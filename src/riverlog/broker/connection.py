@@ -32,6 +32,7 @@ from riverlog.wire.codec import MalformedMessage
 from riverlog.wire.framing import FrameBuffer, FrameRefused
 
 _JOIN_BYTES_MAX: Final = 128 * 1024  # copying this much costs less than another system call
+_SMALL_BYTES_MAX: Final = 1024  # of an answer: a whole line of such is less than a socket takes
 
 
 class Connection:
@@ -268,29 +269,37 @@ class Connection:
             self._put_due()
             self._work(self._now())
             return
-        if len(self._line) != 1 or self._out or not self._send_only():
+        if self._out or not self._line or not self._send_small():
             self._put_due()
             self._send()
         if self._out or self._ending or self._memory.bytes:
             self._watch_socket()
 
-    def _send_only(self) -> bool:
-        """Send the one answer in line, unless it is large, is not here yet, or the socket is full: nearly all go so."""
-        place = self._line[0]
-        parts = place.parts
-        if parts is None or len(parts) != 1 or type(answer := parts[0]) is not bytes:
-            return False
+    def _send_small(self) -> bool:
+        """Send all answers in line at once: nearly always they are here and small. If not, all is still to do."""
+        line = self._line
+        answers: list[bytes] = []
+        for place in line:
+            parts = place.parts
+            if not parts or type(answer := parts[0]) is not bytes or len(parts) > 1 or len(answer) > _SMALL_BYTES_MAX:
+                return False
+            answers.append(answer)
+        joined = answers[0] if len(answers) == 1 else b"".join(answers)
         ready = self._now()
         try:
-            sent = self._socket.send(answer)
+            sent = self._socket.send(joined)
         except OSError:
             return False  # it will be met again, and dealt with
-        if sent != len(answer):
-            place.parts = [answer[sent:]]
+        if sent != len(joined):
+            for place in line:
+                place.parts = []
+            line[0].parts = [joined[sent:]]
             return False
-        self._line.popleft()
-        self._window += place.size
-        place.stats.answered(place.received, place.started, place.handled, ready, self._now())
+        now = self._now()
+        for place in line:
+            self._window += place.size
+            place.stats.answered(place.received, place.started, place.handled, ready, now)
+        line.clear()
         return True
 
     def _put_due(self) -> None:

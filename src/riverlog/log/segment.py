@@ -5,7 +5,7 @@ they are used: a wrong one is rebuilt from the batches, so it can cost time but 
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import Final, Self
 
 from fastcrc.crc32 import iscsi as crc32c
@@ -216,8 +216,7 @@ class Segment:
         held.used = True
         self.unsynced = True
         write_gathered(held, self.size, gathered)
-        for batch, base_offset, last_offset, first_timestamp, last_timestamp in gathered:
-            self.note(self.size, len(batch), base_offset, last_offset, first_timestamp, last_timestamp)
+        self._note(self.size, gathered)
 
     def append_all(self, batches: Buffer, headers: Sequence[tuple[int, BatchHeader]]) -> None:
         """Write several batches behind the last one, in one go."""
@@ -228,35 +227,32 @@ class Segment:
         for position, header in headers:
             self.note_header(start + position, header)
 
-    def note(
-        self,
-        position: int,
-        size: int,
-        base_offset: Offset,
-        last_offset: Offset,
-        first_timestamp: int,
-        last_timestamp: int,
-    ) -> None:
-        """Take note of a batch that lies in the file, behind all others: the one rule for index entries."""
-        if last_timestamp > self.last_timestamp:
-            self.last_timestamp = last_timestamp
-            self.last_timestamp_offset = last_offset
-        if self._bytes_since_entry > self.index_interval_bytes:
-            offset_index, time_index = self.indexes()
-            offset_index.append(last_offset, position)
-            time_index.append(self.last_timestamp, self.last_timestamp_offset)
-            self.index_entries += 1
-            self._bytes_since_entry = 0
-            self._recent_from = base_offset
-            self._recent_offsets.clear()
-            self._recent_positions.clear()
-        elif position == 0:
-            self.first_timestamp = first_timestamp
-        self._recent_offsets.append(last_offset)
-        self._recent_positions.append(position)
-        self._bytes_since_entry += size
-        self.size = position + size
-        self.next_offset = Offset(last_offset + 1)
+    def _note(self, position: int, batches: Iterable[tuple[Sized, Offset, Offset, int, int]]) -> None:
+        """Take note of batches that lie in the file, behind all others: the one rule for index entries."""
+        recent_offsets, recent_positions = self._recent_offsets, self._recent_positions
+        bytes_since_entry = self._bytes_since_entry
+        for batch, base_offset, last_offset, first_timestamp, last_timestamp in batches:
+            if last_timestamp > self.last_timestamp:
+                self.last_timestamp = last_timestamp
+                self.last_timestamp_offset = last_offset
+            if bytes_since_entry > self.index_interval_bytes:
+                offset_index, time_index = self.indexes()
+                offset_index.append(last_offset, position)
+                time_index.append(self.last_timestamp, self.last_timestamp_offset)
+                self.index_entries += 1
+                bytes_since_entry = 0
+                self._recent_from = base_offset
+                recent_offsets.clear()
+                recent_positions.clear()
+            elif position == 0:
+                self.first_timestamp = first_timestamp
+            recent_offsets.append(last_offset)
+            recent_positions.append(position)
+            bytes_since_entry += len(batch)
+            position += len(batch)
+            self.next_offset = Offset(last_offset + 1)
+        self._bytes_since_entry = bytes_since_entry
+        self.size = position
 
     # Finding
 
@@ -578,14 +574,8 @@ class Segment:
         """Take note of a batch found in the file."""
         if not self._recent_offsets:
             self._recent_from = header.base_offset
-        self.note(
-            position,
-            header.size,
-            header.base_offset,
-            header.last_offset,
-            first_timestamp(header),
-            header.max_timestamp,
-        )
+        times = first_timestamp(header), header.max_timestamp  # and of the batch only its length is needed
+        self._note(position, ((range(header.size), header.base_offset, header.last_offset, *times),))
 
 
 def first_timestamp(header: BatchHeader) -> int:

@@ -54,7 +54,8 @@ class FrameBuffer:
         """Give free memory to receive into, none while no more is lent; ends the life of all views given so far."""
         if self._start == self._end:
             self._start = self._end = 0
-        elif self._end == len(self._buffer) or self._start > len(self._buffer) // 2:
+            return self._view
+        if self._end == len(self._buffer) or self._start > len(self._buffer) // 2:
             self._make_room()
         return self._view[self._end :]
 

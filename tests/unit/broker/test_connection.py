@@ -227,20 +227,43 @@ async def test_partial_sends_lose_and_repeat_nothing(line: Line) -> None:
     assert line.sent == b"".join(b"%d," % number for number in range(200))
 
 
+@pytest.mark.parametrize("answers", [[b"answer"], [b"an", b"swe", b"r"]])
 @pytest.mark.parametrize("taken_at_once", range(len(b"answer") + 1))
-def test_a_promised_answer_is_sent_whole_however_little_the_peer_takes(taken_at_once: int) -> None:
+def test_promised_answers_are_sent_whole_however_little_the_peer_takes(
+    taken_at_once: int, answers: list[bytes]
+) -> None:
     async def body() -> None:
         line = Line(window=taken_at_once)
-        line.ask(b"?")
-        line.broker.promises[0].set_result([b"answer"])
+        line.ask(*[b"?"] * len(answers))
+        for promise, answer in zip(line.broker.promises, answers, strict=True):
+            promise.set_result([answer])
         await turn()
         assert line.sent == b"answer"[:taken_at_once]
-        assert line.broker.stats.count == (taken_at_once == len(b"answer"))
+        assert line.broker.stats.count == (len(answers) if taken_at_once == len(b"answer") else 0)
         line.socket.take(100)
         assert line.sent == b"answer"
-        assert line.broker.stats.count == 1
+        assert line.broker.stats.count == len(answers)
+        assert line.connection.idle
 
     asyncio.run(body())
+
+
+@on_loop
+async def test_promised_answers_of_a_turn_are_sent_at_once(line: Line) -> None:
+    line.ask(b"?", b"?", b"?")
+    for promise in line.broker.promises:
+        promise.set_result([b"a"])
+    await turn()
+    assert (line.sent, line.socket.sends) == (b"aaa", 1)
+
+
+@on_loop
+async def test_an_empty_answer_between_others_is_an_answer(line: Line) -> None:
+    line.ask(b"?", b"?", b"?")
+    for promise, parts in zip(line.broker.promises, ([b"a"], [], [b"b"]), strict=True):
+        promise.set_result(parts)
+    await turn()
+    assert (line.sent, line.broker.stats.count) == (b"ab", 3)
 
 
 @on_loop
