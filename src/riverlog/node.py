@@ -24,11 +24,13 @@ from riverlog.drivers.cleaner import Cleaner
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.groups import Groups
 from riverlog.drivers.in_place import InPlace
+from riverlog.drivers.marking import Marking
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.metadata_log import METADATA_FOLDER, MetadataLog
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Home, Replicas
 from riverlog.drivers.scrubber import Scrubber
+from riverlog.drivers.transactions import Transactions
 from riverlog.drivers.turn import Turn
 from riverlog.drivers.upkeep import Upkeep
 from riverlog.drivers.volume import Volume
@@ -98,6 +100,8 @@ class Node:
         self._metadata: MetadataDriver
         self._replicas: Replicas
         self._groups: Groups
+        self._marking: Marking
+        self._transactions: Transactions
         self._log = get_logger("riverlog.node")
 
     async def start(self) -> None:
@@ -123,6 +127,7 @@ class Node:
             self._cleaner().run(),
             self._scrubber().run(),
             self._groups.run(),
+            self._transactions.run(),
         )
         self._serving = True
         self._log.info("node ready", kafka=",".join(map(str, self.endpoints)), metrics=str(self.metrics or "off"))
@@ -181,6 +186,17 @@ class Node:
         self._groups = Groups(self._metadata, self._replicas, clock=world.clock, random=world.random)
         self._groups.start()
         self._parts.push_async_callback(self._groups.close)
+        self._marking = Marking(self._replicas, self._groups, world.clock)
+        self._transactions = Transactions(
+            self._metadata,
+            self._replicas,
+            markers=self._marking,
+            clock=world.clock,
+            random=world.random,
+            failed=self._fail,
+        )
+        self._transactions.start()
+        self._parts.push_async_callback(self._transactions.close)
 
     async def _close_data(self) -> None:
         if hasattr(self, "_replicas"):
@@ -198,6 +214,8 @@ class Node:
             metadata=self._metadata,
             replicas=self._replicas,
             groups=self._groups,
+            transactions=self._transactions,
+            marking=self._marking,
             authorizer=AllowEveryone(),
             clock=world.clock,
             random=world.random,
@@ -216,6 +234,7 @@ class Node:
         self._parts.push_async_callback(server.stop)
         self._parts.callback(self._replicas.stop_waiting)
         self._parts.callback(self._groups.stop_waiting)
+        self._parts.callback(self._transactions.stop_waiting)
         advertised = {endpoint.listener: endpoint for endpoint in settings.advertised_listeners}
         for endpoint in settings.listeners:
             if endpoint.listener not in settings.controller_listener_names:
@@ -348,7 +367,7 @@ class Node:
                 yield GroupReading(group_id, state, members, offsets)
 
     def coordinators_loading(self) -> int:
-        return self._groups.loading()
+        return self._groups.loading() + self._transactions.loading()
 
     def log_directories(self) -> Iterable[LogDirectoryReading]:
         for home in self._homes:

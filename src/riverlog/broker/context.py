@@ -13,8 +13,10 @@ from uuid import UUID
 from riverlog.broker.memory import RequestMemory
 from riverlog.broker.routes import Routes
 from riverlog.drivers.groups import Groups
+from riverlog.drivers.marking import Marking
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.replicas import Replicas
+from riverlog.drivers.transactions import Transactions
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, ResourceType, operations_allowed
 from riverlog.model.ids import NodeId, TopicId
@@ -80,6 +82,8 @@ class Services:
     metadata: MetadataDriver
     replicas: Replicas
     groups: Groups
+    transactions: Transactions
+    marking: Marking
     authorizer: Authorizer
     clock: Clock
     random: Random
