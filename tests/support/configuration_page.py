@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from riverlog.model.group_config import GROUP_SETTINGS
 from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
 from riverlog.model.resolve import can_change
 from riverlog.model.setting import LONG_MAX, NodeName, Setting
@@ -55,7 +56,16 @@ def page() -> str:
             "",
             "| Name | For all topics of a node | Type | Default | Meaning |",
             "|---|---|---|---|---|",
-            *(_topic_row(setting) for setting in TOPIC_SETTINGS.values()),
+            *(_row(setting) for setting in TOPIC_SETTINGS.values()),
+            "",
+            "## Settings of groups",
+            "",
+            "A consumer group (KIP-848) may have its own, set with `kafka-configs --entity-type groups` or any admin",
+            "client, before it has members or while it has; they learn of it with their next heartbeat.",
+            "",
+            "| Name | For all groups of a node | Type | Default | Meaning |",
+            "|---|---|---|---|---|",
+            *(_row(setting) for setting in GROUP_SETTINGS.values()),
             "",
             "## Known from Kafka, without meaning here",
             "",
@@ -79,7 +89,7 @@ def _node_row(setting: Setting) -> str:
     return f"| `{setting.name}` | {_type(setting)} | {_default(setting)} | {changes} | {meaning} |"
 
 
-def _topic_row(setting: Setting) -> str:
+def _row(setting: Setting) -> str:
     names = ", ".join(_node_name(name) for name in setting.node_names)
     return f"| `{setting.name}` | {names} | {_type(setting)} | {_default(setting)} | {setting.doc} |"
 

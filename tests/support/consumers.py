@@ -57,6 +57,11 @@ class ConsumerCoordinator(Coordinator):
         self.topics = Shapes.of(**{name: count for name, count in now.items() if count})
         self.ask(TopicsChanged(self.topics, frozenset(counts)))
 
+    def configure(self, **values: int) -> None:
+        """Set for the group what these names, with dots for their underscores, say."""
+        assert isinstance(self.topics, Shapes)
+        self.topics.settings_by_group["g"] = {name.replace("_", "."): str(value) for name, value in values.items()}
+
     def consumer(self, member_id: str, *topics: str, **more: Any) -> "FakeConsumer":
         return FakeConsumer(self, member_id, topics or ("orders",), **more)
 

@@ -1,6 +1,6 @@
 """Topics for tests: a name, an id and how many partitions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,6 +18,7 @@ class Shapes:
     def __init__(self, *shapes: Shape) -> None:
         self.by_name = {shape.name: shape for shape in shapes}
         self.by_id = {shape.id: shape for shape in shapes}
+        self.settings_by_group: dict[str, dict[str, str]] = {}
 
     @classmethod
     def of(cls, **counts: int) -> "Shapes":
@@ -32,6 +33,9 @@ class Shapes:
 
     def all_topics(self) -> Iterable[Shape]:
         return self.by_name.values()
+
+    def group_overrides(self, group_id: str) -> Mapping[str, str]:
+        return self.settings_by_group.get(group_id, {})
 
 
 def topic_id(name: str) -> UUID:

@@ -91,6 +91,7 @@ class ConfigSource(IntEnum):
     CLUSTER_DYNAMIC = 3
     BROKER_STATIC = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 @dataclass(frozen=True, slots=True)

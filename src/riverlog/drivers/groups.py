@@ -52,6 +52,6 @@ class Groups(_Coordinators):
         super()._follow(delta)
         deleted = frozenset(topic.name for topic in delta.deleted)
         touched = frozenset(topic.name for topic in (*delta.created, *delta.changed)) | deleted
-        if touched:
+        if touched or delta.groups_configured:
             for coordinator in self._coordinators.values():
                 coordinator.topics_changed(touched, deleted)

@@ -146,7 +146,7 @@ class ConsumerRebalance:
         if group.target_epoch >= group.epoch:
             return
         age_ms = turn.now.wall_ms - group.target_made_ms
-        rest_ms = self._settings.group_consumer_assignment_interval_ms - age_ms
+        rest_ms = self.sessions.config(group.id).consumer_assignment_interval_ms - age_ms
         if age_ms >= 0 and rest_ms > 0:
             self._live.timers.set(AssignmentDue(group.id), turn.in_ms(rest_ms))
             return

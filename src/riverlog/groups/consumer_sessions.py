@@ -15,6 +15,7 @@ from riverlog.groups.consumer_live import (
 )
 from riverlog.groups.live import Live
 from riverlog.groups.turn import Turn
+from riverlog.model.group_config import GroupConfig, group_config
 from riverlog.model.limits import (
     HURRIED_HEARTBEAT_MS,
     HURRIED_HEARTBEATS_MAX,
@@ -31,6 +32,12 @@ class ConsumerSessions:
     def __init__(self, live: Live, settings: NodeSettings) -> None:
         self._live = live
         self._settings = settings
+        self._usual = group_config({}, settings)
+
+    def config(self, group_id: str) -> GroupConfig:
+        """Give the settings that hold for a group."""
+        overrides = self._live.topics.group_overrides(group_id)
+        return group_config(overrides, self._settings) if overrides else self._usual
 
     def live(self, group_id: str, turn: Turn) -> LiveConsumers:
         """Give the live part of a group."""
@@ -43,7 +50,8 @@ class ConsumerSessions:
             ends = turn.in_ms(classic.session_timeout_ms)
             self._live.timers.set(ConsumerSessionEnds(group_id, member.id), ends)
             return
-        self._live.timers.set(SilenceNoticed(group_id, member.id), turn.in_ms(self._silence_ms))
+        silence_ms = _silence_ms(self.config(group_id))
+        self._live.timers.set(SilenceNoticed(group_id, member.id), turn.in_ms(silence_ms))
         silent = self.live(group_id, turn).silent
         if member.id in silent:
             silent.remove(member.id)
@@ -62,13 +70,14 @@ class ConsumerSessions:
     def missed(self, group_id: str, member_id: str, turn: Turn) -> None:
         """Note that a member has not been heard of when it should; the others are told to look out."""
         self.live(group_id, turn).silent.add(member_id)
-        left_ms = self._settings.group_consumer_session_timeout_ms - self._silence_ms
+        config = self.config(group_id)
+        left_ms = config.consumer_session_timeout_ms - _silence_ms(config)
         self._live.timers.set(ConsumerSessionEnds(group_id, member_id), turn.in_ms(left_ms))
 
     def away(self, group_id: str, member_id: str, turn: Turn) -> None:
         """Give a member that has left for a while one session to come back; nobody need look out for it."""
         self.forget(group_id, member_id)
-        ends = turn.in_ms(self._settings.group_consumer_session_timeout_ms)
+        ends = turn.in_ms(self.config(group_id).consumer_session_timeout_ms)
         self._live.timers.set(ConsumerSessionEnds(group_id, member_id), ends)
 
     def forget(self, group_id: str, member_id: str) -> None:
@@ -90,7 +99,7 @@ class ConsumerSessions:
 
     def interval_ms(self, group: ConsumerGroup, member: Member, turn: Turn) -> int:
         """Say when a member is to come again: soon, while the group has not settled or somebody is missing."""
-        usual_ms = self._settings.group_consumer_heartbeat_interval_ms
+        usual_ms = self.config(group.id).consumer_heartbeat_interval_ms
         live = self.live(group.id, turn)
         is_settled = group.phase is GroupPhase.STABLE and turn.now.instant - live.changed >= usual_ms / 1000
         if is_settled and not live.silent:
@@ -103,8 +112,7 @@ class ConsumerSessions:
         fair_ms = len(group.members) * 1000 // HURRIED_HEARTBEATS_PER_SECOND_MAX
         return min(usual_ms, max(soon_ms, fair_ms))
 
-    @property
-    def _silence_ms(self) -> int:
-        """After so long a member should have been heard of: an interval, and half of one for the way."""
-        settings = self._settings
-        return min(settings.group_consumer_heartbeat_interval_ms * 3 // 2, settings.group_consumer_session_timeout_ms)
+
+def _silence_ms(config: GroupConfig) -> int:
+    """After so long a member should have been heard of: an interval, and half of one for the way."""
+    return min(config.consumer_heartbeat_interval_ms * 3 // 2, config.consumer_session_timeout_ms)

@@ -1,6 +1,6 @@
-"""The cluster's topics as a group coordinator sees them: a view that never changes under its holder."""
+"""The cluster as a group coordinator sees it, its topics above all: a view that never changes under its holder."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Protocol
 from uuid import UUID
@@ -18,11 +18,12 @@ class Topic(Protocol):
 
 
 class Topics(Protocol):
-    """All topics; the metadata's image is one such view."""
+    """All topics, and what was set for groups; the metadata's image is one such view."""
 
     def topic(self, name: str) -> Topic | None: ...
     def topic_by_id(self, topic_id: UUID) -> Topic | None: ...
     def all_topics(self) -> Iterable[Topic]: ...
+    def group_overrides(self, group_id: str) -> Mapping[str, str]: ...
 
 
 class NoTopics:
@@ -36,6 +37,9 @@ class NoTopics:
 
     def all_topics(self) -> Iterable[Topic]:
         return ()
+
+    def group_overrides(self, group_id: str) -> Mapping[str, str]:
+        return {}
 
 
 def found(topics: Topics, names: Iterable[str]) -> list[Topic]:

@@ -29,19 +29,23 @@ class MetadataDelta:
     """Topics that were there before and now have other settings of their own."""
     nodes_configured: bool = False
     """Whether settings of nodes changed: the topics' may have changed with them."""
+    groups_configured: bool = False
+    """Whether settings of groups changed."""
 
 
 def delta_of(before: MetadataImage, after: MetadataImage, records: Iterable[MetadataRecord]) -> MetadataDelta:
     """Say what the records, which lead from one image to the other, changed."""
     touched: dict[UUID, None] = {}
     configured: dict[str, None] = {}
-    nodes_configured = False
+    nodes_configured = groups_configured = False
     for record in records:
         match record:
             case TopicRecord() | PartitionRecord() | PartitionChangeRecord() | RemoveTopicRecord():
                 touched[record.topic_id] = None
             case ConfigRecord() if record.resource_type == ConfigResourceType.TOPIC:
                 configured[record.resource_name] = None
+            case ConfigRecord() if record.resource_type == ConfigResourceType.GROUP:
+                groups_configured = True
             case ConfigRecord():
                 nodes_configured = True
             case _:
@@ -55,6 +59,7 @@ def delta_of(before: MetadataImage, after: MetadataImage, records: Iterable[Meta
         deleted=tuple(topic for topic_id, topic in were.items() if topic is not None and are[topic_id] is None),
         configured=tuple(topic for name in configured if (topic := _kept(name, before, after)) is not None),
         nodes_configured=nodes_configured,
+        groups_configured=groups_configured,
     )
 
 

@@ -52,10 +52,11 @@ class ConfigResourceType(IntEnum):
 
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 class ConfigResource(NamedTuple):
-    """A topic, a broker by its number, or all brokers, which is the broker without a name."""
+    """A topic, a group, a broker by its number, or all brokers, which is the broker without a name."""
 
     type: ConfigResourceType
     name: str
@@ -182,6 +183,15 @@ class MetadataImage:
     def topic_overrides(self, topic: str) -> Mapping[str, str]:
         """Give what was set for a topic."""
         return self.config(ConfigResource(ConfigResourceType.TOPIC, topic))
+
+    def group_overrides(self, group_id: str) -> Mapping[str, str]:
+        """Give what was set for a group."""
+        return self.config(ConfigResource(ConfigResourceType.GROUP, group_id))
+
+    def configured(self, type_: ConfigResourceType) -> Iterable[str]:
+        """Name the resources of a type for which something was set."""
+        front = ConfigResource(type_, "").key
+        return (key.removeprefix(front) for key, _values in self.configs.items() if key.startswith(front))
 
     def after_all(self, records: Iterable[MetadataRecord]) -> "MetadataImage":
         """Give the view after several records."""

@@ -115,7 +115,7 @@ class PartitionChangeRecord:
 
 @record(flexible_since=0)
 class ConfigRecord:
-    """A setting of a topic or broker has this value, or none any more."""
+    """A setting of a topic, broker or group has this value, or none any more."""
 
     resource_type: int = int8()
     resource_name: str = string()

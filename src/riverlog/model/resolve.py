@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Final
 
 from riverlog.model.endpoints import Endpoint
+from riverlog.model.group_config import GROUP_SETTINGS, check_group_times, group_config
 from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
 from riverlog.model.setting import BadSetting, Kind, NodeName, Setting, Source, Value
 from riverlog.model.settings import (
@@ -117,6 +118,15 @@ def check_topic(overrides: Mapping[str, str], layers: Layers) -> None:
         )
 
 
+def check_group(overrides: Mapping[str, str], layers: Layers) -> None:
+    """Check what somebody wants to set for a group; BadSetting says what cannot be."""
+    for name, text in overrides.items():
+        if name not in GROUP_SETTINGS:
+            raise BadSetting(_unknown_to_groups(name))
+        GROUP_SETTINGS[name].read(text)
+    check_group_times(group_config(overrides, node_settings(layers)))
+
+
 def check_node(overrides: Mapping[str, str]) -> None:
     """Check what somebody wants to set for nodes while they run; BadSetting says what cannot be."""
     for name, text in overrides.items():
@@ -143,6 +153,14 @@ def describe_topic(overrides: Mapping[str, str], layers: Layers, *, replication_
     ]
     foreign = ((name, text, Source.TOPIC) for name, text in overrides.items() if name not in TOPIC_SETTINGS)
     return [_capped(each, replication_factor) for each in described] + [_without_meaning(*each) for each in foreign]
+
+
+def describe_group(overrides: Mapping[str, str], layers: Layers) -> list[Described]:
+    """Describe every setting that a group may have of its own."""
+    return [
+        _describe(setting, setting.name, overrides, layers, read_only=False, own=Source.GROUP)
+        for setting in GROUP_SETTINGS.values()
+    ]
 
 
 def _capped(described: Described, replication_factor: int) -> Described:
@@ -185,6 +203,12 @@ def _unknown_to_topics(name: str) -> str:
     return unknown_name(name, TOPIC_SETTINGS)
 
 
+def _unknown_to_groups(name: str) -> str:
+    if name.removeprefix("group.") in GROUP_SETTINGS:
+        return f"{name} is a setting of nodes; for one group it is {name.removeprefix('group.')}."
+    return unknown_name(name, GROUP_SETTINGS)
+
+
 def _read_all(
     config: type[TopicConfig] | type[NodeSettings], overrides: Mapping[str, str], layers: Layers
 ) -> dict[str, Any]:
@@ -209,9 +233,15 @@ def _strongest(setting: Setting, overrides: Mapping[str, str], layers: Layers) -
 
 
 def _describe(
-    setting: Setting, name: str, overrides: Mapping[str, str], layers: Layers, *, read_only: bool
+    setting: Setting,
+    name: str,
+    overrides: Mapping[str, str],
+    layers: Layers,
+    *,
+    read_only: bool,
+    own: Source = Source.TOPIC,
 ) -> Described:
-    said = [Said(setting.name, overrides[setting.name], Source.TOPIC)] if setting.name in overrides else []
+    said = [Said(setting.name, overrides[setting.name], own)] if setting.name in overrides else []
     for source, layer in (
         (Source.NODE, layers.node),
         (Source.CLUSTER, layers.cluster),

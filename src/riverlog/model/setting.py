@@ -33,13 +33,14 @@ class Kind(IntEnum):
 
 
 class Source(IntEnum):
-    """Where a value was set, by the number that DescribeConfigs uses for it; the lower, the stronger."""
+    """Where a value was set, by the number that DescribeConfigs uses for it; what a group says is stronger than all."""
 
     TOPIC = 1
     NODE = 2
     CLUSTER = 3
     STATIC = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,3 +40,44 @@ def test_a_session_shorter_than_the_interval_still_ends() -> None:
     assert list(coordinator.group.members) == ["a"]
     coordinator.pass_time(0.2)
     assert coordinator.group.members == {}
+
+
+def test_a_group_lives_by_its_own_settings() -> None:
+    coordinator = ConsumerCoordinator()
+    coordinator.configure(consumer_heartbeat_interval_ms=2_000, consumer_session_timeout_ms=3_500)
+    alice = coordinator.consumer("a")
+    alice.beat()
+    coordinator.settle(alice)
+    for _ in range(5):
+        coordinator.pass_time(2)
+        assert alice.beat().heartbeat_interval_ms <= 2_000
+    assert alice.interval_ms == 2_000
+    coordinator.pass_time(3.4)
+    assert list(coordinator.group.members) == ["a"]
+    coordinator.pass_time(0.2)
+    assert coordinator.group.members == {}
+
+
+def test_a_member_learns_a_new_interval_with_its_next_heartbeat() -> None:
+    coordinator = ConsumerCoordinator()
+    alice = coordinator.consumer("a")
+    alice.beat()
+    coordinator.settle(alice)
+    coordinator.pass_time(10)
+    assert alice.beat().heartbeat_interval_ms == 5_000
+    coordinator.configure(consumer_heartbeat_interval_ms=7_000)
+    coordinator.pass_time(5)
+    assert alice.beat().heartbeat_interval_ms == 7_000
+
+
+def test_a_group_may_rest_longer_between_two_assignments() -> None:
+    coordinator = ConsumerCoordinator()
+    coordinator.configure(consumer_assignment_interval_ms=10_000)
+    alice = coordinator.consumer("a")
+    alice.beat()
+    coordinator.consumer("b").beat()
+    target = coordinator.group.target_epoch
+    coordinator.pass_time(9)
+    assert coordinator.group.target_epoch == target < coordinator.group.epoch
+    coordinator.pass_time(2)
+    assert coordinator.group.target_epoch == coordinator.group.epoch

@@ -2,7 +2,7 @@
 
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic, create_topics
 from riverlog.metadata.delta import MetadataDelta, delta_of
-from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.image import ConfigResourceType, MetadataImage
 from riverlog.metadata.records import ConfigRecord, MetadataRecord, PartitionChangeRecord, RemoveTopicRecord
 from tests.unit.metadata.cluster import DEFAULTS, cluster, topic_id, with_topic
 
@@ -55,3 +55,11 @@ def test_settings_of_nodes_are_told():
     change = delta(cluster(None), ConfigRecord(resource_type=4, resource_name="", name="max.connections", value="5"))
     assert change.nodes_configured
     assert change.configured == ()
+
+
+def test_settings_of_groups_are_not_those_of_nodes():
+    record = ConfigRecord(resource_type=32, resource_name="g", name="consumer.session.timeout.ms", value="50000")
+    change = delta(cluster(None), record)
+    assert (change.groups_configured, change.nodes_configured, change.configured) == (True, False, ())
+    assert change.image.group_overrides("g") == {"consumer.session.timeout.ms": "50000"}
+    assert list(change.image.configured(ConfigResourceType.GROUP)) == ["g"]

@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: settings of topics and brokers, replaced whole or changed one by one."""
+"""AlterConfigs and IncrementalAlterConfigs: settings of topics, brokers and groups, replaced or changed one by one."""
 
 from typing import TypeVar
 
@@ -6,7 +6,7 @@ from riverlog.broker.context import Context
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.outcome import Outcome
 from riverlog.metadata.image import ConfigResourceType
-from riverlog.model.access import Operation
+from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages import alter_configs as whole
 from riverlog.wire.messages import incremental_alter_configs as incremental
@@ -74,6 +74,10 @@ def _not_allowed(resource: ResourceChanges, context: Context) -> Outcome | None:
         if context.allows_on_topic(Operation.ALTER_CONFIGS, resource.name):
             return None
         return Outcome(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"Not allowed to change settings of {resource.name!r}.")
+    if resource.type == ConfigResourceType.GROUP:
+        if context.allows(Operation.ALTER_CONFIGS, ResourceType.GROUP, resource.name):
+            return None
+        return Outcome(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Not allowed to change settings of {resource.name!r}.")
     if context.allows_on_cluster(Operation.ALTER_CONFIGS):
         return None
     return Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not allowed to change the settings of brokers.")

@@ -1,6 +1,6 @@
-"""DescribeConfigs: the settings of topics and of this node, where each value was set, and what it means.
+"""DescribeConfigs: the settings of topics, groups and of this node, where each value was set, and what it means.
 
-Groups show what the node's settings give them; loggers and subscriptions to client metrics have none.
+Loggers and subscriptions to client metrics have none.
 """
 
 from collections.abc import Iterable
@@ -9,11 +9,10 @@ from typing import Final
 from riverlog.broker.context import Context
 from riverlog.metadata.commands.configs import resource_of
 from riverlog.metadata.image import ConfigResource, ConfigResourceType
-from riverlog.model.access import Operation
+from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.resolve import Described, describe_node, describe_topic
+from riverlog.model.resolve import Described, describe_group, describe_node, describe_topic
 from riverlog.model.setting import Source
-from riverlog.model.settings import Layers
 from riverlog.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -24,13 +23,6 @@ from riverlog.wire.messages.describe_configs import (
 )
 
 _WITHOUT_SETTINGS: Final = (8, 16)  # loggers of brokers, client metrics
-_GROUP: Final = 32
-
-_GROUP_SETTINGS: Final = {
-    "group.consumer.heartbeat.interval.ms": "consumer.heartbeat.interval.ms",
-    "group.consumer.session.timeout.ms": "consumer.session.timeout.ms",
-}
-"""Settings of a node by which its consumer groups live, and their names as settings of a group."""
 
 
 def describe_configs(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
@@ -53,19 +45,22 @@ def _result(asked: DescribeConfigsResource, request: DescribeConfigsRequest, con
 
 def _describe(asked: DescribeConfigsResource, context: Context) -> Iterable[Described]:
     is_topic = asked.resource_type == ConfigResourceType.TOPIC
+    is_group = asked.resource_type == ConfigResourceType.GROUP
     if is_topic and not context.allows_on_topic(Operation.DESCRIBE_CONFIGS, asked.resource_name):
         raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"Not allowed to see settings of {asked.resource_name!r}.")
-    if not is_topic and not context.allows_on_cluster(Operation.DESCRIBE_CONFIGS):
+    if is_group and not context.allows(Operation.DESCRIBE_CONFIGS, ResourceType.GROUP, asked.resource_name):
+        raise Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Not allowed to see settings of {asked.resource_name!r}.")
+    if not (is_topic or is_group) and not context.allows_on_cluster(Operation.DESCRIBE_CONFIGS):
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not allowed to see the settings of brokers.")
     if asked.resource_type in _WITHOUT_SETTINGS:
         return ()
     layers = context.services.metadata.settings.layers
-    if asked.resource_type == _GROUP:
-        return _of_groups(layers)
     resource = resource_of(context.image, asked.resource_type, asked.resource_name)
     topic = context.image.topic(resource.name)
     if resource.type is ConfigResourceType.TOPIC and topic is not None:
         return describe_topic(context.image.config(resource), layers, replication_factor=topic.replication_factor)
+    if resource.type is ConfigResourceType.GROUP:
+        return describe_group(context.image.config(resource), layers)
     if not resource.name:
         return _set_for_all(resource, context)
     if resource.name != str(context.services.node_id):
@@ -74,14 +69,6 @@ def _describe(asked: DescribeConfigsResource, context: Context) -> Iterable[Desc
             f"This is broker {context.services.node_id}; ask broker {resource.name} for its own settings.",
         )
     return describe_node(layers)
-
-
-def _of_groups(layers: Layers) -> Iterable[Described]:
-    return [
-        Described(each.setting, _GROUP_SETTINGS[each.name], each.text, each.source, each.said, read_only=True)
-        for each in describe_node(layers)
-        if each.name in _GROUP_SETTINGS
-    ]
 
 
 def _set_for_all(resource: ConfigResource, context: Context) -> Iterable[Described]:

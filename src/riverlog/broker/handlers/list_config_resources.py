@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from riverlog.broker.context import Context
-from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.image import ConfigResourceType, MetadataImage
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.list_config_resources import (
@@ -20,7 +20,7 @@ _NAMES: Final[dict[int, Callable[[MetadataImage], Iterable[str]]]] = {
     4: lambda image: map(str, image.brokers),
     8: lambda image: map(str, image.brokers),  # the loggers of brokers
     _CLIENT_METRICS: lambda image: (),
-    32: lambda image: (),  # groups that have settings of their own
+    ConfigResourceType.GROUP: lambda image: image.configured(ConfigResourceType.GROUP),
 }
 """How to find the resources of each type."""
 

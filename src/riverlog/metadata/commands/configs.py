@@ -1,4 +1,4 @@
-"""Changing the settings of topics and brokers while they run."""
+"""Changing the settings of topics, brokers and groups while they run."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ from riverlog.metadata.commands.topics import config_records
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.resolve import check_node, check_topic
+from riverlog.model.group_config import GROUP_SETTINGS
+from riverlog.model.resolve import check_group, check_node, check_topic
 from riverlog.model.setting import BadSetting, Kind, Setting
 from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS, Layers
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
@@ -79,7 +80,13 @@ def resource_of(image: MetadataImage, type_: int, name: str) -> ConfigResource:
         if name and not (name.isascii() and name.isdigit() and int(name) in image.brokers):
             raise Refusal(ErrorCode.INVALID_REQUEST, f"There is no broker {name!r}; brokers are named by their number.")
         return ConfigResource(ConfigResourceType.BROKER, name and str(int(name)))
-    raise Refusal(ErrorCode.INVALID_REQUEST, f"Resources of type {type_} have no settings; topics and brokers do.")
+    if type_ == ConfigResourceType.GROUP:  # there need be no such group yet
+        if not name:
+            raise Refusal(ErrorCode.INVALID_REQUEST, "A group has a name; settings of brokers are for all of them.")
+        return ConfigResource(ConfigResourceType.GROUP, name)
+    raise Refusal(
+        ErrorCode.INVALID_REQUEST, f"Resources of type {type_} have no settings; topics, brokers and groups do."
+    )
 
 
 def _changed(
@@ -135,6 +142,8 @@ def _setting(resource: ConfigResource, name: str) -> Setting | None:
     """Give the table's row for a setting; None for those that mean nothing here."""
     if resource.type is ConfigResourceType.TOPIC:
         return TOPIC_SETTINGS.get(name)
+    if resource.type is ConfigResourceType.GROUP:
+        return GROUP_SETTINGS.get(name)
     row = NODE_SETTINGS.get(name)
     return row[0] if row else None
 
@@ -143,6 +152,8 @@ def _check(resource: ConfigResource, after: Mapping[str, str], before: Mapping[s
     try:
         if resource.type is ConfigResourceType.TOPIC:
             check_topic(after, layers)
+        elif resource.type is ConfigResourceType.GROUP:
+            check_group(after, layers)
         else:
             check_node({name: value for name, value in after.items() if before.get(name) != value})
     except BadSetting as problem:

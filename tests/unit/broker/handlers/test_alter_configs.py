@@ -6,17 +6,23 @@ import pytest
 
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
+from riverlog.model.setting import Source
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages import alter_configs as whole
 from riverlog.wire.messages import incremental_alter_configs as incremental
+from riverlog.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from riverlog.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from riverlog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from riverlog.wire.messages.list_config_resources import ListConfigResourcesRequest
 from tests.support.asking import Line, serving
 from tests.support.denial import deny
+from tests.support.group_lines import GROUP as GROUP_ID
+from tests.support.group_lines import prepared
 from tests.support.virtual_time import run
 
 TOPIC = 2
 BROKER = 4
+GROUP = 32
 
 
 async def with_orders(line: Line) -> None:
@@ -123,6 +129,83 @@ def test_who_may_not_alter_is_told_so(monkeypatch: pytest.MonkeyPatch):
                 ErrorCode.TOPIC_AUTHORIZATION_FAILED,
                 ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
             ]
+
+    deny(monkeypatch, Operation.ALTER_CONFIGS)
+    run(scenario())
+
+
+def group_change(name: str, text: str | None, group: str = "g", operation: int = 0) -> incremental.AlterConfigsResource:
+    return incremental.AlterConfigsResource(GROUP, group, [incremental.AlterableConfig(name, operation, text)])
+
+
+async def group_settings(line: Line) -> dict[str, tuple[str, int]]:
+    request = DescribeConfigsRequest(resources=[DescribeConfigsResource(GROUP, "g")])
+    (described,) = (await line.ask(ApiKey.DESCRIBE_CONFIGS, 4, request)).results
+    return {each.name: (each.value, each.config_source) for each in described.configs}
+
+
+def test_a_group_gets_settings_of_its_own_and_lives_by_them():
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await prepared(line, "orders")
+            heartbeat = ConsumerGroupHeartbeatRequest(
+                group_id=GROUP_ID,
+                member_id="m",
+                member_epoch=0,
+                rebalance_timeout_ms=10_000,
+                subscribed_topic_names=["orders"],
+                topic_partitions=[],
+            )
+            beat = await line.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, heartbeat)
+            assert beat.heartbeat_interval_ms > 100
+            (done,) = await change(line, group_change("consumer.heartbeat.interval.ms", "100"))
+            assert done.error_code == ErrorCode.NONE
+            assert (await group_settings(line))["consumer.heartbeat.interval.ms"] == ("100", Source.GROUP)
+            listed = await line.ask(ApiKey.LIST_CONFIG_RESOURCES, 1, ListConfigResourcesRequest([GROUP]))
+            assert [each.resource_name for each in listed.config_resources] == ["g"]
+            beat = await line.ask(
+                ApiKey.CONSUMER_GROUP_HEARTBEAT,
+                1,
+                ConsumerGroupHeartbeatRequest(group_id=GROUP_ID, member_id="m", member_epoch=beat.member_epoch),
+            )
+            assert (beat.error_code, beat.heartbeat_interval_ms) == (ErrorCode.NONE, 100)
+            await change(line, group_change("consumer.heartbeat.interval.ms", None, operation=1))
+            assert (await group_settings(line))["consumer.heartbeat.interval.ms"] == ("5000", Source.DEFAULT)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("resource", "code", "message"),
+    [
+        (group_change("consumer.session.timeout.ms", "5000"), ErrorCode.INVALID_CONFIG, "must be greater than"),
+        (group_change("consumer.session.timeout.ms", "soon"), ErrorCode.INVALID_CONFIG, "whole number"),
+        (group_change("consumer.session.timeout.ms", "-1"), ErrorCode.INVALID_CONFIG, "at least 1"),
+        (group_change("consumer.assignment.interval.ms", "15001"), ErrorCode.INVALID_CONFIG, "to 15,000"),
+        (group_change("share.session.timeout.ms", "50000"), ErrorCode.INVALID_CONFIG, "There is no setting"),
+        (group_change("group.consumer.session.timeout.ms", "9"), ErrorCode.INVALID_CONFIG, "setting of nodes"),
+        (group_change("consumer.session.timeout.ms", "5", operation=2), ErrorCode.INVALID_CONFIG, "not a list"),
+        (group_change("consumer.session.timeout.ms", "50000", group=""), ErrorCode.INVALID_REQUEST, "has a name"),
+    ],
+)
+def test_what_a_group_cannot_be_set_is_said(
+    resource: incremental.AlterConfigsResource, code: ErrorCode, message: str
+) -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            (refused,) = await change(line, resource)
+            assert refused.error_code == code
+            assert message in refused.error_message
+            assert all(source != Source.GROUP for _, source in (await group_settings(line)).values())
+
+    run(scenario())
+
+
+def test_not_everybody_may_change_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            (refused,) = await change(line, group_change("consumer.session.timeout.ms", "50000"))
+            assert refused.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
 
     deny(monkeypatch, Operation.ALTER_CONFIGS)
     run(scenario())

@@ -128,10 +128,12 @@ def test_a_group_shows_what_the_node_gives_it_and_loggers_have_nothing():
         async with serving(group_consumer_session_timeout_ms="30000") as (line, _node):
             asked = [DescribeConfigsResource(type_, name) for type_, name in ((32, "g"), (8, "1"), (16, "m"))]
             group, loggers, metrics = await describe(line, *asked)
-            assert {each.name: (each.value, each.read_only) for each in group.configs} == {
-                "consumer.heartbeat.interval.ms": ("5000", True),
-                "consumer.session.timeout.ms": ("30000", True),
+            assert {each.name: (each.value, each.config_source) for each in group.configs} == {
+                "consumer.assignment.interval.ms": ("200", Source.DEFAULT),
+                "consumer.heartbeat.interval.ms": ("5000", Source.DEFAULT),
+                "consumer.session.timeout.ms": ("30000", Source.STATIC),
             }
+            assert not any(each.read_only for each in group.configs)
             assert (loggers.error_code, loggers.configs, metrics.error_code, metrics.configs) == (0, [], 0, [])
 
     run(scenario())
