@@ -127,7 +127,7 @@ class _Drill:
         self._checkpoint(name)
         self._deletes = 0.0
         for work in (self._change, self._append, self._append):
-            self._disk.crash_after(self._random.randrange(self._random.choice((8, 30))), on=CHANGES_OF_NAMES)
+            self._disk.crash_after(self._random.randrange(self._random.choice((8, 30, 90))), on=CHANGES_OF_NAMES)
             try:
                 if work != self._change:
                     self._open()
@@ -187,7 +187,8 @@ class _Drill:
             self._give_up(name)
         elif name == COMPACTED:
             self._flush(name)
-            compact(self._disk, self._log(name), now_ms=NOW)
+            for _ in range(self._random.choice((1, 2, 3))):
+                compact(self._disk, self._log(name), now_ms=NOW)
             self._log(name).remove_deleted(NOW)
         else:
             self._truncate(name)

@@ -25,7 +25,7 @@ from tests.simulation.run import simulate
 from tests.support.disk import MemoryDisk, MemoryFile
 
 METADATA: Final = "__cluster_metadata"
-DRILLS: Final = 1_500
+DRILLS: Final = 3_000
 """A drill is a thousand times cheaper than a simulated node."""
 
 

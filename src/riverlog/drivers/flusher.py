@@ -6,11 +6,11 @@ directory goes offline.
 """
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from riverlog.drivers.volume import Volume
-from riverlog.log.sync import SyncPlan
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ports import Clock, Workers
 from riverlog.observe.stats import NodeStats
@@ -30,7 +30,8 @@ class Flusher:
         self._wanted: set[Partition] = set()
         self._under_way: dict[Partition, asyncio.Task[None]] = {}
         self._failed = False
-        """A flush has failed: the system tells it once, so that none that ends after it can be trusted."""
+        """A flush has failed: the system tells it once, so that none that ends after it can be trusted, nor one that
+        ends after the directory went offline for another reason."""
 
     def flush(self, partition: "Partition") -> None:
         """See that everything appended to this partition so far reaches the medium soon."""
@@ -42,7 +43,7 @@ class Flusher:
     async def sync_names(self, partition: "Partition") -> None:
         """Bring the names of a partition's files to the medium; Refusal where that cannot be."""
         try:
-            await self._workers.run(partition.log.sync_names)
+            await self._workers.run(partial(self._run, partition.log.sync_names))
         except FileNotFoundError as error:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition.name} was deleted meanwhile") from error
         except OSError as error:
@@ -59,9 +60,11 @@ class Flusher:
         while self._under_way:
             await asyncio.wait(set(self._under_way.values()))
 
-    def _run(self, plan: SyncPlan) -> None:
+    def _run(self, work: Callable[[], None]) -> None:
         try:
-            plan.run()
+            work()
+        except FileNotFoundError:
+            raise  # no flush of what is still there
         except OSError:
             self._failed = True
             raise
@@ -73,11 +76,11 @@ class Flusher:
                 plan = partition.log.pending_sync()
                 began = self._clock.monotonic()
                 try:
-                    await self._workers.run(partial(self._run, plan))
+                    await self._workers.run(partial(self._run, plan.run))
                 except OSError as error:
                     self._volume.fail(f"a flush failed ({error})")
                     return
-                if self._failed:
+                if self._failed or self._volume.offline:
                     return
                 self._stats.flushes.observe(self._clock.monotonic() - began)
                 partition.log.synced(plan)

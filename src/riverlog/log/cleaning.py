@@ -86,6 +86,8 @@ def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, b
 def clean(disk: Disk, cleaning: Cleaning, pause: Callable[[float], None]) -> Iterator[CleanedGroup]:
     """Clean group by group, oldest first. Raises CorruptBatch where a segment is not as it should be."""
     work = _Work(disk, cleaning, pause)
+    # Beside a new `.cleaned` file a `.swap` counts for nothing: the last one must have its own name for good.
+    disk.sync_folder(cleaning.folder)
     newest = work.find_newest()
     reached = [segment for segment in cleaning.segments if segment.base_offset < newest.end]
     for group in grouped(reached, bytes_max=cleaning.segment_bytes, offsets_max=RELATIVE_OFFSET_MAX):

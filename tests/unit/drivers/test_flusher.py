@@ -113,3 +113,17 @@ def test_a_flush_that_ends_after_another_has_failed_counts_for_nothing() -> None
         assert other.reached == []
 
     run(scenario())
+
+
+def test_a_flush_that_ends_after_the_directory_went_offline_counts_for_nothing() -> None:
+    async def scenario() -> None:
+        flusher, volume, _stats = a_flusher()
+        partition = Partition()
+        flusher.flush(partition)
+        await asyncio.sleep(0.001)
+        volume.fail("a segment could not be begun: the names in its folder are lost")
+        await flusher.drain()
+        assert partition.plans == 1
+        assert partition.reached == []
+
+    run(scenario())
