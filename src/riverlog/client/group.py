@@ -152,9 +152,11 @@ class Group:
             assert self._member is not None
             self._attending = asyncio.create_task(self._attend(self._member, reader))
         attending = self._attending
-        await asyncio.shield(attending)
-        if self._attending is attending:
-            self._attending = None
+        try:
+            await asyncio.shield(attending)
+        finally:
+            if self._attending is attending and attending.done():
+                self._attending = None
 
     async def _attend(self, member: Membership, reader: Reader) -> None:
         if member.lost:
@@ -177,7 +179,7 @@ class Group:
             if target - held:
                 await self._take_over(member, reader, target - held)
         finally:
-            member.applied(frozenset(reader.held()))
+            member.applied(frozenset(reader.held()), target=target)
 
     async def _let_go(self, reader: Reader, leaving: Partitions) -> None:
         if self._auto_commit_seconds is not None:

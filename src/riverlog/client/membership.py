@@ -115,10 +115,12 @@ class Membership(ABC):
         self._applying = target is not None
         return target
 
-    def applied(self, owned: Partitions) -> None:
-        """Say what the reader has now."""
+    def applied(self, owned: Partitions, *, target: Partitions | None = None) -> None:
+        """Say what the reader has now; where that is not the target that was taken in hand, it is offered again."""
         self.owned = owned
         self._applying = False
+        if target is not None and self.target is None and not self.lost:
+            self._offer(target)
         self._woken.set()
 
     def told(self) -> None:

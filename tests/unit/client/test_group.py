@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from riverlog import Admin, Consumer
+from riverlog.client import commits, group
 from riverlog.client.commits import CommittedOffset
 from riverlog.client.errors import CommitFailed, KafkaError
 from riverlog.client.group import GroupProtocol
@@ -271,5 +272,31 @@ def test_a_group_that_shares_in_another_way_is_not_joined() -> None:
                 await other.poll(5_000)
             assert refused.value.code is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         await member.stop()
+
+    with_node(scenario)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_member_that_could_not_learn_where_to_begin_asks_again(
+    protocol: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the coordinator is not there yet")]
+
+    async def committed_offsets(*given: Any, **named: Any) -> Any:
+        if answers:
+            raise answers.pop()
+        return await commits.committed_offsets(*given, **named)
+
+    monkeypatch.setattr(group, "committed_offsets", committed_offsets)
+
+    async def scenario(universe: Universe) -> None:
+        await write(universe, 4)
+        async with Consumer(
+            ADDRESS, group="billing", auto_offset_reset="earliest", ports=universe.ports, **protocol
+        ) as consumer:
+            consumer.subscribe([TOPIC])
+            with pytest.raises(KafkaError, match="not there yet"):
+                await consumer.poll(5_000)
+            assert await consumer.poll(5_000)
 
     with_node(scenario)
