@@ -30,6 +30,7 @@ from riverlog.drivers.metadata_log import METADATA_FOLDER, MetadataLog
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Home, Replicas
 from riverlog.drivers.scrubber import Scrubber
+from riverlog.drivers.transactional_offsets import TransactionalOffsets
 from riverlog.drivers.transactions import Transactions
 from riverlog.drivers.turn import Turn
 from riverlog.drivers.upkeep import Upkeep
@@ -100,7 +101,6 @@ class Node:
         self._metadata: MetadataDriver
         self._replicas: Replicas
         self._groups: Groups
-        self._marking: Marking
         self._transactions: Transactions
         self._log = get_logger("riverlog.node")
 
@@ -186,11 +186,10 @@ class Node:
         self._groups = Groups(self._metadata, self._replicas, clock=world.clock, random=world.random)
         self._groups.start()
         self._parts.push_async_callback(self._groups.close)
-        self._marking = Marking(self._replicas, self._groups, world.clock)
         self._transactions = Transactions(
             self._metadata,
             self._replicas,
-            markers=self._marking,
+            markers=Marking(self._replicas, self._groups, world.clock),
             clock=world.clock,
             random=world.random,
             failed=self._fail,
@@ -215,7 +214,7 @@ class Node:
             replicas=self._replicas,
             groups=self._groups,
             transactions=self._transactions,
-            marking=self._marking,
+            transactional_offsets=TransactionalOffsets(self._groups, self._replicas, self._transactions, world.clock),
             authorizer=AllowEveryone(),
             clock=world.clock,
             random=world.random,

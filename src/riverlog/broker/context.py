@@ -13,9 +13,9 @@ from uuid import UUID
 from riverlog.broker.memory import RequestMemory
 from riverlog.broker.routes import Routes
 from riverlog.drivers.groups import Groups
-from riverlog.drivers.marking import Marking
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.replicas import Replicas
+from riverlog.drivers.transactional_offsets import TransactionalOffsets
 from riverlog.drivers.transactions import Transactions
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, ResourceType, operations_allowed
@@ -83,7 +83,7 @@ class Services:
     replicas: Replicas
     groups: Groups
     transactions: Transactions
-    marking: Marking
+    transactional_offsets: TransactionalOffsets
     authorizer: Authorizer
     clock: Clock
     random: Random

@@ -111,6 +111,11 @@ class Coordinators(ABC, Generic[Command, One]):
             raise Refusal(ErrorCode.NOT_COORDINATOR, "There are no coordinators here now; ask for one again.")
         return TopicPartition(self.TOPIC, partition_of(name, topic.partition_count))
 
+    def check_loaded(self, index: int) -> None:
+        """Begin the coordinator of a partition if nobody has; Refusal where it is still reading its log."""
+        if not self._coordinator(index).loaded:
+            raise Refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "The coordinator is reading its log; try again.")
+
     def loading(self) -> int:
         """Count the coordinators that are not there yet."""
         return sum(not coordinator.loaded for coordinator in self._coordinators.values())

@@ -4,7 +4,7 @@ Partitions ask here whether a batch belongs to an open transaction; for them thi
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from riverlog.drivers.coordinators import Coordinators
@@ -20,7 +20,13 @@ from riverlog.model.transactions import MarkerPort, Producer, TransactionVersion
 if TYPE_CHECKING:
     from riverlog.drivers.transaction_coordinator import TransactionCoordinator
     from riverlog.drivers.transaction_markers import MarkerSender
-    from riverlog.transactions.commands import EndTransaction, InitProducer, ProducerReply, TransactionsCommand
+    from riverlog.transactions.commands import (
+        ClientCommand,
+        EndTransaction,
+        InitProducer,
+        ProducerReply,
+        TransactionsCommand,
+    )
 
     _Coordinators: TypeAlias = Coordinators[TransactionsCommand, TransactionCoordinator]
 else:
@@ -53,11 +59,16 @@ class Transactions(_Coordinators):
             await self._sender.close()
         await super().close()
 
-    def decide(self, command: "InitProducer | EndTransaction") -> "Awaitable[ProducerReply]":
+    def decide(self, command: "ClientCommand") -> "asyncio.Future[Any]":
         """Let the coordinator decide now, with an id that nobody had before if it needs one; Refusal if it cannot."""
-        return self._decided(command, self.submit(command.transactional_id, command))
+        from riverlog.transactions.commands import EndTransaction, InitProducer
 
-    async def _decided(self, command: "InitProducer | EndTransaction", asked: "asyncio.Future[Any]") -> "ProducerReply":
+        asked = self.submit(command.transactional_id, command)
+        if isinstance(command, InitProducer | EndTransaction):
+            return asyncio.ensure_future(self._with_id(command, asked))
+        return asked
+
+    async def _with_id(self, command: "InitProducer | EndTransaction", asked: "asyncio.Future[Any]") -> "ProducerReply":
         from riverlog.transactions.commands import NeedsProducerId
 
         while isinstance(reply := await asked, NeedsProducerId):

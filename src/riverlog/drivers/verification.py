@@ -95,6 +95,10 @@ class Verifications:
                 f"producer {header.producer_id} sent sequence {header.base_sequence}; {first} comes first",
             )
 
+    def stands(self, verification: Verification) -> bool:
+        """Tell whether no marker has come, and no batch, since it was begun."""
+        return self._by_id.get(verification.producer.id) is verification
+
     def end(self, producer_id: ProducerId) -> None:
         """Let none of a producer stand: its transaction has begun here, or has ended."""
         self._by_id.pop(producer_id, None)

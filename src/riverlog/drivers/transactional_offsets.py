@@ -1,0 +1,87 @@
+"""Offsets that a group commits in a transaction: the first of them begin the transaction in the group's partition.
+
+So they are verified as the first batch of a producer is in any partition (KIP-890): the coordinator of the transaction
+must say that it is open, and no marker may have come since it was asked.
+"""
+
+from typing import TYPE_CHECKING
+
+from riverlog.drivers.groups import Groups
+from riverlog.drivers.partition import Partition
+from riverlog.drivers.recovery import Recovering
+from riverlog.drivers.replicas import Replicas
+from riverlog.drivers.verification import Question
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NO_SEQUENCE, TopicPartition
+from riverlog.model.ports import Clock
+from riverlog.model.transactions import Producer, VerifyTransaction
+
+if TYPE_CHECKING:
+    from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply
+
+
+class TransactionalOffsets:
+    """Commits offsets in transactions."""
+
+    def __init__(self, groups: Groups, replicas: Replicas, verify: VerifyTransaction, clock: Clock) -> None:
+        self._groups = groups
+        self._replicas = replicas
+        self._verify = verify
+        self._clock = clock
+
+    async def commit(
+        self, transactional_id: str, command: "CommitOffsets", *, adds: bool, knows_abortable: bool
+    ) -> "CommitOffsetsReply":
+        """Let the group remember offsets for when the transaction is committed; Refusal says why it does not.
+
+        With `adds`, the group's partition becomes part of the transaction first.
+        """
+        producer = command.producer
+        assert producer is not None
+        name = self._groups.partition_of(command.group_id)
+        self._groups.check_loaded(name.partition)  # before its partition is opened: an unwritten one need not be read
+        partition = self._partition(name)
+        if not _has_begun(partition, producer):
+            verifications = partition.verifications
+            begun = verifications.begin(producer, NO_SEQUENCE, begins_epoch=adds, now_ms=self._clock.wall_ms())
+            question = Question(name, transactional_id, verifications, begun, knows_abortable)
+            begun.answer = no = await question.ask(self._verify)
+            if isinstance(no, Refusal):
+                verifications.forget_no(begun)
+                raise _in_words_of_coordinators(no)
+            if not verifications.stands(begun) and not _has_begun(partition, producer):
+                raise Refusal(ErrorCode.INVALID_TXN_STATE, f"a transaction of {transactional_id!r} has ended meanwhile")
+        _check_epoch(partition, producer)
+        # Nothing has run since the checks: the coordinator's log takes what they let pass.
+        reply: CommitOffsetsReply = await self._groups.submit(command.group_id, command)
+        return reply
+
+    def _partition(self, name: TopicPartition) -> Partition:
+        try:
+            partition = self._replicas.get(*name)
+        except Recovering:
+            partition = None
+        if partition is None:
+            raise Refusal(ErrorCode.NOT_COORDINATOR, f"{name} is not here now")
+        return partition
+
+
+def _has_begun(partition: Partition, producer: Producer) -> bool:
+    """Tell whether the producer's transaction has begun in the partition."""
+    known = partition.log.producers.get(producer.id)
+    return known is not None and known.epoch == producer.epoch and known.transaction_offset >= 0
+
+
+def _check_epoch(partition: Partition, producer: Producer) -> None:
+    known = partition.log.producers.get(producer.id)
+    if known is not None and known.epoch > producer.epoch:
+        raise Refusal(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"producer {producer.id} is at epoch {known.epoch}; offsets of epoch {producer.epoch} came too late",
+        )
+
+
+def _in_words_of_coordinators(no: Refusal) -> Refusal:
+    """Members ask a group's coordinator again for other errors than producers a partition."""
+    is_to_be_repeated = no.code is ErrorCode.NOT_ENOUGH_REPLICAS
+    return Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, no.message) if is_to_be_repeated else no
