@@ -17,11 +17,11 @@ from typing import Any, Final, TypeVar
 
 import riverlog
 from riverlog.client.ports import Ports
-from riverlog.drivers.groups import Groups
 from riverlog.drivers.metadata_log import METADATA_FOLDER
 from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.identity import DirectoryRefused
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ports import Clock
 from riverlog.model.resolve import configure
 from riverlog.node import Node, World
 from tests.support.disk import Crashed, MemoryDisk
@@ -185,6 +185,27 @@ class OneLife:
         return getattr(self._disk, name)
 
 
+class ClockOfOneLife:
+    """The clock as one node has it: a timer that outlives the node is told no time, and so comes to nothing."""
+
+    def __init__(self, clock: Clock, disk: MemoryDisk) -> None:
+        self._clock = clock
+        self._disk = disk
+        self._life = disk.life
+
+    def monotonic(self) -> float:
+        self._check()
+        return self._clock.monotonic()
+
+    def wall_ms(self) -> int:
+        self._check()
+        return self._clock.wall_ms()
+
+    def _check(self) -> None:
+        if self._disk.life != self._life:
+            raise Crashed
+
+
 class Machine:
     """Runs one node after the other on the same disk. `node` is the one that serves now, if any."""
 
@@ -196,7 +217,6 @@ class Machine:
         self.clock = JumpingClock()
         self.workers = SteppingWorkers(self.disk, Random(f"{seed} workers"))
         self.node: Node | None = None
-        self._groups: Groups | None = None
         self.lives = 0
         self.crashes = 0
         self.kills = 0
@@ -316,9 +336,6 @@ class Machine:
         self._stopping = False
 
     def _vanish(self) -> None:
-        if self._groups is not None:
-            for coordinator in self._groups._coordinators.values():
-                coordinator._disarm()  # timers go with the process that set them
         self.network.vanish()
         self.node = None
         self._serving.clear()
@@ -365,7 +382,6 @@ class Machine:
             self.lose_power()
             return
         self.node = node
-        self._groups = node._groups
         self.on_start(node)
         self._serving.set()
         failed = loop.create_task(node.run())
@@ -385,7 +401,7 @@ class Machine:
     def _build(self) -> Node:
         given = {"listeners": f"PLAINTEXT://{ADDRESS}", "log.dirs": "/data", "metrics.port": "-1"} | self._settings
         world = World(
-            clock=self.clock,
+            clock=ClockOfOneLife(self.clock, self.disk),
             disk=OneLife(self.disk),
             network=self.network,
             workers=self.workers,

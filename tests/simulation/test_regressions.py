@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from riverlog import Admin, Consumer, Producer
+from riverlog.broker.handlers.delete_records import _written_down
+from riverlog.drivers import recovery
 from riverlog.drivers.metadata_log import MetadataLog
 from riverlog.log.checkpoint import PARTITION_FILE, read_file
 from riverlog.log.directory import CLEAN_FILE
@@ -19,6 +21,7 @@ from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import FeatureLevelRecord
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
+from riverlog.model.limits import RECOVERY_WAIT_SECONDS_MAX
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.node import Node
 from riverlog.records.batch import read_header
@@ -394,3 +397,34 @@ def test_a_second_compaction_does_not_undo_the_first(seed: int) -> None:
     disk.crash()
     log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
     assert log.log_end_offset == 20
+
+
+def test_a_request_that_waited_for_a_log_when_the_power_failed_is_never_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "RECOVERY_STEP_LOGS_MAX", 1)
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, _context: None)  # Crashed, of whatever is left of the node
+        machine = Machine(0, {"durability": "fsync", "num.recovery.threads.per.data.dir": "1"}, pytest.fail)
+        await machine.serving()
+        async with Producer(ADDRESS, ports=machine.ports) as producer:
+            for topic in ("orders", "returns"):
+                await producer.send(topic, b"one")
+        machine.lose_power()
+        await asyncio.sleep(0.001)
+        await machine.serving()
+        machine.workers.seconds_max = 60.0  # nobody is at work on one of the logs as long as it takes for the other
+        loop.call_later(1, machine.lose_power)
+        async with asyncio.TaskGroup() as tasks:
+            for topic in ("orders", "returns"):
+                tasks.create_task(delete_first_record(machine, TopicPartition(topic, 0)))
+        await asyncio.sleep(2 * RECOVERY_WAIT_SECONDS_MAX)
+        assert not [task for task in asyncio.all_tasks() if task.get_coro().__name__ == _written_down.__name__]
+        await machine.shut_down()
+
+    run(scenario())
+
+
+async def delete_first_record(machine: Machine, partition: TopicPartition) -> None:
+    async with Admin(ADDRESS, ports=machine.ports) as admin:
+        await admin.delete_records({partition: 1})
