@@ -101,6 +101,7 @@ class Node:
         self._metadata: MetadataDriver
         self._replicas: Replicas
         self._groups: Groups
+        self._marking: Marking
         self._transactions: Transactions
         self._log = get_logger("riverlog.node")
 
@@ -186,10 +187,11 @@ class Node:
         self._groups = Groups(self._metadata, self._replicas, clock=world.clock, random=world.random)
         self._groups.start()
         self._parts.push_async_callback(self._groups.close)
+        self._marking = Marking(self._replicas, self._groups, world.clock)
         self._transactions = Transactions(
             self._metadata,
             self._replicas,
-            markers=Marking(self._replicas, self._groups, world.clock),
+            markers=self._marking,
             clock=world.clock,
             random=world.random,
             failed=self._fail,
@@ -214,6 +216,7 @@ class Node:
             replicas=self._replicas,
             groups=self._groups,
             transactions=self._transactions,
+            marking=self._marking,
             transactional_offsets=TransactionalOffsets(self._groups, self._replicas, self._transactions, world.clock),
             authorizer=AllowEveryone(),
             clock=world.clock,

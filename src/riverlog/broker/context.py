@@ -13,6 +13,7 @@ from uuid import UUID
 from riverlog.broker.memory import RequestMemory
 from riverlog.broker.routes import Routes
 from riverlog.drivers.groups import Groups
+from riverlog.drivers.marking import Marking
 from riverlog.drivers.metadata import MetadataDriver
 from riverlog.drivers.replicas import Replicas
 from riverlog.drivers.transactional_offsets import TransactionalOffsets
@@ -83,6 +84,7 @@ class Services:
     replicas: Replicas
     groups: Groups
     transactions: Transactions
+    marking: Marking
     transactional_offsets: TransactionalOffsets
     authorizer: Authorizer
     clock: Clock

@@ -31,8 +31,11 @@ class Marking:
 
     async def write(self, markers: TransactionMarkers) -> Mapping[TopicPartition, ErrorCode]:
         """Write a marker to each partition, and say how it went once it is committed there."""
-        begun = {name: self._begin(name, markers) for name in markers.partitions}
-        return {name: await under_way for name, under_way in begun.items()}
+        return {name: await under_way for name, under_way in self.begin(markers).items()}
+
+    def begin(self, markers: TransactionMarkers) -> "Mapping[TopicPartition, asyncio.Future[ErrorCode]]":
+        """Append a marker to each partition now; each future ends once its marker is committed, or never will be."""
+        return {name: self._begin(name, markers) for name in markers.partitions}
 
     def _begin(self, name: TopicPartition, markers: TransactionMarkers) -> "asyncio.Future[ErrorCode]":
         """Append one marker now; the future ends once it is committed, or says why it is not."""

@@ -44,6 +44,10 @@ class TransactionalOffsets:
         if not _has_begun(partition, producer):
             verifications = partition.verifications
             begun = verifications.begin(producer, NO_SEQUENCE, begins_epoch=adds, now_ms=self._clock.wall_ms())
+            if begun is None:
+                raise Refusal(
+                    ErrorCode.INVALID_PRODUCER_EPOCH, f"another epoch of producer {producer.id} is about to commit here"
+                )
             question = Question(name, transactional_id, verifications, begun, knows_abortable)
             begun.answer = no = await question.ask(self._verify)
             if isinstance(no, Refusal):

@@ -61,18 +61,17 @@ class Verifications:
     def __init__(self) -> None:
         self._by_id: dict[ProducerId, Verification] = {}
 
-    def begin(self, producer: Producer, sequence: int, *, begins_epoch: bool, now_ms: int) -> Verification:
-        """Give the producer's own, to be answered if it is not yet."""
-        begun = Verification(producer, sequence, now_ms, begins_epoch=begins_epoch)
+    def begin(self, producer: Producer, sequence: int, *, begins_epoch: bool, now_ms: int) -> Verification | None:
+        """Give the producer's own, to be answered if it is not yet; None where a later epoch has one."""
         known = self._by_id.get(producer.id)
         if known is not None and known.producer.epoch >= producer.epoch:
-            if known.producer == producer:
-                known.lowest_sequence = min(known.lowest_sequence, sequence)
-                return known
-            return begun  # of a producer that is fenced: it stands for nothing
+            if known.producer.epoch > producer.epoch:
+                return None
+            known.lowest_sequence = min(known.lowest_sequence, sequence)
+            return known
         if len(self._by_id) >= PRODUCERS_PER_PARTITION_MAX:
             del self._by_id[next(iter(self._by_id))]  # the oldest: its producer is asked for again
-        self._by_id[producer.id] = begun
+        begun = self._by_id[producer.id] = Verification(producer, sequence, now_ms, begins_epoch=begins_epoch)
         return begun
 
     def check(self, header: BatchHeader, *, is_known: bool) -> None:
@@ -81,6 +80,12 @@ class Verifications:
         With an epoch per transaction the first one has sequence 0, also of a producer that is not known here.
         """
         known = self._by_id.get(header.producer_id)
+        if known is not None and known.producer.epoch > header.producer_epoch:
+            raise Refusal(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"producer {header.producer_id} is about to write with epoch {known.producer.epoch}; "
+                f"{header.producer_epoch} came too late",
+            )
         if known is None or known.producer.epoch != header.producer_epoch or known.answer is None:
             raise Refusal(
                 ErrorCode.INVALID_TXN_STATE,

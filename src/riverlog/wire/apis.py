@@ -193,6 +193,7 @@ APIS: Final = (
     Api(ApiKey.DELETE_RECORDS, Versions(0, 2), flexible_since=2),
     Api(ApiKey.INIT_PRODUCER_ID, Versions(0, 5), flexible_since=2),
     Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, Versions(2, 4), flexible_since=4),
+    Api(ApiKey.WRITE_TXN_MARKERS, Versions(1, 2), flexible_since=1),
     Api(ApiKey.DESCRIBE_ACLS, Versions(1, 3), flexible_since=2),
     Api(ApiKey.CREATE_ACLS, Versions(1, 3), flexible_since=2),
     Api(ApiKey.DELETE_ACLS, Versions(1, 3), flexible_since=2),

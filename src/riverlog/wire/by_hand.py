@@ -52,6 +52,7 @@ def encoder(declaration: type[Any], version: int, compiled: Encoder) -> Encoder:
 class OneHead(NamedTuple):
     """A Produce request for one partition, up to its batch; the topic is its name or, from version 13, its id."""
 
+    transactional_id: bytes | None
     acks: int
     timeout_ms: int
     topic: bytes
@@ -62,23 +63,29 @@ class OneHead(NamedTuple):
 
 def read_one_head(buffer: memoryview, start: int, version: int) -> OneHead | None:
     """Read a Produce request of the common shape up to its batch; None for any other."""
+    transactional_id: bytes | None = None
     try:
+        if (id_length := buffer[start]) != NULL:
+            if not EMPTY < id_length < 128:
+                return None
+            transactional_id = bytes(buffer[start + 1 : start + id_length])
+            start += id_length - 1  # what follows is read as behind an id that is null
         if version >= FIRST_VERSION_BY_ID:
-            transactional, acks, timeout_ms, topics, topic, partitions, index = _HEAD_BY_ID(buffer, start)
+            _, acks, timeout_ms, topics, topic, partitions, index = _HEAD_BY_ID(buffer, start)
             end = start + 29
         else:
-            transactional, acks, timeout_ms, topics, name_length = _HEAD_BY_NAME(buffer, start)
+            _, acks, timeout_ms, topics, name_length = _HEAD_BY_NAME(buffer, start)
             name_end = start + 8 + name_length
             topic = bytes(buffer[start + 9 : name_end])
             partitions, index = _HEAD_OF_PARTITION(buffer, name_end)
             if not EMPTY <= name_length < 128:
                 return None
             end = name_end + 5
-    except struct.error:
+    except (struct.error, IndexError):
         return None
-    if transactional or not topics == partitions == ONE:
+    if not topics == partitions == ONE:
         return None
-    return OneHead(acks, timeout_ms, topic, index, end)
+    return OneHead(transactional_id, acks, timeout_ms, topic, index, end)
 
 
 def read_last_batch(buffer: memoryview, position: int) -> memoryview | None:
@@ -112,7 +119,9 @@ def one_answer(topic: bytes, version: int, index: int) -> Callable[[int, int, in
     return fill_in
 
 
-_HEAD_BY_NAME: Final = Struct(">BhiBB").unpack_from  # transactional id, acks, time-out, topics, length of the name
+_HEAD_BY_NAME: Final = Struct(
+    ">BhiBB"
+).unpack_from  # length of the transactional id, acks, time-out, topics, length of the name
 _HEAD_OF_PARTITION: Final = Struct(">Bi").unpack_from  # partitions, index
 _HEAD_BY_ID: Final = Struct(">BhiB16sBi").unpack_from  # as above, with the topic's id in between
 _NO_ERROR: Final = Struct(">Bixx").pack  # partitions, index, error code

@@ -293,7 +293,9 @@ CLASSIC = TransactionVersion.CLASSIC
 
 
 def verified(partition: Partition, *, sequence: int = 0) -> None:
-    partition.verifications.begin(MINE, sequence, begins_epoch=False, now_ms=NOW).answer = True
+    begun = partition.verifications.begin(MINE, sequence, begins_epoch=False, now_ms=NOW)
+    assert begun is not None
+    begun.answer = True
 
 
 def end(partition: Partition, marker: Marker, version: TransactionVersion = CLASSIC) -> Offset:

@@ -57,6 +57,7 @@ def question(
     verifications: Verifications, *, sequence: int = 0, epoch: int = 0, adds: bool = False, knows_abortable: bool = True
 ) -> Question:
     begun = verifications.begin(producer(epoch), sequence, begins_epoch=adds, now_ms=100)
+    assert begun is not None
     return Question(ORDERS, "copier", verifications, begun, knows_abortable)
 
 
@@ -158,12 +159,12 @@ async def test_an_epoch_of_its_own_begins_at_sequence_0() -> None:
 async def test_a_fenced_producer_disturbs_nobody() -> None:
     verifications = Verifications()
     await verify(Oracle(ErrorCode.NONE), [question(verifications, epoch=1)])
-    await verify(Oracle(ErrorCode.NONE), [question(verifications, epoch=0)])
-    assert refused(verifications, header(epoch=0)) is ErrorCode.INVALID_TXN_STATE
+    assert verifications.begin(producer(0), 0, begins_epoch=False, now_ms=100) is None
+    assert refused(verifications, header(epoch=0)) is ErrorCode.INVALID_PRODUCER_EPOCH
     verifications.check(header(epoch=1), is_known=True)
     await verify(Oracle(ErrorCode.NONE), [question(verifications, epoch=2, sequence=9)])
     verifications.check(header(9, epoch=2), is_known=True)
-    assert refused(verifications, header(epoch=1)) is ErrorCode.INVALID_TXN_STATE
+    assert refused(verifications, header(epoch=1)) is ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 @on_virtual_time
@@ -181,6 +182,8 @@ def test_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     verifications = Verifications()
     for number in (7, 8, 9):
         other = Producer(ProducerId(number), ProducerEpoch(0))
-        verifications.begin(other, 0, begins_epoch=False, now_ms=0).answer = True
+        begun = verifications.begin(other, 0, begins_epoch=False, now_ms=0)
+        assert begun is not None
+        begun.answer = True
     assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
     verifications.check(header()._replace(producer_id=ProducerId(9)), is_known=True)

@@ -178,7 +178,8 @@ def read_whole(raw: bytes, version: int) -> ProduceRequest | None:
         return None
     name, topic_id = str(head.topic, "utf-8") if version < 13 else "", UUID(bytes=head.topic) if version > 12 else None
     topic = TopicProduceData(name, topic_id or UUID(int=0), [PartitionProduceData(head.partition, records)])
-    return ProduceRequest(None, head.acks, head.timeout_ms, [topic])
+    transactional_id = None if head.transactional_id is None else str(head.transactional_id, "utf-8")
+    return ProduceRequest(transactional_id, head.acks, head.timeout_ms, [topic])
 
 
 @pytest.mark.parametrize("version", range(9, 14))

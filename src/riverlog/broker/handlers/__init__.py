@@ -31,6 +31,7 @@ HANDLERS: Final[Mapping[ApiKey, str]] = {
     ApiKey.DELETE_RECORDS: "delete_records.delete_records",
     ApiKey.INIT_PRODUCER_ID: "init_producer_id.init_producer_id",
     ApiKey.OFFSET_FOR_LEADER_EPOCH: "offset_for_leader_epoch.offset_for_leader_epoch",
+    ApiKey.WRITE_TXN_MARKERS: "write_txn_markers.write_txn_markers",
     ApiKey.DESCRIBE_ACLS: "acls.describe_acls",
     ApiKey.CREATE_ACLS: "acls.create_acls",
     ApiKey.DELETE_ACLS: "acls.delete_acls",

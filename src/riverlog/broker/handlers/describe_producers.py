@@ -42,7 +42,8 @@ def _producers(topic: str, index: int, context: Context) -> list[ProducerState]:
             producer_epoch=producer.epoch,
             last_sequence=producer.batches[-1].last_sequence if producer.batches else -1,
             last_timestamp=producer.heard_ms,
-            coordinator_epoch=-1,
+            coordinator_epoch=producer.coordinator_epoch,
+            current_txn_start_offset=producer.transaction_offset,
         )
         for producer_id, producer in partition.log.producers.items()
     ]

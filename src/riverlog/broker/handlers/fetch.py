@@ -16,6 +16,7 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.model.limits import FETCH_WAIT_MS_MAX
 from riverlog.wire.messages.fetch import (
+    AbortedTransaction,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -156,6 +157,7 @@ def _read_partition(
             at_least_one=at_least_one,
         )
         records = b"" if read.records is None else partition.content(read.records)
+        aborted = partition.aborted_in(read, Offset(part.fetch_offset)) if committed else None
     except Refusal as refusal:
         return _refused(part, refusal.code, partition), 0
     wanted.read = read
@@ -164,7 +166,9 @@ def _read_partition(
         high_watermark=partition.high_watermark,
         last_stable_offset=partition.last_stable_offset,
         log_start_offset=partition.log.log_start_offset,
-        aborted_transactions=[] if committed else None,
+        aborted_transactions=None
+        if aborted is None
+        else [AbortedTransaction(each.producer_id, each.first_offset) for each in aborted],
         records=records,
     )
     return data, read.size

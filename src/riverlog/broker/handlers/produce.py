@@ -9,11 +9,20 @@ from typing import Final
 from riverlog.broker.context import Answer, Context, Hangup, Later, Parts, Place
 from riverlog.broker.dispatch import told
 from riverlog.drivers.partition import Partition
+from riverlog.drivers.verification import Question, Verification, Verifying, verify
 from riverlog.log.gathered import Appended
-from riverlog.model.access import Operation
+from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
-from riverlog.records.batch import ATTRIBUTES_POSITION, COMPRESSION_MASK, HEADER_BYTES, TRANSACTIONAL, Compression
+from riverlog.model.transactions import Producer
+from riverlog.records.batch import (
+    ATTRIBUTES_POSITION,
+    COMPRESSION_MASK,
+    HEADER_BYTES,
+    TRANSACTIONAL,
+    Compression,
+    read_header,
+)
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.by_hand import (
     FIRST_VERSION_BY_HAND,
@@ -38,6 +47,9 @@ LEADER: Final = 1
 ALL: Final = -1
 
 _FIRST_VERSION_WITH_ZSTD: Final = 7
+_FIRST_VERSION_WITH_ABORTABLE: Final = 11
+_FIRST_VERSION_WITH_TRANSACTIONS_2: Final = 12
+"""From this version on a client leaves it to the partition to join its transaction (KIP-890)."""
 _KEPT: Final = ErrorCode.NONE
 _API: Final = API_BY_KEY[ApiKey.PRODUCE]
 
@@ -46,6 +58,8 @@ def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse
     """Append every batch that may be appended; a refused one does not spoil its neighbours."""
     if context.services.replicas.has_unopened:
         _check_recovered(request, context)
+    if request.transactional_id is not None:
+        _check_verified(request, request.transactional_id, context)
     response = ProduceResponse()
     waiting: list[tuple[PartitionProduceResponse, Partition, Offset]] = []
     for topic in request.topic_data:
@@ -54,7 +68,7 @@ def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse
         for part in topic.partition_data:
             try:
                 partition = _partition(request, topic, part, context)
-                appended = partition.append(_one_batch(part, context), now_ms=context.now_ms)
+                appended = partition.append(_one_batch(request, part, context), now_ms=context.now_ms)
             except Refusal as refusal:
                 context.stats.failed(refusal.code)
                 answer.partition_responses.append(_refused(part.index, refusal))
@@ -88,9 +102,12 @@ def produce_one(frame: memoryview, position: int, header: RequestHeader, context
             partition = replicas.get_opened(head.topic, head.partition)
         else:
             partition = replicas.get(str(head.topic, "utf-8"), head.partition)
+        transactional_id = None if head.transactional_id is None else str(head.transactional_id, "utf-8")
     except (Refusal, UnicodeDecodeError):
         return None
     if partition is None or not context.allows_on_topic(Operation.WRITE, partition.name.topic):
+        return None
+    if transactional_id is not None and not _allows_transactions(transactional_id, context):
         return None
     route = OneBatchRoute(head, partition, header, context)
     place = route.take(frame, head.end, header.correlation_id)
@@ -103,7 +120,8 @@ class OneBatchRoute:
     """The way of Produce requests with one batch for one partition, from the batch to the whole response."""
 
     __slots__ = (
-        "_acks", "_client", "_header", "_index", "_partition", "_seconds_max", "_wall_ms", "answer", "kind", "stats",
+        "_acks", "_client", "_header", "_index", "_partition", "_seconds_max", "_transactional", "_wall_ms", "answer",
+        "kind", "stats",
     )  # fmt: skip
 
     def __init__(self, head: OneHead, partition: Partition, header: RequestHeader, context: Context) -> None:
@@ -116,12 +134,15 @@ class OneBatchRoute:
         self._index = head.partition
         self._partition = partition
         self._seconds_max = max(head.timeout_ms, 0) / 1000
+        self._transactional = head.transactional_id is not None
         self._wall_ms = context.services.clock.wall_ms
 
     def take(self, frame: memoryview, position: int, correlation_id: int) -> Place | None:
         """Append the batch that stands at this position, as `produce_one` says."""
         batch = read_last_batch(frame, position)
-        if batch is None or len(batch) < HEADER_BYTES or batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL:
+        if batch is None or len(batch) < HEADER_BYTES:
+            return None
+        if batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL and not self._transactional:
             return None
         partition = self._partition
         try:
@@ -182,6 +203,48 @@ def _check_recovered(request: ProduceRequest, context: Context) -> None:
                 context.services.replicas.check_recovered(name, part.index)
 
 
+def _check_verified(request: ProduceRequest, transactional_id: str, context: Context) -> None:
+    """Come again, before anything is appended, once the coordinator has said which transactions may begin."""
+    if not _allows_transactions(transactional_id, context):
+        return
+    questions: list[Question] = []
+    for topic in request.topic_data:
+        for part in topic.partition_data:
+            with suppress(Refusal):  # each partition's own answer will say so
+                partition = _partition(request, topic, part, context)
+                verification = _unverified(partition, part, context)
+                if verification is not None:
+                    knows_abortable = context.version >= _FIRST_VERSION_WITH_ABORTABLE
+                    questions.append(
+                        Question(
+                            partition.name, transactional_id, partition.verifications, verification, knows_abortable
+                        )
+                    )
+    if questions:
+        raise Verifying(verify(context.services.transactions, questions))
+
+
+def _unverified(partition: Partition, part: PartitionProduceData, context: Context) -> Verification | None:
+    """Give what is to be verified before a batch may begin its transaction; None where there is nothing to ask."""
+    batch = part.records
+    if batch is None or len(batch) < HEADER_BYTES:
+        return None
+    header = read_header(batch)
+    if not header.is_transactional or not partition.begins_transaction(header):
+        return None
+    verification = partition.verifications.begin(
+        Producer(header.producer_id, header.producer_epoch),
+        header.base_sequence,
+        begins_epoch=context.version >= _FIRST_VERSION_WITH_TRANSACTIONS_2,
+        now_ms=context.now_ms,
+    )
+    return None if verification is None or verification.answer is not None else verification
+
+
+def _allows_transactions(transactional_id: str, context: Context) -> bool:
+    return context.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
+
+
 def _partition(
     request: ProduceRequest, topic: TopicProduceData, part: PartitionProduceData, context: Context
 ) -> Partition:
@@ -202,7 +265,7 @@ def _partition(
     return partition
 
 
-def _one_batch(part: PartitionProduceData, context: Context) -> memoryview:
+def _one_batch(request: ProduceRequest, part: PartitionProduceData, context: Context) -> memoryview:
     """Give the partition's records; what is in them is checked at the append."""
     records = part.records
     if records is None or len(records) == 0:
@@ -213,7 +276,12 @@ def _one_batch(part: PartitionProduceData, context: Context) -> memoryview:
         if attributes & COMPRESSION_MASK == Compression.ZSTD and context.version < _FIRST_VERSION_WITH_ZSTD:
             raise Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later")
         if attributes & TRANSACTIONAL:
-            raise Refusal(ErrorCode.INVALID_TXN_STATE, "this node does not offer transactions")
+            transactional_id = request.transactional_id
+            if transactional_id is None or not _allows_transactions(transactional_id, context):
+                raise Refusal(
+                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                    f"not allowed to write in transactions of {transactional_id!r}",
+                )
     return records
 
 

@@ -107,7 +107,7 @@ def test_topics_are_found_by_id() -> None:
         (changed(16, b"\x01", valid=False), ErrorCode.INVALID_RECORD),
         (changed(57, (3).to_bytes(4, "big")), ErrorCode.INVALID_RECORD),
         (changed(21, b"\x00\x20"), ErrorCode.INVALID_RECORD),
-        (changed(21, b"\x00\x10"), ErrorCode.INVALID_TXN_STATE),
+        (changed(21, b"\x00\x10"), ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
         (changed(21, b"\x00\x05"), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (bytes(batch_of([b"a"])) * 2, ErrorCode.INVALID_RECORD),
     ],

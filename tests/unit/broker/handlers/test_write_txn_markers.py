@@ -1,0 +1,68 @@
+"""WriteTxnMarkers: transactions are ended from outside, partition by partition."""
+
+import pytest
+
+from riverlog.model.access import Operation
+from riverlog.model.errors import ErrorCode
+from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+from tests.support.asking import Line, serving
+from tests.support.denial import deny
+from tests.support.group_lines import prepared
+from tests.support.transaction_lines import begun, sent
+from tests.support.virtual_time import run
+
+
+def marker(producer: int, epoch: int, *partitions: int, version: int = 0) -> WritableTxnMarker:
+    topics = [WritableTxnMarkerTopic("orders", list(partitions))]
+    return WritableTxnMarker(producer, epoch, False, topics, coordinator_epoch=0, transaction_version=version)
+
+
+async def codes(line: Line, *markers: WritableTxnMarker, version: int = 2) -> list[list[int]]:
+    answer = await line.ask(ApiKey.WRITE_TXN_MARKERS, version, WriteTxnMarkersRequest(list(markers)))
+    return [[part.error_code for topic in each.topics for part in topic.partitions] for each in answer.markers]
+
+
+def test_what_was_left_open_is_aborted() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await prepared(line, "orders")
+            producer = await begun(node)
+            assert (await sent(line, producer, 0, b"value")).error_code == ErrorCode.NONE
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            assert partition.last_stable_offset == 0
+            assert await codes(line, marker(producer.id, producer.epoch, 0, 1, 99), version=1) == [
+                [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+            ]
+            assert partition.last_stable_offset == 2
+
+    run(scenario())
+
+
+def test_a_late_marker_of_the_second_version_ends_nothing() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await prepared(line, "orders")
+            producer = await begun(node)
+            await sent(line, producer, 0, b"value")
+            late, right = (marker(producer.id, producer.epoch + bump, 0, version=2) for bump in (0, 1))
+            assert await codes(line, late, right, right) == [
+                [ErrorCode.INVALID_PRODUCER_EPOCH],
+                [ErrorCode.NONE],
+                [ErrorCode.NONE],
+            ]
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            assert partition.high_watermark == 2, "what was repeated was not written again"
+
+    run(scenario())
+
+
+def test_not_everybody_may_end_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        deny(monkeypatch, Operation.CLUSTER_ACTION, Operation.ALTER)
+        async with serving() as (line, _node):
+            assert await codes(line, marker(7, 0, 0)) == [[ErrorCode.CLUSTER_AUTHORIZATION_FAILED]]
+
+    run(scenario())
