@@ -71,17 +71,23 @@ def find_latest(segments: Segments, *, from_offset: Offset) -> FoundTime | None:
             if known.flaw.first_offset >= found.offset:
                 raise refused(known)
         return found
-    # The batch that was as late has lost its records: ask all that have some.
+    # The record that was as late is gone, or lies before the log's start: ask all that are there.
     latest = max(
-        (
-            header.max_timestamp
-            for segment in segments
-            for _, header in segment.integrity.headers(0)
-            if header.record_count
-        ),
+        (_latest_in(segment, *found, from_offset) for segment in segments for found in segment.integrity.headers(0)),
         default=NO_TIMESTAMP,
     )
     return find_time(segments, latest, from_offset=from_offset) if latest >= 0 else None
+
+
+def _latest_in(segment: Segment, position: int, header: BatchHeader, from_offset: Offset) -> int:
+    """Give the latest time of a batch's records from an offset on; NO_TIMESTAMP where there is none."""
+    if header.record_count == 0 or header.last_offset < from_offset:
+        return NO_TIMESTAMP
+    if header.base_offset >= from_offset:
+        return header.max_timestamp
+    segment.integrity.verify(position, position + header.size)
+    records = read_batch(segment.file().read(position, header.size))
+    return max((record.timestamp for record in records if record.offset >= from_offset), default=NO_TIMESTAMP)
 
 
 def _refuse_damage(segments: Segments, end: Offset, from_offset: Offset) -> None:

@@ -51,3 +51,13 @@ def test_an_empty_batch_is_passed_over_however_late_it_was() -> None:
 def test_a_log_without_any_record_has_no_latest() -> None:
     log = a_compacted_log([(b"a", None, 900)], twice=True)
     assert log.max_timestamp() is None
+
+
+def test_the_latest_record_is_one_that_the_log_still_has() -> None:
+    log = a_compacted_log([(b"a", b"1", 900), (b"b", b"1", 100), (b"c", b"1", 200)], [(b"d", b"1", 150)])
+    log.advance_log_start(Offset(1))
+    assert log.max_timestamp() == (2, 200, 0)
+    log.advance_log_start(Offset(3))
+    assert log.max_timestamp() == (3, 150, 0)
+    log.advance_log_start(Offset(4))
+    assert log.max_timestamp() is None
