@@ -12,7 +12,7 @@ from typing import Final
 
 from riverlog.log.aborted import Aborted
 from riverlog.log.assigned import check_assigned
-from riverlog.log.checkpoint import replace_file
+from riverlog.log.checkpoint import TEMPORARY_SUFFIX, write_durably
 from riverlog.log.epochs import EpochEnd, Epochs
 from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.flaws import Flaw
@@ -573,9 +573,14 @@ class Log:
         self._end_at(offset, now_ms)
 
     def _forget_epochs(self, end: Offset) -> None:
-        """Forget the epochs from here on, durably: records that come in their place may be of the same epochs."""
+        """Forget the epochs from here on: records that come in their place may be of the same epochs.
+
+        The sync of the folder that ends each cut makes it durable.
+        """
         if self.epochs.truncate_end(end):
-            replace_file(self._disk, f"{self.folder}/{EPOCHS_FILE}", self.epochs.encode())
+            path = f"{self.folder}/{EPOCHS_FILE}"
+            write_durably(self._disk, path + TEMPORARY_SUFFIX, self.epochs.encode())
+            self._disk.rename(path + TEMPORARY_SUFFIX, path)
 
     def _end_at(self, end: Offset, now_ms: int) -> None:
         """Let the log end here, and everything that is remembered about its records too."""
@@ -586,7 +591,6 @@ class Log:
         self._unchanged_end = None
         self._snapshots.restart()
         self._postponed = None
-        self._unsynced_epochs |= self.epochs.truncate_end(end)
         snapshots = list_folder(self._disk, self.folder).snapshots
         segments = self.segments
         past = Past(
@@ -595,4 +599,5 @@ class Log:
         past.catch_up(segments, segments.active)
         past.renew_aborted(segments)
         past.remove_snapshots(segments)
+        self._unsynced_epochs |= past.has_new_epochs
         self.producers = past.producers

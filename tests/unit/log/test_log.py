@@ -265,6 +265,20 @@ def test_epochs_say_where_each_leader_ended(log: Log) -> None:
     assert log.end_of_epoch(LeaderEpoch(5)) == (-1, -1)
 
 
+def test_epochs_below_the_start_are_known_after_a_cut_at_the_start(disk: MemoryDisk, log: Log) -> None:
+    for epoch in (0, 2, 2):
+        append(log, epoch=epoch)
+    log.advance_log_start(Offset(2))
+    log.flush()
+    log.truncate(Offset(2), now_ms=NOW)
+    append(log, epoch=2)
+    log.roll(NOW)
+    append(log, epoch=2)
+    log.close()
+    again = open_log(disk, recovery_point=4, clean=True)
+    assert [again.epochs.of(Offset(offset)) for offset in (2, 3)] == [2, 2]
+
+
 def test_a_sync_covers_what_was_there_when_it_was_planned(log: Log) -> None:
     filled(log)
     planned = log.log_end_offset
