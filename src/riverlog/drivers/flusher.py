@@ -6,12 +6,11 @@ directory goes offline.
 """
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from riverlog.drivers.volume import Volume
-from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.log.sync import SyncPlan
 from riverlog.model.ports import Clock, Workers
 from riverlog.observe.stats import NodeStats
 
@@ -40,16 +39,6 @@ class Flusher:
         else:
             self._under_way[partition] = asyncio.get_running_loop().create_task(self._rounds(partition))
 
-    async def sync_names(self, partition: "Partition") -> None:
-        """Bring the names of a partition's files to the medium; Refusal where that cannot be."""
-        try:
-            await self._workers.run(partial(self._run, partition.log.sync_names))
-        except FileNotFoundError as error:
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition.name} was deleted meanwhile") from error
-        except OSError as error:
-            self._volume.fail(f"a flush failed ({error})")
-            raise self._volume.failed(error) from error
-
     async def settled(self, partition: "Partition") -> None:
         """Wait until no flush of this partition is under way."""
         while partition in self._under_way:
@@ -60,11 +49,9 @@ class Flusher:
         while self._under_way:
             await asyncio.wait(set(self._under_way.values()))
 
-    def _run(self, work: Callable[[], None]) -> None:
+    def _run(self, plan: SyncPlan) -> None:
         try:
-            work()
-        except FileNotFoundError:
-            raise  # no flush of what is still there
+            plan.run()
         except OSError:
             self._failed = True
             raise
@@ -76,7 +63,7 @@ class Flusher:
                 plan = partition.log.pending_sync()
                 began = self._clock.monotonic()
                 try:
-                    await self._workers.run(partial(self._run, plan.run))
+                    await self._workers.run(partial(self._run, plan))
                 except OSError as error:
                     self._volume.fail(f"a flush failed ({error})")
                     return

@@ -282,7 +282,8 @@ class Partition:
     async def retain(self, *, now_ms: int, producers_older_than_ms: int) -> list[DeletedSegment]:
         """Let go of segments, deleted files and silent producers whose time has come.
 
-        Before a segment goes, all names are on the medium: a crash never leaves a gap, nor a log without any.
+        Before a segment goes, all is on the medium that the next one begins with: a crash never leaves a gap, nor a log
+        without any segment, nor forgets a producer.
         """
         log, deleted = self.log, list[DeletedSegment]()
         try:
@@ -291,7 +292,8 @@ class Partition:
                 log.producers.expire(producers_older_than_ms)
                 self.verifications.expire(producers_older_than_ms)
             while self._keeps_files() and log.find_expired(now_ms, upto=self.high_watermark):
-                await self._flusher.sync_names(self)
+                self._flusher.flush(self)
+                await self._flusher.settled(self)
                 if self._keeps_files():
                     deleted += log.enforce_retention(now_ms, upto=self.high_watermark, segments_max=1)
         except OSError as error:

@@ -346,7 +346,7 @@ class Log:
             return False
         if not self._first_name_synced:
             # Where a crash left the second segment without the first, the log would seem to begin with it.
-            self.sync_names()
+            self._disk.sync_folder(self.folder)
             self._first_name_synced = True
         self.segments.begin(self.log_end_offset, now_ms=now_ms)
         self._unsynced_segments.append(closed)
@@ -489,7 +489,7 @@ class Log:
     def enforce_retention(self, now_ms: int, *, upto: Offset, segments_max: int | None = None) -> list[DeletedSegment]:
         """Delete the segments that are expired.
 
-        A crash may leave any of them, and so a gap, unless they go one by one with `sync_names` before each.
+        A crash may leave any of them, and so a gap, unless they go one by one with a flush before each.
         """
         segments = self.segments
         reasons = self.find_expired(now_ms, upto=upto)[:segments_max]
@@ -506,10 +506,6 @@ class Log:
         if deleted:
             self._delete_below(len(deleted), now_ms)
         return deleted
-
-    def sync_names(self) -> None:
-        """Bring the names of the log's files to the medium; may run in a worker thread."""
-        self._disk.sync_folder(self.folder)
 
     def _delete_below(self, slot: int, now_ms: int) -> None:
         segments = self.segments
@@ -545,7 +541,7 @@ class Log:
             return
         segments = self.segments
         if offset <= segments.bases[0]:
-            self.restart(offset, now_ms=now_ms)
+            self._restart(offset, now_ms)
             return
         end = segments.start_of(offset)
         self._forget_epochs(end)
@@ -558,16 +554,14 @@ class Log:
         self._disk.sync_folder(self.folder)
         self._end_at(end, now_ms)
 
-    def restart(self, offset: Offset, *, now_ms: int) -> None:
-        """Give up all records and go on at this offset, as a follower does that is too far behind."""
-        assert self._plan is None, "a sync is running: let it finish first"
-        assert not self._gathered
+    def _restart(self, offset: Offset, now_ms: int) -> None:
+        """Give up all records and go on at this offset; a crash may leave some, none of them below it."""
         segments = self.segments
         self._forget_epochs(offset)
         self._unsynced_segments = []
         segments.delete(0, len(segments), due_ms=now_ms)
         segments.begin(offset, now_ms=now_ms)
-        self.sync_names()
+        self._disk.sync_folder(self.folder)
         self._first_name_synced = True
         self.log_start_offset = offset
         self._end_at(offset, now_ms)

@@ -149,7 +149,7 @@ class LogMachine(RuleBasedStateMachine):
         self.log.config = replace(CONFIG, retention_ms=retention_ms, retention_bytes=retention_bytes)
         deleted = []
         while self.log.find_expired(self.now_ms, upto=Offset(upto)):
-            self.log.sync_names()
+            self.log.flush()
             deleted += self.log.enforce_retention(self.now_ms, upto=Offset(upto), segments_max=1)
         self.log.config = CONFIG
         for segment in deleted:

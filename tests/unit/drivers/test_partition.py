@@ -47,6 +47,9 @@ class Hand:
         partition.log.flush()
         partition.flushed()
 
+    async def settled(self, partition: Partition) -> None:
+        self.carry_out(partition)
+
 
 class LongTurn(Turn):
     """A turn that ends when the test says so."""
@@ -364,3 +367,23 @@ def test_a_coordinators_own_batches_take_part_in_transactions() -> None:
     partition.append_own(marker, read_header(marker), now_ms=NOW)
     assert partition.last_stable_offset == 2
     assert [each.first_offset for each in partition.log.segments.aborted.of(Offset(0))] == [0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_producer_is_known_when_all_its_records_went_and_the_power_failed(seed: int) -> None:
+    async def scenario() -> None:
+        partition, hand = a_partition(durability=Durability.FSYNC, retention_ms=0)
+        disk: MemoryDisk = partition.log._disk  # type: ignore[assignment]
+        disk.sync_folder("/")
+        gather(partition, b"value", producer_id=7, producer_epoch=0, base_sequence=0)
+        partition._turn.end()
+        hand.carry_out(partition)
+        deleted = await partition.retain(now_ms=NOW + 1, producers_older_than_ms=0)
+        assert [segment.next_offset for segment in deleted] == [1]
+        disk.random.seed(seed)
+        disk.crash()
+        folder, config = partition.log.folder, partition.log.config
+        log = Log.open(disk, folder, config, recovery_point=Offset(1), clean=False, now_ms=NOW)
+        assert [producer_id for producer_id, _ in log.producers.items()] == [7]
+
+    run(scenario())

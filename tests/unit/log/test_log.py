@@ -172,8 +172,9 @@ def test_followers_append_what_they_are_given(log: Log) -> None:
     filled(log, batches=5)
     found = log.read(Offset(2), bytes_max=1 << 20, upto=log.log_end_offset).records
     assert found is not None
-    follower = open_log(MemoryDisk())
-    follower.restart(Offset(2), now_ms=NOW)
+    follower = Log.open(
+        MemoryDisk(), FOLDER, SMALL, recovery_point=Offset(0), log_start_offset=Offset(2), clean=False, now_ms=NOW
+    )
     data = memoryview(found.file.read(found.position, found.size))
     assert follower.append_assigned(data[:-1], now_ms=NOW) == 8
     with pytest.raises(Refusal):
@@ -232,7 +233,7 @@ def test_a_range_stays_valid_when_its_segment_goes(log: Log, disk: MemoryDisk) -
     written = filled(log)
     found = log.read(Offset(0), bytes_max=1 << 20, upto=log.log_end_offset)
     open_before = disk.open_files
-    log.restart(Offset(500), now_ms=NOW)
+    log.truncate(Offset(0), now_ms=NOW)
     log.remove_deleted(NOW)
     assert [record.value for record in records_of(found.records)] == [value for _, value in written[:22]]
     assert disk.open_files < open_before
