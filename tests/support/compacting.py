@@ -1,7 +1,7 @@
 """Compaction of a log without a node: the steps of the driver, one behind the other."""
 
-from riverlog.log.cleaning import clean, plan_cleaning
-from riverlog.log.compaction import Dirt, examine
+from riverlog.log.cleaning import clean, find_dirt, plan_cleaning
+from riverlog.log.compaction import Dirt
 from riverlog.log.log import Log
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
@@ -10,20 +10,22 @@ ROOMY = 1 << 30
 
 
 def dirt_of(log: Log, *, cleaned_offset: int = 0, now_ms: int) -> Dirt:
-    """Examine a log of which everything is committed and flushed."""
-    return examine(
-        log.segment_facts(),
-        log.config,
-        cleaned_offset=Offset(cleaned_offset),
-        log_start_offset=log.log_start_offset,
-        upto=log.log_end_offset,
-        now_ms=now_ms,
-    )
+    """Examine a log of which everything is committed, after flushing it."""
+    log.flush()
+    return find_dirt(log, cleaned_offset=Offset(cleaned_offset), upto=log.log_end_offset, now_ms=now_ms)
 
 
 def compact(disk: Disk, log: Log, *, cleaned_offset: int = 0, now_ms: int, keys_bytes_max: int = ROOMY) -> Offset:
     """Clean all that may be cleaned, whether it is due or not; say up to where the log is clean."""
-    dirt = dirt_of(log, cleaned_offset=cleaned_offset, now_ms=now_ms)
+    log.flush()
+    return compact_flushed(disk, log, cleaned_offset=cleaned_offset, now_ms=now_ms, keys_bytes_max=keys_bytes_max)
+
+
+def compact_flushed(
+    disk: Disk, log: Log, *, cleaned_offset: int = 0, now_ms: int, keys_bytes_max: int = ROOMY
+) -> Offset:
+    """Clean all that is flushed; say up to where the log is clean."""
+    dirt = find_dirt(log, cleaned_offset=Offset(cleaned_offset), upto=log.log_end_offset, now_ms=now_ms)
     cleaning = plan_cleaning(log, dirt, now_ms=now_ms, keys_bytes_max=keys_bytes_max, bytes_per_second_max=float("inf"))
     clean_upto = dirt.first_dirty_offset
     for group in clean(disk, cleaning, lambda _seconds: None):

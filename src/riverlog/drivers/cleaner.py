@@ -14,8 +14,8 @@ from typing import Final
 from riverlog.drivers.in_place import to_its_end
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Home, Replicas
-from riverlog.log.cleaning import CleanedGroup, clean, plan_cleaning
-from riverlog.log.compaction import Dirt, examine
+from riverlog.log.cleaning import CleanedGroup, clean, find_dirt, plan_cleaning
+from riverlog.log.compaction import Dirt
 from riverlog.log.swap import remove_cleaned
 from riverlog.model.errors import Refusal
 from riverlog.model.ports import Clock, Disk, Processes, Workers
@@ -91,18 +91,15 @@ class Cleaner:
         if not log.config.cleanup_compact or partition in self._uncleanable or home is None or home.volume.offline:
             return None
         try:
-            segments = log.segment_facts()
+            dirt = find_dirt(
+                log,
+                cleaned_offset=home.directory.cleaned_offset(partition.name),
+                upto=partition.last_stable_offset,
+                now_ms=self._clock.wall_ms(),
+            )
         except OSError as error:
             home.volume.failed(error)
             return None
-        dirt = examine(
-            segments,
-            log.config,
-            cleaned_offset=home.directory.cleaned_offset(partition.name),
-            log_start_offset=log.log_start_offset,
-            upto=min(partition.last_stable_offset, log.flushed_offset),
-            now_ms=self._clock.wall_ms(),
-        )
         return (home, dirt) if dirt.is_due(log.config) else None
 
     async def _clean(self, partition: Partition, home: Home, dirt: Dirt) -> None:

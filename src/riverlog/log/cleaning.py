@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from riverlog.log.compaction import Dirt, NewestOffsets, grouped
+from riverlog.log.compaction import Dirt, NewestOffsets, examine, grouped
 from riverlog.log.files import OpenFiles
 from riverlog.log.index import RELATIVE_OFFSET_MAX
 from riverlog.log.retention import SegmentFacts
@@ -60,6 +60,21 @@ class Cleaning:
     index_interval_bytes: int
     keys_bytes_max: int
     bytes_per_second_max: float
+
+
+def find_dirt(log: "Log", *, cleaned_offset: Offset, upto: Offset, now_ms: int) -> Dirt:
+    """Say how much of a log waits to be cleaned below an offset.
+
+    Only what is on the medium: a crash must not take the newer record of a key when the older one is gone for it.
+    """
+    return examine(
+        log.segment_facts(),
+        log.config,
+        cleaned_offset=cleaned_offset,
+        log_start_offset=log.log_start_offset,
+        upto=min(upto, log.flushed_offset),
+        now_ms=now_ms,
+    )
 
 
 def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, bytes_per_second_max: float) -> Cleaning:
