@@ -289,6 +289,12 @@ class MemoryDisk:
         content.seen[position] ^= flip
         content.durable[position] ^= flip
 
+    def shorten(self, path: str, size: int) -> None:
+        """Let the end of a file be gone from the medium."""
+        content = self._content(path)
+        content.sync()
+        del content.seen[size:], content.durable[size:]
+
     def content(self, path: str) -> bytes:
         """Look at a file without touching it; nothing where there is none."""
         folder, name = self._parent(path)

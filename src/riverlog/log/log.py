@@ -12,7 +12,7 @@ from typing import Final
 
 from riverlog.log.aborted import Aborted
 from riverlog.log.assigned import check_assigned
-from riverlog.log.checkpoint import TEMPORARY_SUFFIX, write_durably
+from riverlog.log.checkpoint import TEMPORARY_SUFFIX, replace_file, write_durably
 from riverlog.log.epochs import EpochEnd, Epochs
 from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.flaws import Flaw
@@ -128,9 +128,13 @@ class Log:
         if end < log_start_offset:
             # Nothing here is needed, and the gap behind it would look like a torn write at the next recovery.
             segments.delete(0, len(segments), due_ms=now_ms)
+        first_offset = segments.note_lost(max(end, log_start_offset), recovery_point, floor)
         if end < floor or not len(segments):
+            if self.quarantine.unsaved:
+                # Behind another segment nobody looks for what is missing before it, least of all in a compacted log.
+                replace_file(self._disk, f"{self.folder}/{QUARANTINE_FILE}", self.quarantine.encode())
+                self.quarantine.unsaved = False
             segments.begin(floor, now_ms=now_ms)
-        first_offset = segments.note_lost(max(end, log_start_offset), recovery_point)
         self.log_end_offset = segments.active.next_offset
         self.log_start_offset = min(max(log_start_offset, first_offset), self.log_end_offset)
         self.flushed_offset = min(recovery_point, self.log_end_offset)

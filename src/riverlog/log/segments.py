@@ -99,14 +99,17 @@ class Segments:
             flaw = Flaw(segment.size, segment.size, segment.next_offset, upto, reason)
             self.quarantine.add(segment.base_offset, flaw)
 
-    def note_lost(self, first_offset: Offset, upto: Offset) -> Offset:
-        """Quarantine what should lie between these offsets, where no segment does; say where the log begins."""
-        quarantine = self.quarantine
-        quarantine.keep(self.bases)
+    def note_lost(self, first_offset: Offset, upto: Offset, floor: Offset) -> Offset:
+        """Quarantine what should lie between these offsets, where no segment does; say where the log begins.
+
+        Where there is none at all, one will be begun at the floor.
+        """
+        quarantine, bases = self.quarantine, self.bases or [floor]
+        quarantine.keep(bases)
         if first_offset < upto and quarantine.at(first_offset) is None:
-            quarantine.add(self.bases[0], Flaw(0, 0, first_offset, upto, "no file holds what was before it"))
-        begun = quarantine.entries[0].flaw.first_offset if quarantine.entries else self.bases[0]
-        return min(begun, self.bases[0])
+            quarantine.add(bases[0], Flaw(0, 0, first_offset, upto, "no file holds what was before it"))
+        begun = quarantine.entries[0].flaw.first_offset if quarantine.entries else bases[0]
+        return min(begun, bases[0])
 
     def __iter__(self) -> Iterator[Segment]:
         return (self[slot] for slot in range(len(self)))

@@ -146,7 +146,7 @@ def test_an_index_is_cut_and_deleted_with_its_log() -> None:
     end(log, 8, committed=False)
     assert committed_values(log) == KEPT[:6]
     assert log.last_stable_offset(log.log_end_offset) == 24
-    log.restart(Offset(100), now_ms=0)
+    log.truncate(Offset(0), now_ms=0)
     assert log.segments.aborted.find(Offset(0), Offset(0), Offset(100)) == []
     log.remove_deleted(1 << 40)
     assert [name for name in disk.list(FOLDER) if ".txnindex" in name] == []
