@@ -2,28 +2,30 @@
 
 Records are appended, flushed, truncated, given up, compacted; partitions are deleted and created again; the directory
 is closed in good order or not, and the power fails at some call to the disk. Whoever opens the directory again finds
-every record that was flushed, in its place, none that was cut off or deleted, and no damage. The seed determines a
-drill.
+every record that was flushed, in its place, none that was cut off or deleted, each in its epoch and at its time, the
+producer where it was, and no damage. The seed determines a drill.
 """
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final
 from uuid import UUID
 
 from riverlog.log.directory import LogDirectory
+from riverlog.log.elsewhere import open_logs
 from riverlog.log.identity import DirectoryRefused
 from riverlog.log.log import Log
 from riverlog.log.recovery import list_folder
 from riverlog.model.errors import Refusal
-from riverlog.model.ids import LeaderEpoch, NodeId, Offset, TopicId, TopicPartition
+from riverlog.model.ids import LeaderEpoch, NodeId, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import read_header
 from riverlog.records.record import BatchBuilder
+from tests.simulation.lost_bytes import lose_bytes
 from tests.support.batches import records_of
-from tests.support.compacting import compact
+from tests.support.compacting import compact_flushed
 from tests.support.disk import Crashed, MemoryDisk
 
 LIVES: Final = 5
@@ -34,17 +36,8 @@ CHANGES_OF_NAMES: Final = ("create", "rename", "remove", "sync_folder")
 FOLDER: Final = "/srv/data"
 PLAIN: Final = TopicPartition("plain", 0)
 COMPACTED: Final = TopicPartition("compacted", 0)
-CONFIG: Final = TopicConfig(
-    segment_bytes=500, durability=Durability.FSYNC, index_interval_bytes=0, file_delete_delay_ms=0, retention_ms=-1
-)
-COMPACTING: Final = TopicConfig(
-    segment_bytes=500,
-    durability=Durability.FSYNC,
-    index_interval_bytes=0,
-    file_delete_delay_ms=0,
-    cleanup_delete=False,
-    cleanup_compact=True,
-)
+PRODUCER: Final = ProducerId(7)
+CONFIG: Final = TopicConfig(segment_bytes=500, index_interval_bytes=0, file_delete_delay_ms=0, retention_ms=-1)
 
 
 @dataclass
@@ -56,16 +49,30 @@ class Expected:
     """Every value, by its offset."""
     epochs: list[int] = field(default_factory=list)
     """In which leader epoch each was written."""
+    times: list[int] = field(default_factory=list)
+    sequences: list[int] = field(default_factory=list)
+    """How the one producer counts them."""
     promised: int = 0
     """All below this offset is flushed."""
     given_up: int = 0
     """All below this offset may be gone."""
     gone: int = 0
     """All below this offset is gone for good."""
+    clean: int = 0
+    """All below this offset is compacted."""
+    began: int = 0
+    """Where the log began anew after all was cut off; of the producer it knows only what came since then."""
+
+    def cut(self, end: int) -> None:
+        """Expect nothing from here on."""
+        for column in (self.written, self.epochs, self.times, self.sequences):
+            del column[end:]
 
 
 def drill(seed: int) -> list[str]:
     """Run a drill; give what was wrong. In every third the power fails in the middle of one change, and again."""
+    if seed % 10 == 7:
+        return lose_bytes(seed)
     return _Drill(seed).run() if seed % 3 else _Drill(seed).interrupt()
 
 
@@ -93,6 +100,11 @@ class _Drill:
         self._must_be_clean = False
         self._is_cutting = False
         self._gone: set[TopicId | None] = set()
+        durability = self._random.choice((Durability.FSYNC, Durability.FSYNC, Durability.FSYNC, Durability.OS))
+        self._configs = {
+            PLAIN: replace(CONFIG, durability=durability),
+            COMPACTED: replace(CONFIG, durability=durability, cleanup_delete=False, cleanup_compact=True),
+        }
         self._deletes = self._random.choice((0.0, 0.1, 0.5))
         self._changes = self._random.choice((1, 1, 4))
         self._epoch = 0
@@ -121,10 +133,13 @@ class _Drill:
         """Lose power in the middle of a compaction or truncation, and again while the next life puts it right."""
         name = self._random.choice(tuple(self._partitions))
         self._open()
-        for _ in range(12):
-            self._append(name)
-        self._flush(name)
-        self._checkpoint(name)
+        for _ in range(self._random.randrange(1, 4)):
+            for _ in range(8):
+                self._append(name)
+            self._flush(name)
+            self._checkpoint(name)
+            if name == COMPACTED:
+                self._compact(name)
         self._deletes = 0.0
         for work in (self._change, self._append, self._append):
             self._disk.crash_after(self._random.randrange(self._random.choice((8, 30, 90))), on=CHANGES_OF_NAMES)
@@ -158,16 +173,19 @@ class _Drill:
 
     def _append(self, name: TopicPartition) -> None:
         expected, log = self._partitions[name], self._log(name)
-        builder = BatchBuilder()
-        values = []
-        for _ in range(self._random.randrange(1, 4)):
-            self._values += 1
-            values.append(b"%d %d|" % (self._values % KEYS, self._values) + b"x" * self._random.choice((5, 60)))
-            builder.append(values[-1][:1], values[-1], timestamp_ms=NOW)
-        batch = memoryview(builder.build())
-        expected.written += values
+        sequence = _next_sequence(log)
+        builder = BatchBuilder(producer_id=PRODUCER, producer_epoch=ProducerEpoch(0), base_sequence=sequence)
         self._epoch += self._random.random() < 0.3
-        expected.epochs[len(expected.written) - len(values) :] = [self._epoch] * len(values)
+        for number in range(self._random.randrange(1, 4)):
+            self._values += 1
+            value = b"%d %d|" % (self._values % KEYS, self._values) + b"x" * self._random.choice((5, 60))
+            timestamp_ms = NOW - self._random.randrange(100)
+            builder.append(value[:1], value, timestamp_ms=timestamp_ms)
+            expected.written.append(value)
+            expected.epochs.append(self._epoch)
+            expected.times.append(timestamp_ms)
+            expected.sequences.append(sequence + number)
+        batch = memoryview(builder.build())
         log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(self._epoch), now_ms=NOW)
 
     def _flush(self, name: TopicPartition) -> None:
@@ -185,13 +203,19 @@ class _Drill:
             self._delete(name)
         elif name == PLAIN and self._random.random() < 0.3:
             self._give_up(name)
-        elif name == COMPACTED:
-            self._flush(name)
-            for _ in range(self._random.choice((1, 2, 3))):
-                compact(self._disk, self._log(name), now_ms=NOW)
-            self._log(name).remove_deleted(NOW)
+        elif name == COMPACTED and self._random.random() < 0.7:
+            self._compact(name)
         else:
             self._truncate(name)
+
+    def _compact(self, name: TopicPartition) -> None:
+        if self._random.random() < 0.5:
+            self._flush(name)
+        expected, log = self._partitions[name], self._log(name)
+        expected.clean = max(expected.clean, log.active_base_offset)
+        for _ in range(self._random.choice((1, 2, 3))):
+            compact_flushed(self._disk, log, now_ms=NOW)
+        log.remove_deleted(NOW)
 
     def _give_up(self, name: TopicPartition) -> None:
         """Delete the oldest records, as clients may ask for."""
@@ -202,20 +226,22 @@ class _Drill:
         self._checkpoint(name)
         expected.gone = expected.given_up
         while log.find_expired(NOW, upto=log.log_end_offset):
-            log.sync_names()
+            log.flush()
             log.enforce_retention(NOW, upto=log.log_end_offset, segments_max=1)
         log.remove_deleted(NOW)
 
     def _truncate(self, name: TopicPartition) -> None:
         expected, log = self._partitions[name], self._log(name)
         offset = self._random.randrange(log.log_start_offset, len(expected.written) + 1)
-        if log.start_of(Offset(offset)) < log.log_start_offset:
+        if log.start_of(Offset(offset)) < max(log.log_start_offset, expected.clean):
             return  # a batch goes as a whole, and where the log began is not given to other records
         expected.promised = 0 if offset < expected.promised else expected.promised
         self._is_cutting = True
         self._directory.truncate_log(name, Offset(offset), now_ms=NOW)
         self._is_cutting = False
-        del expected.written[log.log_end_offset :]
+        expected.cut(log.log_end_offset)
+        if log.log_end_offset <= log.active_base_offset:
+            expected.began = log.log_end_offset
         log.remove_deleted(NOW)
 
     def _delete(self, name: TopicPartition) -> None:
@@ -246,8 +272,18 @@ class _Drill:
                 self._wrong.append(f"{name} was deleted and is back")
             if directory.topic_id(name) != self._partitions[name].topic_id and not self._lost_its_id(name):
                 directory.set_aside(name, self._random)
+        if self._random.random() < 0.5:
+            self._open_elsewhere()
         for name in self._partitions:
             self._look_at(name)
+
+    def _open_elsewhere(self) -> None:
+        """Open the logs as another process does it after a crash."""
+        names = [name for name in self._partitions if name in self._directory.partitions()]
+        openings = [self._directory.opening(name, self._configs[name], now_ms=NOW) for name in names]
+        for name, log in open_logs(self._disk, openings):
+            assert isinstance(log, Log)
+            self._directory.adopt_log(name, self._partitions[name].topic_id, log)
 
     def _lost_its_id(self, name: TopicPartition) -> bool:
         return self._directory.topic_id(name) is None and self._directory.was_flushed(name)
@@ -263,9 +299,15 @@ class _Drill:
         for offset, value in enumerate(expected.written[: expected.promised]):
             if offset >= expected.given_up and offset not in found and newest.get(value[:1], -1) < offset:
                 self._wrong.append(f"{name} has lost {value!r} at offset {offset}")
-        for offset in found:
+        for offset in range(log.log_start_offset, log.log_end_offset):
             if log.epochs.of(Offset(offset)) != expected.epochs[offset]:
                 self._wrong.append(f"{name} has {log.epochs.entries()}; {expected.epochs} were written")
+        self._look_at_times(name, log, sorted(found))
+        if (
+            log.log_end_offset > expected.began
+            and _next_sequence(log) != expected.sequences[log.log_end_offset - 1] + 1
+        ):
+            self._wrong.append(f"{name} awaits sequence {_next_sequence(log)} at {log.log_end_offset}")
         if log.log_start_offset < expected.gone:
             self._wrong.append(f"{name} begins at {log.log_start_offset}, but {expected.gone} was the first to stay")
         if log.log_end_offset < expected.promised:
@@ -273,13 +315,23 @@ class _Drill:
         snapshots = list_folder(self._disk, log.folder).snapshots
         if any(offset > log.log_end_offset for offset in snapshots):
             self._wrong.append(f"{name} has snapshots {snapshots} behind its end {log.log_end_offset}")
-        del expected.written[log.log_end_offset :]
-        expected.promised = len(expected.written)  # opening has flushed it
+        expected.cut(log.log_end_offset)
+        expected.promised = log.flushed_offset
+        if log.config.durability is Durability.FSYNC and log.flushed_offset < log.log_end_offset:
+            self._wrong.append(f"{name} is open, but only flushed up to {log.flushed_offset}")
         expected.given_up = max(expected.given_up, log.log_start_offset)  # a cut of all that a crash interrupted
 
+    def _look_at_times(self, name: TopicPartition, log: Log, offsets: list[int]) -> None:
+        times = self._partitions[name].times
+        latest = max((times[offset] for offset in offsets), default=NOW)
+        timestamp_ms = NOW - self._random.randrange(100)
+        for asked, answer in ((timestamp_ms, log.offset_for_time(timestamp_ms)), (latest, log.max_timestamp())):
+            right = next((offset for offset in offsets if times[offset] >= asked), None)
+            if (answer.offset if answer else None) != right:
+                self._wrong.append(f"{name} finds {answer} for {asked}, and not {right}")
+
     def _log(self, name: TopicPartition) -> Log:
-        config = COMPACTING if name == COMPACTED else CONFIG
-        return self._directory.create_log(name, self._partitions[name].topic_id, config, now_ms=NOW)
+        return self._directory.create_log(name, self._partitions[name].topic_id, self._configs[name], now_ms=NOW)
 
     def _new_id(self) -> TopicId:
         return TopicId(UUID(int=self._random.getrandbits(128), version=4))
@@ -293,3 +345,8 @@ def _values(log: Log) -> dict[int, bytes]:
         found |= {record.offset: record.value or b"" for record in records_of(read.records)}
         offset = read.next_offset
     return {offset: value for offset, value in found.items() if offset >= log.log_start_offset}
+
+
+def _next_sequence(log: Log) -> int:
+    producer = log.producers.get(PRODUCER)
+    return 0 if producer is None else producer.next_sequence
