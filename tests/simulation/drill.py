@@ -60,8 +60,6 @@ class Expected:
     """All below this offset is gone for good."""
     clean: int = 0
     """All below this offset is compacted."""
-    began: int = 0
-    """Where the log began anew after all was cut off; of the producer it knows only what came since then."""
 
     def cut(self, end: int) -> None:
         """Expect nothing from here on."""
@@ -212,7 +210,7 @@ class _Drill:
         if self._random.random() < 0.5:
             self._flush(name)
         expected, log = self._partitions[name], self._log(name)
-        expected.clean = max(expected.clean, log.active_base_offset)
+        expected.clean = max(expected.clean, log.segments.active.base_offset)
         for _ in range(self._random.choice((1, 2, 3))):
             compact_flushed(self._disk, log, now_ms=NOW)
         log.remove_deleted(NOW)
@@ -240,8 +238,6 @@ class _Drill:
         self._directory.truncate_log(name, Offset(offset), now_ms=NOW)
         self._is_cutting = False
         expected.cut(log.log_end_offset)
-        if log.log_end_offset <= log.active_base_offset:
-            expected.began = log.log_end_offset
         log.remove_deleted(NOW)
 
     def _delete(self, name: TopicPartition) -> None:
@@ -303,10 +299,7 @@ class _Drill:
             if log.epochs.of(Offset(offset)) != expected.epochs[offset]:
                 self._wrong.append(f"{name} has {log.epochs.entries()}; {expected.epochs} were written")
         self._look_at_times(name, log, sorted(found))
-        if (
-            log.log_end_offset > expected.began
-            and _next_sequence(log) != expected.sequences[log.log_end_offset - 1] + 1
-        ):
+        if log.log_end_offset and _next_sequence(log) != expected.sequences[log.log_end_offset - 1] + 1:
             self._wrong.append(f"{name} awaits sequence {_next_sequence(log)} at {log.log_end_offset}")
         if log.log_start_offset < expected.gone:
             self._wrong.append(f"{name} begins at {log.log_start_offset}, but {expected.gone} was the first to stay")

@@ -488,6 +488,7 @@ class Log:
         )
         if reasons and len(reasons) == len(self.segments):
             self.roll(now_ms)
+        self._snapshots.keep_past(self.segments, len(reasons), now_ms)
         return reasons
 
     def enforce_retention(self, now_ms: int, *, upto: Offset, segments_max: int | None = None) -> list[DeletedSegment]:
@@ -544,9 +545,7 @@ class Log:
         if offset >= self.log_end_offset:
             return
         segments = self.segments
-        if offset <= segments.bases[0]:
-            self._restart(offset, now_ms)
-            return
+        assert offset >= segments.bases[0], "the log does not reach back so far"
         end = segments.start_of(offset)
         self._forget_epochs(end)
         self._unsynced_segments = [segment for segment in self._unsynced_segments if segment.base_offset < end]
@@ -558,23 +557,8 @@ class Log:
         self._disk.sync_folder(self.folder)
         self._end_at(end, now_ms)
 
-    def _restart(self, offset: Offset, now_ms: int) -> None:
-        """Give up all records and go on at this offset; a crash may leave some, none of them below it."""
-        segments = self.segments
-        self._forget_epochs(offset)
-        self._unsynced_segments = []
-        segments.delete(0, len(segments), due_ms=now_ms)
-        segments.begin(offset, now_ms=now_ms)
-        self._disk.sync_folder(self.folder)
-        self._first_name_synced = True
-        self.log_start_offset = offset
-        self._end_at(offset, now_ms)
-
     def _forget_epochs(self, end: Offset) -> None:
-        """Forget the epochs from here on: records that come in their place may be of the same epochs.
-
-        The sync of the folder that ends each cut makes it durable.
-        """
+        """Forget the epochs from here on: others may come in their place. The sync that ends each cut covers this."""
         if self.epochs.truncate_end(end):
             path = f"{self.folder}/{EPOCHS_FILE}"
             write_durably(self._disk, path + TEMPORARY_SUFFIX, self.epochs.encode())

@@ -107,6 +107,15 @@ def rebuild_aborted(segments: Segments, base_offset: Offset) -> None:
     segments.unsynced_names = True
 
 
+def producers_before(segments: Segments, base_offset: Offset, *, now_ms: int) -> Producers:
+    """Learn from the newest snapshot, and the batches behind it, what was known where a segment begins."""
+    disk, folder = segments.disk, segments.folder
+    snapshots = list_folder(disk, folder).snapshots
+    past = Past(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=now_ms, epochs=Epochs())
+    past.catch_up(segments, segments[segments.slot_of(base_offset) - 1])
+    return past.producers
+
+
 def headers_from(segments: Segments, offset: Offset, last: Segment) -> Iterator[tuple[BatchHeader, Marker | None]]:
     """Walk all batches from this offset to the end of a segment, as far as they can be read: headers and markers."""
     if offset >= last.next_offset:

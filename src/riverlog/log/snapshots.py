@@ -5,7 +5,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from riverlog.log.producers import Producers
+from riverlog.log.replay import producers_before
 from riverlog.log.segment import SNAPSHOT_SUFFIX, path_of
+from riverlog.log.segments import Segments
 from riverlog.log.sync import SyncPlan
 from riverlog.model.ids import Offset
 
@@ -40,6 +42,15 @@ class Snapshots:
         for offset, content in self._unsynced.items():
             plan.replacements[self._path(offset)] = content
         self._unsynced = {}
+
+    def keep_past(self, segments: Segments, count: int, now_ms: int) -> None:
+        """See that the first segments can go: where those behind them begin, the producers are to be written down.
+
+        That was done when they began, unless a crash came first.
+        """
+        for base_offset in segments.bases[1 : count + 1]:
+            if base_offset not in self._unsynced and not segments.disk.exists(self._path(base_offset)):
+                self._unsynced[base_offset] = producers_before(segments, base_offset, now_ms=now_ms).encode()
 
     def forget(self, bases: Iterable[Offset]) -> None:
         """Do not write those of segments that are gone."""

@@ -212,6 +212,18 @@ def test_retention_may_take_everything_and_offsets_go_on(log: Log) -> None:
     assert append(log).base_offset == len(written)
 
 
+def test_a_producer_outlives_its_records_though_a_crash_came_before_it_was_written_down(disk: MemoryDisk) -> None:
+    log = open_log(disk)
+    append(log, producer_id=7, producer_epoch=0, base_sequence=0)
+    log.roll(NOW)
+    disk.kill()
+    log = open_log(disk, replace(SMALL, retention_ms=0))
+    assert log.enforce_retention(NOW, upto=Offset(1))
+    log.flush()
+    disk.kill()
+    assert [producer_id for producer_id, _ in open_log(disk, recovery_point=1).producers.items()] == [7]
+
+
 def test_retention_by_size_keeps_at_least_that_much(log: Log) -> None:
     filled(log)
     log.config = replace(log.config, retention_bytes=2_500)
@@ -233,7 +245,8 @@ def test_a_range_stays_valid_when_its_segment_goes(log: Log, disk: MemoryDisk) -
     written = filled(log)
     found = log.read(Offset(0), bytes_max=1 << 20, upto=log.log_end_offset)
     open_before = disk.open_files
-    log.truncate(Offset(0), now_ms=NOW)
+    log.config = replace(log.config, retention_ms=0, file_delete_delay_ms=0)
+    log.enforce_retention(NOW, upto=log.log_end_offset)
     log.remove_deleted(NOW)
     assert [record.value for record in records_of(found.records)] == [value for _, value in written[:22]]
     assert disk.open_files < open_before
