@@ -90,7 +90,7 @@ def _fields(declaration: type[Any]) -> list[Field]:
 
 
 def _random_field(field: Field, version: int, random: Random) -> Any:
-    if field.name == "error_code":
+    if field.name.endswith("error_code"):
         return int(random.choice(ERROR_CODES))
     if field.name in TIMES:
         return random.choice([0, 1_700_000_000_123])

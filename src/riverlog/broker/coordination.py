@@ -1,4 +1,4 @@
-"""How a request about a group reaches the group's coordinator, and how its reply becomes the answer.
+"""How a request about a group or a transactional id reaches its coordinator, and how the reply becomes the answer.
 
 The coordinator decides at once, in the order of arrival; the answer waits where it rests on records that are not
 committed yet, or on other members. What keeps the coordinator from deciding is a code in the answer.
@@ -12,6 +12,7 @@ from riverlog.broker.context import Answer, Context, Later
 from riverlog.groups.commands import Client, GroupsCommand
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.transactions.commands import ClientCommand
 
 Response = TypeVar("Response")
 Reply = TypeVar("Reply")
@@ -26,8 +27,18 @@ def ask_coordinator(
     answer: Callable[[Any], Response],
     refuse: Callable[[ErrorCode], Response],
 ) -> Answer[Response]:
-    """Let the coordinator decide now, and give the answer that its reply makes, or the one for a refusal."""
-    asked = submit(context, operation, group_id, command)
+    """Let the group's coordinator decide now, and give the answer that its reply makes, or the one for a refusal."""
+    return when_decided(submit(context, operation, group_id, command), context, answer=answer, refuse=refuse)
+
+
+def when_decided(
+    asked: "asyncio.Future[Any]",
+    context: Context,
+    *,
+    answer: Callable[[Any], Response],
+    refuse: Callable[[ErrorCode], Response],
+) -> Answer[Response]:
+    """Give the answer that a coordinator's reply makes, or the one for a refusal, now or when it is there."""
     if asked.done():
         return _answered(asked, context, answer, refuse)
     return Later(_answered_later(asked, context, answer, refuse))
@@ -35,20 +46,57 @@ def ask_coordinator(
 
 def submit(context: Context, operation: Operation, group_id: str, command: GroupsCommand) -> "asyncio.Future[Any]":
     """Let the coordinator decide now if the client may ask it to; the future gives its reply or raises Refusal."""
-    try:
+
+    def ask() -> "asyncio.Future[Any]":
         if not context.allows(operation, ResourceType.GROUP, group_id):
             raise Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Not allowed to use the group {group_id!r}.")
-        asked = context.services.groups.submit(group_id, command)
-    except Refusal as refusal:
-        asked = asyncio.get_running_loop().create_future()
-        asked.set_exception(refusal)
-    asked.add_done_callback(_heard)
-    return asked
+        return context.services.groups.submit(group_id, command)
+
+    return _asked(ask)
+
+
+def submit_in_transaction(
+    context: Context, command: ClientCommand, *, from_broker: bool = False
+) -> "asyncio.Future[Any]":
+    """Let the coordinator of a transactional id decide now if the client may write with it, as above; a broker may."""
+
+    def ask() -> "asyncio.Future[Any]":
+        if not from_broker:
+            check_transactional_id(context, command.transactional_id)
+        return context.services.transactions.decide(command)
+
+    return _asked(ask)
+
+
+def check_transactional_id(context: Context, transactional_id: str) -> None:
+    """Refuse a client that may not write with the id, and an id that is none."""
+    if not context.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        raise Refusal(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"Not allowed to write with {transactional_id!r}."
+        )
+    if not transactional_id:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "A transactional id must not be empty.")
+
+
+def known_since(first_version: int, code: ErrorCode, context: Context) -> ErrorCode:
+    """Tell clients from before PRODUCER_FENCED was invented what they know instead."""
+    is_too_new = code is ErrorCode.PRODUCER_FENCED and context.version < first_version
+    return ErrorCode.INVALID_PRODUCER_EPOCH if is_too_new else code
 
 
 def client_of(context: Context) -> Client:
     """Say who asks, as Kafka's tools show it."""
     return Client(context.client_id or "", f"/{context.client.principal.host}")
+
+
+def _asked(ask: "Callable[[], asyncio.Future[Any]]") -> "asyncio.Future[Any]":
+    try:
+        asked = ask()
+    except Refusal as refusal:
+        asked = asyncio.get_running_loop().create_future()
+        asked.set_exception(refusal)
+    asked.add_done_callback(_heard)
+    return asked
 
 
 def _heard(asked: "asyncio.Future[Any]") -> None:

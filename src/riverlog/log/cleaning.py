@@ -52,8 +52,8 @@ class Cleaning:
     segments: tuple[SegmentFacts, ...]
     """All from the oldest up to the first that may not be cleaned."""
     first_dirty_offset: Offset
-    last_batches: Mapping[ProducerId, frozenset[Offset]]
-    """The last offset of each batch that its producer may send again."""
+    last_batches: Mapping[ProducerId, Offset]
+    """The last offset of each producer's last batch."""
     now_ms: int
     delete_retention_ms: int
     segment_bytes: int
@@ -85,8 +85,9 @@ def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, b
         segments=tuple(facts for facts in log.segment_facts() if facts.next_offset <= dirt.end_offset),
         first_dirty_offset=dirt.first_dirty_offset,
         last_batches={
-            producer_id: frozenset(written.last_offset for written in producer.batches)
+            producer_id: producer.batches[-1].last_offset
             for producer_id, producer in log.producers.items()
+            if producer.batches
         },
         now_ms=now_ms,
         delete_retention_ms=log.config.delete_retention_ms,
@@ -173,7 +174,7 @@ class _Work:
         tombstones = not newest.horizon_passed(header, now_ms)
         kept = [record for record in walk(data, header) if newest.keeps(header, record, tombstones=tombstones)]
         if not kept:
-            if is_last or header.last_offset in self._cleaning.last_batches.get(header.producer_id, ()):
+            if is_last or self._cleaning.last_batches.get(header.producer_id) == header.last_offset:
                 return batch if header.record_count == 0 else empty(header)
             return None
         if (

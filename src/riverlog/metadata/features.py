@@ -22,5 +22,6 @@ SUPPORTED_FEATURES: Final[Mapping[str, Levels]] = MappingProxyType(
     {
         METADATA_VERSION: Levels(30, 30),  # 4.3-IV0: the records of metadata/records.py
         "group.version": Levels(1, 1),  # consumer groups, KIP-848
+        "transaction.version": Levels(0, 2),  # an epoch per transaction, KIP-890
     }
 )

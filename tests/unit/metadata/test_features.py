@@ -1,6 +1,7 @@
 """Features are listed when they are built."""
 
 from riverlog.metadata.features import METADATA_VERSION, SUPPORTED_FEATURES
+from riverlog.model.transactions import TransactionVersion
 from tests.unit.metadata.cluster import cluster
 
 
@@ -17,5 +18,5 @@ def test_tools_find_the_clusters_version():
     assert METADATA_VERSION in SUPPORTED_FEATURES
 
 
-def test_transactions_of_the_second_kind_are_not_promised():
-    assert "transaction.version" not in SUPPORTED_FEATURES
+def test_transactions_of_the_second_kind_are_promised():
+    assert SUPPORTED_FEATURES["transaction.version"].highest == TransactionVersion.EPOCH_PER_TRANSACTION

@@ -1,16 +1,16 @@
 """FindCoordinator: every group and transactional id is looked after by the node that is asked.
 
-The first question about a group creates the topic that groups are kept in. Transactional ids are answered although
-there are no transactions yet: a client that finds its coordinator sees at once that the next API is missing, where one
-that finds none waits for a minute.
+The first question about a group creates the topic that groups are kept in, the first about a transactional id that of
+transactional ids.
 """
 
 from contextlib import suppress
 from typing import Final
 
 from riverlog.broker.context import Answer, Context, Later
+from riverlog.drivers.groups import Groups
+from riverlog.drivers.transactions import Transactions
 from riverlog.groups.commands import Announce
-from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_NODE
@@ -28,15 +28,19 @@ _GUARDS: Final = {
 
 def find_coordinator(request: FindCoordinatorRequest, context: Context) -> Answer[FindCoordinatorResponse]:
     """Name the coordinator of each key."""
-    if request.key_type == _GROUP and context.image.topic(OFFSETS_TOPIC) is None:
-        return Later(_prepared(request, context))
+    services = context.services
+    coordinators = services.transactions if request.key_type == _TRANSACTIONAL_ID else services.groups
+    if request.key_type in _GUARDS and context.image.topic(coordinators.TOPIC) is None:
+        return Later(_prepared(request, context, coordinators))
     return _response(request, context)
 
 
-async def _prepared(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
-    """Create the topic of groups before the first of them is asked for."""
+async def _prepared(
+    request: FindCoordinatorRequest, context: Context, coordinators: Groups | Transactions
+) -> FindCoordinatorResponse:
+    """Create the topic of coordinators before the first of them is asked for."""
     try:
-        await context.services.groups.ensure_topic()
+        await coordinators.ensure_topic()
     except Refusal as refusal:
         return _response(request, context, refusal)
     return _response(request, context)

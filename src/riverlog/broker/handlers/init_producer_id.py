@@ -1,25 +1,57 @@
-"""InitProducerId: an id for an idempotent producer, new each time."""
+"""InitProducerId: an id for an idempotent producer, new each time; with a transactional id, the right to write with it.
+
+Whoever had that right before has lost it, and a transaction that it left open is aborted before the answer comes.
+"""
+
+from typing import Final
 
 from riverlog.broker.context import Context
+from riverlog.broker.coordination import check_transactional_id, known_since
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerEpoch, ProducerId
+from riverlog.model.transactions import Producer
+from riverlog.transactions.commands import InitProducer
 from riverlog.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+_FIRST_VERSION_WITH_FENCED: Final = 4
 
 
 async def init_producer_id(request: InitProducerIdRequest, context: Context) -> InitProducerIdResponse:
-    """Give out an id that nobody had before; a producer that lost its state simply asks again."""
+    """Give out an id that nobody had before, or the next epoch of a transactional id."""
     try:
-        _check(request, context)
-        producer_id = await context.services.metadata.next_producer_id()
+        if request.transactional_id is None:
+            producer = await _new_producer(context)
+        else:
+            producer = await _next_producer(request.transactional_id, request, context)
     except Refusal as refusal:
-        context.stats.failed(refusal.code)
-        return InitProducerIdResponse(error_code=refusal.code)
-    return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+        code = known_since(_FIRST_VERSION_WITH_FENCED, refusal.code, context)
+        context.stats.failed(code)
+        return InitProducerIdResponse(error_code=code)
+    return InitProducerIdResponse(producer_id=producer.id, producer_epoch=producer.epoch)
 
 
-def _check(request: InitProducerIdRequest, context: Context) -> None:
-    if request.transactional_id is not None:
-        # Fatal for every client; the errors of coordinators would make it ask for ever.
-        raise Refusal(ErrorCode.UNSUPPORTED_VERSION, "This node does not offer transactions.")
+async def _new_producer(context: Context) -> Producer:
+    """A producer that lost its state simply asks again."""
     if not context.allows_on_cluster(Operation.IDEMPOTENT_WRITE):
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not allowed to write with an id.")
+    return Producer(await context.services.metadata.next_producer_id(), ProducerEpoch(0))
+
+
+async def _next_producer(transactional_id: str, request: InitProducerIdRequest, context: Context) -> Producer:
+    check_transactional_id(context, transactional_id)
+    command = InitProducer(transactional_id, request.transaction_timeout_ms, _expected(request))
+    reply = await context.services.transactions.decide(command)
+    if reply.code is not ErrorCode.NONE:
+        raise Refusal(reply.code, f"{transactional_id!r} cannot be written with now.")
+    producer: Producer = reply.producer
+    return producer
+
+
+def _expected(request: InitProducerIdRequest) -> Producer | None:
+    """Give the producer that the sender is already, if it says so."""
+    if (request.producer_id == NO_PRODUCER) != (request.producer_epoch == NO_PRODUCER_EPOCH):
+        raise Refusal(ErrorCode.INVALID_REQUEST, "A producer id comes with its epoch.")
+    if request.producer_id == NO_PRODUCER:
+        return None
+    return Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))

@@ -5,7 +5,7 @@ from typing import Final
 
 from riverlog.broker.context import Context
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic, check_topic_name
-from riverlog.metadata.image import OFFSETS_TOPIC, PartitionImage, TopicImage
+from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import CLUSTER, Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TOPIC_ID
@@ -74,12 +74,13 @@ async def _create_missing(
     missing = [name for name in names if context.image.topic(name) is None and _may_create(name, context)]
     services = context.services
     refused: dict[str, ErrorCode] = {}
-    if OFFSETS_TOPIC in missing:  # it has settings of its own
-        missing.remove(OFFSETS_TOPIC)
-        try:
-            await services.groups.ensure_topic()
-        except Refusal as refusal:
-            refused[OFFSETS_TOPIC] = refusal.code
+    for coordinators in (services.groups, services.transactions):
+        if coordinators.TOPIC in missing:  # it has settings of its own
+            missing.remove(coordinators.TOPIC)
+            try:
+                await coordinators.ensure_topic()
+            except Refusal as refusal:
+                refused[coordinators.TOPIC] = refusal.code
     if not missing:
         return refused
     new = tuple(NewTopic(name, services.new_topic_id()) for name in missing)

@@ -1,0 +1,134 @@
+"""AddPartitionsToTxn: partitions are taken into a transaction before the producer writes to them.
+
+Clients send versions up to 3, for one transaction; brokers those from 4 on, for many, and may only want to know whether
+the partitions belong to it. One partition that is unknown or forbidden keeps out all others of its transaction.
+"""
+
+import asyncio
+from typing import Any, Final
+
+from riverlog.broker.context import Answer, Context, Later
+from riverlog.broker.coordination import known_since, submit_in_transaction
+from riverlog.metadata.image import INTERNAL_TOPICS
+from riverlog.model.access import Operation
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.transactions.commands import AddPartitions, PartitionsReply, VerifyPartitions
+from riverlog.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+_FIRST_VERSION_WITH_FENCED: Final = 2
+_FIRST_VERSION_OF_BROKERS: Final = 4
+
+
+def add_partitions_to_txn(request: AddPartitionsToTxnRequest, context: Context) -> Answer[AddPartitionsToTxnResponse]:
+    """Let the coordinator of each transaction decide about its partitions."""
+    if _is_of_broker(context) and not context.allows_on_cluster(Operation.CLUSTER_ACTION):
+        context.stats.failed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    transactions = request.transactions if _is_of_broker(context) else [_only_one(request)]
+    asked = [_ask(each, context) for each in transactions]
+    if all(reply.done() for reply in asked):
+        return _response(transactions, asked, context)
+    return Later(_response_later(transactions, asked, context))
+
+
+def _is_of_broker(context: Context) -> bool:
+    return context.version >= _FIRST_VERSION_OF_BROKERS
+
+
+def _only_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
+    return AddPartitionsToTxnTransaction(
+        request.v3_and_below_transactional_id,
+        request.v3_and_below_producer_id,
+        request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+
+
+def _partitions(transaction: AddPartitionsToTxnTransaction) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions)
+
+
+def _ask(transaction: AddPartitionsToTxnTransaction, context: Context) -> "asyncio.Future[Any]":
+    """Ask for all partitions of a transaction, unless one of them cannot be part of it."""
+    partitions = _partitions(transaction)
+    codes = tuple(_refusal(each, context) for each in partitions)
+    if any(code is not ErrorCode.NONE for code in codes):
+        told = (ErrorCode.OPERATION_NOT_ATTEMPTED if code is ErrorCode.NONE else code for code in codes)
+        return _told(PartitionsReply(tuple(told)))
+    producer = Producer(ProducerId(transaction.producer_id), ProducerEpoch(transaction.producer_epoch))
+    from_broker = _is_of_broker(context)
+    version = TransactionVersion.EPOCH_PER_TRANSACTION if from_broker else TransactionVersion.CLASSIC
+    command = (
+        VerifyPartitions(transaction.transactional_id, producer, partitions)
+        if transaction.verify_only
+        else AddPartitions(transaction.transactional_id, producer, partitions, version)
+    )
+    return submit_in_transaction(context, command, from_broker=from_broker)
+
+
+def _refusal(partition: TopicPartition, context: Context) -> ErrorCode:
+    """Say why a partition cannot be part of a transaction; the internal ones are not for clients to name."""
+    is_for_brokers = partition.topic in INTERNAL_TOPICS
+    if not _is_of_broker(context) and (is_for_brokers or not context.allows_on_topic(Operation.WRITE, partition.topic)):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    topic = context.image.topic(partition.topic)
+    if topic is None or not 0 <= partition.partition < topic.partition_count:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.NONE
+
+
+def _told(reply: PartitionsReply) -> "asyncio.Future[Any]":
+    told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    told.set_result(reply)
+    return told
+
+
+async def _response_later(
+    transactions: list[AddPartitionsToTxnTransaction], asked: "list[asyncio.Future[Any]]", context: Context
+) -> AddPartitionsToTxnResponse:
+    await asyncio.wait(asked)
+    return _response(transactions, asked, context)
+
+
+def _response(
+    transactions: list[AddPartitionsToTxnTransaction], asked: "list[asyncio.Future[Any]]", context: Context
+) -> AddPartitionsToTxnResponse:
+    results = [_result(each, reply, context) for each, reply in zip(transactions, asked, strict=True)]
+    if _is_of_broker(context):
+        return AddPartitionsToTxnResponse(results_by_transaction=results)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
+
+
+def _result(
+    transaction: AddPartitionsToTxnTransaction, reply: "asyncio.Future[Any]", context: Context
+) -> AddPartitionsToTxnResult:
+    codes = iter(_codes(len(_partitions(transaction)), reply, context))
+    return AddPartitionsToTxnResult(
+        transaction.transactional_id,
+        [
+            AddPartitionsToTxnTopicResult(
+                topic.name, [AddPartitionsToTxnPartitionResult(index, next(codes)) for index in topic.partitions]
+            )
+            for topic in transaction.topics
+        ],
+    )
+
+
+def _codes(count: int, reply: "asyncio.Future[Any]", context: Context) -> list[ErrorCode]:
+    try:
+        codes = [known_since(_FIRST_VERSION_WITH_FENCED, code, context) for code in reply.result().codes]
+    except Refusal as refusal:
+        codes = [refusal.code] * count
+    for code in codes:
+        if code is not ErrorCode.NONE:
+            context.stats.failed(code)
+    return codes

@@ -1,0 +1,42 @@
+"""EndTxn: a transaction is committed or aborted; the answer comes once that is decided and can no longer be lost.
+
+From version 5 on each end brings the producer's next epoch (KIP-890), so that nothing that was sent before can reach a
+later transaction.
+"""
+
+from typing import Final
+
+from riverlog.broker.context import Answer, Context
+from riverlog.broker.coordination import known_since, submit_in_transaction, when_decided
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import ProducerEpoch, ProducerId
+from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.transactions.commands import EndTransaction, ProducerReply
+from riverlog.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+_FIRST_VERSION_WITH_FENCED: Final = 2
+_FIRST_VERSION_WITH_EPOCHS: Final = 5
+
+
+def end_txn(request: EndTxnRequest, context: Context) -> Answer[EndTxnResponse]:
+    """Let the coordinator decide."""
+    has_epochs = context.version >= _FIRST_VERSION_WITH_EPOCHS
+    command = EndTransaction(
+        request.transactional_id,
+        Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
+        request.committed,
+        TransactionVersion.EPOCH_PER_TRANSACTION if has_epochs else TransactionVersion.CLASSIC,
+    )
+
+    def answer(reply: ProducerReply) -> EndTxnResponse:
+        code = known_since(_FIRST_VERSION_WITH_FENCED, reply.code, context)
+        if code is not ErrorCode.NONE:
+            context.stats.failed(code)
+        return EndTxnResponse(error_code=code, producer_id=reply.producer.id, producer_epoch=reply.producer.epoch)
+
+    return when_decided(
+        submit_in_transaction(context, command),
+        context,
+        answer=answer,
+        refuse=lambda code: EndTxnResponse(error_code=code),
+    )
