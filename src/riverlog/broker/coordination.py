@@ -6,16 +6,19 @@ committed yet, or on other members. What keeps the coordinator from deciding is 
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from riverlog.broker.context import Answer, Context, Later
 from riverlog.groups.commands import Client, GroupsCommand
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.observe.logging import get_logger
 from riverlog.transactions.commands import ClientCommand
 
 Response = TypeVar("Response")
 Reply = TypeVar("Reply")
+
+_LOG: Final = get_logger("riverlog.groups")
 
 
 def ask_coordinator(
@@ -87,6 +90,11 @@ def known_since(first_version: int, code: ErrorCode, context: Context) -> ErrorC
 def client_of(context: Context) -> Client:
     """Say who asks, as Kafka's tools show it."""
     return Client(context.client_id or "", f"/{context.client.principal.host}")
+
+
+def tell_reason(event: str, context: Context, group_id: str, member_id: str, reason: str) -> None:
+    """Let an operator know why a member says that it came or went."""
+    _LOG.info(event, group=group_id, member=member_id, client=context.client_id, reason=reason)
 
 
 def _asked(ask: "Callable[[], asyncio.Future[Any]]") -> "asyncio.Future[Any]":

@@ -5,7 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from riverlog.broker.context import Answer, Context
-from riverlog.broker.coordination import ask_coordinator, client_of
+from riverlog.broker.coordination import ask_coordinator, client_of, tell_reason
 from riverlog.groups.commands import NO_MEMBER, Join, JoinReply, Protocol
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
@@ -39,9 +39,15 @@ def join_group(request: JoinGroupRequest, context: Context) -> Answer[JoinGroupR
         Operation.READ,
         request.group_id,
         command,
-        answer=partial(_response, context=context),
+        answer=partial(_joined, request=request, context=context),
         refuse=lambda code: _response(JoinReply(code, request.member_id or NO_MEMBER), context),
     )
+
+
+def _joined(reply: JoinReply, request: JoinGroupRequest, context: Context) -> JoinGroupResponse:
+    if reply.code is ErrorCode.NONE and request.reason:
+        tell_reason("member joined", context, request.group_id, reply.member_id, request.reason)
+    return _response(reply, context)
 
 
 def _response(reply: JoinReply, context: Context) -> JoinGroupResponse:

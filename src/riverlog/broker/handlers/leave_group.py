@@ -4,11 +4,11 @@ from functools import partial
 from typing import Final
 
 from riverlog.broker.context import Answer, Context
-from riverlog.broker.coordination import ask_coordinator
+from riverlog.broker.coordination import ask_coordinator, tell_reason
 from riverlog.groups.commands import Leave, Leaver, LeaveReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
-from riverlog.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+from riverlog.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
 
 _FIRST_VERSION_WITH_MANY_MEMBERS: Final = 3
 
@@ -16,23 +16,29 @@ _FIRST_VERSION_WITH_MANY_MEMBERS: Final = 3
 def leave_group(request: LeaveGroupRequest, context: Context) -> Answer[LeaveGroupResponse]:
     """Take the members out of the group."""
     if context.version >= _FIRST_VERSION_WITH_MANY_MEMBERS:
-        members = tuple(Leaver(each.member_id, each.group_instance_id) for each in request.members)
+        identities = request.members
     else:
-        members = (Leaver(request.member_id),)
+        identities = [MemberIdentity(request.member_id)]
+    members = tuple(Leaver(each.member_id, each.group_instance_id) for each in identities)
     return ask_coordinator(
         context,
         Operation.READ,
         request.group_id,
         Leave(request.group_id, members),
-        answer=partial(_response, members=members, context=context),
+        answer=partial(_response, request=request, members=members, context=context),
         refuse=lambda code: LeaveGroupResponse(error_code=code),
     )
 
 
-def _response(reply: LeaveReply, members: tuple[Leaver, ...], context: Context) -> LeaveGroupResponse:
+def _response(
+    reply: LeaveReply, request: LeaveGroupRequest, members: tuple[Leaver, ...], context: Context
+) -> LeaveGroupResponse:
     for code in (reply.code, *reply.codes):
         if code is not ErrorCode.NONE:
             context.stats.failed(code)
+    for member, code in zip(request.members, reply.codes, strict=False):
+        if code is ErrorCode.NONE and member.reason:
+            tell_reason("member left", context, request.group_id, member.member_id, member.reason)
     if context.version < _FIRST_VERSION_WITH_MANY_MEMBERS:
         return LeaveGroupResponse(error_code=next((code for code in (reply.code, *reply.codes) if code), reply.code))
     return LeaveGroupResponse(

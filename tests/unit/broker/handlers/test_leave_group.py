@@ -1,5 +1,7 @@
 """LeaveGroup in every version."""
 
+import logging
+
 import pytest
 
 from riverlog.model.errors import ErrorCode
@@ -51,3 +53,24 @@ def test_a_group_without_a_name_is_refused_as_a_whole() -> None:
             assert (answer.error_code, answer.members) == (ErrorCode.INVALID_GROUP_ID, [])
 
     run(scenario())
+
+
+def test_why_a_member_came_and_went_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await prepared(line)
+            told = await in_a_group(line, reason="a new deployment")
+            leavers = [MemberIdentity(told.member_id, None, "too slow"), MemberIdentity("nobody", None, "not there")]
+            await line.ask(ApiKey.LEAVE_GROUP, 5, LeaveGroupRequest(GROUP, leavers))
+            said = [
+                (record.message, record.__dict__["fields"]["member"], record.__dict__["fields"]["reason"])
+                for record in caplog.records
+                if record.name == "riverlog.groups"
+            ]
+            assert said == [
+                ("member joined", told.member_id, "a new deployment"),
+                ("member left", told.member_id, "too slow"),
+            ]
+
+    with caplog.at_level(logging.INFO, logger="riverlog.groups"):
+        run(scenario())
