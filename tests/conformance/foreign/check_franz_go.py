@@ -1,8 +1,8 @@
 """franz-go against the broker."""
 
 from tests.conformance.adapters.foreign import FranzGo
-from tests.conformance.behaviours import Administers
+from tests.conformance.behaviours import Administers, JoinsGroups
 
 
-class TestFranzGo(Administers):
+class TestFranzGo(Administers, JoinsGroups):
     adapter = FranzGo

@@ -219,11 +219,23 @@ def test_a_cluster_of_one_says_so(tool: Tool, refused: Tool, new_topic: NewTopic
 def test_what_a_cluster_has_none_of_is_empty_and_no_error(tool: Tool, new_topic: NewTopic) -> None:
     topic = new_topic()
     tool("ConsoleProducer", "--topic", topic, given="one\n")
-    for entity in ("users", "clients", "ips", "client-metrics", "groups"):
+    for entity in ("users", "clients", "ips", "client-metrics"):
         assert tool("ConfigCommand", "--describe", "--entity-type", entity).lines == []
     assert len(tool("TransactionsCommand", "list").lines) == 1
     producers = tool("TransactionsCommand", "describe-producers", "--topic", topic, "--partition", "0").lines
     assert [line.split()[1] for line in producers] == ["ProducerEpoch", "0"]
+
+
+def test_a_group_has_settings_of_its_own(tool: Tool, refused: Tool, fresh_name: Callable[[], str]) -> None:
+    group = ("--entity-type", "groups", "--entity-name", fresh_name())
+    alter = ("ConfigCommand", "--alter", *group)
+    tool(*alter, "--add-config", "consumer.session.timeout.ms=50000")
+    described = tool("ConfigCommand", "--describe", *group).text
+    assert "consumer.session.timeout.ms=50000" in described
+    assert "DYNAMIC_GROUP_CONFIG:consumer.session.timeout.ms=50000" in described
+    assert "must be greater than" in refused(*alter, "--add-config", "consumer.session.timeout.ms=5000").text
+    tool(*alter, "--delete-config", "consumer.session.timeout.ms")
+    assert "50000" not in tool("ConfigCommand", "--describe", *group).text
 
 
 def test_the_cluster_describes_itself(tool: Tool, bootstrap: str) -> None:

@@ -40,6 +40,8 @@ type call struct {
 	Before          int64
 	Name            string
 	Value           string
+	Group           string
+	Member          int
 }
 
 // A nil slice is null; JSON carries bytes in base64.
@@ -79,6 +81,7 @@ type answer struct {
 
 type driver struct {
 	bootstrap string
+	members   []*kgo.Client
 }
 
 func main() {
@@ -116,6 +119,15 @@ func (d *driver) do(ctx context.Context, asked call) (any, error) {
 		return d.produce(ctx, asked)
 	case "consume":
 		return d.consume(ctx, asked)
+	case "join":
+		return d.join(asked)
+	case "poll":
+		return d.poll(ctx, asked)
+	case "commit":
+		return nil, d.members[asked.Member].CommitUncommittedOffsets(ctx)
+	case "leave":
+		d.members[asked.Member].Close()
+		return nil, nil
 	}
 	return d.administer(ctx, asked)
 }
@@ -277,6 +289,38 @@ func (d *driver) consume(ctx context.Context, asked call) (any, error) {
 		}
 	}
 	return records, nil
+}
+
+func (d *driver) join(asked call) (any, error) {
+	client, err := d.client(
+		kgo.ConsumerGroup(asked.Group),
+		kgo.ConsumeTopics(asked.Topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.DisableAutoCommit(),
+		kgo.HeartbeatInterval(200*time.Millisecond),
+		kgo.FetchMaxWait(50*time.Millisecond),
+	)
+	if err != nil {
+		return nil, err
+	}
+	d.members = append(d.members, client)
+	return len(d.members) - 1, nil
+}
+
+func (d *driver) poll(ctx context.Context, asked call) (any, error) {
+	soon, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	fetches := d.members[asked.Member].PollFetches(soon)
+	for _, failed := range fetches.Errors() {
+		if !errors.Is(failed.Err, context.DeadlineExceeded) {
+			return nil, failed.Err
+		}
+	}
+	places := []placed{}
+	for _, record := range fetches.Records() {
+		places = append(places, placed{record.Partition, record.Offset})
+	}
+	return places, nil
 }
 
 func (d *driver) client(options ...kgo.Opt) (*kgo.Client, error) {
