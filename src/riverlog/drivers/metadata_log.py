@@ -204,11 +204,12 @@ class MetadataLog:
             if self._failure is not None:
                 return
             self._log.roll(timestamp_ms)
-            # The new segment's name must be durable before the old ones are gone: a log without any is damaged.
-            await self._workers.run(lambda: self._disk.sync_folder(self._log.folder))
             replaced, self._snapshot = self._snapshot, path
             self._log.advance_log_start(end)
-            self._log.enforce_retention(timestamp_ms, upto=end)
+            while self._log.find_expired(timestamp_ms, upto=end):
+                # All names are durable before each one goes: a log without any, or with a gap, is damaged.
+                await self._workers.run(lambda: self._disk.sync_folder(self._log.folder))
+                self._log.enforce_retention(timestamp_ms, upto=end, segments_max=1)
             self._log.remove_deleted(timestamp_ms)
             if replaced is not None and replaced != path:
                 self._disk.remove(replaced)

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+from itertools import pairwise
 
 import pytest
 
@@ -76,6 +77,25 @@ async def test_a_snapshot_replaces_what_lies_below_it():
     await again.create("more")
     await again.driver.close()
     assert "more" in names(Node(disk).driver.image)
+
+
+@run
+async def test_segments_go_one_by_one_with_their_names_durable_before_each():
+    disk = MemoryDisk()
+    node = Node(disk, metadata_log_max_record_bytes_between_snapshots="4096")
+    await node.register()
+    steps: list[str] = []
+    disk.before_step = lambda kind, path: steps.append(f"{kind} {path[-4:]}")
+    for number in range(3):
+        await node.create(f"t{number}")
+        node.driver._log._log.roll(0)
+    for number in range(100):
+        await node.create(f"more{number}")
+        await asyncio.sleep(0)
+    await node.driver.close()
+    order = [step for step in steps if step == "rename .log" or step.startswith("sync_folder")]
+    assert order.count("rename .log") > 3
+    assert all(before.startswith("sync_folder") for before, step in pairwise(order) if step == "rename .log")
 
 
 @run
