@@ -12,7 +12,7 @@ from typing import Final
 
 from riverlog.log.aborted import Aborted
 from riverlog.log.assigned import check_assigned
-from riverlog.log.checkpoint import TEMPORARY_SUFFIX, replace_file, write_durably
+from riverlog.log.checkpoint import replace_file
 from riverlog.log.epochs import EpochEnd, Epochs
 from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.flaws import Flaw
@@ -558,11 +558,9 @@ class Log:
         self._end_at(end, now_ms)
 
     def _forget_epochs(self, end: Offset) -> None:
-        """Forget the epochs from here on: others may come in their place. The sync that ends each cut covers this."""
+        """Forget the epochs from here on, durably, before their records go: others may come in their place."""
         if self.epochs.truncate_end(end):
-            path = f"{self.folder}/{EPOCHS_FILE}"
-            write_durably(self._disk, path + TEMPORARY_SUFFIX, self.epochs.encode())
-            self._disk.rename(path + TEMPORARY_SUFFIX, path)
+            replace_file(self._disk, f"{self.folder}/{EPOCHS_FILE}", self.epochs.encode())
 
     def _end_at(self, end: Offset, now_ms: int) -> None:
         """Let the log end here, and everything that is remembered about its records too."""
