@@ -159,7 +159,8 @@ class _Work:
         self._write(cleaned, waiting)
         if changed:
             cleaned.file().sync()
-            cleaned.finish_indexes()  # whatever a crash leaves of them is checked, and made again from the batches
+            for index in cleaned.finish_indexes():
+                index.sync()
         else:
             self._disk.remove(cleaned.path(LOG_SUFFIX))
         cleaned.let_go()
