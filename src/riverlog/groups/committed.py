@@ -45,6 +45,17 @@ class Offsets:
         """Name the topics for which anything is committed."""
         return {partition.topic for committed in self.by_group.values() for partition in committed}
 
+    def of_topics(self, topics: frozenset[str]) -> list[tuple[str, TopicPartition]]:
+        """Name groups and partitions of these topics for which there is an offset, committed or pending, in order."""
+        found = {
+            (group_id, partition)
+            for partitions_by_group in (self.by_group, self.pending)
+            for group_id, partitions in partitions_by_group.items()
+            for partition in partitions
+            if partition.topic in topics
+        }
+        return sorted(found)
+
     def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: ProducerId) -> None:
         """Remember an offset, or that there is none any more."""
         partition = TopicPartition(key.topic, key.partition)

@@ -132,10 +132,8 @@ class GroupOffsets:
 
     def topics_deleted(self, command: TopicsDeleted, ticket: Ticket, turn: Turn) -> None:
         """Forget what was committed for topics that are gone."""
-        for group_id in sorted(self._offsets.groups()):
-            gone = [each for each in self._offsets.known(group_id) if each.topic in command.topics]
-            for partition in sorted(gone):
-                _forget(group_id, partition, turn)
+        for group_id, partition in self._offsets.of_topics(command.topics):
+            _forget(group_id, partition, turn)
         turn.answer(ticket, None)
 
     def expire(self, group_id: str, turn: Turn) -> bool:

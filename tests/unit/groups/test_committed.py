@@ -124,3 +124,19 @@ def test_the_newest_of_what_took_effect_holds(steps: list[tuple[str, ProducerId,
             assert isinstance(record.value, OffsetCommitValue)
             copy.apply(record.key, record.value, record.producer_id)
         assert copy == offsets
+
+
+def test_what_there_is_of_some_topics_is_found_in_order_and_once() -> None:
+    offsets = Offsets()
+    for group_id, topic, number in (("h", "t", 1), ("g", "t", 2), ("g", "t", 0), ("g", "u", 0), ("h", "v", 0)):
+        offsets.apply(OffsetCommitKey(group_id, topic, number), OffsetCommitValue(offset=1), NO_PRODUCER)
+    for topic in "tuv":
+        offsets.apply(OffsetCommitKey("g", topic, 0), OffsetCommitValue(offset=2), ONE)
+    assert offsets.of_topics(frozenset({"t", "v", "missing"})) == [
+        ("g", TopicPartition("t", 0)),
+        ("g", TopicPartition("t", 2)),
+        ("g", TopicPartition("v", 0)),
+        ("h", TopicPartition("t", 1)),
+        ("h", TopicPartition("v", 0)),
+    ]
+    assert offsets.of_topics(frozenset({"missing"})) == []
