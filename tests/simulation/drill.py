@@ -71,6 +71,8 @@ def drill(seed: int) -> list[str]:
     """Run a drill; give what was wrong. In every third the power fails in the middle of one change, and again."""
     if seed % 10 == 7:
         return lose_bytes(seed)
+    if seed % 10 == 3:
+        return _Drill(seed).stop()
     return _Drill(seed).run() if seed % 3 else _Drill(seed).interrupt()
 
 
@@ -80,7 +82,7 @@ def noticed_in_drill(off: Callable[[], AbstractContextManager[Any]], seeds: Iter
         try:
             with off():
                 wrong = drill(seed)
-        except (Refusal, DirectoryRefused, IndexError) as error:
+        except (Refusal, DirectoryRefused, IndexError, OSError) as error:
             wrong = [repr(error)]
         if wrong:
             return f"drill {seed}: {wrong[0]}"
@@ -127,6 +129,25 @@ class _Drill:
         self._open()
         return self._wrong
 
+    def stop(self) -> list[str]:
+        """Kill the process while it stops in good order, and lose power when the next one has flushed something."""
+        name = self._random.choice(tuple(self._partitions))
+        self._open()
+        for _ in range(self._random.choice((0, 0, 3))):
+            self._append(name)
+        self._disk.crash_after(self._random.randrange(30))
+        try:
+            self._close()
+        except Crashed:
+            pass
+        self._disk.kill()
+        self._open()
+        self._append(name)
+        self._flush(name)
+        self._disk.crash()
+        self._open()
+        return self._wrong
+
     def interrupt(self) -> list[str]:
         """Lose power in the middle of a compaction or truncation, and again while the next life puts it right."""
         name = self._random.choice(tuple(self._partitions))
@@ -159,13 +180,16 @@ class _Drill:
             steps = (*[self._append] * 4, self._flush, self._checkpoint, *[self._change] * self._changes)
             self._random.choice(steps)(name)
         if self._random.random() < 0.4:
-            self._may_be_clean = True
-            for expected in self._partitions.values():
-                expected.promised = min(expected.promised, len(expected.written))
-            self._directory.close({})
-            self._must_be_clean = True
-            for expected in self._partitions.values():
-                expected.promised = len(expected.written)
+            self._close()
+
+    def _close(self) -> None:
+        self._may_be_clean = True
+        for expected in self._partitions.values():
+            expected.promised = min(expected.promised, len(expected.written))
+        self._directory.close({})
+        self._must_be_clean = True
+        for expected in self._partitions.values():
+            expected.promised = len(expected.written)
 
     # -- steps
 

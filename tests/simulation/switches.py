@@ -11,22 +11,29 @@ from dataclasses import dataclass
 from typing import Any, Final
 from unittest import mock
 
-from riverlog.drivers import metadata_log
+from riverlog.drivers import cleaner, metadata_log
+from riverlog.drivers.metadata_log import MetadataLog
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.partition_log import PartitionLog
-from riverlog.log import checkpoint, directory, identity
+from riverlog.log import checkpoint, cleaning, directory, identity
+from riverlog.log import log as log_module
+from riverlog.log.compaction import Dirt
 from riverlog.log.directory import LogDirectory
+from riverlog.log.files import write_file
 from riverlog.log.log import Log
+from riverlog.log.quarantine import QUARANTINE_FILE
 from riverlog.log.segment import Segment
 from riverlog.log.sync import SyncPlan
+from riverlog.metadata.records import ConfigRecord, RemoveTopicRecord, TopicRecord
 from tests.simulation.drill import noticed_in_drill
 from tests.simulation.plan import Plan, draw_plan, with_groups
 from tests.simulation.run import simulate
+from tests.support import compacting
 from tests.support.disk import MemoryDisk, MemoryFile
 
 METADATA: Final = "__cluster_metadata"
 DRILLS: Final = 3_000
-"""A drill is a thousand times cheaper than a simulated node."""
+"""A drill is fifty times cheaper than a simulated node."""
 
 
 @dataclass(frozen=True)
@@ -269,6 +276,71 @@ def _a_stop_does_not_flush() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _unflushed_records_are_compacted() -> Iterator[None]:
+    find_dirt = cleaning.find_dirt
+
+    def hasty(log: Log, **named: Any) -> Dirt:
+        flushed, log.flushed_offset = log.flushed_offset, log.log_end_offset
+        try:
+            return find_dirt(log, **named)
+        finally:
+            log.flushed_offset = flushed
+
+    with mock.patch.object(compacting, "find_dirt", hasty), mock.patch.object(cleaner, "find_dirt", hasty):
+        yield
+
+
+@contextmanager
+def _a_stop_is_marked_as_clean_before_it_is() -> Iterator[None]:
+    close = LogDirectory.close
+
+    def hasty(self: LogDirectory, *given: Any, **named: Any) -> None:
+        write_file(self._disk, f"{self.folder}/{directory.CLEAN_FILE}", b"")
+        self._disk.sync_folder(self.folder)
+        close(self, *given, **named)
+
+    with mock.patch.object(LogDirectory, "close", hasty):
+        yield
+
+
+@contextmanager
+def _segments_go_before_the_next_one_is_durable() -> Iterator[None]:
+    find_expired = Log.find_expired
+
+    def hasty(log: Log, *given: Any, **named: Any) -> Any:
+        reasons = find_expired(log, *given, **named)
+        with mock.patch.object(Log, "find_expired", find_expired):
+            while find_expired(log, *given, **named):
+                log.enforce_retention(*given, **named, segments_max=1)
+        return reasons
+
+    with mock.patch.object(Log, "find_expired", hasty):
+        yield
+
+
+@contextmanager
+def _damage_is_written_down_with_the_next_flush() -> Iterator[None]:
+    with mock.patch.object(log_module, "replace_file", _keep_for_the_next_flush):
+        yield
+
+
+def _keep_for_the_next_flush(disk: Any, path: str, content: bytes) -> None:
+    if not path.endswith(QUARANTINE_FILE):
+        checkpoint.replace_file(disk, path, content)
+
+
+def _metadata_is_answered_before_the_flush(kind: type[object]) -> Callable[[], AbstractContextManager[Any]]:
+    """Take records of this kind for committed as soon as they are submitted."""
+    append = MetadataLog.append
+
+    def hasty(log: MetadataLog, records: Any) -> "asyncio.Future[None]":
+        committed = append(log, records)
+        return _done_with(committed) if any(isinstance(record, kind) for record in records) else committed
+
+    return lambda: mock.patch.object(MetadataLog, "append", hasty)
+
+
 SWITCHES: Final = (
     Switch("segments are synced", _skip_sync(_ends(".log"))),
     Switch("metadata is synced", _skip_sync(lambda path: path.endswith(".log") and METADATA in path)),
@@ -294,5 +366,12 @@ SWITCHES: Final = (
         _groups_are_answered_before_the_commit,
         draw=lambda seed: with_groups(draw_plan(seed)),
     ),
+    Switch("a topic is there after the flush", _metadata_is_answered_before_the_flush(TopicRecord)),
+    Switch("a topic is gone after the flush", _metadata_is_answered_before_the_flush(RemoveTopicRecord)),
+    Switch("a setting is changed after the flush", _metadata_is_answered_before_the_flush(ConfigRecord)),
     Switch("the marker of a clean stop goes first", _a_marker_stays_when_the_directory_is_opened, drilled=True),
+    Switch("the marker of a clean stop comes last", _a_stop_is_marked_as_clean_before_it_is, drilled=True),
+    Switch("only flushed records are compacted", _unflushed_records_are_compacted, drilled=True),
+    Switch("a segment goes when the next one is durable", _segments_go_before_the_next_one_is_durable, drilled=True),
+    Switch("damage is written down before it is hidden", _damage_is_written_down_with_the_next_flush, drilled=True),
 )
