@@ -19,6 +19,7 @@ from riverlog.groups.commands import (
     Sync,
     SyncReply,
 )
+from riverlog.groups.consumer_metadata import CONSUMER_PROTOCOL_TYPE, must_give_up
 from riverlog.groups.live import JoinEnds, Live, LiveGroup, Member, Phase, SessionEnds, SyncEnds
 from riverlog.groups.rebalance import Rebalance
 from riverlog.groups.records import GroupMetadataKey
@@ -206,10 +207,14 @@ class ClassicProtocol:
         led_by = group.leader
         member = group.replace(old_id, new_id)
         self._rebalance.restart_session(group, member, turn)
+        # Others wait for what it was to give up: it would have joined again then, but no longer knows.
+        was_to_rejoin = group.protocol_type == CONSUMER_PROTOCOL_TYPE and must_give_up(
+            member.metadata(group.protocol_name), member.assignment
+        )
         self._update(group, member, command, ticket, turn)
         if group.phase is Phase.PREPARING:
             self._rebalance.complete_if_all_joined(group, turn)
-        elif group.phase is Phase.COMPLETING or group.chosen_protocol() != group.protocol_name:
+        elif group.phase is Phase.COMPLETING or was_to_rejoin or group.chosen_protocol() != group.protocol_name:
             self._rebalance.prepare(group, turn)
         else:
             # Stable, and the assignment still fits: the others need not notice. Versions that cannot say "skip the

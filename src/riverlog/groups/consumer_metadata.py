@@ -82,6 +82,14 @@ def read_assignment(assignment: bytes) -> Assigned | None:
     return assigned
 
 
+def must_give_up(metadata: bytes, assignment: bytes) -> bool:
+    """Tell whether a consumer has partitions that it is not assigned: it lets go of them and joins again (KIP-429)."""
+    subscription, assigned = read_subscription(metadata), read_assignment(assignment)
+    if subscription is None or assigned is None:
+        return False
+    return not _each(subscription.owned_partitions) <= _each(assigned.assigned_partitions)
+
+
 def write_assignment(partitions: Partitions, topics: Topics, metadata: bytes) -> bytes:
     """Write an assignment in the version of the member's subscription; topics that are gone are left out."""
     version = _readable(_version(metadata))
@@ -100,6 +108,10 @@ def by_id(named: tuple[NamedPartitions, ...], topics: Topics) -> Partitions:
         for each in named
         if each.partitions and (topic := topics.topic(each.topic)) is not None
     }
+
+
+def _each(named: tuple[NamedPartitions, ...]) -> set[tuple[str, int]]:
+    return {(each.topic, partition) for each in named for partition in each.partitions}
 
 
 def _version(data: bytes) -> int:

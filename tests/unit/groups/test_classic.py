@@ -12,6 +12,8 @@ from tests.support.groups import CLIENT, Coordinator, settings_of, subscription
 
 RANGE = (Protocol("range", subscription("t")),)
 OTHER = (Protocol("range", subscription("t", "u")),)
+OWNS_BOTH = bytes.fromhex("0001 00000001 0001 74 ffffffff 00000001 0001 74 00000002 00000000 00000001")
+ASSIGNED_ONE = bytes.fromhex("0001 00000001 0001 74 00000001 00000000 ffffffff")
 
 
 def last_group(coordinator: Coordinator) -> GroupMetadataValue:
@@ -308,6 +310,17 @@ def test_a_static_member_whose_protocols_change_the_vote_makes_everybody_rejoin(
     both = (Protocol("range", subscription("t")), Protocol("sticky", subscription("t")))
     coordinator.assign([static(coordinator, protocols=both)])
     assert static(coordinator, protocols=both[1:]).generation_id == 2
+
+
+def test_a_static_member_that_was_to_give_up_partitions_comes_back_to_another_round() -> None:
+    coordinator = Coordinator()
+    old = static(coordinator, protocols=(Protocol("cooperative-sticky", OWNS_BOTH),))
+    coordinator.sync(old, assignments={old.member_id: ASSIGNED_ONE})
+    new = static(coordinator, protocols=(Protocol("cooperative-sticky", subscription("t")),))
+    assert (new.generation_id, new.skip_assignment) == (2, False)
+    coordinator.sync(new, assignments={new.member_id: ASSIGNED_ONE})
+    newer = static(coordinator, protocols=(Protocol("cooperative-sticky", subscription("t")),))
+    assert newer.generation_id == 2, "it had nothing to give up this time"
 
 
 def test_a_static_member_that_comes_back_while_it_waits_fences_itself() -> None:

@@ -6,6 +6,7 @@ from riverlog.groups.consumer_metadata import (
     NamedPartitions,
     Subscription,
     by_id,
+    must_give_up,
     read_assignment,
     read_subscription,
     subscribed_topics,
@@ -60,3 +61,21 @@ def test_an_assignment_is_written_in_the_version_of_the_subscription_and_read_ag
     assert by_id((NamedPartitions("orders"), NamedPartitions("gone", (1,))), topics) == {}
     assert read_assignment(b"") is not None
     assert read_assignment(b"\x00\x00\x00") is None
+
+
+@pytest.mark.parametrize(
+    ("assigned", "gives_up"),
+    [
+        ("00000001 0001 61 00000002 00000000 00000002", False),
+        ("00000001 0001 61 00000003 00000002 00000001 00000000", False),
+        ("00000001 0001 61 00000001 00000002", True),
+        ("00000001 0001 62 00000002 00000000 00000002", True),
+        ("00000000", True),
+        ("7fffffff", False),
+    ],
+)
+def test_who_has_what_it_is_not_assigned_must_give_it_up(assigned: str, gives_up: bool) -> None:
+    owner = bytes.fromhex(f"0001 00000001 0001 61 ffffffff {OWNED}")
+    assert must_give_up(owner, bytes.fromhex(f"0001 {assigned} ffffffff")) is gives_up
+    assert not must_give_up(subscription("a"), bytes.fromhex(f"0001 {assigned} ffffffff"))
+    assert not must_give_up(b"", b"")
