@@ -168,7 +168,7 @@ class Node:
             volume = Volume(world.disk, folder, changed=self._volume_changed)
             self._homes.append(Home(directory, volume, Flusher(world.workers, volume, world.clock, self.stats)))
         log = MetadataLog.open(world.disk, world.clock, world.workers, f"{settings.log_dirs[0]}/{METADATA_FOLDER}")
-        self._metadata = MetadataDriver(log=log, settings=settings, clock=world.clock, failed=self._fail)
+        self._metadata = MetadataDriver(log=log, settings=settings, clock=world.clock, failed=self._metadata_failed)
         self._parts.push_async_callback(self._metadata.close)
         self._metadata.start()
         self._replicas = Replicas(
@@ -315,6 +315,11 @@ class Node:
         self._log.error("the node cannot go on", cause=error)
         if not self._failed.done():
             self._failed.set_result(error)
+
+    def _metadata_failed(self, error: Exception) -> None:
+        if isinstance(error, OSError):  # nobody knows what its directory has kept: it is not stopped in good order
+            self._homes[0].volume.fail(f"the cluster's metadata cannot be written ({error})")
+        self._fail(error)
 
     def _volume_changed(self, volume: Volume) -> None:
         if volume.trouble is None:

@@ -11,6 +11,7 @@ import pytest
 
 from riverlog import Admin, Consumer, Producer
 from riverlog.broker.handlers.delete_records import _written_down
+from riverlog.client.errors import KafkaError
 from riverlog.drivers import recovery
 from riverlog.drivers.metadata_log import MetadataLog
 from riverlog.log.checkpoint import PARTITION_FILE, read_file
@@ -428,3 +429,19 @@ def test_a_request_that_waited_for_a_log_when_the_power_failed_is_never_done(mon
 async def delete_first_record(machine: Machine, partition: TopicPartition) -> None:
     async with Admin(ADDRESS, ports=machine.ports) as admin:
         await admin.delete_records({partition: 1})
+
+
+def test_a_node_whose_metadata_failed_is_not_stopped_in_good_order() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        universe.disk.fail(0, errno.EIO, on=("sync",))
+        async with Admin(ADDRESS, ports=universe.ports, timeout_ms=1_000) as admin:
+            with pytest.raises(KafkaError):
+                await admin.create_topic("orders", partitions=1)
+        assert isinstance(await node.run(), OSError)
+        await node.stop()
+        assert not universe.disk.exists(f"/data/{CLEAN_FILE}")
+
+    run(scenario())

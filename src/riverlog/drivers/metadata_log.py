@@ -213,8 +213,9 @@ class MetadataLog:
             self._log.remove_deleted(timestamp_ms)
             if replaced is not None and replaced != path:
                 self._disk.remove(replaced)
-        except OSError:
-            pass  # whatever is still there is whole; the next occasion tries again
+        except OSError as error:
+            if error.errno not in NO_ROOM:  # without room all is as it was, and the next occasion tries again
+                self._fail([], error)
         finally:
             self._snapshotting = None
 
