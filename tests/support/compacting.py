@@ -12,7 +12,12 @@ ROOMY = 1 << 30
 def dirt_of(log: Log, *, cleaned_offset: int = 0, now_ms: int) -> Dirt:
     """Examine a log of which everything is committed, after flushing it."""
     log.flush()
-    return find_dirt(log, cleaned_offset=Offset(cleaned_offset), upto=log.log_end_offset, now_ms=now_ms)
+    return find_dirt(log, cleaned_offset=Offset(cleaned_offset), upto=_stable(log), now_ms=now_ms)
+
+
+def _stable(log: Log) -> Offset:
+    log.producers.transactions.committed(log.log_end_offset)
+    return log.last_stable_offset(log.log_end_offset)
 
 
 def compact(disk: Disk, log: Log, *, cleaned_offset: int = 0, now_ms: int, keys_bytes_max: int = ROOMY) -> Offset:
@@ -25,7 +30,7 @@ def compact_flushed(
     disk: Disk, log: Log, *, cleaned_offset: int = 0, now_ms: int, keys_bytes_max: int = ROOMY
 ) -> Offset:
     """Clean all that is flushed; say up to where the log is clean."""
-    dirt = find_dirt(log, cleaned_offset=Offset(cleaned_offset), upto=log.log_end_offset, now_ms=now_ms)
+    dirt = find_dirt(log, cleaned_offset=Offset(cleaned_offset), upto=_stable(log), now_ms=now_ms)
     cleaning = plan_cleaning(log, dirt, now_ms=now_ms, keys_bytes_max=keys_bytes_max, bytes_per_second_max=float("inf"))
     clean_upto = dirt.first_dirty_offset
     for group in clean(disk, cleaning, lambda _seconds: None):

@@ -10,17 +10,22 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from riverlog.log.aborted import TRANSACTION_INDEX_SUFFIX, Aborted, AbortedIndex
+from riverlog.log.checkpoint import write_durably
+from riverlog.log.cleaned_transactions import CleanedTransactions
 from riverlog.log.compaction import Dirt, NewestOffsets, examine, grouped
 from riverlog.log.files import OpenFiles
 from riverlog.log.index import RELATIVE_OFFSET_MAX
+from riverlog.log.reading import find_aborted
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.scan import scan_batches
 from riverlog.log.segment import CLEANED_SUFFIX, LOG_SUFFIX, Segment, path_of
-from riverlog.model.ids import Offset, ProducerId
+from riverlog.model.ids import Offset, ProducerEpoch, ProducerId
 from riverlog.model.ports import Buffer, Disk
 from riverlog.records.batch import BatchHeader, checksum, read_header
+from riverlog.records.control import read_marker
 from riverlog.records.errors import CorruptBatch
-from riverlog.records.walk import delete_horizon, empty, keep, unfold, walk
+from riverlog.records.walk import Slice, delete_horizon, empty, keep, unfold, walk
 
 if TYPE_CHECKING:
     from riverlog.log.log import Log
@@ -54,6 +59,10 @@ class Cleaning:
     first_dirty_offset: Offset
     last_batches: Mapping[ProducerId, Offset]
     """The last offset of each producer's last batch."""
+    last_epochs: Mapping[ProducerId, ProducerEpoch]
+    """The epochs of producers that may send none again: their last markers fence those of earlier epochs."""
+    aborted: tuple[Aborted, ...]
+    """The transactions that are not to be kept."""
     now_ms: int
     delete_retention_ms: int
     segment_bytes: int
@@ -89,6 +98,10 @@ def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, b
             for producer_id, producer in log.producers.items()
             if producer.batches
         },
+        last_epochs={
+            producer_id: producer.epoch for producer_id, producer in log.producers.items() if not producer.batches
+        },
+        aborted=tuple(find_aborted(log.segments, log.segments.bases[0], dirt.end_offset)),
         now_ms=now_ms,
         delete_retention_ms=log.config.delete_retention_ms,
         segment_bytes=log.config.segment_bytes,
@@ -114,6 +127,7 @@ class _Work:
         self._disk = disk
         self._cleaning = cleaning
         self._pause = pause
+        self._transactions = CleanedTransactions(cleaning.aborted)
         self._bytes_since_pause = 0
 
     def find_newest(self) -> NewestOffsets:
@@ -126,7 +140,10 @@ class _Work:
             for header, batch in self._batches(segment):
                 if header.last_offset < cleaning.first_dirty_offset:
                     continue
-                newest.note(header, walk(unfold(batch, header), header))
+                if header.is_control or self._transactions.is_aborted(header):
+                    newest.pass_over(header)
+                else:
+                    newest.note(header, walk(unfold(batch, header), header))
                 if newest.is_full:
                     return newest
         return newest
@@ -161,6 +178,7 @@ class _Work:
             cleaned.file().sync()
             for index in cleaned.finish_indexes():
                 index.sync()
+            self._write_aborted(cleaned, group)
         else:
             self._disk.remove(cleaned.path(LOG_SUFFIX))
         cleaned.let_go()
@@ -168,23 +186,50 @@ class _Work:
 
     def _kept(self, header: BatchHeader, batch: Buffer, newest: NewestOffsets, *, is_last: bool) -> Buffer | None:
         """Give what stays of a batch: the batch itself, another one, or nothing."""
-        now_ms = self._cleaning.now_ms
-        if header.is_control or header.last_offset >= newest.end:
+        if header.is_control:
+            return self._kept_marker(header, batch, newest, is_last=is_last)
+        self._transactions.see(header)
+        if header.last_offset >= newest.end:
             return batch
-        data = unfold(batch, header)
-        tombstones = not newest.horizon_passed(header, now_ms)
-        kept = [record for record in walk(data, header) if newest.keeps(header, record, tombstones=tombstones)]
+        now_ms = self._cleaning.now_ms
+        data, kept = b"", list[Slice]()
+        if not self._transactions.is_aborted(header):
+            data = unfold(batch, header)
+            tombstones = not newest.horizon_passed(header, now_ms)
+            kept = [record for record in walk(data, header) if newest.keeps(header, record, tombstones=tombstones)]
         if not kept:
             if is_last or self._cleaning.last_batches.get(header.producer_id) == header.last_offset:
                 return batch if header.record_count == 0 else empty(header)
             return None
-        if (
-            delete_horizon(header) is None
-            and not header.is_transactional
-            and not all(record.has_value for record in kept)
-        ):
+        if delete_horizon(header) is None and not all(record.has_value for record in kept):
             return keep(header, data, kept, delete_horizon_ms=now_ms + self._cleaning.delete_retention_ms)
         return batch if len(kept) == header.record_count else keep(header, data, kept)
+
+    def _kept_marker(
+        self, header: BatchHeader, batch: Buffer, newest: NewestOffsets, *, is_last: bool
+    ) -> Buffer | None:
+        """Give what stays of a marker: all of it while it is needed, and `delete.retention.ms` longer (KIP-534)."""
+        cleaning = self._cleaning
+        if header.record_count:
+            marker = read_marker(batch)
+            if marker is None or not self._transactions.is_over(header, marker) or header.last_offset >= newest.end:
+                return batch
+            if delete_horizon(header) is None:
+                data = unfold(batch, header)
+                horizon = cleaning.now_ms + cleaning.delete_retention_ms
+                return keep(header, data, list(walk(data, header)), delete_horizon_ms=horizon)
+            if not newest.horizon_passed(header, cleaning.now_ms):
+                return batch
+        if is_last or cleaning.last_epochs.get(header.producer_id) == header.producer_epoch:
+            return batch if header.record_count == 0 else empty(header)
+        return None
+
+    def _write_aborted(self, cleaned: Segment, group: tuple[SegmentFacts, ...]) -> None:
+        """Write the index of aborted transactions, be it empty, where one of the segments had one."""
+        names = (path_of(self._cleaning.folder, each.base_offset, TRANSACTION_INDEX_SUFFIX) for each in group)
+        if any(map(self._disk.exists, names)):
+            left = self._transactions.left_in(group[0].base_offset, group[-1].next_offset)
+            write_durably(self._disk, cleaned.path(TRANSACTION_INDEX_SUFFIX), bytes(AbortedIndex(left).content))
 
     def _write(self, cleaned: Segment, batches: bytearray) -> None:
         if not batches:

@@ -86,10 +86,7 @@ def grouped(segments: Iterable[SegmentFacts], *, bytes_max: int, offsets_max: in
 
 
 class NewestOffsets:
-    """The newest offset of each key in the dirty part, as far as the memory for it reaches.
-
-    What a transaction wrote replaces nothing, because it may have been aborted; it can be replaced.
-    """
+    """The newest offset of each key in the dirty part, as far as the memory for it reaches."""
 
     __slots__ = ("_by_key", "_room", "end")
 
@@ -106,12 +103,15 @@ class NewestOffsets:
 
     def note(self, header: BatchHeader, records: Iterable[Slice]) -> None:
         """Take note of the next batch."""
-        if not header.is_control and not header.is_transactional:
-            for record in records:
-                if record.key is not None:
-                    if record.key not in self._by_key:
-                        self._room -= KEY_OVERHEAD_BYTES + len(record.key)
-                    self._by_key[record.key] = Offset(header.base_offset + record.offset_delta)
+        for record in records:
+            if record.key is not None:
+                if record.key not in self._by_key:
+                    self._room -= KEY_OVERHEAD_BYTES + len(record.key)
+                self._by_key[record.key] = Offset(header.base_offset + record.offset_delta)
+        self.end = header.next_offset
+
+    def pass_over(self, header: BatchHeader) -> None:
+        """Take note of a batch that replaces nothing: a marker, or one of an aborted transaction."""
         self.end = header.next_offset
 
     def keeps(self, header: BatchHeader, record: Slice, *, tombstones: bool) -> bool:
@@ -120,7 +120,7 @@ class NewestOffsets:
             return False  # from before the topic was compacted: there is no telling what it replaces
         if self._by_key.get(record.key, -1) > header.base_offset + record.offset_delta:
             return False
-        return record.has_value or tombstones or header.is_transactional
+        return record.has_value or tombstones
 
     def horizon_passed(self, header: BatchHeader, now_ms: int) -> bool:
         """Tell whether a batch's tombstones have been there for long enough."""

@@ -451,8 +451,6 @@ class Log:
         for segment in self.segments:
             if segment.base_offset < upto and (flaws := segment.integrity.flaws()):
                 raise segment.integrity.damaged(flaws[0].position)
-        if find_aborted(self.segments, self.segments.bases[0], upto):
-            raise Refusal(ErrorCode.INVALID_TXN_STATE, f"{self.folder} holds records of aborted transactions")
 
     def begin_swap(self, replaced: tuple[SegmentFacts, ...], *, now_ms: int) -> Swap | None:
         """Take a cleaned segment over in the place of these; None where they are not there any more."""

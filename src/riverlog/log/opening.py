@@ -45,7 +45,7 @@ def open_folder(
     """Open the segments in this folder, which is created if it is missing."""
     disk.make_folder(folder)
     found = list_folder(disk, folder)
-    if found.swaps:
+    if found.swaps or found.half_swaps:
         finish_swaps(disk, folder, found, index_interval_bytes=index_interval_bytes, now_ms=now_ms)
         found = list_folder(disk, folder)
     for path in found.leftovers:

@@ -6,7 +6,7 @@ the log is cut there. Below the recovery point all was synced, so what is not th
 is quarantined and left as it is, and what lies behind it is kept; its offsets are never given to other records.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from riverlog.log.aborted import TRANSACTION_INDEX_SUFFIX
@@ -43,6 +43,8 @@ class Folder:
     """Segments with an index of aborted transactions."""
     swaps: list[Offset] = field(default_factory=list)
     """Cleaned segments that a crash kept from taking their place."""
+    half_swaps: list[Offset] = field(default_factory=list)
+    """Those that have their own names already, except for their index of aborted transactions."""
     leftovers: list[str] = field(default_factory=list)
     """Files of deletions and replacements that a crash interrupted."""
 
@@ -58,6 +60,8 @@ def list_folder(disk: Disk, folder: str) -> Folder:
         is_decided = first_cleaned is None or name[:20] < first_cleaned[:20]
         if name.endswith(LOG_SUFFIX + SWAP_SUFFIX) and name[:20].isdigit() and is_decided:
             found.swaps.append(Offset(int(name[:20])))
+        elif name.endswith(TRANSACTION_INDEX_SUFFIX + SWAP_SUFFIX) and _is_half_swapped(name[:20], names):
+            found.half_swaps.append(Offset(int(name[:20])))
         elif name.endswith((DELETED_SUFFIX, TEMPORARY_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX)):
             found.leftovers.append(f"{folder}/{name}")
         elif len(stem) == 20 and stem.isascii() and stem.isdigit():
@@ -68,6 +72,12 @@ def list_folder(disk: Disk, folder: str) -> Folder:
             elif dot + suffix == TRANSACTION_INDEX_SUFFIX:
                 found.aborted.append(Offset(int(stem)))
     return found
+
+
+def _is_half_swapped(stem: str, names: Collection[str]) -> bool:
+    """Tell whether a cleaned segment's log has its own name, and neither waits for it nor to be taken over."""
+    log = stem + LOG_SUFFIX
+    return log in names and log + SWAP_SUFFIX not in names and log + CLEANED_SUFFIX not in names
 
 
 @dataclass(slots=True)

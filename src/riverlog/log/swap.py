@@ -12,6 +12,7 @@ until the last step.
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from riverlog.log.aborted import TRANSACTION_INDEX_SUFFIX
 from riverlog.log.files import OpenFiles
 from riverlog.log.recovery import Folder
 from riverlog.log.retention import SegmentFacts
@@ -29,8 +30,8 @@ from riverlog.log.segments import Segments
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
 
-_SUFFIXES: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX)
-"""The files of a cleaned segment; the log comes last, because its name decides."""
+_SUFFIXES: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, LOG_SUFFIX)
+"""The files of a cleaned segment; the log comes last, because its name decides. Most have no aborted transactions."""
 
 
 class Swap:
@@ -55,9 +56,7 @@ class Swap:
 
     def announce(self) -> None:
         """Make the decision durable; may run in a worker thread."""
-        for suffix in _SUFFIXES:
-            path = path_of(self._folder, self._replaced[0].base_offset, suffix)
-            self._disk.rename(path + CLEANED_SUFFIX, path + SWAP_SUFFIX)
+        self._rename(CLEANED_SUFFIX, SWAP_SUFFIX)
         self._disk.sync_folder(self._folder)
 
     def take_over(self) -> None:
@@ -72,13 +71,16 @@ class Swap:
 
     def finish(self) -> None:
         """Give the segment its own name."""
-        base_offset = self._replaced[0].base_offset
-        for suffix in _SUFFIXES:
-            path = path_of(self._folder, base_offset, suffix)
-            self._disk.rename(path + SWAP_SUFFIX, path)
-        self._segments[self._segments.bases.index(base_offset)].ending = ""
+        self._rename(SWAP_SUFFIX, "")
+        self._segments[self._segments.bases.index(self._replaced[0].base_offset)].ending = ""
         self._segments.unsynced_names = True
         self._finished()
+
+    def _rename(self, ending: str, new_ending: str) -> None:
+        for suffix in _SUFFIXES:
+            path = path_of(self._folder, self._replaced[0].base_offset, suffix)
+            if suffix != TRANSACTION_INDEX_SUFFIX or self._disk.exists(path + ending):
+                self._disk.rename(path + ending, path + new_ending)
 
 
 def remove_cleaned(disk: Disk, folder: str, base_offsets: Iterable[Offset]) -> None:
@@ -92,6 +94,9 @@ def finish_swaps(disk: Disk, folder: str, found: Folder, *, index_interval_bytes
 
     The last rename may be lost again: then the next start repeats it. The log's first sync makes it durable.
     """
+    for base_offset in found.half_swaps:
+        path = path_of(folder, base_offset, TRANSACTION_INDEX_SUFFIX)
+        disk.rename(path + SWAP_SUFFIX, path)
     for base_offset in found.swaps:
         cleaned = Segment.load(
             disk,
@@ -105,8 +110,11 @@ def finish_swaps(disk: Disk, folder: str, found: Folder, *, index_interval_bytes
         cleaned.let_go()
         for other in found.segments:
             if base_offset < other < cleaned.next_offset:
-                _remove(disk, folder, other, (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, SNAPSHOT_SUFFIX))
+                _remove(disk, folder, other, (*_SUFFIXES, SNAPSHOT_SUFFIX))
         _remove(disk, folder, base_offset, (INDEX_SUFFIX, TIME_INDEX_SUFFIX))
+        aborted = path_of(folder, base_offset, TRANSACTION_INDEX_SUFFIX)
+        if disk.exists(aborted + SWAP_SUFFIX):  # else it has its own name already
+            disk.rename(aborted + SWAP_SUFFIX, aborted)
         disk.sync_folder(folder)
         path = path_of(folder, base_offset, LOG_SUFFIX)
         disk.rename(path + SWAP_SUFFIX, path)

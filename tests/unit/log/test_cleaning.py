@@ -5,7 +5,6 @@ from random import Random
 
 import pytest
 
-from riverlog.log.aborted import Aborted
 from riverlog.log.cleaning import Cleaning, clean, plan_cleaning
 from riverlog.log.log import Log
 from riverlog.model.errors import Refusal
@@ -166,12 +165,3 @@ def test_a_damaged_log_is_not_compacted() -> None:
     shop.disk.damage(f"{FOLDER}/{0:020d}.log", 70)
     with pytest.raises(Refusal, match="damaged at position 0"):
         list(clean(shop.disk, shop.plan(), silent))
-
-
-def test_a_log_with_aborted_transactions_is_left_alone() -> None:
-    shop = Shop()
-    shop.send((b"a", b"1"))
-    shop.roll()
-    shop.log.segments.aborted.append(Offset(0), [Aborted(ProducerId(7), Offset(0), Offset(0), Offset(1))])
-    with pytest.raises(Refusal, match="aborted transactions"):
-        shop.plan()

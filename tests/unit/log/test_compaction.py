@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 
-import pytest
-
 from riverlog.log.compaction import KEY_OVERHEAD_BYTES, Dirt, NewestOffsets, examine, grouped
 from riverlog.log.retention import SegmentFacts
 from riverlog.model.ids import Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, TopicConfig
-from riverlog.records.batch import CONTROL, TRANSACTIONAL, BatchHeader, read_header
+from riverlog.records.batch import BatchHeader, read_header
 from riverlog.records.record import BatchBuilder
 from riverlog.records.walk import Slice, unfold, walk
 
@@ -110,18 +108,13 @@ def test_tombstones_stay_until_their_time_is_over() -> None:
     assert not newest.keeps(header, tombstone, tombstones=False)
 
 
-@pytest.mark.parametrize("attribute", [TRANSACTIONAL, CONTROL])
-def test_what_a_transaction_wrote_replaces_nothing_but_can_be_replaced(attribute: int) -> None:
+def test_what_is_passed_over_replaces_nothing() -> None:
     newest = NewestOffsets(Offset(0), bytes_max=1_000)
-    old_header, (old,) = a_batch((b"a", b"1"))
-    header, (tombstone,) = a_batch((b"a", None), base=1)
-    header = header._replace(attributes=attribute | TRANSACTIONAL)
-    newest.note(old_header, [old])
-    newest.note(header, [tombstone])
-    assert newest.keeps(old_header, old, tombstones=False)
-    assert newest.keeps(header, tombstone, tombstones=False)
-    newest.note(*a_batch((b"a", b"2"), base=2))
-    assert not newest.keeps(header, tombstone, tombstones=False)
+    header, (old,) = a_batch((b"a", b"1"))
+    newest.note(header, [old])
+    newest.pass_over(a_batch((b"a", b"2"), base=1)[0])
+    assert newest.keeps(header, old, tombstones=False)
+    assert newest.end == 2
 
 
 def test_memory_is_bounded_by_what_keys_take() -> None:

@@ -43,9 +43,9 @@ async def read_committed(line: Line) -> list[bytes | None]:
         aborted = [
             Aborted(each.producer_id, each.first_offset, Offset(0), Offset(0)) for each in answer.aborted_transactions
         ]
-        for next_offset, values in passed_over(answer.records, aborted, offset):
+        for next_offset, records in passed_over(answer.records, aborted, offset):
             offset = next_offset
-            found += values
+            found += [record.value for record in records]
     return found
 
 
