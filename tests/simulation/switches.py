@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from unittest import mock
+from weakref import WeakKeyDictionary
 
 from riverlog.drivers import cleaner, metadata_log
 from riverlog.drivers.metadata_log import MetadataLog
@@ -331,12 +332,16 @@ def _keep_for_the_next_flush(disk: Any, path: str, content: bytes) -> None:
 
 
 def _metadata_is_answered_before_the_flush(kind: type[object]) -> Callable[[], AbstractContextManager[Any]]:
-    """Take records of this kind for committed as soon as they are submitted."""
+    """Take records of this kind for committed as soon as they are submitted, where nothing is ahead of them."""
     append = MetadataLog.append
+    latest: WeakKeyDictionary[MetadataLog, asyncio.Future[None]] = WeakKeyDictionary()
 
     def hasty(log: MetadataLog, records: Any) -> "asyncio.Future[None]":
-        committed = append(log, records)
-        return _done_with(committed) if any(isinstance(record, kind) for record in records) else committed
+        ahead, committed = latest.get(log), append(log, records)
+        if any(isinstance(record, kind) for record in records) and (ahead is None or ahead.done()):
+            committed = _done_with(committed)
+        latest[log] = committed
+        return committed
 
     return lambda: mock.patch.object(MetadataLog, "append", hasty)
 
