@@ -45,10 +45,18 @@ def test_without_coordinators_there_is_nothing_to_add_to() -> None:
         async with serving() as (line, _node):
             nobody = InitProducerIdResponse(producer_id=9)
             assert await add_offsets(line, nobody, GROUP) is ErrorCode.NOT_COORDINATOR
-            await group_lines.prepared(line)
-            assert await add_offsets(line, nobody, GROUP) is ErrorCode.NOT_COORDINATOR
             await prepared(line)
             assert await add_offsets(line, nobody, GROUP) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+    run(scenario())
+
+
+def test_a_transaction_may_be_the_first_to_need_the_topic_of_groups() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await prepared(line)
+            assert node._metadata.image.topic(OFFSETS_TOPIC) is None
+            assert await add_offsets(line, await init(line), GROUP) is ErrorCode.NONE
 
     run(scenario())
 
