@@ -202,8 +202,9 @@ class Producers:
         producer.coordinator_epoch = marker.coordinator_epoch
         first_offset, producer.transaction_offset = producer.transaction_offset, NO_OFFSET
         if first_offset >= 0:
-            decided_upto = self.transactions.decide(first_offset, marker_offset)
+            self.transactions.decide(first_offset, marker_offset)
             if not marker.committed:
+                decided_upto = self.transactions.undecided_from(Offset(marker_offset + 1))
                 self.aborted.append(Aborted(producer_id, first_offset, marker_offset, decided_upto))
 
     def remember_gathered(

@@ -1,7 +1,8 @@
 """Which transactions of a partition are still undecided, so that its readers know how far all is decided.
 
 A transaction begins with its first batch and is over once its marker is committed: until then the marker could be
-lost, and what it decided be taken back. Pure. Every step takes the same time however many transactions are open.
+lost, and what it decided be taken back. Pure. What every batch and marker asks takes the same time however many
+transactions are open.
 """
 
 from collections import OrderedDict, deque
@@ -31,14 +32,17 @@ class Transactions:
         if self.first_unstable_offset is None:
             self.first_unstable_offset = first_offset
 
-    def decide(self, first_offset: Offset, marker_offset: Offset) -> Offset:
-        """Take note of a transaction's marker; say below which offset all is decided with it."""
+    def decide(self, first_offset: Offset, marker_offset: Offset) -> None:
+        """Take note of a transaction's marker."""
         self._marker_by_first[first_offset] = marker_offset
         self._decided.append((marker_offset, first_offset))
-        for first, marker in self._marker_by_first.items():
-            if marker is None:
-                return first
-        return Offset(marker_offset + 1)
+
+    def undecided_from(self, next_offset: Offset) -> Offset:
+        """Say where the oldest transaction began that has no marker yet; the next offset where all have theirs."""
+        for first_offset, marker_offset in self._marker_by_first.items():
+            if marker_offset is None:
+                return first_offset
+        return next_offset
 
     def committed(self, high_watermark: Offset) -> None:
         """Take note that all below an offset is committed."""
