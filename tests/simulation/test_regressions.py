@@ -445,3 +445,39 @@ def test_a_node_whose_metadata_failed_is_not_stopped_in_good_order() -> None:
         assert not universe.disk.exists(f"/data/{CLEAN_FILE}")
 
     run(scenario())
+
+
+def test_a_segment_that_could_not_be_taken_back_is_used() -> None:
+    config = TopicConfig(segment_bytes=1_024)
+    disk = MemoryDisk()
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
+
+    def append(value: bytes) -> None:
+        batch = batch_of([value])
+        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=0)
+
+    append(b"a" * 700)
+    disk.fail(1, errno.ENOSPC, on=("create", "remove"), lasting=True)
+    append(b"b" * 700)  # another segment is begun; the indexes of the first cannot be written, nor its file removed
+    disk.heal()
+    append(b"c" * 10)
+    log.flush()
+    disk.crash()
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
+    assert log.log_end_offset == 3
+
+
+def test_a_segment_that_could_not_be_deleted_leaves_no_gap_behind_it() -> None:
+    config = TopicConfig(segment_bytes=1_024, retention_ms=1)
+    disk = MemoryDisk()
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
+    for value in (b"a" * 700, b"b" * 700, b"c" * 700):
+        batch = batch_of([value])
+        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=0)
+    log.flush()
+    disk.fail(0, errno.ENOSPC, on=("rename",))
+    with pytest.raises(OSError, match="No space"):
+        log.enforce_retention(1 << 41, upto=Offset(2), segments_max=1)
+    log.enforce_retention(1 << 41, upto=Offset(2), segments_max=1)
+    assert [segment.base_offset for segment in log.segment_facts()] == [1, 2]
+    assert "00000000000000000000.log" not in disk.list("/orders-0")

@@ -514,11 +514,14 @@ class Log:
         segments = self.segments
         # First the offset, then the files: nobody is sent to a segment that is going away.
         self.advance_log_start(max(self.log_start_offset, segments.bases[slot]))
-        gone = segments.bases[:slot]
-        self._unsynced_segments = [kept for kept in self._unsynced_segments if kept.base_offset not in gone]
-        self._snapshots.forget(gone)
-        segments.delete(0, slot, due_ms=now_ms + self._config.file_delete_delay_ms)
-        self.quarantine.keep(segments.bases)
+        going = segments.bases[:slot]
+        try:
+            segments.delete(0, slot, due_ms=now_ms + self._config.file_delete_delay_ms)
+        finally:
+            gone = [base_offset for base_offset in going if base_offset not in segments.bases]
+            self._unsynced_segments = [kept for kept in self._unsynced_segments if kept.base_offset not in gone]
+            self._snapshots.forget(gone)
+            self.quarantine.keep(segments.bases)
 
     def advance_log_start(self, offset: Offset) -> None:
         """Give up the records below this offset; their segments go with the next retention."""

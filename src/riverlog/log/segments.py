@@ -29,7 +29,7 @@ from riverlog.log.segment import (
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
 
-_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, SNAPSHOT_SUFFIX)
+_BESIDE_A_LOG: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, SNAPSHOT_SUFFIX)
 
 
 class Segments:
@@ -163,7 +163,10 @@ class Segments:
     # Growing
 
     def begin(self, base_offset: Offset, *, now_ms: int) -> None:
-        """Close the active segment, if there is one, and begin another; on OSError the active one stays."""
+        """Close the active segment, if there is one, and begin another; on OSError the active one stays.
+
+        Where the other one cannot be taken back it is used: indexes that were not written are built again.
+        """
         begun = Segment.create(
             self.disk,
             self._files,
@@ -177,15 +180,22 @@ class Segments:
             if self._segments:
                 self.close(self.active)
         except OSError:
-            # The active segment goes on past this offset: a file of that name would cut it off at the next start.
-            self.disk.remove(begun.path(LOG_SUFFIX))
-            self.unsynced_names = True
-            raise
+            # The active segment would go on past this offset: a file of that name would cut it off at the next start.
+            if self._is_removed(begun.path(LOG_SUFFIX)):
+                self.unsynced_names = True
+                raise
         self.active = begun
         self.unsynced_names = True
         self.bases.append(base_offset)
         self._segments.append(begun)
         self._latest = None
+
+    def _is_removed(self, path: str) -> bool:
+        try:
+            self.disk.remove(path)
+        except OSError:
+            return False
+        return True
 
     def close(self, segment: Segment) -> None:
         """Write a segment's index files; the next sync makes them durable."""
@@ -198,7 +208,7 @@ class Segments:
         """Take the recovered segments in place of all from `first` on."""
         kept = first + len(segments)
         for base_offset in self.bases[kept:]:
-            self._delete_files(base_offset, due_ms=now_ms)
+            self._delete_files(base_offset, due_ms=now_ms, suffixes=(LOG_SUFFIX, *_BESIDE_A_LOG))
         self.aborted.forget(self.bases[kept:])
         del self.bases[kept:]
         self._segments[first:] = segments
@@ -215,18 +225,17 @@ class Segments:
     # Shrinking
 
     def delete(self, first: int, behind: int, *, due_ms: int) -> None:
-        """Take segments out; their files are renamed now and may be removed when due."""
-        bases = self.bases[first:behind]
-        for segment in self._segments[first:behind]:
-            if segment is not None:
+        """Take segments out; their files are renamed now and may be removed when due. On OSError the others stay."""
+        for base_offset in self.bases[first:behind]:
+            self._delete_files(base_offset, due_ms=due_ms, suffixes=(LOG_SUFFIX,))
+            if (segment := self._segments[first]) is not None:
                 segment.unsynced = False
                 segment.let_go()
-        del self.bases[first:behind]
-        del self._segments[first:behind]
-        self._latest = None
-        self.aborted.forget(bases)
-        for base_offset in bases:
-            self._delete_files(base_offset, due_ms=due_ms)
+            del self.bases[first]
+            del self._segments[first]
+            self._latest = None
+            self.aborted.forget((base_offset,))
+            self._delete_files(base_offset, due_ms=due_ms, suffixes=_BESIDE_A_LOG)
 
     def take_over(self, first: int, behind: int, *, end_offset: Offset, due_ms: int) -> None:
         """Let a cleaned segment, still under its name of the swap, stand for those that it replaces."""
@@ -255,7 +264,7 @@ class Segments:
             replaced.let_go()
         self._segments[first] = cleaned
 
-    def _delete_files(self, base_offset: Offset, *, due_ms: int, suffixes: tuple[str, ...] = _SUFFIXES) -> None:
+    def _delete_files(self, base_offset: Offset, *, due_ms: int, suffixes: tuple[str, ...]) -> None:
         for suffix in suffixes:
             path = path_of(self.folder, base_offset, suffix)
             try:
