@@ -10,19 +10,30 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from riverlog.client.admin import Admin
     from riverlog.client.consumer import Consumer
-    from riverlog.client.errors import KafkaError
+    from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
     from riverlog.client.producer import Producer
     from riverlog.model.ids import TopicPartition
 
 __version__ = "0.1.0"
-__all__ = ["Admin", "Consumer", "KafkaError", "Producer", "TopicPartition", "__version__"]
+__all__ = [
+    "Admin",
+    "Consumer",
+    "KafkaError",
+    "Producer",
+    "ProducerFenced",
+    "TopicPartition",
+    "TransactionAborted",
+    "__version__",
+]
 
 _HOMES = {
     "Admin": "riverlog.client.admin",
     "Consumer": "riverlog.client.consumer",
     "KafkaError": "riverlog.client.errors",
     "Producer": "riverlog.client.producer",
+    "ProducerFenced": "riverlog.client.errors",
     "TopicPartition": "riverlog.model.ids",
+    "TransactionAborted": "riverlog.client.errors",
 }
 
 

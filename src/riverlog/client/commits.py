@@ -3,15 +3,14 @@
 A commit is for the partitions that a member has: one whose group has moved on raises CommitFailed and changes nothing.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import count, groupby
-from typing import Final, NamedTuple, TypeVar
+from itertools import groupby
+from typing import Final, NamedTuple
 
 from riverlog.client.cluster import Cluster
-from riverlog.client.coordinator import MOVED, GroupCoordinator
-from riverlog.client.errors import CommitFailed, KafkaError, error_code, failure
+from riverlog.client.coordinator import MOVED, GroupCoordinator, asking_again
+from riverlog.client.errors import CommitFailed, error_code, failure
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, NO_TOPIC_ID, Offset, TopicPartition
 from riverlog.wire.messages.offset_commit import (
@@ -27,8 +26,6 @@ from riverlog.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseTopic,
 )
-
-T = TypeVar("T")
 
 _MOVED_ON: Final = frozenset(
     {
@@ -66,6 +63,14 @@ class Identity:
 OUTSIDE: Final = Identity()
 
 
+@dataclass(frozen=True, slots=True)
+class GroupMetadata:
+    """A group, and who commits for it: what a transaction needs to know. It may be sent to another process."""
+
+    group: str
+    identity: Identity = OUTSIDE
+
+
 async def commit_offsets(
     cluster: Cluster,
     coordinator: GroupCoordinator,
@@ -77,7 +82,7 @@ async def commit_offsets(
         return
     for topic in {partition.topic for partition in offsets}:
         await cluster.topic(topic)
-    await _again(cluster, lambda: _commit(cluster, coordinator, identity, offsets))
+    await asking_again(cluster, lambda: _commit(cluster, coordinator, identity, offsets))
 
 
 async def committed_offsets(
@@ -94,7 +99,9 @@ async def committed_offsets(
         return {}
     for topic in {partition.topic for partition in wanted}:
         await cluster.topic(topic)
-    found = await _again(cluster, lambda: _fetch(cluster, coordinator, identity, wanted, require_stable=require_stable))
+    found = await asking_again(
+        cluster, lambda: _fetch(cluster, coordinator, identity, wanted, require_stable=require_stable)
+    )
     return {partition: found.get(partition) for partition in wanted}
 
 
@@ -104,22 +111,7 @@ async def all_committed_offsets(
     """Give all that the group has committed."""
     cluster.watch_all()
     await cluster.refresh()
-    return await _again(cluster, lambda: _fetch(cluster, coordinator, OUTSIDE, None, require_stable=False))
-
-
-async def _again(cluster: Cluster, ask: Callable[[], Awaitable[T]]) -> T:
-    """Ask until there is an answer, or a refusal that will stay, or the time is up."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + cluster.request_seconds
-    for attempt in count(1):
-        try:
-            return await ask()
-        except KafkaError as problem:
-            pause = cluster.backoff(attempt)
-            if not problem.retriable or loop.time() + pause > deadline:
-                raise
-        await asyncio.sleep(pause)
-    raise AssertionError("unreachable")
+    return await asking_again(cluster, lambda: _fetch(cluster, coordinator, OUTSIDE, None, require_stable=False))
 
 
 async def _commit(
@@ -153,7 +145,7 @@ async def _commit(
     response: OffsetCommitResponse = await coordinator.ask(request)
     for topic in response.topics:
         for entry in topic.partitions:
-            _check(coordinator, entry.error_code, "a commit")
+            check_commit(coordinator, entry.error_code, "a commit")
 
 
 async def _fetch(
@@ -190,16 +182,16 @@ async def _fetch(
         require_stable=require_stable,
     )
     response: OffsetFetchResponse = await coordinator.ask(request)
-    _check(coordinator, response.error_code, "committed offsets")
+    check_commit(coordinator, response.error_code, "committed offsets")
     answered: list[OffsetFetchResponseTopic] = list(response.topics)
     for group in response.groups:
-        _check(coordinator, group.error_code, "committed offsets")
+        check_commit(coordinator, group.error_code, "committed offsets")
         answered += group.topics
     found: dict[TopicPartition, CommittedOffset] = {}
     for topic in answered:
         name = topic.name or cluster.topic_names.get(topic.topic_id, "")  # type: ignore[call-overload]
         for entry in topic.partitions:
-            _check(coordinator, entry.error_code, f"the committed offset of {name}-{entry.partition_index}")
+            check_commit(coordinator, entry.error_code, f"the committed offset of {name}-{entry.partition_index}")
             if entry.committed_offset != NO_OFFSET:
                 found[TopicPartition(name, entry.partition_index)] = CommittedOffset(
                     Offset(entry.committed_offset), entry.committed_leader_epoch, entry.metadata or ""
@@ -207,7 +199,8 @@ async def _fetch(
     return found
 
 
-def _check(coordinator: GroupCoordinator, number: int, what: str) -> None:
+def check_commit(coordinator: GroupCoordinator, number: int, what: str) -> None:
+    """Raise what a code about a group's offsets means: CommitFailed where the group has gone on without the member."""
     code = error_code(number)
     if code is ErrorCode.NONE:
         return

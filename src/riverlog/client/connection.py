@@ -39,6 +39,8 @@ class Connection:
 
     def __init__(self, socket: Socket, address: Address, *, client_id: str, request_seconds: float) -> None:
         self.address = address
+        self.features: dict[str, int] = {}
+        """The level of each feature that the whole cluster runs at."""
         self.on_room: Callable[[], None] | None = None
         """Called when there is room again."""
         self._socket = socket
@@ -119,7 +121,7 @@ class Connection:
             )
         return version
 
-    async def request(self, message: object, *, seconds: float | None = None) -> Any:
+    async def request(self, message: object, *, seconds: float | None = None, version_max: int | None = None) -> Any:
         """Send when there is room and wait for the answer; `seconds` bounds the answer, not the wait for room."""
         while not self.has_room and not self.closed:
             room = self._loop.create_future()
@@ -127,16 +129,20 @@ class Connection:
             if self.muted_seconds > 0:
                 self._loop.call_later(self.muted_seconds, self._give_room)
             await room
-        return await self.send(message, seconds=seconds)
+        return await self.send(message, seconds=seconds, version_max=version_max)
 
-    def send(self, message: object, *, seconds: float | None = None) -> "asyncio.Future[Any]":
-        """Send now; the future gives the answer or raises Unreachable or TimedOut."""
+    def send(
+        self, message: object, *, seconds: float | None = None, version_max: int | None = None
+    ) -> "asyncio.Future[Any]":
+        """Send now, in no newer version than the sender wants; the future gives the answer, Unreachable or TimedOut."""
         answer: asyncio.Future[Any] = self._loop.create_future()
         if self._broken is not None:
             answer.set_exception(Unreachable(self._broken))
             return answer
         api = API_BY_KEY[key_of(type(message))]
         version = self.version_of(api.key)
+        if version_max is not None and version_max < version:
+            version = version_max
         deadline = self._loop.time() + (self._request_seconds if seconds is None else seconds)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFF_FFFF
         request = encode_request(api, version, self._correlation_id, self._client_id, message)
@@ -170,6 +176,7 @@ class Connection:
             response = await self.send(ApiVersionsRequest(), seconds=seconds)
         check(response.error_code, f"{self.address} does not tell which versions it speaks")
         self._window = response.window_bytes or None
+        self.features = {feature.name: feature.max_version_level for feature in response.finalized_features}
         for offered in response.api_keys:
             api = API_BY_KEY.get(offered.api_key)
             if api is None:

@@ -18,7 +18,7 @@ from typing import Final, Literal, Self
 
 from riverlog.client.assigning import ASSIGNORS, COOPERATIVE_STICKY
 from riverlog.client.cluster import Cluster
-from riverlog.client.commits import CommittedOffset
+from riverlog.client.commits import CommittedOffset, GroupMetadata
 from riverlog.client.errors import Closed, CorruptRecords, KafkaError
 from riverlog.client.fetched import AssignedPartition, ConsumerRecord
 from riverlog.client.fetcher import Fetcher, FetchingRules
@@ -282,6 +282,16 @@ class Consumer:
                     for partition, at in offsets.items()
                 }
             )
+
+    def group_metadata(self) -> GroupMetadata:
+        """Give the group and this member's place in it, for a transaction that commits its offsets."""
+        return self._require_group().metadata()
+
+    async def rewind(self) -> None:
+        """Read on where the group has committed: what was read since then comes again."""
+        for partition, found in (await self.committed()).items():
+            if partition in self._fetcher.assigned:
+                self._jump(self._fetcher.assigned[partition], None if found is None else found.offset)
 
     async def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, CommittedOffset | None]:
         """Give what the group has committed, None where that is nothing; without arguments of all assigned ones."""

@@ -97,6 +97,28 @@ class CommitFailed(KafkaError):
         )
 
 
+class ProducerFenced(KafkaError):
+    """Another producer has taken over the transactional id; this one can write nothing any more."""
+
+    def __init__(self, transactional_id: str) -> None:
+        super().__init__(
+            ErrorCode.PRODUCER_FENCED,
+            f"another producer has taken over the transactional id {transactional_id!r}, or a transaction was open for "
+            "longer than transaction_timeout_ms: this producer can write nothing any more. Close it; a new one takes "
+            "over from whoever writes now",
+        )
+
+
+class TransactionAborted(KafkaError):
+    """The transaction could not be committed and was aborted: nothing of it took effect, and it may be repeated."""
+
+    def __init__(self, transactional_id: str, cause: KafkaError) -> None:
+        super().__init__(
+            ErrorCode.TRANSACTION_ABORTABLE,
+            f"the transaction of {transactional_id!r} was aborted, and may be repeated: {cause.message}",
+        )
+
+
 class CorruptRecords(KafkaError):
     """A fetched batch failed its checks. The consumer stays before it; seek past it to go on."""
 

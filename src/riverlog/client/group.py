@@ -12,7 +12,7 @@ from typing import Final, Literal, Protocol
 
 from riverlog.client.classic_member import ClassicMember
 from riverlog.client.cluster import Cluster
-from riverlog.client.commits import OUTSIDE, CommittedOffset, commit_offsets, committed_offsets
+from riverlog.client.commits import OUTSIDE, CommittedOffset, GroupMetadata, Identity, commit_offsets, committed_offsets
 from riverlog.client.consumer_member import ConsumerMember
 from riverlog.client.coordinator import GroupCoordinator
 from riverlog.client.errors import CommitFailed, KafkaError
@@ -85,6 +85,15 @@ class Group:
     def member_id(self) -> str:
         """Give the id under which the coordinator knows this member; empty before it has joined."""
         return "" if self._member is None else self._member.identity.member_id
+
+    def metadata(self) -> GroupMetadata:
+        """Give what a transaction needs in order to commit for this member; raise where it must not."""
+        if self._auto_commit_seconds is not None:
+            raise ValueError(
+                "this consumer commits by itself, and its offsets would not wait for the transaction; "
+                "give it Consumer(..., auto_commit=False)"
+            )
+        return GroupMetadata(self._rules.group, self._identity())
 
     def subscribe(self, interest: Interest, listeners: Listeners) -> None:
         """Take part in reading these topics from now on."""
@@ -205,10 +214,7 @@ class Group:
 
     async def commit(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         """Write these down; raise CommitFailed where the group has gone on without this member."""
-        if self._member is not None and self._member.lost:  # by now it may be a member again, but not with this
-            raise CommitFailed(self._rules.group, ErrorCode.UNKNOWN_MEMBER_ID)
-        identity = OUTSIDE if self._member is None else self._member.identity
-        await commit_offsets(self._cluster, self._coordinator, identity, offsets)
+        await commit_offsets(self._cluster, self._coordinator, self._identity(), offsets)
         self._committed.update({partition: entry.offset for partition, entry in offsets.items()})
 
     async def commit_positions(self, reader: Reader) -> None:
@@ -220,6 +226,14 @@ class Group:
         return await committed_offsets(
             self._cluster, self._coordinator, partitions, require_stable=self._require_stable
         )
+
+    def _identity(self) -> Identity:
+        """Give who commits now; raise where the group has gone on."""
+        if self._member is None:
+            return OUTSIDE
+        if self._member.lost:  # by now it may be a member again, but not with what the reader has
+            raise CommitFailed(self._rules.group, ErrorCode.UNKNOWN_MEMBER_ID)
+        return self._member.identity
 
     def _positions(self, reader: Reader) -> dict[TopicPartition, CommittedOffset]:
         """Give where the reader stands, as far as that is not written down yet."""

@@ -28,7 +28,7 @@ NEVER: Final = float("inf")
 class PartitionQueue:
     """All unfinished batches of one partition."""
 
-    def __init__(self, partition: TopicPartition, *, idempotent: bool) -> None:
+    def __init__(self, partition: TopicPartition, *, idempotent: bool, transactional: bool = False) -> None:
         self.partition = partition
         self.in_flight: list[Batch] = []  # in the order of sending
         self.in_flight_node: NodeId | None = None
@@ -36,6 +36,7 @@ class PartitionQueue:
         self.not_before = 0.0
         self.last_problem: KafkaError | None = None
         self._idempotent = idempotent
+        self._transactional = transactional
         self._waiting: deque[Batch] = deque()  # only the last may be open
         self._retrying: list[Batch] = []  # came back; wait until nothing is in flight
         self._producer: tuple[ProducerId, ProducerEpoch] | None = None
@@ -70,7 +71,7 @@ class PartitionQueue:
         deadline: float,
         loop: asyncio.AbstractEventLoop,
     ) -> Batch:
-        builder = BatchBuilder(compression, level=level)
+        builder = BatchBuilder(compression, level=level, transactional=self._transactional)
         self._batches_started += 1
         batch = Batch(self.partition, builder, order=self._batches_started, created=now, deadline=deadline, loop=loop)
         self._waiting.append(batch)
@@ -100,10 +101,19 @@ class PartitionQueue:
         batch.close()
         return batch
 
+    @property
+    def has_gap(self) -> bool:
+        """Tell whether the broker may lack a sequence that no batch has any more."""
+        return self._has_gap
+
+    def is_first_under_way(self, batch: Batch) -> bool:
+        """Tell whether no batch before this one is still under way."""
+        return self.in_flight[0] is batch and not self._retrying
+
     def needs_new_epoch(self) -> bool:
         """Tell whether sequences must start again before the next batch is sent."""
-        if not self._idempotent or self.in_flight:
-            return False
+        if not self._idempotent or self._transactional or self.in_flight:
+            return False  # of a transaction, the coordinator gives the epochs
         numbered = bool(self._waiting) and self._waiting[0].base_sequence != NO_SEQUENCE
         return self._must_renumber or (self._has_gap and not numbered)
 
@@ -148,7 +158,7 @@ class PartitionQueue:
     def out_of_order(self, batch: Batch, problem: KafkaError, *, not_before: float) -> None:
         """The broker misses a sequence before this one. If nothing before it is under way, it never got that one,
         nor this batch or any behind it: all of them can be numbered afresh without being appended twice."""
-        if self.in_flight[0] is batch and not self._retrying:
+        if self.is_first_under_way(batch):
             self._must_renumber = True
         self.came_back(batch, problem, not_before=not_before)
 
@@ -157,6 +167,16 @@ class PartitionQueue:
         self._has_gap = self._has_gap or batch.base_sequence != NO_SEQUENCE
         batch.fail(error)
         self._gather()
+
+    def discard(self, error: KafkaError) -> list[Batch]:
+        """Fail every batch that is not in flight and give them."""
+        discarded = [*self._retrying, *self._waiting]
+        self._retrying.clear()
+        self._waiting.clear()
+        for batch in discarded:
+            self._has_gap = self._has_gap or batch.base_sequence != NO_SEQUENCE
+            batch.fail(error)
+        return discarded
 
     def expire(self, now: float, error: KafkaError) -> list[Batch]:
         """Fail every batch whose time is up and give them. Those in flight stay in the line until they are back."""

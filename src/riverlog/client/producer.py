@@ -7,27 +7,48 @@
 Records are collected into batches per partition. With `idempotent` (the default) each record ends up in the log once
 and in order, whatever is sent again on the way; without it, a retry may repeat or reorder records. All that is
 accepted and not yet acknowledged is bounded by `buffer_bytes_max`.
+
+With a `transactional_id` records are written in transactions, all or nothing:
+
+    async with producer.transaction():
+        producer.send_soon("invoices", b"...")
+        await producer.send_offsets(consumer)
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Final, Literal, Protocol, Self
 
 from riverlog.client.cluster import Cluster, Topic
+from riverlog.client.commits import CommittedOffset, GroupMetadata
 from riverlog.client.deliveries import Batch, Delivery, RecordMetadata
 from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut
 from riverlog.client.partitioner import DefaultPartitioner, Partitioner, RoundRobin
 from riverlog.client.ports import Ports
 from riverlog.client.sender import Sender, SendingRules
+from riverlog.client.transacting import Broken, Open, Settling, Transaction, TransactionRules, Transactions
 from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.limits import FAILURES_REMEMBERED_MAX
 from riverlog.records.batch import HEADER_BYTES, Compression
 from riverlog.records.record import HeadersLike, record_bytes_max
 
 Acks = Literal[0, 1, -1, "0", "1", "-1", "all"]
 _ACKS: Final[dict[object, int]] = {0: 0, 1: 1, -1: -1, "0": 0, "1": 1, "-1": -1, "all": -1}
+
+
+class OffsetSource(Protocol):
+    """What a transaction needs of the consumer whose offsets it commits."""
+
+    def group_metadata(self) -> GroupMetadata:
+        """Give the group and this member's place in it."""
+        ...
+
+    def held(self) -> dict[TopicPartition, Offset | None]:
+        """Give the partitions that are read and where the reader stands in each, if that is known."""
+        ...
 
 
 class Producer:
@@ -39,6 +60,8 @@ class Producer:
         *,
         acks: Acks = "all",
         idempotent: bool | None = None,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
         compression: str | None = None,
         compression_level: int | None = None,
         linger_ms: float = 0,
@@ -57,11 +80,19 @@ class Producer:
 
         `idempotent` is on unless acks is not "all". `linger_ms` lets batches fill: with 0 a record is sent as soon as
         its broker takes it, and batches grow by themselves under load.
+
+        `transactional_id` names whoever writes the transactions, over restarts: `start` fences the one before and
+        aborts what it left open. A transaction that is open for longer than `transaction_timeout_ms` is aborted by the
+        cluster, and the producer is fenced.
         """
         if acks not in _ACKS:
             raise ValueError(f'acks={acks!r}: choose 0 (none), 1 (the leader) or "all" (every in-sync replica)')
         if idempotent and _ACKS[acks] != -1:
             raise ValueError(f'idempotent=True needs acks="all"; with acks={acks!r} a lost record cannot be noticed')
+        if transactional_id is not None and (idempotent is False or _ACKS[acks] != -1):
+            raise ValueError('transactional_id needs acks="all" and idempotent writing')
+        if transactional_id == "":
+            raise ValueError("transactional_id is a name, and must not be empty")
         if delivery_timeout_ms < linger_ms + request_timeout_ms:
             raise ValueError("delivery_timeout_ms must not be smaller than linger_ms and request_timeout_ms together")
         self._rules = SendingRules(
@@ -70,7 +101,9 @@ class Producer:
             batch_bytes_max=batch_bytes_max,
             request_bytes_max=request_bytes_max,
             idempotent=_ACKS[acks] == -1 if idempotent is None else idempotent,
+            transactional_id=transactional_id,
         )
+        self._transaction_timeout_ms = transaction_timeout_ms
         self._compression = _compression(compression)
         self._level = compression_level
         self._buffer_bytes_max = buffer_bytes_max
@@ -92,6 +125,7 @@ class Producer:
         elif partitioner != "default":
             self._choose = partitioner
         self._sender: Sender | None = None
+        self._transactions: Transactions | None = None
         self._running: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end: KafkaError | None = None
@@ -109,6 +143,7 @@ class Producer:
             await self._cluster.start()
             sender = Sender(self._cluster, self._rules, self._finished)
             await sender.start()
+            self._transactions = await self._start_transactions(sender)
         except BaseException:
             await self._cluster.disconnect()
             raise
@@ -150,6 +185,8 @@ class Producer:
         """
         if self._sender is None:
             raise self._end or _not_started()
+        if self._transactions is not None:
+            self._transactions.check_open()
         key_bytes = key.encode() if isinstance(key, str) else key
         value_bytes = value.encode() if isinstance(value, str) else value
         if headers and not isinstance(headers, Mapping):
@@ -177,28 +214,72 @@ class Producer:
 
     async def flush(self) -> None:
         """Send all that was accepted and wait for the outcome; raise the first failure that nobody has seen."""
-        if self._sender is not None:
-            self._flushes += 1
-            self._sender.hurry = True
-            try:
-                placing = [entry.future for entry in self._placing.values()]
-                if placing:
-                    await asyncio.wait(placing)
-                self._sender.wake()
-                pending = [batch.future for batch in self._sender.unfinished()]
-                if pending:
-                    await asyncio.wait(pending)
-            finally:
-                self._flushes -= 1
-                self._sender.hurry = self._flushes > 0
+        await self._settle()
+        if self._transactions is not None and isinstance(self._transactions.state, Broken):
+            self._transactions.check_open()
         self._raise_unseen()
 
     async def close(self) -> None:
-        """Flush, then let go of all connections; raises as `flush` does."""
+        """Flush, then let go of all connections; raises as `flush` does. A transaction that is open is aborted."""
         try:
-            await self.flush()
+            await self._finish()
         finally:
             await self._shut()
+
+    # Transactions -----------------------------------------------------------------------------------------
+
+    def transaction(self) -> Transaction:
+        """Begin a transaction with `async with`: its end commits, an exception aborts.
+
+        TransactionAborted says that it could not be committed: nothing of it took effect, and it may be repeated.
+        ProducerFenced says that another producer has taken over.
+        """
+        return Transaction(self._require_transactions())
+
+    async def begin(self) -> None:
+        """Begin a transaction; `commit` or `abort` ends it."""
+        await self._require_transactions().begin()
+
+    async def commit(self) -> None:
+        """Commit all that was sent since `begin`, or abort it and raise TransactionAborted.
+
+        After TimedOut it is not known whether it is committed; the same call may be repeated.
+        """
+        await self._require_transactions().commit()
+
+    async def abort(self) -> None:
+        """Take back all that was sent since `begin`."""
+        await self._require_transactions().abort()
+
+    async def send_offsets(
+        self,
+        source: OffsetSource | GroupMetadata,
+        offsets: Mapping[TopicPartition, CommittedOffset | int] | None = None,
+    ) -> None:
+        """Commit offsets for a consumer's group as part of the transaction: where its reader stands, or these.
+
+        The consumer itself must not commit: give it `auto_commit=False`. In another process than the consumer's, pass
+        on what its `group_metadata()` gives.
+        """
+        transactions = self._require_transactions()
+        if isinstance(source, GroupMetadata):
+            if offsets is None:
+                raise ValueError("group metadata alone has no offsets; name them: send_offsets(metadata, {...})")
+            metadata = source
+        else:
+            metadata = source.group_metadata()
+            offsets = (
+                {at: offset for at, offset in source.held().items() if offset is not None}
+                if offsets is None
+                else offsets
+            )
+        await transactions.send_offsets(
+            metadata,
+            {
+                TopicPartition(*partition): at if isinstance(at, CommittedOffset) else CommittedOffset.at(at)
+                for partition, at in offsets.items()
+            },
+        )
 
     def partitions_of(self, topic: str) -> int | None:
         """Tell how many partitions a topic has, as far as this producer knows."""
@@ -216,7 +297,7 @@ class Producer:
             return
         try:  # the caller's exception is the one to see; what was accepted is still sent, unless all is being cancelled
             if not issubclass(kind, asyncio.CancelledError):
-                await self.flush()
+                await self._finish()
         except KafkaError:
             pass
         finally:
@@ -227,6 +308,59 @@ class Producer:
         return f"<Producer for {', '.join(map(str, self._cluster.bootstrap))}, {state}>"
 
     # Inside -----------------------------------------------------------------------------------------------
+
+    async def _start_transactions(self, sender: Sender) -> Transactions | None:
+        if self._rules.transactional_id is None:
+            return None
+        rules = TransactionRules(self._rules.transactional_id, self._transaction_timeout_ms, self._block_seconds)
+        transactions = Transactions(self._cluster, rules, sender, settle=self._settle, drop=self._drop_unplaced)
+        await transactions.start()
+        return transactions
+
+    def _require_transactions(self) -> Transactions:
+        if self._rules.transactional_id is None:
+            raise ValueError('transactions need a name: give one, Producer(..., transactional_id="orders-copier")')
+        if self._transactions is None or self._sender is None:
+            raise self._end or _not_started()
+        return self._transactions
+
+    async def _finish(self) -> None:
+        """See all that was accepted through, or take it back where it belongs to a transaction."""
+        if self._transactions is None:
+            await self.flush()
+        elif isinstance(self._transactions.state, Open | Settling | Broken):
+            await self.abort()
+
+    async def _settle(self) -> None:
+        """Wait until everything that was accepted is acknowledged or failed."""
+        if self._sender is None:
+            return
+        self._flushes += 1
+        self._sender.hurry = True
+        try:
+            placing = [entry.future for entry in self._placing.values()]
+            if placing:
+                await asyncio.wait(placing)
+            self._sender.wake()
+            pending = [batch.future for batch in self._sender.unfinished()]
+            if pending:
+                await asyncio.wait(pending)
+        finally:
+            self._flushes -= 1
+            if self._sender is not None:
+                self._sender.hurry = self._flushes > 0
+
+    async def _drop_unplaced(self, reason: KafkaError) -> None:
+        for entry in self._placing.values():
+            entry.problem = reason
+        await self._stop_placing()
+
+    async def _stop_placing(self) -> None:
+        tasks = [entry.task for entry in self._placing.values() if entry.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
 
     async def _wait_for_room(self, size: int) -> None:
         if self._buffered + size + _RECORD_OVERHEAD <= self._buffer_bytes_max or not self._buffered:
@@ -290,38 +424,54 @@ class Producer:
             entry = _Placing(self._loop.create_future())
             self._placing[topic] = entry
             entry.task = self._loop.create_task(self._look_up(topic, entry))
+            entry.task.add_done_callback(lambda _: self._end_placing(topic, entry))  # it may be cancelled unbegun
         entry.records.append(record)
         record[0].wait_for_place(entry.future)
         self._buffered += record[-1]
 
     async def _look_up(self, topic: str, entry: "_Placing") -> None:
-        problem: KafkaError = Closed("producer")
         try:
             found = await self._cluster.topic(topic, seconds=self._block_seconds)
         except KafkaError as error:
-            problem = error
+            entry.problem = error
         else:
             for record in entry.records:
                 try:
+                    if self._transactions is not None:
+                        self._transactions.check_goes_on()
                     self._place(found, *record)
                 except KafkaError as error:
                     record[0].refuse(error)
             entry.future.set_result(None)
         finally:
-            del self._placing[topic]
-            self._buffered -= sum(record[-1] for record in entry.records)
-            if not entry.future.done():
-                entry.future.set_exception(problem)
-                entry.future.exception()
-            self._failed.extend(record[0] for record in entry.records if record[0].error is not None)
+            self._end_placing(topic, entry)
+
+    def _end_placing(self, topic: str, entry: "_Placing") -> None:
+        """Let go of the records that have a place now, and refuse the others."""
+        if self._placing.get(topic) is not entry:
+            return
+        del self._placing[topic]
+        self._buffered -= sum(record[-1] for record in entry.records)
+        if not entry.future.done():
+            entry.future.set_exception(entry.problem)
+            entry.future.exception()
+        for delivery in [record[0] for record in entry.records if record[0].error is not None]:
+            self._note_failure(delivery)
 
     def _finished(self, batch: Batch) -> None:
         self._buffered -= batch.size
         assert self._buffered >= 0
         assert self._room is not None
         self._room.set()
-        if batch.error is not None and not batch.observed:
-            self._failed.append(batch)
+        if batch.error is not None:
+            self._note_failure(batch)
+
+    def _note_failure(self, failed: Batch | Delivery) -> None:
+        assert failed.error is not None
+        if self._transactions is not None:
+            self._transactions.broke(failed.error)
+        elif not failed.observed:
+            self._failed.append(failed)
 
     def _raise_unseen(self) -> None:
         unseen = [failed for failed in self._failed if not failed.observed]
@@ -346,9 +496,7 @@ class Producer:
         sender.abandon(self._end)
 
     async def _shut(self) -> None:
-        for entry in self._placing.values():
-            if entry.task is not None:
-                entry.task.cancel()
+        await self._stop_placing()
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
@@ -362,11 +510,12 @@ _Unplaced = tuple[Delivery, bytes | None, bytes | None, HeadersLike, int | None,
 class _Placing:
     """Records that wait for the metadata of their topic."""
 
-    __slots__ = ("future", "records", "task")
+    __slots__ = ("future", "problem", "records", "task")
 
     def __init__(self, future: "asyncio.Future[None]") -> None:
         self.future = future
         self.records: list[_Unplaced] = []
+        self.problem: KafkaError = Closed("producer")
         self.task: asyncio.Task[None] | None = None
 
 

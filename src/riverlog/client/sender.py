@@ -66,6 +66,7 @@ class SendingRules:
     batch_bytes_max: int
     request_bytes_max: int
     idempotent: bool
+    transactional_id: str | None = None
 
 
 class Sender:
@@ -75,11 +76,17 @@ class Sender:
         self.queues: dict[tuple[str, int], PartitionQueue] = {}
         self.hurry = False
         """Set while somebody waits for the queues to empty: no batch lingers."""
+        self.admits: Callable[[TopicPartition], bool] = _always
+        """Asked before a batch is sent: a partition may have to be taken into the transaction first."""
+        self.version_max: int | None = None
+        """The newest version of Produce that may be used."""
         self._cluster = cluster
         self._rules = rules
         self._finished = finished
         self._producer_id = NO_PRODUCER
         self._producer_epoch = NO_PRODUCER_EPOCH
+        self._discarding: KafkaError | None = None  # why nothing is sent, nor tried again
+        self._landed = asyncio.Event()
         self._wake = asyncio.Event()
         self._connecting: dict[NodeId, asyncio.Task[None]] = {}
         self._connect_failures: dict[NodeId, tuple[int, float]] = {}  # node -> failures in a row, not before
@@ -88,7 +95,11 @@ class Sender:
     def queue_of(self, topic: str, partition: int) -> PartitionQueue:
         queue = self.queues.get((topic, partition))
         if queue is None:
-            queue = PartitionQueue(TopicPartition(topic, partition), idempotent=self._rules.idempotent)
+            queue = PartitionQueue(
+                TopicPartition(topic, partition),
+                idempotent=self._rules.idempotent,
+                transactional=self._rules.transactional_id is not None,
+            )
             self.queues[topic, partition] = queue
         return queue
 
@@ -100,8 +111,8 @@ class Sender:
         return [batch for queue in self.queues.values() for batch in queue.batches() if not batch.done]
 
     async def start(self) -> None:
-        """Get a producer id, where records are to be sent exactly once."""
-        if self._rules.idempotent:
+        """Get a producer id, where records are to be sent exactly once; transactions bring their own."""
+        if self._rules.idempotent and self._rules.transactional_id is None:
             await self._take_producer_id()
 
     async def run(self) -> None:
@@ -110,7 +121,7 @@ class Sender:
         while True:
             now = loop.time()
             self._expire(now)
-            if self._producer_epoch == _EPOCH_MAX:
+            if self._producer_epoch == _EPOCH_MAX and self._rules.transactional_id is None:
                 await self._take_producer_id()
             wake_at = self._send_ready(now)
             try:
@@ -119,6 +130,35 @@ class Sender:
             except TimeoutError:
                 pass
             self._wake.clear()
+
+    def write_as(self, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
+        """Number what is sent from now on for this producer, from 0; nothing may be under way."""
+        self._producer_id = producer_id
+        self._producer_epoch = producer_epoch
+        for queue in self.queues.values():
+            queue.start_epoch(producer_id, producer_epoch)
+
+    def discard(self, error: KafkaError) -> None:
+        """Fail all that is not under way, and what comes back from there without success, until `accept`."""
+        self._discarding = error
+        for queue in self.queues.values():
+            for batch in queue.discard(error):
+                self._finished(batch)
+
+    def accept(self) -> None:
+        """Send again after `discard`."""
+        self._discarding = None
+
+    async def landed(self) -> None:
+        """Wait until nothing is under way."""
+        while any(queue.in_flight for queue in self.queues.values()):
+            self._landed.clear()
+            await self._landed.wait()
+
+    @property
+    def has_gap(self) -> bool:
+        """Tell whether some broker may lack a sequence that no batch has any more."""
+        return any(queue.has_gap for queue in self.queues.values())
 
     def abandon(self, error: KafkaError) -> None:
         """Fail all that is not finished."""
@@ -141,6 +181,8 @@ class Sender:
             ready_at = self._ready_at(queue)
             if ready_at > now:
                 wake_at = min(wake_at, ready_at)
+                continue
+            if not self.admits(queue.partition):
                 continue
             leader = self._cluster.leader_of(queue.partition)
             if leader is None:
@@ -175,7 +217,7 @@ class Sender:
                 for batch in batches:
                     self._acknowledged(batch, NO_OFFSET, -1)
                 continue
-            answer = connection.send(request)
+            answer = connection.send(request, version_max=self.version_max)
             answer.add_done_callback(partial(self._answered, request, batches))
         return now + connection.muted_seconds if connection.muted_seconds > 0 else NEVER
 
@@ -208,6 +250,7 @@ class Sender:
     def _request(self, batches: list[Batch]) -> ProduceRequest:
         ordered = sorted(batches, key=lambda batch: batch.partition.topic)
         return ProduceRequest(
+            transactional_id=self._rules.transactional_id,
             acks=self._rules.acks,
             timeout_ms=int(self._cluster.request_seconds * 1000),
             topic_data=[
@@ -258,6 +301,7 @@ class Sender:
             assert isinstance(problem, KafkaError), problem
             for batch in batches:
                 self._try_again(batch, problem)
+        self._landed.set()
         self.wake()
 
     def _judge(self, batch: Batch, result: PartitionProduceResponse | None) -> None:
@@ -273,8 +317,7 @@ class Sender:
         else:
             problem = failure(code, str(batch.partition), _reason(result))
             if self._rules.idempotent and code in _LOST_SEQUENCE:
-                queue = self.queues[batch.partition]
-                queue.out_of_order(batch, problem, not_before=self._later(queue))
+                self._out_of_order(batch, problem)
             elif problem.retriable:
                 self._try_again(batch, problem)
             else:
@@ -292,7 +335,18 @@ class Sender:
         if not late:
             self._finished(batch)
 
+    def _out_of_order(self, batch: Batch, problem: KafkaError) -> None:
+        queue = self.queues[batch.partition]
+        lost = self._rules.transactional_id is not None and queue.is_first_under_way(batch)
+        if lost or self._discarding is not None:
+            self._failed(batch, self._discarding or problem)  # a transaction cannot begin its sequences again
+        else:
+            queue.out_of_order(batch, problem, not_before=self._later(queue))
+
     def _try_again(self, batch: Batch, problem: KafkaError) -> None:
+        if self._discarding is not None:
+            self._failed(batch, self._discarding)
+            return
         queue = self.queues[batch.partition]
         queue.came_back(batch, problem, not_before=self._later(queue))
         if problem.code in _WRONG_METADATA:
@@ -329,6 +383,10 @@ class Sender:
 
 
 _PRODUCER_ID_ATTEMPTS_MAX: Final = 20
+
+
+def _always(_partition: TopicPartition) -> bool:
+    return True
 
 
 def _results(

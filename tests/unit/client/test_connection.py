@@ -37,6 +37,10 @@ def test_the_highest_common_version_is_used() -> None:
         assert connection.version_of(ApiKey.FETCH) == 18
         await connection.request(MetadataRequest(topics=[]))
         assert cluster.requests[-1][:3] == (1, ApiKey.METADATA, 5)
+        await connection.request(MetadataRequest(topics=[]), version_max=4)
+        assert cluster.requests[-1][:3] == (1, ApiKey.METADATA, 4)
+        await connection.request(MetadataRequest(topics=[]), version_max=9)
+        assert cluster.requests[-1][:3] == (1, ApiKey.METADATA, 5)
         connection.close()
 
     run(scenario())

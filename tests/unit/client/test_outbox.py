@@ -18,8 +18,8 @@ REFUSED = failure(ErrorCode.NOT_LEADER_OR_FOLLOWER, "orders-0")
 class Line:
     """A queue with batches of one record each, sent by hand."""
 
-    def __init__(self, *, idempotent: bool = True) -> None:
-        self.queue = PartitionQueue(HERE, idempotent=idempotent)
+    def __init__(self, *, idempotent: bool = True, transactional: bool = False) -> None:
+        self.queue = PartitionQueue(HERE, idempotent=idempotent, transactional=transactional)
         self.loop = asyncio.get_running_loop()
 
     def add(self, count: int = 1, *, deadline: float = 100.0) -> list[Batch]:
@@ -179,6 +179,35 @@ def test_what_runs_out_of_time_in_flight_stays_in_the_line_until_it_is_back() ->
         assert not line.queue
         line.add()
         assert sequences([line.send()]) == [(1, 0)], "the broker may lack its sequence: start again"
+
+    run(scenario())
+
+
+def test_what_is_discarded_leaves_a_gap_if_it_had_a_sequence() -> None:
+    async def scenario() -> None:
+        line = Line(transactional=True)
+        batches = line.add(3)
+        line.queue.acknowledged(line.send(), Offset(0), -1)
+        sent = line.send()
+        assert line.queue.discard(REFUSED) == batches[2:]
+        assert batches[2].error is REFUSED
+        assert not line.queue.has_gap
+        assert line.queue.in_flight == [sent]
+        line.queue.came_back(sent, REFUSED, not_before=0.0)
+        assert line.queue.discard(REFUSED) == [sent]
+        assert line.queue.has_gap
+        assert not line.queue.needs_new_epoch()  # the coordinator of the transaction gives it
+        line.queue.start_epoch(ProducerId(7), ProducerEpoch(1))
+        assert not line.queue.has_gap
+
+    run(scenario())
+
+
+def test_batches_of_a_transaction_say_so() -> None:
+    async def scenario() -> None:
+        line = Line(transactional=True)
+        line.add()
+        assert read_header(line.send().bytes).is_transactional
 
     run(scenario())
 
