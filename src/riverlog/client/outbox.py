@@ -16,7 +16,16 @@ from typing import Final
 
 from riverlog.client.deliveries import Batch
 from riverlog.client.errors import KafkaError
-from riverlog.model.ids import NO_SEQUENCE, NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.ids import (
+    NO_SEQUENCE,
+    NO_TOPIC_ID,
+    NodeId,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+    TopicId,
+    TopicPartition,
+)
 from riverlog.model.limits import PRODUCER_BATCHES_REMEMBERED
 from riverlog.records.batch import Compression
 from riverlog.records.record import BatchBuilder
@@ -42,6 +51,7 @@ class PartitionQueue:
         self._producer: tuple[ProducerId, ProducerEpoch] | None = None
         self._batches_started = 0
         self._next_sequence = 0
+        self._topic_id = NO_TOPIC_ID
         self._is_known = not idempotent  # whether the broker has a batch with our numbers: until then any passes
         self._has_gap = False  # a numbered batch failed for good: the broker may lack its sequence
         self._must_renumber = False  # the broker lacks a sequence for certain, and all that came behind it
@@ -76,6 +86,12 @@ class PartitionQueue:
         batch = Batch(self.partition, builder, order=self._batches_started, created=now, deadline=deadline, loop=loop)
         self._waiting.append(batch)
         return batch
+
+    def belongs_to(self, topic_id: TopicId) -> None:
+        """Take note of the topic's id: one that was created again knows none of our batches."""
+        if topic_id != self._topic_id:
+            self._topic_id = topic_id
+            self._is_known = not self._idempotent
 
     def ready_at(self, *, linger_seconds: float, batch_bytes_max: int, hurry: bool) -> float:
         """Say from when on the next batch may be sent; NEVER while something else must happen first."""

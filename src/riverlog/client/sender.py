@@ -26,6 +26,7 @@ from riverlog.model.ids import (
     Offset,
     ProducerEpoch,
     ProducerId,
+    TopicId,
     TopicPartition,
 )
 from riverlog.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -178,6 +179,7 @@ class Sender:
             if not queue:
                 continue
             wake_at = min(wake_at, queue.next_deadline())
+            queue.belongs_to(self._topic_id(queue.partition.topic))
             ready_at = self._ready_at(queue)
             if ready_at > now:
                 wake_at = min(wake_at, ready_at)
@@ -256,7 +258,7 @@ class Sender:
             topic_data=[
                 TopicProduceData(
                     name=topic,
-                    topic_id=self._cluster.topics[topic].topic_id if topic in self._cluster.topics else NO_TOPIC_ID,
+                    topic_id=self._topic_id(topic),
                     partition_data=[
                         PartitionProduceData(index=batch.partition.partition, records=batch.bytes) for batch in group
                     ],
@@ -264,6 +266,10 @@ class Sender:
                 for topic, group in groupby(ordered, key=lambda batch: batch.partition.topic)
             ],
         )
+
+    def _topic_id(self, topic: str) -> TopicId:
+        known = self._cluster.topics.get(topic)
+        return NO_TOPIC_ID if known is None else known.topic_id
 
     def _connect(self, node: NodeId, now: float) -> float:
         _, not_before = self._connect_failures.get(node, (0, 0.0))

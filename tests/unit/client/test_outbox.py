@@ -1,12 +1,13 @@
 """The order and the sequences of a partition's batches, without a network."""
 
 import asyncio
+from uuid import UUID
 
 from riverlog.client.deliveries import Batch
 from riverlog.client.errors import TimedOut, failure
 from riverlog.client.outbox import NEVER, PartitionQueue
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.ids import NodeId, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from riverlog.records.batch import Compression, read_header
 from tests.support.virtual_time import run
 
@@ -67,6 +68,20 @@ def test_the_first_batch_is_alone_until_the_broker_knows_us() -> None:
         assert len(first) == 1
         line.queue.acknowledged(first[0], Offset(0), -1)
         assert len(line.send_all()) == 5, "and then five at a time"
+
+    run(scenario())
+
+
+def test_the_first_batch_for_a_topic_that_was_created_again_is_alone() -> None:
+    async def scenario() -> None:
+        line = Line()
+        line.establish()
+        line.queue.belongs_to(TopicId(UUID(int=1)))
+        line.add(3)
+        (first,) = line.send_all()
+        line.queue.acknowledged(first, Offset(0), -1)
+        line.queue.belongs_to(TopicId(UUID(int=1)))
+        assert len(line.send_all()) == 2
 
     run(scenario())
 
