@@ -216,11 +216,17 @@ class Connection:
             started = handled
         return True
 
-    def _come_again(self, _until: object) -> None:
+    def _come_again(self, until: "asyncio.Future[None]") -> None:
         """Do the request that could not be done yet."""
-        if self._open:
-            self._held = False
+        bug = None if until.cancelled() else until.exception()
+        if not self._open:
+            return
+        self._held = False
+        if bug is None:
             self._work(self._now())
+        else:  # as in _work
+            self.close(Closed.BROKEN, "internal error")
+            self._failed(bug)
 
     def _may_go_on(self) -> bool:
         """Tell whether the next request may start: everything that a client can pile up is bounded here."""

@@ -166,6 +166,10 @@ class AbortedTransactions:
             if self._has(base_offset):
                 self._bases.remove(base_offset)
 
+    def distrust(self, bases: Iterable[Offset]) -> None:
+        """Sync the indexes of these segments again: whoever wrote them was killed, perhaps before that."""
+        self._unsynced.update(filter(self._has, bases))
+
     def take_unsynced(self) -> list[HeldFile]:
         """Give the files that were written since this was last asked; somebody syncs them."""
         unsynced, self._unsynced = self._unsynced, set()

@@ -93,6 +93,7 @@ def open_folder(
     # What a process left behind that was killed may still be in the page cache only.
     for segment in recovered.segments:
         segment.unsynced |= segment.next_offset > recovery_point
+    segments.aborted.distrust(segments.bases[first:])
     if recovery_point == 0 and disk.exists(f"{folder}/{PARTITION_FILE}"):
         segments.unsynced_files.append(HeldFile(disk.open(f"{folder}/{PARTITION_FILE}")))
     return OpenedFolder(segments, past, clean=False, unsynced=unsynced, bytes_cut=recovered.bytes_cut)

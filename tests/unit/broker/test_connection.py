@@ -165,6 +165,16 @@ async def test_a_line_that_ended_does_not_ask_again(line: Line) -> None:
 
 
 @on_loop
+async def test_a_bug_while_a_request_waits_ends_the_line(line: Line) -> None:
+    line.ask(b"Ra")
+    line.broker.promises.pop().set_exception(ZeroDivisionError())
+    await turn()
+    assert line.broker.seen == [b"Ra"]
+    assert [type(bug) for bug in line.bugs] == [ZeroDivisionError]
+    assert line.ended == [Closed.BROKEN]
+
+
+@on_loop
 async def test_answers_keep_the_order_of_requests(line: Line) -> None:
     line.ask(b"?", b"=b", b"?", b"=d")
     assert line.sent == b""

@@ -119,6 +119,17 @@ def test_entries_are_on_the_medium_before_their_markers_count_as_flushed() -> No
     assert committed_values(open_log(disk, recovery_point=48)) == KEPT
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_entries_that_a_killed_process_left_in_the_page_cache_are_synced(seed: int) -> None:
+    disk = MemoryDisk(seed)
+    log = open_log(disk)
+    fill(log)
+    disk.kill()
+    open_log(disk).close()
+    disk.crash()
+    assert committed_values(open_log(disk, recovery_point=48)) == KEPT
+
+
 def test_a_damaged_index_is_made_again() -> None:
     disk = MemoryDisk()
     log = open_log(disk)
