@@ -31,7 +31,6 @@ async def to_its_end(running: Awaitable[T]) -> T:
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        await asyncio.wait([work])
-        if not work.cancelled():
-            work.exception()  # nobody is left to look
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody is left to look
+        await asyncio.wait([work])  # this may be cancelled too
         raise

@@ -30,7 +30,8 @@ def test_results_come_one_by_one_and_errors_as_they_are() -> None:
     run(scenario())
 
 
-def test_work_ends_before_whoever_was_cancelled_and_its_error_is_nobodys() -> None:
+@pytest.mark.parametrize("impatient", [False, True])
+def test_work_ends_before_whoever_was_cancelled_and_its_error_is_nobodys(impatient: bool) -> None:
     unhandled: list[object] = []
 
     async def cancelled() -> None:
@@ -40,6 +41,9 @@ def test_work_ends_before_whoever_was_cancelled_and_its_error_is_nobodys() -> No
         waiting.cancel()
         await asyncio.sleep(1)
         assert not waiting.done()
+        if impatient:
+            waiting.cancel()
+            await asyncio.wait([waiting])
         work.set_exception(OSError("the disk is gone"))
         await asyncio.wait([waiting])
         assert waiting.cancelled()
