@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from riverlog.client.admin import Admin
     from riverlog.client.consumer import Consumer
     from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
+    from riverlog.client.processing import NewRecord, process_exactly_once
     from riverlog.client.producer import Producer
     from riverlog.model.ids import TopicPartition
 
@@ -19,21 +20,25 @@ __all__ = [
     "Admin",
     "Consumer",
     "KafkaError",
+    "NewRecord",
     "Producer",
     "ProducerFenced",
     "TopicPartition",
     "TransactionAborted",
     "__version__",
+    "process_exactly_once",
 ]
 
 _HOMES = {
     "Admin": "riverlog.client.admin",
     "Consumer": "riverlog.client.consumer",
     "KafkaError": "riverlog.client.errors",
+    "NewRecord": "riverlog.client.processing",
     "Producer": "riverlog.client.producer",
     "ProducerFenced": "riverlog.client.errors",
     "TopicPartition": "riverlog.model.ids",
     "TransactionAborted": "riverlog.client.errors",
+    "process_exactly_once": "riverlog.client.processing",
 }
 
 

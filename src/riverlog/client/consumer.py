@@ -153,6 +153,11 @@ class Consumer:
     ) -> None:
         await self.close()
 
+    @property
+    def isolation_level(self) -> str:
+        """Give "read_committed" or "read_uncommitted"."""
+        return self._rules.isolation.name.lower()
+
     # What is read -----------------------------------------------------------------------------------------
 
     async def partitions(self, topic: str) -> list[TopicPartition]:

@@ -28,7 +28,7 @@ from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut
 from riverlog.client.partitioner import DefaultPartitioner, Partitioner, RoundRobin
 from riverlog.client.ports import Ports
 from riverlog.client.sender import Sender, SendingRules
-from riverlog.client.transacting import Broken, Open, Settling, Transaction, TransactionRules, Transactions
+from riverlog.client.transacting import Broken, Ending, Open, Settling, Transaction, TransactionRules, Transactions
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.limits import FAILURES_REMEMBERED_MAX
@@ -247,6 +247,11 @@ class Producer:
         """
         await self._require_transactions().commit()
 
+    @property
+    def in_doubt(self) -> bool:
+        """Tell whether a commit was asked for and nobody has said yet whether it is done."""
+        return self._transactions is not None and self._transactions.state == Ending(committed=True)
+
     async def abort(self) -> None:
         """Take back all that was sent since `begin`."""
         await self._require_transactions().abort()
@@ -267,7 +272,7 @@ class Producer:
                 raise ValueError("group metadata alone has no offsets; name them: send_offsets(metadata, {...})")
             metadata = source
         else:
-            metadata = source.group_metadata()
+            metadata = transactions.metadata_of(source.group_metadata)
             offsets = (
                 {at: offset for at, offset in source.held().items() if offset is not None}
                 if offsets is None
@@ -280,6 +285,10 @@ class Producer:
                 for partition, at in offsets.items()
             },
         )
+
+    def backoff(self, attempt: int) -> float:
+        """Give the seconds to wait before something is tried again, the first attempt being 1."""
+        return self._cluster.backoff(attempt)
 
     def partitions_of(self, topic: str) -> int | None:
         """Tell how many partitions a topic has, as far as this producer knows."""

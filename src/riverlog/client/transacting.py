@@ -21,7 +21,15 @@ from typing import Final, Self
 from riverlog.client.cluster import Cluster
 from riverlog.client.commits import CommittedOffset, GroupMetadata, check_commit
 from riverlog.client.coordinator import MOVED, GroupCoordinator, TransactionCoordinator, asking_again
-from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted, error_code, failure
+from riverlog.client.errors import (
+    CommitFailed,
+    KafkaError,
+    ProducerFenced,
+    TimedOut,
+    TransactionAborted,
+    error_code,
+    failure,
+)
 from riverlog.client.sender import Sender
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerEpoch, ProducerId, TopicPartition
@@ -262,6 +270,14 @@ class Transactions:
                 self._added_groups.add(metadata.group)
             await self._again(lambda: self._send_offsets(coordinator, metadata, offsets))
         except KafkaError as problem:
+            self.broke(problem)
+            raise
+
+    def metadata_of(self, member: Callable[[], GroupMetadata]) -> GroupMetadata:
+        """Ask a member for its place in its group; one that has none any more breaks the transaction."""
+        try:
+            return member()
+        except CommitFailed as problem:
             self.broke(problem)
             raise
 

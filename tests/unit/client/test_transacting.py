@@ -10,8 +10,7 @@ import pytest
 from riverlog import Admin, Consumer, Producer
 from riverlog.client import transacting
 from riverlog.client.commits import GroupMetadata
-from riverlog.client.connection import Connection
-from riverlog.client.errors import CommitFailed, KafkaError, ProducerFenced, TimedOut, TransactionAborted, Unreachable
+from riverlog.client.errors import CommitFailed, KafkaError, ProducerFenced, TimedOut, TransactionAborted
 from riverlog.model.ids import TopicPartition
 from riverlog.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from riverlog.wire.messages.end_txn import EndTxnRequest
@@ -19,6 +18,7 @@ from riverlog.wire.messages.init_producer_id import InitProducerIdRequest
 from riverlog.wire.messages.produce import ProduceRequest
 from riverlog.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from tests.support.members import ADDRESS, TOPIC, with_node, write
+from tests.support.mishaps import Mishaps
 from tests.support.world import Universe
 
 ZERO = TopicPartition(TOPIC, 0)
@@ -48,35 +48,6 @@ async def read(universe: Universe, isolation: Any = "read_committed", partitions
         while any((consumer.held()[at] or 0) < end for at, end in ends.items()):
             values += [record.value for record in await consumer.poll(100)]
         return values
-
-
-class Mishaps:
-    """Requests whose answers are lost on the way, or that are never sent, and all that was sent."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.lost: list[type] = []
-        self.unsent: list[type] = []
-        self.sent: list[object] = []
-        send = Connection.send
-
-        def sending(connection: Connection, message: object, **how: Any) -> "asyncio.Future[Any]":
-            gone: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-            if type(message) in self.unsent:
-                self.unsent.remove(type(message))
-                gone.set_exception(Unreachable("the request was lost"))
-                return gone
-            self.sent.append(message)
-            answer = send(connection, message, **how)
-            if type(message) not in self.lost:
-                return answer
-            self.lost.remove(type(message))
-            answer.add_done_callback(lambda _: gone.set_exception(Unreachable("the answer was lost")))
-            return gone
-
-        monkeypatch.setattr(Connection, "send", sending)
-
-    def count(self, kind: type) -> int:
-        return sum(isinstance(message, kind) for message in self.sent)
 
 
 @pytest.fixture
