@@ -19,7 +19,7 @@ from riverlog.drivers.metadata_snapshot import (
     snapshot_name,
     snapshot_offset,
 )
-from riverlog.log.checkpoint import read_file, replace_file
+from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
 from riverlog.log.log import Log
 from riverlog.log.recovery import list_folder
 from riverlog.metadata.encoding import BadRecord, decode_record, encode_record
@@ -145,6 +145,8 @@ class MetadataLog:
                 self._write([record for records, _ in group for record in records])
                 plan = self._log.pending_sync()
                 await self._workers.run(plan.run)
+                if self._failure is not None:  # names were lost meanwhile, perhaps that of the segment written to
+                    raise self._failure
                 self._log.synced(plan)
             except Exception as error:
                 self._fail(group, error)
@@ -194,7 +196,10 @@ class MetadataLog:
         timestamp_ms = self._clock.wall_ms()
 
         def write() -> None:
-            replace_file(self._disk, path, encode_snapshot(snapshot_records(image), EPOCH, timestamp_ms))
+            beside = path + TEMPORARY_SUFFIX
+            write_durably(self._disk, beside, encode_snapshot(snapshot_records(image), EPOCH, timestamp_ms))
+            self._disk.rename(beside, path)
+            self._sync_names()
 
         try:
             await self._workers.run(write)
@@ -208,16 +213,25 @@ class MetadataLog:
             self._log.advance_log_start(end)
             while self._log.find_expired(timestamp_ms, upto=end):
                 # All names are durable before each one goes: a log without any, or with a gap, is damaged.
-                await self._workers.run(lambda: self._disk.sync_folder(self._log.folder))
+                await self._workers.run(self._sync_names)
                 self._log.enforce_retention(timestamp_ms, upto=end, segments_max=1)
             self._log.remove_deleted(timestamp_ms)
             if replaced is not None and replaced != path:
                 self._disk.remove(replaced)
         except OSError as error:
-            if error.errno not in NO_ROOM:  # without room all is as it was, and the next occasion tries again
+            if self._failure is not None or error.errno not in NO_ROOM:
                 self._fail([], error)
+            # Otherwise all is as it was, and the next occasion tries again.
         finally:
             self._snapshotting = None
+
+    def _sync_names(self) -> None:
+        """Wait until all names are durable, in a worker. Those that a failure loses no later attempt brings back."""
+        try:
+            self._disk.sync_folder(self._log.folder)
+        except OSError as error:
+            self._failure = error
+            raise
 
 
 def _check_segments(disk: Disk, folder: str) -> None:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from riverlog.drivers.coordinator import Stopped
 from riverlog.drivers.metadata_snapshot import BadMetadata, snapshot_offset
 from riverlog.metadata.commands.topics import CreateTopics
 from riverlog.model.errors import ErrorCode, Refusal
@@ -113,6 +114,29 @@ async def test_crashes_while_snapshots_are_written_lose_nothing():
         await asyncio.sleep(0)
         await crash(disk)
         assert names(Node(disk).driver.image) == acknowledged
+
+
+@run
+async def test_names_that_a_failed_sync_lost_hold_nothing_that_is_acknowledged():
+    failed = 0
+    for error in (errno.EIO, errno.ENOSPC):
+        for after in range(30):
+            disk = MemoryDisk(after)
+            node = Node(disk, metadata_log_max_record_bytes_between_snapshots="1")
+            await node.register()
+            disk.fail(after, error, on=("sync_folder",))
+            acknowledged = []
+            for number in range(12):
+                try:
+                    await node.create(f"t{number:02}")
+                except (OSError, Stopped):
+                    failed += 1
+                    break
+                acknowledged.append(f"t{number:02}")
+                await asyncio.sleep(0)
+            await crash(disk)
+            assert names(Node(disk).driver.image)[: len(acknowledged)] == acknowledged
+    assert failed > 20
 
 
 async def damaged_node(position: int) -> MemoryDisk:
