@@ -83,7 +83,11 @@ OWN_SUITES: Final = (
     Suite("franz-go", "franz-go", ("foreign/check_franz_go.py",)),
     Suite("all pairs of them", None, ("test_cross_client.py", "foreign/check_pairs.py")),
     Suite("Apache Kafka's tools", "Java client", ("foreign/check_tools.py",)),
-    Suite("Apache Kafka's dump of our files", "Java client", ("foreign/check_files.py",)),
+    Suite(
+        "Apache Kafka's dump of our files",
+        "Java client",
+        ("foreign/check_files.py", "foreign/check_transaction_files.py"),
+    ),
     Suite("a folder of Apache Kafka", "Java client", ("foreign/check_kafka_folder.py",)),
     Suite("programs in docs/clients.md", None, ("test_documented_clients.py", "foreign/check_documented_clients.py")),
     Suite("plain bytes", None, ("test_wire_behaviour.py",)),
