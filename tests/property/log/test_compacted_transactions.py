@@ -119,11 +119,6 @@ class CompactedTransactions(RuleBasedStateMachine):
         self.disk.crash()
         self.log = self.open(recovery_point=end, clean=False)
 
-    @rule()
-    def be_killed(self) -> None:
-        self.disk.kill()
-        self.log = self.open(recovery_point=0, clean=False)
-
     @rule(lose_snapshots=st.booleans())
     def restart(self, lose_snapshots: bool) -> None:
         self.log.close()
