@@ -32,7 +32,7 @@ def test_no_mutated_request_ends_the_node() -> None:
             for _ in range(CONNECTIONS):
                 burst = [readable(frames, random) for _ in range(FRAMES_PER_CONNECTION)]
                 peer: MemorySocket = await universe.network.connect("node", 9092)
-                peer.send((b"".join(len(frame).to_bytes(4) + frame for frame in burst),))
+                peer.send(b"".join(len(frame).to_bytes(4) + frame for frame in burst))
                 await asyncio.sleep(random.choice((0.001, 1.0)))
                 peer.close()
                 assert not failed.done(), (failed.result(), [frame.hex() for frame in burst])
