@@ -221,7 +221,6 @@ def test_what_a_cluster_has_none_of_is_empty_and_no_error(tool: Tool, new_topic:
     tool("ConsoleProducer", "--topic", topic, given="one\n")
     for entity in ("users", "clients", "ips", "client-metrics"):
         assert tool("ConfigCommand", "--describe", "--entity-type", entity).lines == []
-    assert len(tool("TransactionsCommand", "list").lines) == 1
     producers = tool("TransactionsCommand", "describe-producers", "--topic", topic, "--partition", "0").lines
     assert [line.split()[1] for line in producers] == ["ProducerEpoch", "0"]
 
@@ -259,3 +258,24 @@ def test_every_offered_api_can_be_used(tool: Tool, bootstrap: str) -> None:
     assert offered["Produce"] == (0, "0 to 13", 13)
     assert offered["Fetch"] == (1, "4 to 18", 18)
     assert offered["DescribeTopicPartitions"] == (75, "0", 0)
+
+
+def test_the_transactional_copier_copies_once_and_its_transactions_are_shown(
+    tool: Tool, bootstrap: str, new_topic: NewTopic, fresh_name: Callable[[], str]
+) -> None:
+    source, target, transactional_id = new_topic(), new_topic(), fresh_name()
+    values = [str(number) for number in range(2_000)]
+    tool("ConsoleProducer", "--topic", source, given="\n".join(values) + "\n")
+    topics = ("--input-topic", source, "--input-partition", "0", "--output-topic", target)
+    sizes = ("--max-messages", "2000", "--transaction-size", "100", "--enable-random-aborts")
+    names = ("--consumer-group", fresh_name(), "--transactional-id", transactional_id)
+    copied = run("TransactionalMessageCopier", "--broker-list", bootstrap, *topics, *sizes, *names)
+    assert copied.code == 0, copied.text
+    committed = ("--isolation-level", "read_committed", "--max-messages", "2000", "--timeout-ms", "15000")
+    read = tool("ConsoleConsumer", "--topic", target, "--from-beginning", *committed).lines
+    assert [line for line in read if line.isdigit()] == values
+    listed = tool("TransactionsCommand", "list").text
+    assert re.search(rf"^{transactional_id}\s+\d+\s+\d+\s+CompleteCommit", listed, re.MULTILINE)
+    described = tool("TransactionsCommand", "describe", "--transactional-id", transactional_id).lines[-1].split("\t")
+    assert int(described[3]) >= 20, "an epoch per transaction"
+    assert len(tool("TransactionsCommand", "find-hanging", "--topic", target).lines) == 1
