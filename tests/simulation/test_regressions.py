@@ -4,7 +4,6 @@ import asyncio
 import errno
 import gc
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,11 +25,9 @@ from riverlog.model.limits import RECOVERY_WAIT_SECONDS_MAX
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.node import Node
 from riverlog.records.batch import read_header
-from riverlog.records.record import BatchBuilder
 from tests.simulation.machine import ADDRESS, Machine
 from tests.support.batches import batch_of, records_of
-from tests.support.compacting import compact
-from tests.support.disk import Crashed, MemoryDisk
+from tests.support.disk import MemoryDisk
 from tests.support.virtual_time import VirtualClock, run
 from tests.support.world import Universe
 
@@ -375,29 +372,6 @@ def test_a_deleted_topic_whose_folder_cannot_be_renamed_does_not_come_back_under
         await node.stop()
 
     run(scenario())
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_second_compaction_does_not_undo_the_first(seed: int) -> None:
-    config = TopicConfig(segment_bytes=500, cleanup_compact=True, cleanup_delete=False)
-    disk = MemoryDisk(seed)
-    disk.make_folder("/orders-0")
-    disk.sync_folder("/")
-    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
-    for number in range(20):
-        builder = BatchBuilder()
-        builder.append(b"key", b"%d" % number * 50, timestamp_ms=0)
-        batch = memoryview(builder.build())
-        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=0)
-    log.flush()
-    log.config = replace(config, segment_bytes=10_000)  # one segment takes the place of all
-    compact(disk, log, now_ms=0)
-    disk.crash_after(0, on=("truncate",))
-    with pytest.raises(Crashed):
-        compact(disk, log, now_ms=0)
-    disk.crash()
-    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
-    assert log.log_end_offset == 20
 
 
 def test_a_request_that_waited_for_a_log_when_the_power_failed_is_never_done(monkeypatch: pytest.MonkeyPatch) -> None:

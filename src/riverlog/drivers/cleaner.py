@@ -104,6 +104,11 @@ class Cleaner:
 
     async def _clean(self, partition: Partition, home: Home, dirt: Dirt) -> None:
         """Clean one log, group by group; whatever is left over of a run that breaks off is removed."""
+        while partition.log.segments.unsynced_names:
+            home.flusher.flush(partition)
+            await home.flusher.settled(partition)
+            if home.volume.offline or self._is_gone(partition):
+                return
         settings = self._settings()
         cleaning = plan_cleaning(
             partition.log,

@@ -57,8 +57,8 @@ class Cleaning:
     segments: tuple[SegmentFacts, ...]
     """All from the oldest up to the first that may not be cleaned."""
     first_dirty_offset: Offset
-    last_batches: Mapping[ProducerId, Offset]
-    """The last offset of each producer's last batch."""
+    last_batches: Mapping[ProducerId, frozenset[Offset]]
+    """The last offset of each batch that its producer may send again."""
     last_epochs: Mapping[ProducerId, ProducerEpoch]
     """The epochs of producers that may send none again: their last markers fence those of earlier epochs."""
     aborted: tuple[Aborted, ...]
@@ -88,15 +88,16 @@ def find_dirt(log: "Log", *, cleaned_offset: Offset, upto: Offset, now_ms: int) 
 
 def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, bytes_per_second_max: float) -> Cleaning:
     """Say what a run over this log has to do; Refusal where a segment must be left as it is."""
+    # Beside a new `.cleaned` file a `.swap` counts for nothing: the last one must have its own name for good.
+    assert not log.segments.unsynced_names, "names are not durable: flush the log first"
     log.check_cleanable(dirt.end_offset)
     return Cleaning(
         folder=log.folder,
         segments=tuple(facts for facts in log.segment_facts() if facts.next_offset <= dirt.end_offset),
         first_dirty_offset=dirt.first_dirty_offset,
         last_batches={
-            producer_id: producer.batches[-1].last_offset
+            producer_id: frozenset(written.last_offset for written in producer.batches)
             for producer_id, producer in log.producers.items()
-            if producer.batches
         },
         last_epochs={
             producer_id: producer.epoch for producer_id, producer in log.producers.items() if not producer.batches
@@ -114,8 +115,6 @@ def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, b
 def clean(disk: Disk, cleaning: Cleaning, pause: Callable[[float], None]) -> Iterator[CleanedGroup]:
     """Clean group by group, oldest first. Raises CorruptBatch where a segment is not as it should be."""
     work = _Work(disk, cleaning, pause)
-    # Beside a new `.cleaned` file a `.swap` counts for nothing: the last one must have its own name for good.
-    disk.sync_folder(cleaning.folder)
     newest = work.find_newest()
     reached = [segment for segment in cleaning.segments if segment.base_offset < newest.end]
     for group in grouped(reached, bytes_max=cleaning.segment_bytes, offsets_max=RELATIVE_OFFSET_MAX):
@@ -198,7 +197,7 @@ class _Work:
             tombstones = not newest.horizon_passed(header, now_ms)
             kept = [record for record in walk(data, header) if newest.keeps(header, record, tombstones=tombstones)]
         if not kept:
-            if is_last or self._cleaning.last_batches.get(header.producer_id) == header.last_offset:
+            if is_last or header.last_offset in self._cleaning.last_batches.get(header.producer_id, ()):
                 return batch if header.record_count == 0 else empty(header)
             return None
         if delete_horizon(header) is None and not all(record.has_value for record in kept):

@@ -9,6 +9,7 @@ from riverlog.log.cleaning import Cleaning, clean, plan_cleaning
 from riverlog.log.log import Log
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from riverlog.model.limits import PRODUCER_BATCHES_REMEMBERED
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import Compression, check_produced
 from riverlog.records.record import BatchBuilder, Record, read_batches
@@ -108,11 +109,11 @@ def test_a_tombstone_gets_a_horizon_once_and_goes_when_that_is_over() -> None:
     assert [(record.offset, record.value) for record in shop.records()] == [(2, b"1")]
 
 
-def test_the_last_batch_of_a_producer_and_of_a_segment_stay_without_records() -> None:
+def test_batches_that_may_be_sent_again_and_the_last_of_a_segment_stay_without_records() -> None:
     shop = Shop()
     shop.send((b"a", b"1"), (b"a", b"2"), producer=7, sequence=0)
-    shop.send((b"a", b"3"), producer=8, sequence=0)
-    shop.send((b"a", b"4"), producer=8, sequence=1)
+    for sequence in range(PRODUCER_BATCHES_REMEMBERED + 2):
+        shop.send((b"a", b"%d" % sequence), producer=8, sequence=sequence)
     shop.send((b"a", b"5"))
     shop.roll()
     shop.send((b"a", b"6"))
@@ -120,8 +121,8 @@ def test_the_last_batch_of_a_producer_and_of_a_segment_stay_without_records() ->
     shop.log.config = replace(CONFIG, segment_bytes=1)  # nothing is put together
     compact(shop.disk, shop.log, now_ms=NOW)
     left = [(header.base_offset, len(records)) for header, records in read_batches(shop.content(f"{0:020d}.log"))]
-    assert left == [(0, 0), (3, 0), (4, 0)]
-    assert [record.value for record in shop.records(f"{5:020d}.log")] == [b"6"]
+    assert left == [(0, 0), (4, 0), (5, 0), (6, 0), (7, 0), (8, 0), (9, 0)]
+    assert [record.value for record in shop.records(f"{10:020d}.log")] == [b"6"]
 
 
 def test_with_little_memory_a_run_goes_as_far_as_it_can() -> None:
@@ -165,3 +166,14 @@ def test_a_damaged_log_is_not_compacted() -> None:
     shop.disk.damage(f"{FOLDER}/{0:020d}.log", 70)
     with pytest.raises(Refusal, match="damaged at position 0"):
         list(clean(shop.disk, shop.plan(), silent))
+
+
+def test_a_run_begins_when_all_names_are_durable() -> None:
+    shop = Shop()
+    shop.send((b"a", b"1"))
+    shop.roll()
+    dirt = dirt_of(shop.log, now_ms=NOW)
+    shop.send((b"a", b"2"))
+    shop.roll()
+    with pytest.raises(AssertionError, match="names are not durable"):
+        plan_cleaning(shop.log, dirt, now_ms=NOW, keys_bytes_max=ROOMY, bytes_per_second_max=1)
