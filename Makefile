@@ -42,6 +42,7 @@ test: check unit ## All that the README promises, in minutes
 	@$(PYTEST) tests/fuzz tests/simulation tests/e2e tests/conformance
 
 chaos: $(STAMP) ## Kills by the twenty ROUNDS=5 times, 200 producers at a slow disk, a disk that fills up (needs root)
+	@EXACTLY_ONCE=full $(PYTEST) tests/e2e/test_exactly_once.py
 	@PRODUCERS=200 $(PYTEST) -s tests/e2e/test_flow_control.py tests/e2e/test_full_disk.py
 	@for round in $$(seq $(or $(ROUNDS),5)); do KILLS_SEED=$$round $(PYTEST) tests/e2e/test_kill.py tests/e2e/test_groups.py || exit 1; done
 	@COPIER_RECORDS=100000 COPIER_KILLS=20 COPIER_NODE_KILLS=5 $(PYTEST) tests/e2e/test_copier.py

@@ -31,7 +31,9 @@ def send(bootstrap: str, topic: str, values: Sequence[bytes], *, partition: int 
     return offsets
 
 
-def read_all(bootstrap: str, partition: TopicPartition) -> list[tuple[int, bytes]]:
+def read_all(
+    bootstrap: str, partition: TopicPartition, *, isolation: str = "read_committed"
+) -> list[tuple[int, bytes]]:
     """Read a partition from its beginning to its end, as (offset, value)."""
     consumer = Consumer(
         {
@@ -41,6 +43,7 @@ def read_all(bootstrap: str, partition: TopicPartition) -> list[tuple[int, bytes
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
             "check.crcs": True,
+            "isolation.level": isolation,
             "log_level": 0,
         }
     )

@@ -1,77 +1,81 @@
-"""A program that copies a topic to another in transactions, output and offsets together, with some aborted on the way.
+"""A worker that copies a topic in transactions, as a program of its own: `python -m tests.e2e.copier --id 1 ...`.
 
-It says a line for each transaction, and ends when it has reached the input's end. Whatever goes wrong ends it as well:
-who started it starts it again.
+It aborts a transaction now and then, as chance will have it, and reads the portion again. On SIGTERM it leaves in good
+order; it ends with FENCED when another one has taken over its transactional id.
 """
 
 import argparse
+import asyncio
 import random
+import signal
+import sys
 from typing import Final
 
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from riverlog import Consumer, NewRecord, Producer, ProducerFenced, process_exactly_once
+from riverlog.client.errors import Unreachable
+from riverlog.client.fetched import ConsumerRecord
 
-INPUT: Final = "in"
-OUTPUT: Final = "out"
-GROUP: Final = "copier"
-_SECONDS_MAX: Final = 20.0
-_ABORTED_PART: Final = 0.2
+FENCED: Final = 3
 
 
-def main() -> None:
-    """Copy from where the last one got to the end."""
+class ChangeOfMind(Exception):
+    """The worker does not want this transaction after all."""
+
+
+def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--bootstrap", required=True)
-    parser.add_argument("--partitions", type=int, required=True)
-    parser.add_argument("--size", type=int, required=True)
-    parser.add_argument("--seed", type=int, required=True)
+    for name in ("bootstrap", "id", "input", "output", "protocol"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--records", type=int, required=True, help="how many at most are copied in one transaction")
+    parser.add_argument("--aborts", type=float, default=0.1, help="how many of the transactions are aborted")
     given = parser.parse_args()
-    chance = random.Random(given.seed)
-    common = {"bootstrap.servers": given.bootstrap, "log_level": 0, "reconnect.backoff.max.ms": 200}
-    producer = Producer(common | {"transactional.id": "copier", "transaction.timeout.ms": 10_000, "linger.ms": 1})
-    producer.init_transactions(_SECONDS_MAX)  # ends what another has left open: its offsets are decided now
-    consumer = Consumer(common | {"group.id": GROUP, "enable.auto.commit": False, "isolation.level": "read_committed"})
-    names = [TopicPartition(INPUT, index) for index in range(given.partitions)]
-    ends = {each.partition: consumer.get_watermark_offsets(each, _SECONDS_MAX)[1] for each in names}
-    begin_at_committed(consumer, names)
-    while any(each.offset < ends[each.partition] for each in positions(consumer, names)):
-        batch = consumer.consume(given.size, 1.0)
-        if batch:
-            copy(batch, producer, consumer, names, commits=chance.random() >= _ABORTED_PART)
+    try:
+        asyncio.run(_work(given))
+    except ProducerFenced:
+        return FENCED
+    return 0
 
 
-def begin_at_committed(consumer: Consumer, names: list[TopicPartition]) -> None:
-    """Read on from what is committed, the very beginning if nothing is."""
-    committed = consumer.committed(names, _SECONDS_MAX)
-    consumer.assign([TopicPartition(each.topic, each.partition, max(each.offset, 0)) for each in committed])
-    consumer.poll(0)
+async def _work(given: argparse.Namespace) -> None:
+    """Copy until all is done; where no node can be reached yet, begin again."""
+    while True:
+        try:
+            return await _copy(given)
+        except Unreachable:
+            await asyncio.sleep(0.1)
 
 
-def positions(consumer: Consumer, names: list[TopicPartition]) -> list[TopicPartition]:
-    """Give the next offset to read of each partition: what was committed where nothing was read since."""
-    committed = {each.partition: max(each.offset, 0) for each in consumer.committed(names, _SECONDS_MAX)}
-    return [
-        TopicPartition(each.topic, each.partition, each.offset if each.offset >= 0 else committed[each.partition])
-        for each in consumer.position(names)
-    ]
+async def _copy(given: argparse.Namespace) -> None:
+    chance = random.Random()
+    stopping = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
 
+    async def copy(record: ConsumerRecord) -> list[NewRecord]:
+        if chance.random() < given.aborts / given.records:
+            await producer.flush()  # so that there is something to take back
+            raise ChangeOfMind
+        return [NewRecord(given.output, record.value, key=record.key, partition=record.partition)]
 
-def copy(
-    batch: list[Message], producer: Producer, consumer: Consumer, names: list[TopicPartition], *, commits: bool
-) -> None:
-    """Copy some records in one transaction, or give it up and read them again."""
-    producer.begin_transaction()
-    for message in batch:
-        assert message.error() is None, message.error()
-        producer.produce(OUTPUT, message.value(), partition=message.partition())
-    producer.send_offsets_to_transaction(positions(consumer, names), consumer.consumer_group_metadata(), _SECONDS_MAX)
-    producer.flush(_SECONDS_MAX)
-    if commits:
-        producer.commit_transaction(_SECONDS_MAX)
-    else:
-        producer.abort_transaction(_SECONDS_MAX)
-        begin_at_committed(consumer, names)
-    print("committed" if commits else "aborted", flush=True)
+    async with (
+        Consumer(
+            given.bootstrap,
+            group="copiers",
+            group_protocol=given.protocol,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            auto_commit=False,
+            session_timeout_ms=1_000,
+            heartbeat_interval_ms=200,
+        ) as consumer,
+        Producer(given.bootstrap, transactional_id=given.id, transaction_timeout_ms=20_000) as producer,
+    ):
+        consumer.subscribe([given.input])
+        while not stopping.is_set():
+            try:
+                await process_exactly_once(consumer, producer, copy, records_max=given.records, stopping=stopping)
+            except ChangeOfMind:
+                await consumer.rewind()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
