@@ -1,6 +1,7 @@
 """The command line against a real node, as a person and as a script use it."""
 
 import json
+import logging
 import os
 import pty
 import re
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import confluent_kafka
 import pytest
 
 from riverlog.cli.main import main
@@ -463,3 +465,39 @@ def test_a_group_goes_on_where_it_has_committed(node: Node, shell: Shell) -> Non
     assert described.startswith("Group readers: State=Empty, Type=classic")
     code, _, said = shell.run("consume", "shared", "--group", "readers", "--exit")
     assert (code, b"a group decides" in said) == (2, True)
+
+
+def undecided(bootstrap: str, value: bytes) -> confluent_kafka.Producer:
+    """Leave a transaction open."""
+    settings = {"bootstrap.servers": bootstrap, "transactional.id": "bookkeeper"}
+    producer = confluent_kafka.Producer(settings, logger=logging.getLogger("bookkeeper"))
+    producer.init_transactions(SECONDS_MAX)
+    producer.begin_transaction()
+    producer.produce("ledger", value, partition=0)
+    assert producer.flush(SECONDS_MAX) == 0
+    return producer
+
+
+def test_transactions_are_looked_at_and_aborted(node: Node, shell: Shell) -> None:
+    shell.done("topics", "create", "ledger", "--partitions", "1")
+    producer = undecided(node.bootstrap, b"undecided")
+    listed = [json.loads(line) for line in shell.done("transactions", "list", "--state", "Ongoing").splitlines()]
+    assert [row["transactional_id"] for row in listed] == ["bookkeeper"]
+    described = shell.done("transactions", "describe", "bookkeeper").decode()
+    assert described.startswith("Transactional id bookkeeper: State=Ongoing")
+    assert described.rstrip().endswith("in ledger-0")
+    assert shell.done("transactions", "list", "--hung", "--older-than", "0s") == b""
+    committed = ("consume", "ledger", "--from-beginning", "--exit", "-X", "isolation.level=read_committed")
+    assert shell.done(*committed) == b""
+    assert b"bookkeeper has no transaction open" in shell.done("transactions", "abort", "bookkeeper", "-o", "table")
+    assert json.loads(shell.done("transactions", "describe", "bookkeeper", "-o", "json"))["partitions"] == []
+    with pytest.raises(confluent_kafka.KafkaException, match="FENCED"):
+        producer.commit_transaction(SECONDS_MAX)
+
+    undecided(node.bootstrap, b"undecided too")
+    (row,) = [json.loads(line) for line in shell.done("transactions", "list", "--pattern", "book.*").splitlines()]
+    place = ("--topic", "ledger", "--partition", "0", "--producer-id", str(row["producer_id"]))
+    aborted = json.loads(shell.done("transactions", "abort", *place))
+    assert (aborted["topic"], aborted["aborted"]) == ("ledger", True)
+    assert "has no transaction open in ledger-0" in shell.refused("transactions", "abort", *place, code=4)
+    assert shell.done(*committed) == b""

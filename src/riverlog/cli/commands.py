@@ -25,6 +25,7 @@ class Command(NamedTuple):
 GROUPS: Final = {
     "topics": "Create, list, describe, alter and delete topics",
     "groups": "List, describe, reset and delete consumer groups",
+    "transactions": "List, describe and abort transactions, and find those that hang",
     "cluster": "Look at brokers, partitions and log directories",
     "log": "Read the files of a log directory without a broker",
     "config": "Explain settings",
@@ -138,6 +139,34 @@ COMMANDS: Final = (
         "lag",
         "Show how many records wait for a group, in each partition and in all",
         ("lag --group billing", "lag --group billing --watch"),
+    ),
+    Command(
+        "transactions list",
+        "riverlog.cli.transactions",
+        "list_transactions",
+        "List transactional ids and what each is doing, or the transactions that hang",
+        (
+            "transactions list",
+            "transactions list --state Ongoing --older-than 5m -o json",
+            "transactions list --hung --topic orders",
+        ),
+    ),
+    Command(
+        "transactions describe",
+        "riverlog.cli.transactions",
+        "describe",
+        "Show what a transactional id is doing",
+        ("transactions describe orders-copier", "transactions describe --transactional-id orders-copier -o yaml"),
+    ),
+    Command(
+        "transactions abort",
+        "riverlog.cli.transactions",
+        "abort",
+        "Abort what a transactional id has open, or a transaction that hangs in a partition",
+        (
+            "transactions abort orders-copier",
+            "transactions abort --topic orders --partition 0 --producer-id 4001 --yes",
+        ),
     ),
     Command(
         "bench",

@@ -25,6 +25,7 @@ SECTIONS: Final = {
     "Run a broker": ("dev", "serve"),
     "Topics and records": ("topics", "produce", "consume", "bench", "verify"),
     "Consumer groups": ("groups", "lag"),
+    "Transactions": ("transactions",),
     "Look inside": ("cluster", "log", "doctor", "config", "version"),
 }
 

@@ -1,4 +1,4 @@
-"""The admin: topics, their settings, groups, and what the cluster says about itself.
+"""The admin: topics, their settings, groups, transactions, and what the cluster says about itself.
 
     async with Admin("127.0.0.1:9092") as admin:
         await admin.create_topic("orders", partitions=3)
@@ -19,6 +19,7 @@ from riverlog.client.errors import KafkaError, PartlyFailed, check, error_code, 
 from riverlog.client.group_admin import GroupAdmin
 from riverlog.client.offsets import FoundOffset, IsolationLevel, OffsetQuestion, list_offsets
 from riverlog.client.ports import Ports
+from riverlog.client.transaction_admin import TransactionAdmin
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NodeId, Offset, TopicId, TopicPartition
 from riverlog.wire.messages.create_partitions import (
@@ -131,7 +132,7 @@ class LogDirectory:
     error: ErrorCode = ErrorCode.NONE
 
 
-class Admin(GroupAdmin):
+class Admin(GroupAdmin, TransactionAdmin):
     """Asks the cluster for changes. Use it as an async context manager, or call `start` and `close`."""
 
     def __init__(
