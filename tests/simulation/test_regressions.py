@@ -455,3 +455,21 @@ def test_a_segment_that_could_not_be_deleted_leaves_no_gap_behind_it() -> None:
     log.enforce_retention(1 << 41, upto=Offset(2), segments_max=1)
     assert [segment.base_offset for segment in log.segment_facts()] == [1, 2]
     assert "00000000000000000000.log" not in disk.list("/orders-0")
+
+
+def test_a_segment_whose_end_is_damaged_stays_until_the_log_starts_behind_that() -> None:
+    config = TopicConfig(segment_bytes=1_024)
+    disk = MemoryDisk()
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(0), clean=False, now_ms=0)
+    for value in (b"a" * 400, b"b" * 400, b"c" * 400):
+        batch = batch_of([value])
+        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=0)
+    log.close()
+    path = "/orders-0/00000000000000000000.log"
+    file = disk.open(path)
+    file.truncate(file.size() - 10)
+    log = Log.open(disk, "/orders-0", config, recovery_point=Offset(3), clean=False, now_ms=0)
+    log.advance_log_start(Offset(1))
+    assert log.enforce_retention(0, upto=Offset(3)) == []
+    log.advance_log_start(Offset(2))
+    assert [deleted.next_offset for deleted in log.enforce_retention(0, upto=Offset(3))] != []
