@@ -52,6 +52,7 @@ def recovery(trial: Trial, *, partitions: int, total_bytes: int) -> Values:
     topic = clients.create_topic(node, partitions)
     load = produce_load(topic, records=RECORDS_PER_BATCH, value_bytes=VALUE_BYTES, partitions=partitions)
     rounds = round(total_bytes / (RECORDS_PER_BATCH * VALUE_BYTES * partitions))
+    _ask_all(node, topic, partitions, records=0)  # Kafka says that a topic is created before it takes records
     begin = machine.now()
     loadgen.replay(load, node, in_flight=2, seconds=FILL_SECONDS_MAX, requests_max=rounds)
     filled = machine.now() - begin
@@ -81,7 +82,7 @@ def _come_back(trial: Trial, topic: str, partitions: int, records: int = 1) -> t
 
 
 def _ask_all(node: Node, topic: str, partitions: int, records: int) -> None:
-    """Fetch a record from each partition; each must still hold as many records as were acknowledged."""
+    """Fetch a record from each partition, if there are any; each must hold as many as were acknowledged."""
     deadline = time.monotonic() + ANSWER_SECONDS_MAX
     with socket.create_connection((node.host, node.port), timeout=ANSWER_SECONDS_MAX) as connection:
         for partition in range(partitions):
@@ -94,19 +95,24 @@ def _ask_all(node: Node, topic: str, partitions: int, records: int) -> None:
 def _fetch(connection: socket.socket, topic: str, partition: int, records: int) -> int:
     """Ask for the first record of a partition; give the error code."""
     wanted = FetchPartition(partition=partition, fetch_offset=0, partition_max_bytes=1)
-    request = FetchRequest(max_bytes=1, min_bytes=1, topics=[FetchTopic(topic=topic, partitions=[wanted])])
+    request = FetchRequest(
+        max_bytes=1, min_bytes=min(1, records), topics=[FetchTopic(topic=topic, partitions=[wanted])]
+    )
     api = API_BY_KEY[ApiKey.FETCH]
     connection.sendall(encode_request(api, FETCH_VERSION, partition, CLIENT_ID, request))
     size = int.from_bytes(_receive(connection, 4), "big")
     _, response = decode_response(api, FETCH_VERSION, memoryview(_receive(connection, size)))
     (answer,) = response.responses[0].partitions
-    if not answer.error_code and (answer.high_watermark != records or not answer.records):
+    if not answer.error_code and (answer.high_watermark != records or bool(records) > bool(answer.records)):
         raise Failed(f"partition {partition} holds {answer.high_watermark} records of {records} acknowledged ones")
     return int(answer.error_code)
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    data = connection.recv(size, socket.MSG_WAITALL)
-    if len(data) != size:
-        raise Failed("the broker hung up in the middle of an answer")
-    return data
+    data = bytearray()
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            raise Failed("the broker hung up in the middle of an answer")
+        data += piece
+    return bytes(data)
