@@ -27,7 +27,7 @@ def main() -> int:
     for name in ("bootstrap", "id", "input", "output", "protocol"):
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--records", type=int, required=True, help="how many at most are copied in one transaction")
-    parser.add_argument("--aborts", type=float, default=0.1, help="how many of the transactions are aborted")
+    parser.add_argument("--aborts", type=float, default=0.3, help="how many of the transactions are aborted")
     given = parser.parse_args()
     try:
         asyncio.run(_work(given))
@@ -74,7 +74,7 @@ async def _copy(given: argparse.Namespace) -> None:
             try:
                 await process_exactly_once(consumer, producer, copy, records_max=given.records, stopping=stopping)
             except ChangeOfMind:
-                await consumer.rewind()
+                continue
 
 
 if __name__ == "__main__":

@@ -293,7 +293,7 @@ class Consumer:
         return self._require_group().metadata()
 
     async def rewind(self) -> None:
-        """Read on where the group has committed: what was read since then comes again."""
+        """Read on where the group has committed, or where nothing is, as `auto_offset_reset` says."""
         for partition, found in (await self.committed()).items():
             if partition in self._fetcher.assigned:
                 self._jump(self._fetcher.assigned[partition], None if found is None else found.offset)

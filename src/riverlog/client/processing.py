@@ -12,7 +12,7 @@ transactional id, and no two that run at once share one.
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from riverlog.client.consumer import Consumer
@@ -51,7 +51,8 @@ async def process_exactly_once(
 ) -> None:
     """Go on until `stopping` is set, or something happens that trying again does not mend.
 
-    An exception of `transform` aborts the portion and is raised, and so is ProducerFenced.
+    An exception of `transform` aborts the portion and is raised; another call begins with the same records. So does one
+    after any other exception, but for ProducerFenced: then another worker has taken over.
     """
     if consumer.isolation_level != "read_committed":
         raise ValueError(
@@ -59,31 +60,50 @@ async def process_exactly_once(
             'give it Consumer(..., isolation_level="read_committed")'
         )
     consumer.group_metadata()  # raises where the consumer has no group, or commits by itself
-    is_at_committed = True
+    portion: Sequence[ConsumerRecord] = ()  # what was taken and is not known to be dealt with
     failures = 0
-    while stopping is None or not stopping.is_set():
-        try:
-            if producer.in_doubt:
-                await producer.commit()
-                is_at_committed = True
-            if not is_at_committed:
-                await consumer.rewind()
-                is_at_committed = True
-            records = await consumer.poll(max_records=records_max)
-            if records:
-                is_at_committed = False
-                await _process(consumer, producer, transform, records)
-                is_at_committed = True
-            failures = 0
-        except KafkaError as problem:
-            failures += 1
-            may_pass = problem.retriable or isinstance(problem, TransactionAborted)
-            if not may_pass or failures == FAILURES_IN_A_ROW_MAX:
-                raise
-            await asyncio.sleep(producer.backoff(failures))
+    try:
+        while stopping is None or not stopping.is_set():
+            try:
+                await _settle(consumer, producer, portion)
+                portion = await consumer.poll(max_records=records_max)
+                if portion:
+                    await _process(consumer, producer, transform, portion)
+                    portion = ()
+                failures = 0
+            except KafkaError as problem:
+                failures += 1
+                may_pass = problem.retriable or isinstance(problem, TransactionAborted)
+                if not may_pass or failures == FAILURES_IN_A_ROW_MAX:
+                    raise
+                await asyncio.sleep(producer.backoff(failures))
+    finally:
+        if not producer.in_doubt:
+            await _go_back(consumer, portion)
 
 
-async def _process(consumer: Consumer, producer: Producer, transform: Transform, records: list[ConsumerRecord]) -> None:
+async def _settle(consumer: Consumer, producer: Producer, portion: Sequence[ConsumerRecord]) -> None:
+    """Find out what became of the last portion, and read it again where it was aborted."""
+    if producer.in_doubt:
+        await producer.commit()
+    else:
+        await _go_back(consumer, portion)
+
+
+async def _go_back(consumer: Consumer, portion: Sequence[ConsumerRecord]) -> None:
+    """Let the reader stand before these records, in partitions that it still has."""
+    held = consumer.held()
+    first: dict[TopicPartition, Offset] = {}
+    for record in portion:
+        first.setdefault(TopicPartition(record.topic, record.partition), record.offset)
+    for partition, offset in first.items():
+        if partition in held:
+            await consumer.seek(partition, offset)
+
+
+async def _process(
+    consumer: Consumer, producer: Producer, transform: Transform, records: Sequence[ConsumerRecord]
+) -> None:
     offsets = _behind(consumer, records)
     async with producer.transaction():
         for record in records:
@@ -95,7 +115,7 @@ async def _process(consumer: Consumer, producer: Producer, transform: Transform,
         await producer.send_offsets(consumer, offsets)
 
 
-def _behind(consumer: Consumer, records: list[ConsumerRecord]) -> dict[TopicPartition, int]:
+def _behind(consumer: Consumer, records: Sequence[ConsumerRecord]) -> dict[TopicPartition, int]:
     """Give where the reader stands behind these records, which may be behind a marker that follows them."""
     positions: dict[TopicPartition, Offset | None] = consumer.held()
     offsets: dict[TopicPartition, int] = {}

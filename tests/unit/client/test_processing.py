@@ -163,6 +163,35 @@ def test_a_failure_of_the_transform_takes_its_portion_back_and_is_raised() -> No
     with_node(scenario)
 
 
+def test_a_portion_that_was_taken_back_is_read_again_also_by_a_group_that_began_at_the_end() -> None:
+    async def scenario(universe: Universe) -> None:
+        await with_output(universe, 4)
+        failing = [True]
+
+        def fail(record: ConsumerRecord) -> Sequence[NewRecord]:
+            if failing:
+                raise ZeroDivisionError
+            return copy(record)
+
+        async with (
+            reader(universe, auto_offset_reset="latest") as consumer,
+            Producer(ADDRESS, transactional_id="c", ports=universe.ports) as producer,
+        ):
+            consumer.subscribe([TOPIC])
+            await consumer.poll(5_000)
+            await write(universe, 40)
+            with pytest.raises(ZeroDivisionError):
+                await process_exactly_once(consumer, producer, fail)
+            failing.clear()
+            stopping = asyncio.Event()
+            work = asyncio.create_task(process_exactly_once(consumer, producer, fail, stopping=stopping))
+            assert await until_copied(universe, 40) == expected(40)
+            stopping.set()
+            await work
+
+    with_node(scenario)
+
+
 def test_a_worker_that_was_replaced_ends() -> None:
     async def scenario(universe: Universe) -> None:
         await with_output(universe, 40)
