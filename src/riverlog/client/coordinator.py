@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from riverlog.client.cluster import Broker, Cluster
 from riverlog.client.connection import Connection
-from riverlog.client.errors import KafkaError, TimedOut, failure
+from riverlog.client.errors import Closed, KafkaError, TimedOut, failure
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NodeId
 from riverlog.wire.messages.find_coordinator import Coordinator as FoundCoordinator
@@ -114,7 +114,7 @@ async def asking_again(cluster: Cluster, ask: Callable[[], Awaitable[T]], *, sec
         except KafkaError as problem:
             concurrent = problem.code is ErrorCode.CONCURRENT_TRANSACTIONS  # which will not take long
             pause = CONCURRENT_PAUSE_SECONDS if concurrent else cluster.backoff(attempt)
-            if not problem.retriable or loop.time() + pause > deadline:
+            if not problem.retriable or isinstance(problem, Closed) or loop.time() + pause > deadline:
                 raise
         await asyncio.sleep(pause)
     raise AssertionError("unreachable")

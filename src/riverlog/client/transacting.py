@@ -55,6 +55,8 @@ _FIRST_BY_EPOCH: Final = {ApiKey.PRODUCE: 12, ApiKey.END_TXN: 5, ApiKey.TXN_OFFS
 """The versions that make a transaction one with an epoch of its own; clients of the older kind stay below them."""
 _ADD_PARTITIONS_VERSION_MAX: Final = 3  # those above are for brokers
 _FIRST_INIT_THAT_GOES_ON: Final = 3
+_LAST_SECONDS_MAX: Final = 5.0
+"""How long one who is being cancelled waits for an abort; without it the time-out of the transaction does the same."""
 _FENCED: Final = frozenset(
     {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
 )
@@ -233,7 +235,10 @@ class Transactions:
             return
         cause = self._state.cause if isinstance(self._state, Broken) else None
         try:
-            await self.abort()
+            async with asyncio.timeout(None if isinstance(error, Exception) else _LAST_SECONDS_MAX):
+                await self.abort()
+        except TimeoutError:
+            return
         except KafkaError as problem:
             if isinstance(error, KafkaError) and error is not problem and not problem.retriable:
                 raise problem from error

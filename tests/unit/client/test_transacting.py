@@ -369,6 +369,41 @@ def test_a_producer_that_is_closed_takes_back_what_is_open() -> None:
     with_node(scenario)
 
 
+def test_one_who_is_cancelled_does_not_wait_long_for_the_abort(mishaps: Mishaps) -> None:
+    async def scenario(universe: Universe) -> None:
+        async with writer(universe) as producer:
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1), producer.transaction():
+                    await producer.send(TOPIC, b"taken back", partition=0)
+                    mishaps.unsent += [EndTxnRequest] * 1_000
+                    await asyncio.sleep(60)
+            assert loop.time() - began < 10
+            mishaps.unsent.clear()
+            async with producer.transaction():
+                await producer.send(TOPIC, b"kept", partition=0)
+        assert await read(universe) == [b"kept"]
+
+    with_node(scenario)
+
+
+def test_a_commit_does_not_outlive_its_producer(mishaps: Mishaps) -> None:
+    async def scenario(universe: Universe) -> None:
+        producer = await writer(universe).start()
+        await producer.begin()
+        await producer.send(TOPIC, b"in doubt", partition=0)
+        mishaps.unsent += [EndTxnRequest] * 1_000
+        commit = asyncio.create_task(producer.commit())
+        await asyncio.sleep(1)
+        await producer.close()
+        async with asyncio.timeout(5):
+            with pytest.raises(KafkaError, match="closed"):
+                await commit
+
+    with_node(scenario)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_readers_see_what_was_committed_and_nothing_else_whatever_is_interleaved(seed: int) -> None:
     """Several producers write to the same partitions at once, and end their transactions as chance will have it."""
