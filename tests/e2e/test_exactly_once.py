@@ -55,7 +55,7 @@ PROTOCOLS: Final = ["classic", "consumer"] if FULL else ["classic"]
 class Worker:
     """A copier's process; the next one with the same number has the same transactional id."""
 
-    def __init__(self, folder: Path, bootstrap: str, number: int, protocol: str, *, aborts: float = 0.1) -> None:
+    def __init__(self, folder: Path, bootstrap: str, number: int, protocol: str, *, aborts: float = 0.3) -> None:
         self.number = number
         arguments = {
             "bootstrap": bootstrap,
@@ -117,17 +117,27 @@ class Reader:
         self._consumer.close()
 
 
-def fill(bootstrap: str) -> list[list[int]]:
-    """Write the original, and give it partition by partition."""
-    create_topic(bootstrap, INPUT, partitions=PARTITIONS)
-    create_topic(bootstrap, OUTPUT, partitions=PARTITIONS)
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0})
-    for number in range(SIZE.records):
-        producer.produce(INPUT, str(number).encode(), partition=number % PARTITIONS)
-        if number % 1_000 == 0:
-            producer.poll(0)
-    assert producer.flush(60) == 0
-    return [list(range(index, SIZE.records, PARTITIONS)) for index in range(PARTITIONS)]
+class Original:
+    """The topic that is copied, and what was written to it, partition by partition."""
+
+    def __init__(self, bootstrap: str) -> None:
+        for topic in (INPUT, OUTPUT):
+            create_topic(bootstrap, topic, partitions=PARTITIONS)
+        self.written: list[list[int]] = [[] for _ in range(PARTITIONS)]
+        self.count = 0
+        self._producer = Producer(
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
+        )
+        self.write(SIZE.records)
+
+    def write(self, count: int) -> None:
+        for number in range(self.count, self.count + count):
+            self._producer.produce(INPUT, str(number).encode(), partition=number % PARTITIONS)
+            self.written[number % PARTITIONS].append(number)
+            if number % 1_000 == 0:
+                self._producer.poll(0)
+        assert self._producer.flush(60) == 0
+        self.count += count
 
 
 @pytest.mark.timeout(700)
@@ -138,7 +148,7 @@ def test_the_copy_is_the_original_whoever_is_killed(tmp_path: Path, protocol: st
     chance.shuffle(kills)
     workers: list[Worker] = []
     with Node(tmp_path, settings=SETTINGS) as node:
-        original = fill(node.bootstrap)
+        original = Original(node.bootstrap)
         reader = Reader(node.bootstrap)
         try:
             workers += [Worker(tmp_path, node.bootstrap, number, protocol) for number in range(WORKERS)]
@@ -156,7 +166,7 @@ def test_the_copy_is_the_original_whoever_is_killed(tmp_path: Path, protocol: st
             for worker in workers:
                 worker.kill()
             reader.close()
-        assert reader.seen == original
+        assert reader.seen == original.written
         everything = [
             int(value)
             for index in range(PARTITIONS)
@@ -168,7 +178,7 @@ def test_the_copy_is_the_original_whoever_is_killed(tmp_path: Path, protocol: st
 
 def test_a_worker_that_was_replaced_while_it_slept_is_fenced(tmp_path: Path) -> None:
     with Node(tmp_path, settings=SETTINGS) as node:
-        original = fill(node.bootstrap)
+        original = Original(node.bootstrap)
         reader = Reader(node.bootstrap)
         zombie = Worker(tmp_path, node.bootstrap, 1, "classic", aborts=0)
         workers = [zombie]
@@ -178,13 +188,24 @@ def test_a_worker_that_was_replaced_while_it_slept_is_fenced(tmp_path: Path) -> 
             workers.append(Worker(tmp_path, node.bootstrap, 1, "classic", aborts=0))
             until_copied(reader, workers, SIZE.records // 2)
             zombie.send(signal.SIGCONT)
-            assert zombie.process.wait(30) == FENCED
-            until_copied(reader, workers[1:], SIZE.records)
+            until_ended(zombie, original)
+            assert zombie.process.returncode == FENCED
+            until_copied(reader, workers[1:], original.count)
         finally:
             for worker in workers:
                 worker.kill()
             reader.close()
-        assert reader.seen == original
+        assert reader.seen == original.written
+
+
+def until_ended(zombie: Worker, original: Original) -> None:
+    """Give it something to copy until it has tried to."""
+
+    def ended() -> bool:
+        original.write(PARTITIONS)
+        return zombie.process.poll() is not None
+
+    until(ended, lambda: "the zombie lives on")
 
 
 def until_copied(reader: Reader, workers: list[Worker], count: int) -> None:
