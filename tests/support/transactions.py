@@ -12,8 +12,10 @@ from riverlog.records.record import read_batches
 from riverlog.transactions.batches import decode_facts, encode_facts
 from riverlog.transactions.commands import (
     AddPartitions,
+    EndBatch,
     EndTransaction,
     InitProducer,
+    JoinBatch,
     MarkersWritten,
     NeedsProducerId,
     ProducerReply,
@@ -21,8 +23,9 @@ from riverlog.transactions.commands import (
     TransactionsCommand,
     Woken,
 )
+from riverlog.transactions.incarnations import BatchName
 from riverlog.transactions.machine import TransactionsMachine
-from riverlog.transactions.records import TransactionFact
+from riverlog.transactions.records import Fact
 from riverlog.transactions.states import Transaction
 
 EPOCH_MS = 1_700_000_000_000
@@ -41,7 +44,7 @@ class Coordinator:
     def __init__(self, settings: NodeSettings | None = None) -> None:
         self.settings = settings or NodeSettings()
         self.seconds = 0.0
-        self.log: list[TransactionFact] = []
+        self.log: list[Fact] = []
         self.answers: dict[Ticket, Any] = {}
         self.markers: list[SendMarkers] = []
         self._tickets = count(1)
@@ -66,7 +69,7 @@ class Coordinator:
         """Decide, and give the answer; a new producer id is given to whoever needs one."""
         reply = self.answers[self.submit(command)]
         if isinstance(reply, NeedsProducerId):
-            assert isinstance(command, InitProducer | EndTransaction)
+            assert isinstance(command, InitProducer | EndTransaction | JoinBatch)
             return self.ask(command.with_id(ProducerId(next(self._ids))))
         return reply
 
@@ -89,6 +92,21 @@ class Coordinator:
 
     def end(self, producer: Producer, *, committed: bool = True, version: TransactionVersion = V2) -> Any:
         return self.ask(EndTransaction(ID, producer, committed, version))
+
+    def join(
+        self, owner: Producer, number: int = 0, *, task: int = 0, attempt: int = 0, incarnation: str = "a"
+    ) -> ProducerReply:
+        """Let an attempt of a task join a batch."""
+        reply = self.ask(JoinBatch(ID, owner, BatchName(incarnation, number), task, attempt))
+        assert isinstance(reply, ProducerReply)
+        return reply
+
+    def end_batch(
+        self, owner: Producer, number: int = 0, *members: Producer, committed: bool = True, incarnation: str = "a"
+    ) -> ErrorCode:
+        """Decide a batch."""
+        code: ErrorCode = self.ask(EndBatch(ID, owner, BatchName(incarnation, number), committed, members)).code
+        return code
 
     def write_markers(self) -> list[SendMarkers]:
         """Let all markers reach their partitions."""
@@ -115,7 +133,7 @@ class Coordinator:
     def held(self, transactional_id: str = ID) -> Transaction:
         return self.machine.state[transactional_id]
 
-    def _through_the_log(self, facts: tuple[TransactionFact, ...]) -> list[TransactionFact]:
+    def _through_the_log(self, facts: tuple[Fact, ...]) -> list[Fact]:
         read = [
             fact
             for header, records in read_batches(encode_facts(facts, self.now_ms) if facts else b"")

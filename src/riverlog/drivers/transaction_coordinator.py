@@ -17,10 +17,10 @@ from riverlog.model.settings import NodeSettings
 from riverlog.transactions import batches
 from riverlog.transactions.commands import MarkersWritten, SendMarkers, TransactionsCommand, Woken
 from riverlog.transactions.machine import TransactionsMachine
-from riverlog.transactions.records import TransactionFact
+from riverlog.transactions.records import Fact
 
 
-class TransactionCoordinator(PartitionCoordinator[TransactionsCommand, TransactionFact, SendMarkers]):
+class TransactionCoordinator(PartitionCoordinator[TransactionsCommand, Fact, SendMarkers]):
     """Runs the transactional ids of one partition."""
 
     def __init__(

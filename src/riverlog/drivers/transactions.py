@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ClientCommand,
         EndTransaction,
         InitProducer,
+        JoinBatch,
         ProducerReply,
         TransactionsCommand,
     )
@@ -61,14 +62,16 @@ class Transactions(_Coordinators):
 
     def decide(self, command: "ClientCommand") -> "asyncio.Future[Any]":
         """Let the coordinator decide now, with an id that nobody had before if it needs one; Refusal if it cannot."""
-        from riverlog.transactions.commands import EndTransaction, InitProducer
+        from riverlog.transactions.commands import EndTransaction, InitProducer, JoinBatch
 
         asked = self.submit(command.transactional_id, command)
-        if isinstance(command, InitProducer | EndTransaction):
+        if isinstance(command, InitProducer | EndTransaction | JoinBatch):
             return asyncio.ensure_future(self._with_id(command, asked))
         return asked
 
-    async def _with_id(self, command: "InitProducer | EndTransaction", asked: "asyncio.Future[Any]") -> "ProducerReply":
+    async def _with_id(
+        self, command: "InitProducer | EndTransaction | JoinBatch", asked: "asyncio.Future[Any]"
+    ) -> "ProducerReply":
         from riverlog.transactions.commands import NeedsProducerId
 
         while isinstance(reply := await asked, NeedsProducerId):

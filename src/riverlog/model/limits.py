@@ -240,6 +240,18 @@ TRANSACTION_END_WAIT_MS: Final = 500
 WAITING_PER_TRANSACTIONAL_ID_MAX: Final = 100
 """Requests for one transactional id that wait for the end of its transaction; further ones are told to try again."""
 
+MEMBERS_PER_BATCH_MAX: Final = 1_024
+"""Attempts of tasks that join one batch of a shared transaction, and ids of its pool; further ones are refused."""
+
+INCARNATIONS_REMEMBERED_MAX: Final = 16
+"""Incarnations of a pipeline whose last committed batch is remembered; the least recently used is forgotten."""
+
+INCARNATION_LENGTH_MAX: Final = 256
+"""Characters in the name of an incarnation; longer ones are refused."""
+
+BATCH_MARKER_BYTES_MAX: Final = 1_024
+"""Bytes that an owner may leave with a committed batch; more are refused."""
+
 MARKER_RETRY_SECONDS_MIN: Final = 0.02
 """How soon the marker of a transaction is sent again that did not reach its partition; each time twice as late."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, NO_TIMESTAMP, ProducerId, TopicPartition
 from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.transactions.incarnations import NO_BATCH, BatchName
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
 
 
@@ -62,6 +63,37 @@ class EndTransaction:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinBatch:
+    """Let an attempt of a task write in a batch; the first to join opens it."""
+
+    transactional_id: str
+    owner: Producer
+    batch: BatchName
+    task: int
+    attempt: int
+    beside: tuple[Producer, ...] = ()
+    """Members that must have joined before; without them there is nothing to join."""
+    new_id: ProducerId = NO_PRODUCER
+    """As for InitProducer."""
+
+    def with_id(self, new_id: ProducerId) -> "JoinBatch":
+        return replace(self, new_id=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class EndBatch:
+    """Commit what these members wrote in a batch and abort the others, or abort them all."""
+
+    transactional_id: str
+    owner: Producer
+    batch: BatchName
+    committed: bool
+    members: tuple[Producer, ...] = ()
+    marker: bytes = b""
+    """Kept with the batch if it is committed, for the owner to read."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerReply:
     """The producer that may write from here on, or why the sender may not."""
 
@@ -79,6 +111,24 @@ class PartitionsReply:
     """One code per partition, in the order of the command."""
 
     codes: tuple[ErrorCode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeBatches:
+    """Say how far an incarnation of a pipeline has come."""
+
+    transactional_id: str
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchesReply:
+    """The last committed batch with its marker, and the one that is open."""
+
+    code: ErrorCode = ErrorCode.NONE
+    committed: int = NO_BATCH
+    marker: bytes = b""
+    open_batch: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +173,8 @@ class Woken:
     """The deadline that the machine named has come."""
 
 
-ClientCommand = InitProducer | AddPartitions | VerifyPartitions | EndTransaction
-TransactionsCommand = ClientCommand | DescribeTransactions | ListTransactions | MarkersWritten | Woken
+ClientCommand = InitProducer | AddPartitions | VerifyPartitions | EndTransaction | JoinBatch | EndBatch
+TransactionsCommand = ClientCommand | DescribeBatches | DescribeTransactions | ListTransactions | MarkersWritten | Woken
 
 
 @dataclass(frozen=True, slots=True)

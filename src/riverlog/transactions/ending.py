@@ -40,7 +40,7 @@ def _refusal(command: EndTransaction, held: Transaction) -> ErrorCode | None:
     if not held.is_of(command.producer) and not is_repeated:
         return ErrorCode.PRODUCER_FENCED
     if held.state is TransactionState.ONGOING:
-        return None
+        return ErrorCode.INVALID_TXN_STATE if held.is_shared_now else None
     if is_by_epoch and not is_repeated:
         return _refusal_of_nothing(command, held)
     if held.state is TransactionState.EMPTY or command.committed != held.is_committed:

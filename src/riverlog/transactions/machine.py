@@ -6,19 +6,24 @@ begins with the first command after a replay, when the markers of whatever was e
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final, assert_never
 
 from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import ProducerId
 from riverlog.model.limits import TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
 from riverlog.transactions.commands import (
     AddPartitions,
     ClientCommand,
+    DescribeBatches,
     DescribeTransactions,
     DescribeTransactionsReply,
+    EndBatch,
     EndTransaction,
     InitProducer,
+    JoinBatch,
     ListTransactions,
     ListTransactionsReply,
     MarkersWritten,
@@ -32,8 +37,18 @@ from riverlog.transactions.commands import (
 )
 from riverlog.transactions.ending import end_transaction
 from riverlog.transactions.live import IdsExpire, Live, TransactionEnds, WaitEnds
+from riverlog.transactions.members import Member
 from riverlog.transactions.producers import init_producer
-from riverlog.transactions.records import TransactionFact
+from riverlog.transactions.records import Fact, MemberFact, MemberName, TransactionFact
+from riverlog.transactions.sharing import (
+    abort_batch,
+    add_to_member,
+    complete_member,
+    describe_batches,
+    end_batch,
+    join_batch,
+    verify_member,
+)
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
 from riverlog.transactions.turn import Turn
 
@@ -47,31 +62,41 @@ class TransactionsMachine:
 
     def __init__(self, settings: NodeSettings) -> None:
         self.state: dict[str, Transaction] = {}
+        self.pools: dict[str, dict[ProducerId, Member]] = {}
+        """The members of transactional ids that have some."""
         self.live = Live()
         self._settings = settings
         self._is_awake = False
 
-    def decide(
-        self, command: TransactionsCommand, ticket: Ticket, now: Moment
-    ) -> Decision[TransactionFact, SendMarkers]:
+    def decide(self, command: TransactionsCommand, ticket: Ticket, now: Moment) -> Decision[Fact, SendMarkers]:
         """Say what follows from the command; of all that is remembered, change nothing."""
-        turn = Turn(now, self.state)
+        turn = Turn(now, self.state, self.pools)
         if not self._is_awake:
             self._is_awake = True
             self._resume(turn)
         self._decide(command, ticket, turn)
         return turn.decision()
 
-    def apply(self, fact: TransactionFact) -> None:
+    def apply(self, fact: Fact) -> None:
         """Remember one fact."""
-        if fact.transaction is None:
-            self.state.pop(fact.transactional_id, None)
-        else:
-            self.state[fact.transactional_id] = fact.transaction
+        match fact:
+            case TransactionFact(transactional_id, None):
+                self.state.pop(transactional_id, None)
+            case TransactionFact(transactional_id, held) if held is not None:
+                self.state[transactional_id] = held
+            case MemberFact(name, None):
+                pool = self.pools.get(name.transactional_id, {})
+                pool.pop(name.producer_id, None)
+                if not pool:
+                    self.pools.pop(name.transactional_id, None)
+            case MemberFact(name, member) if member is not None:
+                self.pools.setdefault(name.transactional_id, {})[name.producer_id] = member
 
-    def snapshot(self) -> Iterable[TransactionFact]:
+    def snapshot(self) -> Iterable[Fact]:
         """Give records which make an empty machine remember what this one does."""
-        return (TransactionFact(transactional_id, held) for transactional_id, held in self.state.items())
+        yield from (TransactionFact(transactional_id, held) for transactional_id, held in self.state.items())
+        for transactional_id, pool in self.pools.items():
+            yield from (MemberFact(MemberName(transactional_id, each), member) for each, member in pool.items())
 
     def next_deadline(self) -> Instant | None:
         """Say when time runs out for somebody; after a replay, at once, so that nothing stays half ended."""
@@ -79,7 +104,7 @@ class TransactionsMachine:
 
     def _decide(self, command: TransactionsCommand, ticket: Ticket, turn: Turn) -> None:
         match command:
-            case InitProducer() | AddPartitions() | VerifyPartitions() | EndTransaction():
+            case InitProducer() | AddPartitions() | VerifyPartitions() | EndTransaction() | JoinBatch() | EndBatch():
                 self._decide_for_client(command, ticket, turn)
             case MarkersWritten():
                 self._complete(command, turn)
@@ -87,8 +112,10 @@ class TransactionsMachine:
             case Woken():
                 self._wake(turn)
                 turn.answer(ticket, None)
+            case DescribeBatches():
+                turn.answer(ticket, describe_batches(command, self.state.get(command.transactional_id)))
             case DescribeTransactions():
-                found = tuple(self.state.get(each) for each in command.transactional_ids)
+                found = tuple(self._described(each) for each in command.transactional_ids)
                 turn.answer(ticket, DescribeTransactionsReply(found))
             case ListTransactions():
                 turn.answer(ticket, self._list(command))
@@ -114,10 +141,25 @@ class TransactionsMachine:
                 return _verify(command, turn)
             case EndTransaction():
                 return end_transaction(command, turn)
+            case JoinBatch():
+                return self._join(command, turn)
+            case EndBatch():
+                return end_batch(command, turn)
             case _:
                 assert_never(command)
 
+    def _join(self, command: JoinBatch, turn: Turn) -> ProducerReply | NeedsProducerId:
+        before = turn.find(command.transactional_id)
+        reply = join_batch(command, turn)
+        opened = turn.find(command.transactional_id)
+        if opened is not None and opened is not before:
+            self.live.timers.set(TransactionEnds(command.transactional_id), turn.in_ms(opened.timeout_ms))
+        return reply
+
     def _add(self, command: AddPartitions, turn: Turn) -> PartitionsReply:
+        member = turn.find_member(MemberName(command.transactional_id, command.producer.id))
+        if member is not None:
+            return add_to_member(command, member, turn)
         held = turn.find(command.transactional_id)
         code = _refusal(command, held)
         if code is ErrorCode.NONE:
@@ -131,11 +173,12 @@ class TransactionsMachine:
 
     def _complete(self, command: MarkersWritten, turn: Turn) -> None:
         """Note the end, and let those go on who waited for it. What was told before may be told again."""
-        held = turn.find(command.transactional_id)
-        if held is None or not held.state.is_ending or held.producer != command.producer:
-            return
-        turn.write(command.transactional_id, held.completed(turn.now.wall_ms))
-        for waiting in self.live.release(command.transactional_id):
+        name = MemberName(command.transactional_id, command.producer.id)
+        if turn.find_member(name) is not None:
+            has_ended = complete_member(name, command.producer, turn)
+        else:
+            has_ended = _complete_own(command, turn)
+        for waiting in self.live.release(command.transactional_id) if has_ended else ():
             self._decide_for_client(waiting.command, waiting.ticket, turn)
 
     def _resume(self, turn: Turn) -> None:
@@ -147,16 +190,17 @@ class TransactionsMachine:
                 left_ms = held.started_ms + held.timeout_ms - turn.now.wall_ms
                 deadline = turn.in_ms(min(max(left_ms, 0), held.timeout_ms))
                 self.live.timers.set(TransactionEnds(transactional_id), deadline)
+        for transactional_id, pool in self.pools.items():
+            for member in pool.values():
+                if member.state.is_ending:
+                    turn.send_markers_of(transactional_id, member)
         self._look_for_idle_ids_later(turn)
 
     def _wake(self, turn: Turn) -> None:
         while (deadline := self.live.timers.pop(turn.now.instant)) is not None:
             match deadline:
                 case TransactionEnds():
-                    held = turn.find(deadline.transactional_id)
-                    if held is not None and held.state is TransactionState.ONGOING:
-                        fenced = held.fenced(last=NOBODY, now_ms=turn.now.wall_ms)
-                        turn.write(deadline.transactional_id, fenced)
+                    _abort(deadline.transactional_id, turn)
                 case WaitEnds():
                     for waiting in self.live.release(deadline.transactional_id):
                         turn.answer(waiting.ticket, refused(waiting.command, ErrorCode.CONCURRENT_TRANSACTIONS))
@@ -175,6 +219,8 @@ class TransactionsMachine:
             held = turn.find(transactional_id)
             is_idle = held is not None and (held.state is TransactionState.EMPTY or held.state.is_ended)
             if is_idle and held is not None and held.updated_ms <= expired_ms:
+                for member in turn.members(transactional_id):
+                    turn.write_member(MemberName(transactional_id, member.producer.id), None)
                 turn.write(transactional_id, None)
         if stop < len(ids):
             self.live.expiry_goes_on_at = ids[stop]
@@ -187,16 +233,27 @@ class TransactionsMachine:
         interval_ms = self._settings.transaction_remove_expired_transaction_cleanup_interval_ms
         self.live.timers.set(IdsExpire(), turn.in_ms(interval_ms))
 
+    def _described(self, transactional_id: str) -> Transaction | None:
+        """Give a transaction with all of its partitions, those of members too."""
+        held = self.state.get(transactional_id)
+        pool = self.pools.get(transactional_id)
+        if held is None or pool is None:
+            return held
+        return replace(held, partitions=held.partitions.union(*(member.partitions for member in pool.values())))
+
     def _list(self, command: ListTransactions) -> ListTransactionsReply:
         return ListTransactionsReply(
             tuple(
                 (transactional_id, held)
                 for transactional_id, held in sorted(self.state.items())
                 if (not command.states or held.state in command.states)
-                and (not command.producer_ids or held.producer.id in command.producer_ids)
+                and (not command.producer_ids or self._has_any(transactional_id, held, command.producer_ids))
                 and (command.started_before_ms < 0 or held.started_ms < command.started_before_ms)
             )
         )
+
+    def _has_any(self, transactional_id: str, held: Transaction, producer_ids: frozenset[ProducerId]) -> bool:
+        return held.producer.id in producer_ids or not producer_ids.isdisjoint(self.pools.get(transactional_id, {}))
 
 
 def refused(command: ClientCommand, code: ErrorCode) -> ProducerReply | PartitionsReply:
@@ -204,13 +261,38 @@ def refused(command: ClientCommand, code: ErrorCode) -> ProducerReply | Partitio
     match command:
         case AddPartitions() | VerifyPartitions():
             return PartitionsReply((code,) * len(command.partitions))
-        case InitProducer() | EndTransaction():
+        case InitProducer() | EndTransaction() | JoinBatch() | EndBatch():
             return ProducerReply(code)
         case _:
             assert_never(command)
 
 
+def _abort(transactional_id: str, turn: Turn) -> None:
+    """Abort a transaction whose time is up. The only producer is fenced; an owner of members may begin again."""
+    held = turn.find(transactional_id)
+    if held is None or held.state is not TransactionState.ONGOING:
+        return
+    if held.is_shared_now:
+        abort_batch(transactional_id, held, turn)
+    else:
+        turn.write(transactional_id, held.fenced(last=NOBODY, now_ms=turn.now.wall_ms))
+
+
+def _complete_own(command: MarkersWritten, turn: Turn) -> bool:
+    """Note the end of the producer's own transaction; tell whether this was news."""
+    held = turn.find(command.transactional_id)
+    if held is None or not held.state.is_ending or held.producer != command.producer:
+        return False
+    if held.shared is not None and not held.partitions:
+        return False  # it ends with its members
+    turn.write(command.transactional_id, held.completed(turn.now.wall_ms))
+    return True
+
+
 def _verify(command: VerifyPartitions, turn: Turn) -> PartitionsReply:
+    member = turn.find_member(MemberName(command.transactional_id, command.producer.id))
+    if member is not None:
+        return verify_member(command, member)
     held = turn.find(command.transactional_id)
     code = _refusal(command, held)
     if code is not ErrorCode.NONE:
@@ -229,7 +311,9 @@ def _refusal(command: AddPartitions | VerifyPartitions, held: Transaction | None
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if command.producer.id != held.producer.id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    return ErrorCode.NONE if held.is_of(command.producer) else ErrorCode.PRODUCER_FENCED
+    if not held.is_of(command.producer):
+        return ErrorCode.PRODUCER_FENCED
+    return ErrorCode.INVALID_TXN_STATE if held.is_shared_now else ErrorCode.NONE
 
 
 def _code(reply: ClientReply) -> ErrorCode:

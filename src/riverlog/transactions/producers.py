@@ -12,6 +12,7 @@ from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerEpoch, Pr
 from riverlog.model.settings import NodeSettings
 from riverlog.model.transactions import Producer
 from riverlog.transactions.commands import InitProducer, NeedsProducerId, ProducerReply
+from riverlog.transactions.sharing import abort_batch
 from riverlog.transactions.states import FIRST_EPOCH, NOBODY, Transaction, TransactionState
 from riverlog.transactions.turn import Turn
 
@@ -57,11 +58,19 @@ def _may_go_on(held: Transaction, expected: Producer) -> bool:
     return expected == held.last and held.state is not TransactionState.ONGOING
 
 
-def _fence(command: InitProducer, held: Transaction, turn: Turn) -> ProducerReply:
+def _fence(command: InitProducer, held: Transaction, turn: Turn) -> ProducerReply | NeedsProducerId:
     """Abort what is open, so that the sender can take over; what it had itself it may go on from."""
     last = held.producer if command.expected is not None else NOBODY
-    turn.write(command.transactional_id, held.fenced(last=last, now_ms=turn.now.wall_ms))
-    return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS)
+    fenced = held.fenced(last=last, now_ms=turn.now.wall_ms)
+    if not held.is_shared_now:
+        turn.write(command.transactional_id, fenced)
+        return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS)
+    abort_batch(command.transactional_id, held, turn, fenced=fenced)
+    aborted = turn.find(command.transactional_id)
+    assert aborted is not None
+    if aborted.state.is_ending:
+        return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS)
+    return _take_over(command, aborted, turn)  # no member has written anything
 
 
 def _take_over(command: InitProducer, held: Transaction, turn: Turn) -> ProducerReply | NeedsProducerId:

@@ -19,6 +19,7 @@ from typing import Final
 
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, NO_TIMESTAMP, ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.transactions import PRODUCER_EPOCH_MAX, Producer, TransactionVersion
+from riverlog.transactions.incarnations import Shared
 
 
 class TransactionState(IntEnum):
@@ -70,6 +71,13 @@ class Transaction:
     """The one that `producer` took over from, if it may ask again for what it did then."""
     next_producer_id: ProducerId = NO_PRODUCER
     """The id that follows once the markers are written; only where the epochs were used up."""
+    shared: Shared | None = None
+    """The batches of its members, where the id is used in that way; the partitions are theirs then."""
+
+    @property
+    def is_shared_now(self) -> bool:
+        """Tell whether the transaction that is open is one of members."""
+        return self.shared is not None and self.shared.is_open
 
     @property
     def is_exhausted(self) -> bool:
@@ -93,7 +101,8 @@ class Transaction:
         """Begin anew with another producer, or with the same one that asked again."""
         assert not self.state.is_ending
         assert self.state is not TransactionState.ONGOING
-        return Transaction(producer, timeout_ms, now_ms, last=last)
+        shared = None if self.shared is None else self.shared.renewed()
+        return Transaction(producer, timeout_ms, now_ms, last=last, shared=shared)
 
     def joined(self, partitions: Iterable[TopicPartition], version: TransactionVersion, now_ms: int) -> "Transaction":
         """Take partitions into the transaction; the first of them begin it."""

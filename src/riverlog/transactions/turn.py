@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from riverlog.model.ids import ProducerId
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
+from riverlog.model.transactions import TransactionVersion
 from riverlog.transactions.commands import SendMarkers
-from riverlog.transactions.records import TransactionFact
+from riverlog.transactions.members import Member, MemberState
+from riverlog.transactions.records import Fact, MemberFact, MemberName, TransactionFact
 from riverlog.transactions.states import Transaction
 
 
@@ -15,11 +18,15 @@ class Turn:
 
     now: Moment
     remembered: Mapping[str, Transaction]
-    facts: list[TransactionFact] = field(default_factory=list)
+    pools: Mapping[str, Mapping[ProducerId, Member]] = field(default_factory=dict)
+    """The members of transactional ids."""
+    facts: list[Fact] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     effects: list[SendMarkers] = field(default_factory=list)
     drafts: dict[str, Transaction | None] = field(default_factory=dict)
     """What the facts so far make of transactional ids."""
+    pool_drafts: dict[str, dict[ProducerId, Member]] = field(default_factory=dict)
+    """And of their members."""
 
     def find(self, transactional_id: str) -> Transaction | None:
         """Give what holds for an id, as the facts of this turn make it."""
@@ -36,6 +43,8 @@ class Turn:
 
     def send_markers(self, transactional_id: str, transaction: Transaction) -> None:
         """Tell the partitions how the transaction ended."""
+        if transaction.shared is not None and not transaction.partitions:
+            return  # its members have their own
         self.effects.append(
             SendMarkers(
                 transactional_id,
@@ -46,6 +55,40 @@ class Turn:
             )
         )
 
+    def members(self, transactional_id: str) -> list[Member]:
+        """Give the pool of an id, as the facts of this turn make it."""
+        return list(self._pool(transactional_id).values())
+
+    def find_member(self, name: MemberName) -> Member | None:
+        return self._pool(name.transactional_id).get(name.producer_id)
+
+    def write_member(self, name: MemberName, member: Member | None) -> None:
+        """Add a fact about a member, and send out the markers where it ends."""
+        self.facts.append(MemberFact(name, member))
+        drafts = self.pool_drafts.setdefault(name.transactional_id, dict(self.pools.get(name.transactional_id, {})))
+        if member is None:
+            drafts.pop(name.producer_id, None)
+            return
+        drafts[name.producer_id] = member
+        if member.state.is_ending:
+            self.send_markers_of(name.transactional_id, member)
+
+    def send_markers_of(self, transactional_id: str, member: Member) -> None:
+        """Tell the partitions how a member's part ended."""
+        self.effects.append(
+            SendMarkers(
+                transactional_id,
+                member.producer,
+                member.state is MemberState.COMMITTING,
+                tuple(sorted(member.partitions)),
+                TransactionVersion.EPOCH_PER_TRANSACTION,
+            )
+        )
+
+    def _pool(self, transactional_id: str) -> Mapping[ProducerId, Member]:
+        drafts = self.pool_drafts.get(transactional_id)
+        return self.pools.get(transactional_id, {}) if drafts is None else drafts
+
     def answer(self, ticket: Ticket, response: object) -> None:
         """Answer this turn's caller, or one who has waited since an earlier turn."""
         self.replies.append(Reply(ticket, response))
@@ -54,5 +97,5 @@ class Turn:
         """Give the instant so many milliseconds from now."""
         return Instant(self.now.instant + delay_ms / 1000)
 
-    def decision(self) -> Decision[TransactionFact, SendMarkers]:
+    def decision(self) -> Decision[Fact, SendMarkers]:
         return Decision(records=tuple(self.facts), replies=tuple(self.replies), effects=tuple(self.effects))
