@@ -15,7 +15,10 @@ from typing import Any, Final
 
 @unique
 class ApiKey(IntEnum):
-    """Every API that Kafka gives a number, built here or not: an unsupported request is still called by its name."""
+    """Every API that Kafka gives a number, built here or not: an unsupported request is still called by its name.
+
+    Those from 10,000 on are riverlog's own, and shown only to clients that name themselves riverlog.
+    """
 
     PRODUCE = 0
     FETCH = 1
@@ -106,6 +109,9 @@ class ApiKey(IntEnum):
     DESCRIBE_SHARE_GROUP_OFFSETS = 90
     ALTER_SHARE_GROUP_OFFSETS = 91
     DELETE_SHARE_GROUP_OFFSETS = 92
+    JOIN_TRANSACTION = 10_000
+    END_TRANSACTION = 10_001
+    DESCRIBE_BATCHES = 10_002
 
     @property
     def title(self) -> str:
@@ -130,6 +136,7 @@ class Versions:
         return str(self.min) if self.min == self.max else f"{self.min}–{self.max}"
 
 
+FIRST_OWN_KEY: Final = 10_000
 NEVER_FLEXIBLE: Final = 1 << 15
 """No version reaches this: an int16 carries it."""
 
@@ -147,6 +154,11 @@ class Api:
     @cached_property
     def name(self) -> str:
         return self.key.title
+
+    @property
+    def is_own(self) -> bool:
+        """Tell whether it is riverlog's: no client of Kafka's hears of it."""
+        return self.key >= FIRST_OWN_KEY
 
     @property
     def advertised(self) -> Versions:
@@ -223,6 +235,9 @@ APIS: Final = (
     Api(ApiKey.CONSUMER_GROUP_DESCRIBE, Versions(0, 1), flexible_since=0),
     Api(ApiKey.LIST_CONFIG_RESOURCES, Versions(0, 1), flexible_since=0),
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, Versions(0, 0), flexible_since=0),
+    Api(ApiKey.JOIN_TRANSACTION, Versions(0, 0), flexible_since=0),
+    Api(ApiKey.END_TRANSACTION, Versions(0, 0), flexible_since=0),
+    Api(ApiKey.DESCRIBE_BATCHES, Versions(0, 0), flexible_since=0),
 )
 
 API_BY_KEY: Final[dict[int, Api]] = {api.key: api for api in APIS}

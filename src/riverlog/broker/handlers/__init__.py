@@ -61,6 +61,9 @@ HANDLERS: Final[Mapping[ApiKey, str]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: "consumer_group_describe.consumer_group_describe",
     ApiKey.LIST_CONFIG_RESOURCES: "list_config_resources.list_config_resources",
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: "describe_topic_partitions.describe_topic_partitions",
+    ApiKey.JOIN_TRANSACTION: "join_transaction.join_transaction",
+    ApiKey.END_TRANSACTION: "end_transaction.end_transaction",
+    ApiKey.DESCRIBE_BATCHES: "describe_batches.describe_batches",
 }
 
 SHORT_CUTS: Final[Mapping[ApiKey, str]] = {

@@ -22,8 +22,8 @@ _FIRST_VERSION_WITH_FEATURES_FROM_ZERO: Final = 4
 
 
 def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVersionsResponse:
-    """List the served APIs, with the window for our own client; without a request (its version is unknown to us) only
-    this one, with the error."""
+    """List the served APIs, with the window and APIs of our own for our own client; without a request (its version is
+    unknown to us) only this one, with the error."""
     if request is None:
         return ApiVersionsResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_versions(API_BY_KEY[ApiKey.API_VERSIONS])]
@@ -37,7 +37,7 @@ def api_versions(request: ApiVersionsRequest | None, context: Context) -> ApiVer
     client = context.client
     client.takes_credits = request.client_software_name == OWN_SOFTWARE
     return ApiVersionsResponse(
-        api_keys=[_versions(api) for api in context.services.served],
+        api_keys=[_versions(api) for api in context.services.served if client.takes_credits or not api.is_own],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
             for name, (lowest, highest) in SUPPORTED_FEATURES.items()

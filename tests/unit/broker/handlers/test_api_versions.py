@@ -4,7 +4,7 @@ import pytest
 
 from riverlog.broker.handlers import HANDLERS
 from riverlog.model.errors import ErrorCode
-from riverlog.wire.apis import API_BY_KEY, ApiKey
+from riverlog.wire.apis import API_BY_KEY, FIRST_OWN_KEY, ApiKey
 from riverlog.wire.messages.api_versions import ApiVersionsRequest
 from tests.support.asking import connected, serving
 from tests.support.virtual_time import run
@@ -20,7 +20,11 @@ def test_every_served_api_is_listed(version: int) -> None:
             response = await line.ask(ApiKey.API_VERSIONS, version, WHO)
             assert response.error_code == ErrorCode.NONE
             listed = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
-            assert listed == {key: (API_BY_KEY[key].advertised.min, API_BY_KEY[key].advertised.max) for key in HANDLERS}
+            assert listed == {
+                key: (API_BY_KEY[key].advertised.min, API_BY_KEY[key].advertised.max)
+                for key in HANDLERS
+                if not API_BY_KEY[key].is_own
+            }
             if version >= 3:
                 finalized = {each.name: each.max_version_level for each in response.finalized_features}
                 assert finalized["metadata.version"] > 0
@@ -54,6 +58,21 @@ def test_a_newer_client_is_answered_in_version_0_with_our_range() -> None:
             assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
             (own,) = response.api_keys
             assert (own.api_key, own.min_version, own.max_version) == (ApiKey.API_VERSIONS, 0, 4)
+
+    run(scenario())
+
+
+def test_only_our_own_client_is_shown_what_is_ours() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, _node):
+            ours = await connected(universe)
+            for who, asking in (("riverlog", ours), ("apache-kafka-java", line)):
+                request = ApiVersionsRequest(client_software_name=who, client_software_version="1")
+                response = await asking.ask(ApiKey.API_VERSIONS, 4, request)
+                own = [each.api_key for each in response.api_keys if each.api_key >= FIRST_OWN_KEY]
+                expected = [key for key in HANDLERS if API_BY_KEY[key].is_own] if who == "riverlog" else []
+                assert own == expected
 
     run(scenario())
 
