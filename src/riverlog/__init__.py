@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
     from riverlog.client.processing import NewRecord, process_exactly_once
     from riverlog.client.producer import Producer
+    from riverlog.client.shared import Member, SharedTransactions
+    from riverlog.client.shared_sync import SyncMember, SyncSharedTransactions
     from riverlog.model.ids import TopicPartition
 
 __version__ = "0.1.0"
@@ -20,9 +22,13 @@ __all__ = [
     "Admin",
     "Consumer",
     "KafkaError",
+    "Member",
     "NewRecord",
     "Producer",
     "ProducerFenced",
+    "SharedTransactions",
+    "SyncMember",
+    "SyncSharedTransactions",
     "TopicPartition",
     "TransactionAborted",
     "__version__",
@@ -33,9 +39,13 @@ _HOMES = {
     "Admin": "riverlog.client.admin",
     "Consumer": "riverlog.client.consumer",
     "KafkaError": "riverlog.client.errors",
+    "Member": "riverlog.client.shared",
     "NewRecord": "riverlog.client.processing",
     "Producer": "riverlog.client.producer",
     "ProducerFenced": "riverlog.client.errors",
+    "SharedTransactions": "riverlog.client.shared",
+    "SyncMember": "riverlog.client.shared_sync",
+    "SyncSharedTransactions": "riverlog.client.shared_sync",
     "TopicPartition": "riverlog.model.ids",
     "TransactionAborted": "riverlog.client.errors",
     "process_exactly_once": "riverlog.client.processing",

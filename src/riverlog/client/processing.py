@@ -26,6 +26,9 @@ FAILURES_IN_A_ROW_MAX: Final = 10
 """Each of them has waited for the cluster as long as consumer and producer are told to."""
 
 
+_RECORDS_PER_TURN: Final = 500
+
+
 class NewRecord(NamedTuple):
     """A record to be written."""
 
@@ -123,6 +126,14 @@ def _behind(consumer: Consumer, records: Sequence[ConsumerRecord]) -> dict[Topic
         partition = TopicPartition(record.topic, record.partition)
         offsets[partition] = positions.get(partition) or record.offset + 1
     return offsets
+
+
+async def send_all(producer: Producer, records: Iterable[NewRecord]) -> None:
+    """Send records in order, waiting where too much is under way; others get their turn in between."""
+    for count, record in enumerate(records, 1):
+        await _send(producer, record)
+        if count % _RECORDS_PER_TURN == 0:
+            await producer.ready()
 
 
 async def _send(producer: Producer, record: NewRecord) -> None:
