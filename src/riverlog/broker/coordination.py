@@ -103,7 +103,10 @@ def _asked(ask: "Callable[[], asyncio.Future[Any]]") -> "asyncio.Future[Any]":
     except Refusal as refusal:
         asked = asyncio.get_running_loop().create_future()
         asked.set_exception(refusal)
-    asked.add_done_callback(_heard)
+    if asked.done():
+        _heard(asked)
+    else:
+        asked.add_done_callback(_heard)
     return asked
 
 

@@ -28,8 +28,9 @@ Effect = TypeVar("Effect")
 class RecordLog(Protocol[Record]):
     """The log under a machine: a local one, a Raft group, or a partition of an internal topic."""
 
-    def append(self, records: Sequence[Record]) -> "asyncio.Future[None]":
-        """Take the records now, in this order; the future ends once they are committed.
+    def append(self, records: Sequence[Record]) -> "asyncio.Future[None] | None":
+        """Take the records now, in this order; the future ends once they are committed. None where they are already,
+        and all before them.
 
         A Refusal, from the call or the future, means that neither these nor any later ones were written, and
         that the log can go on; any other exception means that it cannot.
@@ -143,20 +144,24 @@ class Coordinator(Generic[Command, Record, Effect]):
 
     def _carry_out(self, decision: Decision[Record, Effect]) -> None:
         try:
-            committed = self._log.append(decision.records) if decision.records else None
+            under_way = self._log.append(decision.records) if decision.records else None
         except Exception as error:
             self._drop(error)
             return
         for record in decision.records:
             self._machine.apply(record)
-        self._undelivered.append(_Undelivered(decision, self._view(self._machine)))
-        if committed is None:
-            self._deliver_unwritten()
-        elif committed.done() and len(self._undelivered) == 1:
-            self._settle(self._undelivered[0], self._incarnation, committed)
-        else:
-            self._under_way.add(committed)
-            committed.add_done_callback(partial(self._settle, self._undelivered[-1], self._incarnation))
+        decided = _Undelivered(decision, self._view(self._machine))
+        if under_way is None and not self._undelivered:
+            self._deliver(decided)
+            return
+        self._undelivered.append(decided)
+        if not decision.records:
+            return
+        if under_way is None:  # those before it have yet to hear of it
+            under_way = asyncio.get_running_loop().create_future()
+            under_way.set_result(None)
+        self._under_way.add(under_way)
+        under_way.add_done_callback(partial(self._settle, decided, self._incarnation))
 
     def _settle(
         self, decided: _Undelivered[Record, Effect], incarnation: int, committed: "asyncio.Future[None]"
@@ -170,16 +175,11 @@ class Coordinator(Generic[Command, Record, Effect]):
             self._drop(error)
             return
         assert self._undelivered[0] is decided, "a log commits in the order in which it was appended to"
-        self._deliver_next()
-        self._deliver_unwritten()
-
-    def _deliver_unwritten(self) -> None:
-        """Deliver decisions that wrote nothing, up to the first whose records are not committed yet."""
+        self._deliver(self._undelivered.popleft())
         while self._undelivered and not self._undelivered[0].decision.records:
-            self._deliver_next()
+            self._deliver(self._undelivered.popleft())
 
-    def _deliver_next(self) -> None:
-        done = self._undelivered.popleft()
+    def _deliver(self, done: _Undelivered[Record, Effect]) -> None:
         if done.decision.records or done.decision.effects:
             self._committed(done.view, done.decision.records, done.decision.effects)
         for reply in done.decision.replies:

@@ -94,7 +94,7 @@ class Coordinators(ABC, Generic[Command, One]):
 
         Refusal, from the call or the future, where there is no coordinator, or not yet.
         """
-        return self.submit_to(self.partition_of(name).partition, command)
+        return self.submit_to(self._index_of(name), command)
 
     def submit_to(self, index: int, command: Command) -> "asyncio.Future[Any]":
         """Let the coordinator of a partition decide now, as above."""
@@ -106,10 +106,7 @@ class Coordinators(ABC, Generic[Command, One]):
 
     def partition_of(self, name: str) -> TopicPartition:
         """Give the partition that a name belongs to; Refusal where there are no coordinators."""
-        topic = self._metadata.image.topic(self.TOPIC)
-        if topic is None or self._stopping:
-            raise Refusal(ErrorCode.NOT_COORDINATOR, "There are no coordinators here now; ask for one again.")
-        return TopicPartition(self.TOPIC, partition_of(name, topic.partition_count))
+        return TopicPartition(self.TOPIC, self._index_of(name))
 
     def check_loaded(self, index: int) -> None:
         """Begin the coordinator of a partition if nobody has; Refusal where it is still reading its log."""
@@ -129,6 +126,12 @@ class Coordinators(ABC, Generic[Command, One]):
             raise Refusal(
                 ErrorCode.COORDINATOR_NOT_AVAILABLE, created.outcome.message or "The topic cannot be created."
             )
+
+    def _index_of(self, name: str) -> int:
+        topic = self._metadata.image.topic(self.TOPIC)
+        if topic is None or self._stopping:
+            raise Refusal(ErrorCode.NOT_COORDINATOR, "There are no coordinators here now; ask for one again.")
+        return partition_of(name, topic.partition_count)
 
     @abstractmethod
     def _new_topic(self) -> NewTopic:

@@ -46,7 +46,7 @@ class PartitionCoordinator(Generic[Command, Fact, Effect]):
         self._woken = woken
         self._failed = failed
         self._timer: asyncio.Handle | None = None
-        self._timer_at = 0.0  # its own `when` is not to be had where uvloop calls at once
+        self._timer_deadline = 0.0  # on our clock: asking the loop for its own costs more than most commands
         log = PartitionLog[Fact](name, replicas, clock, encode=batches.encode_facts, decode=batches.decode_facts)
         self._log = log
         self._coordinator: Coordinator[Command, Fact, Effect] = Coordinator(
@@ -107,13 +107,11 @@ class PartitionCoordinator(Generic[Command, Fact, Effect]):
         """Wake the machine when it wants; a timer that is too early only looks again, which is cheaper than to move
         it with every heartbeat."""
         deadline = self._coordinator.machine.next_deadline() if self.loaded else None
-        if deadline is None:
+        if deadline is None or (self._timer is not None and deadline >= self._timer_deadline):
             return
-        loop = asyncio.get_running_loop()
-        when = loop.time() + max(0.0, deadline - self._clock.monotonic())
-        if self._timer is None or when < self._timer_at:
-            self._disarm()
-            self._timer, self._timer_at = loop.call_at(when, self._wake), when
+        self._disarm()
+        delay = max(0.0, deadline - self._clock.monotonic())
+        self._timer, self._timer_deadline = asyncio.get_running_loop().call_later(delay, self._wake), deadline
 
     def _disarm(self) -> None:
         if self._timer is not None:

@@ -46,10 +46,20 @@ class PartitionLog(Generic[Fact]):
         """Tell whether anything was ever written here."""
         return self._replicas.home_of(self._name) is not None
 
-    def append(self, records: Sequence[Fact]) -> "asyncio.Future[None]":
-        """Write the facts as one batch; the future ends once it is committed."""
+    def append(self, records: Sequence[Fact]) -> "asyncio.Future[None] | None":
+        """Write the facts as one batch; the future ends once it is committed, and None says that it is."""
         now_ms = self._clock.wall_ms()
         batch = memoryview(self._encode(records, now_ms))
+        try:
+            partition = self._partition()
+            appended = partition.append_own(batch, read_header(batch), now_ms=now_ms)
+        except Refusal as refusal:
+            raise _refusal(refusal) from refusal
+        if appended.last_offset < partition.high_watermark:
+            return None
+        return self._committed(partition, appended.last_offset)
+
+    def _committed(self, partition: Partition, last_offset: Offset) -> "asyncio.Future[None]":
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def done(code: ErrorCode) -> None:
@@ -58,12 +68,7 @@ class PartitionLog(Generic[Fact]):
             else:
                 committed.set_exception(_refusal(Refusal(code, f"{self._name} could not be written")))
 
-        try:
-            partition = self._partition()
-            appended = partition.append_own(batch, read_header(batch), now_ms=now_ms)
-        except Refusal as refusal:
-            raise _refusal(refusal) from refusal
-        partition.when_committed(appended.last_offset, done, seconds_max=_AS_LONG_AS_IT_TAKES)
+        partition.when_committed(last_offset, done, seconds_max=_AS_LONG_AS_IT_TAKES)
         return committed
 
     def replay(self) -> Iterator[Fact]:

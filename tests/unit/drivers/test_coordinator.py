@@ -61,16 +61,15 @@ class HandLog:
         self.refuse_next = False
         self.commits_at_once = False
 
-    def append(self, records: Sequence[int]) -> "asyncio.Future[None]":
+    def append(self, records: Sequence[int]) -> "asyncio.Future[None] | None":
         if self.refuse_next:
             raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "no room")
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.commits_at_once:
             while self.under_way:
                 self.commit()
             self.committed += records
-            future.set_result(None)
-            return future
+            return None
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.under_way.append((records, future))
         return future
 

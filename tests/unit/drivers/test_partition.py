@@ -77,6 +77,20 @@ def append(partition: Partition, *values: bytes) -> None:
     partition.append(memoryview(batch_of(values)), now_ms=NOW)
 
 
+def test_what_is_appended_at_once_leaves_nothing_to_the_end_of_the_turn() -> None:
+    partition, _ = a_partition(durability=Durability.OS)
+    batch = memoryview(batch_of([b"own"]))
+    partition.append_own(batch, read_header(batch), now_ms=NOW)
+    assert partition.high_watermark == 1
+    assert not partition._turn._writes
+    gather(partition, b"gathered")
+    partition.append_own(batch, read_header(batch), now_ms=NOW)
+    assert partition.high_watermark == 3
+    gather(partition, b"behind it")
+    partition._turn.end()
+    assert partition.high_watermark == 4
+
+
 def test_in_the_page_cache_is_committed_with_durability_os() -> None:
     partition, hand = a_partition(durability=Durability.OS)
     append(partition, b"a", b"b")

@@ -58,8 +58,8 @@ def test_facts_come_back_in_order_and_nothing_is_begun_before_the_first() -> Non
             assert not log.begun
             assert list(log.replay()) == []
             assert not log.begun
-            await log.append(["a", "b"])
-            await log.append(["c"])
+            log.append(["a", "b"])
+            log.append(["c"])
             assert log.begun
             assert list(log.replay()) == ["a", "b", "c"]
         async with a_node(universe) as node:
@@ -76,7 +76,7 @@ def test_a_long_log_is_read_in_pieces() -> None:
             facts = [f"{number}-{'x' * 50_000}" for number in range(20)]
             assert sum(map(len, facts)) > 3 * REPLAY_READ_BYTES
             for fact in facts:
-                await log.append([fact])
+                log.append([fact])
             assert list(log.replay()) == facts
 
     run(scenario())
@@ -88,6 +88,7 @@ def test_with_fsync_what_was_committed_survives_the_loss_of_power() -> None:
         async with a_node(universe, durability="fsync") as node:
             log = log_of(universe, node)
             committed = log.append(["kept"])
+            assert committed is not None
             assert not committed.done()
             await committed
             await universe.lose_power()
@@ -102,7 +103,7 @@ def test_with_the_page_cache_a_fact_is_committed_at_once() -> None:
     async def scenario() -> None:
         universe = Universe()
         async with a_node(universe) as node:
-            assert log_of(universe, node).append(["a"]).done()
+            assert log_of(universe, node).append(["a"]) is None
 
     run(scenario())
 
@@ -123,6 +124,7 @@ def test_whoever_waits_when_the_partition_goes_away_is_told() -> None:
         universe = Universe()
         async with a_node(universe, durability="fsync") as node:
             waiting = log_of(universe, node).append(["a"])
+            assert waiting is not None
             partition = node._replicas.get(OFFSETS_TOPIC, 0)
             assert partition is not None
             partition.remove()
