@@ -11,13 +11,13 @@ import struct
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
 import confluent_kafka
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # exported, undeclared
 from confluent_kafka.cimpl import NewTopic
 
@@ -94,7 +94,7 @@ def produce(
     """Send values to all partitions in turn as fast as the client can, then wait for every acknowledgement."""
     end_before = end_offset(node, topic, partitions)
     turns = itertools.cycle(range(partitions))
-    values = _values(value_bytes)
+    values = values_of(value_bytes)
     refused: list[KafkaError] = []
     producer = Producer(
         {
@@ -109,13 +109,7 @@ def produce(
     stopwatch = Stopwatch(node)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and not refused:
-        for value, partition in zip(values, turns, strict=False):
-            while True:
-                try:
-                    producer.produce(topic, value, partition=partition)
-                    break
-                except BufferError:  # 100,000 messages wait: the client's own bound
-                    producer.poll(QUEUE_FULL_PAUSE_SECONDS)
+        send_all(producer, topic, values, turns)
         records += len(values)
         producer.poll(0)
     unanswered = producer.flush(REQUEST_SECONDS_MAX)
@@ -125,6 +119,17 @@ def produce(
     if (written := end_offset(node, topic, partitions) - end_before) != records:
         raise Failed(f"{records} records were acknowledged, but the log grew by {written}")
     return Moved(records, records * value_bytes, stopwatch.seconds, stopwatch.cpu_seconds)
+
+
+def send_all(producer: Producer, topic: str, values: Iterable[bytes], turns: Iterator[int]) -> None:
+    """Give the values to the client, each for the partition whose turn it is, as fast as it takes them."""
+    for value, partition in zip(values, turns, strict=False):
+        while True:
+            try:
+                producer.produce(topic, value, partition=partition)
+                break
+            except BufferError:  # 100,000 messages wait: the client's own bound
+                producer.poll(QUEUE_FULL_PAUSE_SECONDS)
 
 
 def produce_singly(node: Node, topic: str, *, value_bytes: int, seconds: float) -> Moved:
@@ -248,12 +253,13 @@ def end_to_end_latencies(node: Node, topic: str, *, rate: int, value_bytes: int,
     return latencies[1:]
 
 
-def end_offset(node: Node, topic: str, partitions: int = 1) -> int:
-    """Ask where the topic's partitions end, and add it up."""
+def end_offset(node: Node, topic: str, partitions: int = 1, *, committed: bool = False) -> int:
+    """Ask where the topic's partitions end, for readers of committed records or for all, and add it up."""
+    isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the client's own lack
     wanted = {TopicPartition(topic, partition): latest for partition in range(partitions)}
     admin = AdminClient(_common(node))  # kept by name: without an owner its answers never come
-    found = admin.list_offsets(wanted, request_timeout=REQUEST_SECONDS_MAX)
+    found = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=REQUEST_SECONDS_MAX)
     return sum(_result(each.result, f"the end of {topic} cannot be read").offset for each in found.values())
 
 
@@ -310,7 +316,7 @@ def _ticks(rate: int, seconds: float) -> Iterator[int]:
         gc.enable()
 
 
-def _values(size: int) -> list[bytes]:
+def values_of(size: int) -> list[bytes]:
     """Make JSON texts of exactly `size` bytes, half of them random digits, so that compression has work to do."""
     random = Random(size)
     texts = []

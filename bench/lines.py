@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from bench import comparisons, groups, partitions, probes
+from bench import comparisons, groups, partitions, probes, transactions
 from bench.trial import Better, Line, Row
 
 HIGHER, LOWER, NEITHER = Better
@@ -46,6 +46,16 @@ def recovery(reach: float) -> tuple[Row, ...]:
         Row("CPU", "s", LOWER),
         Row("stop", "s", LOWER),
         Row("after stop", "s", LOWER, reach),
+    )
+
+
+def beside_plain() -> tuple[Row, ...]:
+    """Rows of a line that moves bytes in transactions, and then in none."""
+    return (
+        Row("rate", "MB/s", HIGHER, 1.3),
+        Row("plain", "MB/s", HIGHER),
+        Row("share", "of plain", HIGHER, own_reach=0.92),
+        Row("CPU", "s/GB", LOWER),
     )
 
 
@@ -221,6 +231,35 @@ LINES: Final = (
         (Row("rate", "/s", HIGHER, 1.0), Row("CPU", "us each", LOWER)),
     ),
     Line(
+        "transactions-1k",
+        "1 KB records in transactions of 100 ms, confluent-kafka, beside the same by a plain idempotent producer",
+        transactions.large,
+        beside_plain(),
+    ),
+    Line(
+        "transactions-1k-10",
+        "the same over 10 partitions",
+        partial(transactions.large, partitions=10),
+        beside_plain(),
+    ),
+    Line(
+        "transactions-small",
+        "transactions of one 100 B record, confluent-kafka, committed one after the other",
+        transactions.small,
+        (
+            Row("rate", "/s", HIGHER, 4.0),
+            Row("commit p50", "ms", LOWER, 0.5),
+            Row("commit p99", "ms", LOWER, 0.2),
+            Row("CPU", "us each", LOWER),
+        ),
+    ),
+    Line(
+        "init-transactions",
+        "init_transactions of a new confluent-kafka client: with an id that is new, and with one that was used before",
+        transactions.initialization,
+        (Row("new", "ms", LOWER, own_reach=20.0), Row("known", "ms", LOWER, own_reach=20.0)),
+    ),
+    Line(
         "fetch",
         "900 KB batches fetched from the page cache without a client, beside loopback without a broker",
         comparisons.fetch,
@@ -307,6 +346,12 @@ LINES: Final = (
         "produce-1k-idempotent, every acknowledged record on the medium",
         partial(probes.produce, value_bytes=1_000, settings=IDEMPOTENT, durable=True),
         throughput(1.3),
+    ),
+    Line(
+        "fsync-transactions-1k",
+        "transactions-1k, every acknowledged record of the topic on the medium",
+        partial(transactions.large, durable=True),
+        beside_plain(),
     ),
     Line(
         "disk",

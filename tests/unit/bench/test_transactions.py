@@ -1,0 +1,63 @@
+"""Records are sent in transactions, none of them empty, and a run is believed once readers get to the end."""
+
+from typing import cast
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from bench.transactions import commit_many, commit_one, expect_readable
+from bench.trial import Failed
+
+
+class Transacting:
+    """A producer that only counts: the records of each transaction, by partition."""
+
+    def __init__(self, *, refusing: bool = False) -> None:
+        self.open: dict[int, int] | None = None
+        self.committed: list[dict[int, int]] = []
+        self._refusing = refusing
+
+    def begin_transaction(self) -> None:
+        assert self.open is None
+        self.open = {}
+
+    def produce(self, topic: str, value: bytes, *, partition: int) -> None:
+        assert self.open is not None
+        self.open[partition] = self.open.get(partition, 0) + 1
+
+    def commit_transaction(self, timeout: float) -> None:
+        if self._refusing:
+            raise KafkaException(KafkaError(KafkaError._FENCED))
+        assert self.open is not None
+        self.committed.append(self.open)
+        self.open = None
+
+
+def test_each_transaction_has_records_for_every_partition_and_all_are_counted() -> None:
+    producer = Transacting()
+    records, transactions = commit_many(cast(Producer, producer), "orders", partitions=3, seconds=0.01)
+    assert transactions == len(producer.committed) > 0
+    assert records == sum(sum(each.values()) for each in producer.committed)
+    assert {tuple(sorted(each)) for each in producer.committed} == {(0, 1, 2)}
+
+
+def test_a_small_transaction_has_one_record() -> None:
+    producer = Transacting()
+    commit_one(cast(Producer, producer), "orders")
+    assert producer.committed == [{0: 1}]
+
+
+def test_a_commit_that_is_refused_fails_the_run() -> None:
+    with pytest.raises(Failed, match=r"commit_transaction: .*_FENCED"):
+        commit_one(cast(Producer, Transacting(refusing=True)), "orders")
+
+
+def test_markers_that_come_late_are_waited_for() -> None:
+    ends = iter([5, 6, 7])
+    expect_readable(lambda: next(ends), records=5, markers=2)
+    assert list(ends) == []
+
+
+def test_a_log_that_holds_more_than_was_committed_fails_the_run() -> None:
+    with pytest.raises(Failed, match="5 records and 2 markers were committed, but readers get to 8"):
+        expect_readable(lambda: 8, records=5, markers=2)
