@@ -14,11 +14,12 @@ import time
 from collections import Counter
 from typing import Final
 
-from tests.simulation.drill import noticed_in_drill
+from tests.simulation.crash_points import wrong_at_crash_points
 from tests.simulation.plan import Plan, draw_plan, with_groups, with_rot
 from tests.simulation.run import Outcome, simulate
+from tests.simulation.scenarios import SCENARIOS
 from tests.simulation.shrink import shrink
-from tests.simulation.switches import DRILLS, SWITCHES, Switch, noticed
+from tests.simulation.switches import SWITCHES, noticed, noticed_without
 from tests.simulation.syncs import places
 
 _SWITCH_SEEDS: Final = 500
@@ -105,22 +106,26 @@ def _explain(outcome: Outcome) -> None:
 
 
 def _show_switches(jobs: int) -> int:
-    missed = 0
+    failed = 0
     with multiprocessing.Pool(jobs, initializer=_be_quiet) as pool:
+        for scenario, wrong in zip(SCENARIOS, pool.imap(_try_scenario, range(len(SCENARIOS))), strict=True):
+            failed += bool(wrong)
+            print(f"power lost at every call, {scenario.name}: {wrong[0] if wrong else 'all is well'}", flush=True)
         names = [switch.name for switch in SWITCHES] + [str(place) for place in places()]
         for name, found in zip(names, pool.imap(_try_switch, range(len(names))), strict=True):
-            missed += found is None
+            failed += found is None
             print(f"{name}: {found or 'NOT NOTICED'}", flush=True)
-    return 1 if missed else 0
+    return 1 if failed else 0
+
+
+def _try_scenario(number: int) -> list[str]:
+    return wrong_at_crash_points(SCENARIOS[number])
 
 
 def _try_switch(number: int) -> str | None:
     if number < len(SWITCHES):
         return noticed(SWITCHES[number], range(_SWITCH_SEEDS))
-    place = places()[number - len(SWITCHES)]
-    return noticed_in_drill(place.left_out, range(DRILLS)) or noticed(
-        Switch(str(place), place.left_out), range(_SWITCH_SEEDS)
-    )
+    return noticed_without(places()[number - len(SWITCHES)], range(_SWITCH_SEEDS))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final, Protocol
 from unittest import mock
 
 import riverlog
@@ -31,6 +31,27 @@ _SHARED: Final = ("checkpoint.py", "files.py")
 _DEPTH_MAX: Final = 6
 
 
+class _Unsynced(Protocol):
+    changes: int
+    pending: list[Any]
+
+
+class LeftOut:
+    """The waits that were left out."""
+
+    def __init__(self) -> None:
+        self._noted: list[tuple[_Unsynced, int]] = []
+
+    def note(self, unsynced: _Unsynced) -> None:
+        """Take note of a file or folder that should be on the medium as it is now."""
+        self._noted.append((unsynced, unsynced.changes))
+
+    @property
+    def is_missed(self) -> bool:
+        """Tell whether something is still not on the medium that should be."""
+        return any(unsynced.changes - len(unsynced.pending) < upto for unsynced, upto in self._noted)
+
+
 @dataclass(frozen=True)
 class Place:
     """One call that waits for the medium: for contents (`sync`) or for names (`sync_folder`)."""
@@ -44,22 +65,29 @@ class Place:
         return f"{self.name} waits for {'contents' if self.kind == 'sync' else 'names'}"
 
     @contextmanager
-    def left_out(self) -> Iterator[None]:
+    def left_out(self) -> Iterator["LeftOut"]:
         """Let the call return at once, as if it had waited."""
-        sync, sync_folder = MemoryFile.sync, MemoryDisk.sync_folder
+        sync, sync_folder, left_out = MemoryFile.sync, MemoryDisk.sync_folder, LeftOut()
+
+        def sync_file_or_not(file: MemoryFile) -> None:
+            if self._is_caller("sync", sys._getframe(1)):
+                left_out.note(file._content)
+                file._disk.step("sync", file.path)
+            else:
+                sync(file)
+
+        def sync_folder_or_not(disk: MemoryDisk, folder: str) -> None:
+            if self._is_caller("sync_folder", sys._getframe(1)):
+                left_out.note(disk._folder(folder))
+                disk.step("sync_folder", folder)
+            else:
+                sync_folder(disk, folder)
+
         with (
-            mock.patch.object(
-                MemoryFile, "sync", lambda file: None if self._is_caller("sync", sys._getframe(1)) else sync(file)
-            ),
-            mock.patch.object(
-                MemoryDisk,
-                "sync_folder",
-                lambda disk, folder: (
-                    None if self._is_caller("sync_folder", sys._getframe(1)) else sync_folder(disk, folder)
-                ),
-            ),
+            mock.patch.object(MemoryFile, "sync", sync_file_or_not),
+            mock.patch.object(MemoryDisk, "sync_folder", sync_folder_or_not),
         ):
-            yield
+            yield left_out
 
     def _is_caller(self, kind: str, frame: FrameType | None) -> bool:
         if kind != self.kind:

@@ -11,7 +11,7 @@ Linux: a second sync does not bring it back.
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple, TypeAlias
 
@@ -133,6 +133,16 @@ class _Folder:
         left.seen = dict(left.durable)
         return left
 
+    def walk(self, path: str) -> Iterator[tuple[str, bytes]]:
+        """Give all files below, and the folders with nothing in them."""
+        if not self.seen:
+            yield path, b""
+        for name, node in self.seen.items():
+            if isinstance(node, _Folder):
+                yield from node.walk(f"{path}/{name}")
+            else:
+                yield f"{path}/{name}", bytes(node.seen)
+
 
 class MemoryFile:
     """The File port over a content in memory."""
@@ -243,6 +253,16 @@ class MemoryDisk:
         self._root = self._root.lose(self.random)
         self.failed_syncs = 0
         self.kill()
+
+    def after_crash(self, random: Random) -> "MemoryDisk":
+        """Give the disk that a crash would leave now; this one goes on."""
+        left = MemoryDisk(random.randrange(1 << 32))
+        left._root = self._root.lose(random)
+        return left
+
+    def everything(self) -> dict[str, bytes]:
+        """Give all files by their paths, and the folders with nothing in them."""
+        return dict(self._root.walk(""))
 
     def kill(self) -> None:
         """End the process that used this disk: its handles and locks are gone, everything else is as it was."""
