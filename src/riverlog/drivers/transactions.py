@@ -65,7 +65,7 @@ class Transactions(_Coordinators):
         from riverlog.transactions.commands import EndTransaction, InitProducer, JoinBatch
 
         asked = self.submit(command.transactional_id, command)
-        if isinstance(command, InitProducer | EndTransaction | JoinBatch):
+        if isinstance(command, InitProducer | EndTransaction | JoinBatch) and _may_need_id(asked):
             return asyncio.ensure_future(self._with_id(command, asked))
         return asked
 
@@ -129,3 +129,10 @@ class Transactions(_Coordinators):
             sender=self._sender,
             failed=self._failed,
         )
+
+
+def _may_need_id(asked: "asyncio.Future[Any]") -> bool:
+    """Tell whether a coordinator may still want a new id; what it has decided already need not wait for a task."""
+    from riverlog.transactions.commands import NeedsProducerId
+
+    return not asked.done() or (asked.exception() is None and isinstance(asked.result(), NeedsProducerId))

@@ -10,8 +10,8 @@ import pytest
 from riverlog.drivers.transactions import Transactions
 from riverlog.metadata.image import TRANSACTIONS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.transactions import MarkerPort, Producer
-from riverlog.transactions.commands import EndTransaction, InitProducer
+from riverlog.model.transactions import MarkerPort, Producer, TransactionVersion
+from riverlog.transactions.commands import AddPartitions, EndTransaction, InitProducer
 from riverlog.transactions.records import TransactionFact
 from riverlog.transactions.states import Transaction
 from tests.support.asking import serving
@@ -78,6 +78,18 @@ def test_partitions_ask_whether_a_batch_belongs_to_a_transaction() -> None:
             assert other is ErrorCode.TRANSACTION_ABORTABLE
             transactions.stop_waiting()
             assert await verify(transactions, producer, adds=True) is ErrorCode.NOT_COORDINATOR
+
+    run(scenario())
+
+
+def test_what_is_decided_and_written_is_answered_at_once() -> None:
+    async def scenario() -> None:
+        async with coordinating(Markers()) as transactions:
+            producer = (await transactions.decide(InitProducer(ID, 60_000))).producer
+            await transactions.decide(AddPartitions(ID, producer, (P0,), TransactionVersion.CLASSIC))
+            ended = transactions.decide(EndTransaction(ID, producer, True, TransactionVersion.CLASSIC))
+            assert ended.done()
+            assert ended.result().code is ErrorCode.NONE
 
     run(scenario())
 
