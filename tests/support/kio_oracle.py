@@ -46,8 +46,8 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 def spoken() -> Iterator[tuple[Api, str, int]]:
-    """Give each of Kafka's APIs, direction and version that riverlog speaks."""
-    for api in (api for api in APIS if not api.is_own):
+    """Give each API, direction and version that riverlog speaks; kio knows none of our own."""
+    for api in APIS:
         for direction in ("request", "response"):
             for version in api.versions:
                 yield api, direction, version

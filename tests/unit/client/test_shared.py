@@ -255,6 +255,30 @@ def test_whatever_ends_between_two_steps_all_is_written_once(step: int, dies: st
     run(scenario())
 
 
+@pytest.mark.parametrize("step", ["joined", "wrote", "finished"])
+def test_an_attempt_that_dies_between_two_steps_is_replaced_and_refused(step: str) -> None:
+    async def scenario(universe: Universe) -> None:
+        async with owner(universe) as pipeline:
+            batch = pipeline.batch(0)
+            dead = await member(universe, batch).start()
+            if step != "joined":
+                await dead.write(records(b"first", b"second"))
+                await dead.flush()
+            if step == "finished":
+                await dead.finish()
+            other = await written(universe, batch, b"other", task=1)
+            await pipeline.commit(batch, [other, await written(universe, batch, b"first", b"second", attempt=1)])
+            if step != "finished":
+                await dead.write(records(b"late", b"later"))
+                with pytest.raises(ProducerFenced):
+                    await dead.finish()
+            await dead.close()
+        assert await read(universe) == [b"first", b"other", b"second"]
+        assert b"late" not in await read(universe, "read_uncommitted")
+
+    with_node(scenario)
+
+
 def test_there_is_a_crash_after_every_step() -> None:
     async def scenario(universe: Universe) -> None:
         assert len([name async for name in steps(universe, life=0)]) == STEPS
