@@ -49,7 +49,7 @@ class TransactionalOffsets:
                     ErrorCode.INVALID_PRODUCER_EPOCH, f"another epoch of producer {producer.id} is about to commit here"
                 )
             question = Question(name, transactional_id, verifications, begun, knows_abortable)
-            begun.answer = no = await question.ask(self._verify)
+            begun.answer = no = await question.hear(self._verify, question.ask(self._verify))
             if isinstance(no, Refusal):
                 verifications.forget_no(begun)
                 raise _in_words_of_coordinators(no)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         EndTransaction,
         InitProducer,
         JoinBatch,
+        PartitionsReply,
         ProducerReply,
         TransactionsCommand,
     )
@@ -80,7 +81,7 @@ class Transactions(_Coordinators):
         decided: ProducerReply = reply
         return decided
 
-    async def verify(
+    def verify(
         self,
         transactional_id: str,
         producer_id: ProducerId,
@@ -88,7 +89,7 @@ class Transactions(_Coordinators):
         partition: TopicPartition,
         *,
         adds: bool,
-    ) -> ErrorCode:
+    ) -> "asyncio.Future[ErrorCode]":
         """Say whether the partition belongs to the producer's open transaction; with `adds`, make it so first."""
         from riverlog.transactions.commands import AddPartitions, VerifyPartitions
 
@@ -99,11 +100,12 @@ class Transactions(_Coordinators):
             else VerifyPartitions(transactional_id, producer, (partition,))
         )
         try:
-            code: ErrorCode
-            (code,) = (await self.submit(transactional_id, command)).codes
+            asked = self.submit(transactional_id, command)
         except Refusal as refusal:
-            return refusal.code
-        return code
+            return _known(refusal.code)
+        if asked.done() and asked.exception() is None:
+            return _known(asked.result().codes[0])
+        return asyncio.ensure_future(_only_code(asked))
 
     def _new_topic(self) -> NewTopic:
         settings = self._metadata.settings
@@ -136,3 +138,17 @@ def _may_need_id(asked: "asyncio.Future[Any]") -> bool:
     from riverlog.transactions.commands import NeedsProducerId
 
     return not asked.done() or (asked.exception() is None and isinstance(asked.result(), NeedsProducerId))
+
+
+def _known(code: ErrorCode) -> "asyncio.Future[ErrorCode]":
+    known: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+    known.set_result(code)
+    return known
+
+
+async def _only_code(asked: "asyncio.Future[PartitionsReply]") -> ErrorCode:
+    try:
+        (code,) = (await asked).codes
+    except Refusal as refusal:
+        return refusal.code
+    return code

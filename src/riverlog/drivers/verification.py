@@ -143,18 +143,23 @@ class Question:
         """Tell whether the client leaves it to the partition to join its transaction."""
         return self.verification.begins_epoch
 
-    async def ask(self, port: VerifyTransaction) -> Refusal | bool:
-        """Ask, and wait a little where the transaction before this one is still ending."""
+    def ask(self, port: VerifyTransaction) -> "asyncio.Future[ErrorCode]":
+        """Ask, now; a coordinator that is here may have answered already."""
         producer = self.verification.producer
+        return asyncio.ensure_future(
+            port.verify(self.transactional_id, producer.id, producer.epoch, self.partition, adds=self._adds)
+        )
+
+    async def hear(self, port: VerifyTransaction, asked: "asyncio.Future[ErrorCode]") -> Refusal | bool:
+        """Give the answer; where the transaction before this one is still ending, wait a little and ask again."""
         loop = asyncio.get_running_loop()
         patience_ends = loop.time() + VERIFICATION_PATIENCE_SECONDS
         while True:
-            code = await port.verify(
-                self.transactional_id, producer.id, producer.epoch, self.partition, adds=self._adds
-            )
+            code = await asked
             if code is not ErrorCode.CONCURRENT_TRANSACTIONS or loop.time() >= patience_ends:
                 return True if code is ErrorCode.NONE else self._refusal(code)
             await asyncio.sleep(VERIFICATION_RETRY_SECONDS)
+            asked = self.ask(port)
 
     def _refusal(self, code: ErrorCode) -> Refusal:
         """Say a coordinator's no in words that a producer knows what to do with, as Kafka does."""
@@ -169,19 +174,36 @@ class Question:
 
 
 def verify(port: VerifyTransaction, questions: Sequence[Question]) -> "asyncio.Future[None]":
-    """Ask for all at once; when the future is done, whoever waited for it finds the answers, and a no only then."""
+    """Ask for all at once; when the future is done, whoever waited for it finds the answers, and a no only then.
+
+    It is done at once where the coordinator says yes at once: nothing can come between that and the batch.
+    """
     loop = asyncio.get_running_loop()
+    asked = [question.ask(port) for question in questions]
+    if all(_is_yes(each) for each in asked):
+        for question in questions:
+            question.verification.answer = True
+        done: asyncio.Future[None] = loop.create_future()
+        done.set_result(None)
+        return done
 
     def forget() -> None:
         for question in questions:
             question.verifications.forget_no(question.verification)
 
-    asking = loop.create_task(_ask_all(port, questions))
+    asking = loop.create_task(_hear_all(port, questions, asked))
     asking.add_done_callback(lambda _: loop.call_soon(forget))  # behind those who wait for it
     return asking
 
 
-async def _ask_all(port: VerifyTransaction, questions: Sequence[Question]) -> None:
-    answers = await asyncio.gather(*(question.ask(port) for question in questions))
+def _is_yes(asked: "asyncio.Future[ErrorCode]") -> bool:
+    return asked.done() and asked.exception() is None and asked.result() is ErrorCode.NONE
+
+
+async def _hear_all(
+    port: VerifyTransaction, questions: Sequence[Question], asked: "Sequence[asyncio.Future[ErrorCode]]"
+) -> None:
+    hearing = (question.hear(port, each) for question, each in zip(questions, asked, strict=True))
+    answers = await asyncio.gather(*hearing)
     for question, answer in zip(questions, answers, strict=True):
         question.verification.answer = answer

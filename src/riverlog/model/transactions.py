@@ -4,7 +4,7 @@ Both questions travel through a port, also where both sides live on one node: an
 twice. So either may be asked again for ever, and asking again changes nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple, Protocol
@@ -58,7 +58,7 @@ class MarkerPort(Protocol):
 class VerifyTransaction(Protocol):
     """The way to the coordinator for a partition that is to begin a producer's transaction."""
 
-    async def verify(
+    def verify(
         self,
         transactional_id: str,
         producer_id: ProducerId,
@@ -66,6 +66,6 @@ class VerifyTransaction(Protocol):
         partition: TopicPartition,
         *,
         adds: bool,
-    ) -> ErrorCode:
+    ) -> Awaitable[ErrorCode]:
         """Say whether the partition belongs to the producer's open transaction; with `adds`, make it so first."""
         ...

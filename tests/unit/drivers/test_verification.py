@@ -45,6 +45,26 @@ class Oracle:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
+class Prompt:
+    """A coordinator that answers before anybody can wait."""
+
+    def __init__(self, answer: ErrorCode) -> None:
+        self._answer = answer
+
+    def verify(
+        self,
+        transactional_id: str,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        partition: TopicPartition,
+        *,
+        adds: bool,
+    ) -> "asyncio.Future[ErrorCode]":
+        answered: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+        answered.set_result(self._answer)
+        return answered
+
+
 def producer(epoch: int = 0) -> Producer:
     return Producer(ProducerId(7), ProducerEpoch(epoch))
 
@@ -79,6 +99,26 @@ async def test_a_yes_holds_until_the_transaction_begins_or_ends() -> None:
     verifications.check(header(), is_known=True)
     assert oracle.asked == [("copier", 7, 0, ORDERS, False)]
     verifications.end(ProducerId(7))
+    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
+
+
+@on_virtual_time
+async def test_a_yes_that_is_said_at_once_is_not_waited_for() -> None:
+    verifications = Verifications()
+    assert verify(Prompt(ErrorCode.NONE), [question(verifications)]).done()
+    verifications.check(header(), is_known=True)
+
+
+@on_virtual_time
+async def test_a_no_that_is_said_at_once_is_told_to_whoever_waited_and_not_remembered() -> None:
+    verifications = Verifications()
+    told: list[ErrorCode] = []
+    asking = verify(Prompt(ErrorCode.TRANSACTION_ABORTABLE), [question(verifications)])
+    assert not asking.done()
+    asking.add_done_callback(lambda _: told.append(refused(verifications, header())))
+    await asking
+    await asyncio.sleep(1)
+    assert told == [ErrorCode.TRANSACTION_ABORTABLE]
     assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
 
 
@@ -119,7 +159,8 @@ def test_a_no_is_said_in_words_that_the_client_knows(
 ) -> None:
     async def scenario() -> ErrorCode:
         asked = question(Verifications(), adds=adds, knows_abortable=knows_abortable)
-        refusal = await asked.ask(Oracle(answer))
+        oracle = Oracle(answer)
+        refusal = await asked.hear(oracle, asked.ask(oracle))
         assert isinstance(refusal, Refusal)
         return refusal.code
 
@@ -129,7 +170,8 @@ def test_a_no_is_said_in_words_that_the_client_knows(
 @on_virtual_time
 async def test_the_end_of_the_transaction_before_is_awaited_for_a_while() -> None:
     oracle = Oracle(ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE)
-    assert await question(Verifications(), adds=True).ask(oracle) is True
+    asked = question(Verifications(), adds=True)
+    assert await asked.hear(oracle, asked.ask(oracle)) is True
     assert len(oracle.asked) == 3
 
 

@@ -204,7 +204,8 @@ def _check_recovered(request: ProduceRequest, context: Context) -> None:
 
 
 def _check_verified(request: ProduceRequest, transactional_id: str, context: Context) -> None:
-    """Come again, before anything is appended, once the coordinator has said which transactions may begin."""
+    """Come again, before anything is appended, once the coordinator has said which transactions may begin, unless it
+    says yes at once."""
     if not _allows_transactions(transactional_id, context):
         return
     questions: list[Question] = []
@@ -221,7 +222,9 @@ def _check_verified(request: ProduceRequest, transactional_id: str, context: Con
                         )
                     )
     if questions:
-        raise Verifying(verify(context.services.transactions, questions))
+        verified = verify(context.services.transactions, questions)
+        if not verified.done():
+            raise Verifying(verified)
 
 
 def _unverified(partition: Partition, part: PartitionProduceData, context: Context) -> Verification | None:
