@@ -75,6 +75,10 @@ def test_the_five_minutes(node: Node, capsys: pytest.CaptureFixture[str]) -> Non
         elif "aiokafka" in block:
             assert "RecordMetadata(topic='orders'" in python(block)
             done.append("aiokafka")
+        elif "transactional_id" in block:
+            at_a_notebook(block)
+            assert "1 lamp" in shell("riverlog consume invoices --from-beginning -e", node)
+            done.append("transactions")
         elif "from riverlog" in block:
             at_a_notebook(block)
             assert "b'1 lamp'" in capsys.readouterr().out
@@ -91,4 +95,6 @@ def test_the_five_minutes(node: Node, capsys: pytest.CaptureFixture[str]) -> Non
                 assert "2 lamps" in output
                 assert "Partition 2: Leader=1, ISR=[1]" in output
                 done.append("command line")
-    assert {"command line", "groups", "confluent-kafka", "kafka-python", "aiokafka", "riverlog"} <= set(done)
+    assert {"command line", "groups", "confluent-kafka", "kafka-python", "aiokafka", "riverlog", "transactions"} <= set(
+        done
+    )
