@@ -15,6 +15,7 @@ from riverlog.groups.records import (
     OffsetCommitValue,
 )
 from riverlog.model.ids import ProducerEpoch, ProducerId
+from riverlog.wire.codec import encode
 
 KEY = OffsetCommitKey(group="g", topic="orders", partition=3)
 KEY_BYTES = bytes.fromhex("0001 0001 67 0006 6f7264657273 00000003")
@@ -40,6 +41,18 @@ def test_an_offset_is_written_as_kafka_writes_it() -> None:
         "0004 000000000000002a 00000005 05 6e6f7465 0000000000000001 01 00 10 00000000000000000000000000000001"
     )
     assert decode_record(encode_key(KEY), encode_value(value)) == GroupRecord(KEY, value)
+
+
+@pytest.mark.parametrize("metadata", ["", "x" * 126, "x" * 127, "ä" * 63, "ä" * 64, "x" * 5000])
+@pytest.mark.parametrize("topic_id", [UUID(int=0), UUID(int=1), UUID(int=(1 << 128) - 1)])
+@pytest.mark.parametrize("name", ["", "g", "ä" * 300])
+def test_an_offset_is_written_as_the_wire_writes_it(metadata: str, topic_id: UUID, name: str) -> None:
+    key = OffsetCommitKey(group=name, topic=f"of-{name}", partition=(1 << 31) - 1)
+    value = OffsetCommitValue(
+        offset=(1 << 63) - 1, leader_epoch=-1, metadata=metadata, commit_timestamp=1 << 40, topic_id=topic_id
+    )
+    assert encode_key(key) == b"\x00\x01" + encode(key, 0)
+    assert encode_value(value) == b"\x00\x04" + encode(value, 4)
 
 
 def test_an_offset_that_expires_is_written_in_the_version_that_can_say_so() -> None:
