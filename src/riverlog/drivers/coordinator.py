@@ -150,10 +150,11 @@ class Coordinator(Generic[Command, Record, Effect]):
             return
         for record in decision.records:
             self._machine.apply(record)
-        decided = _Undelivered(decision, self._view(self._machine))
+        view = self._view(self._machine)
         if under_way is None and not self._undelivered:
-            self._deliver(decided)
+            self._deliver(decision, view)
             return
+        decided = _Undelivered(decision, view)
         self._undelivered.append(decided)
         if not decision.records:
             return
@@ -175,14 +176,18 @@ class Coordinator(Generic[Command, Record, Effect]):
             self._drop(error)
             return
         assert self._undelivered[0] is decided, "a log commits in the order in which it was appended to"
-        self._deliver(self._undelivered.popleft())
+        self._deliver_next()
         while self._undelivered and not self._undelivered[0].decision.records:
-            self._deliver(self._undelivered.popleft())
+            self._deliver_next()
 
-    def _deliver(self, done: _Undelivered[Record, Effect]) -> None:
-        if done.decision.records or done.decision.effects:
-            self._committed(done.view, done.decision.records, done.decision.effects)
-        for reply in done.decision.replies:
+    def _deliver_next(self) -> None:
+        done = self._undelivered.popleft()
+        self._deliver(done.decision, done.view)
+
+    def _deliver(self, decision: Decision[Record, Effect], view: object) -> None:
+        if decision.records or decision.effects:
+            self._committed(view, decision.records, decision.effects)
+        for reply in decision.replies:
             waiting = self._waiting.pop(reply.ticket, None)
             if waiting is not None and not waiting.done():
                 waiting.set_result(reply.response)

@@ -63,7 +63,8 @@ class Offsets:
             self._forget_pending(key.group, partition, self._producers(key.group, partition))
             self._forget(key.group, partition)
         elif producer_id == NO_PRODUCER:
-            self._commit(key.group, partition, value, self._producers(key.group, partition))
+            outdated = self._producers(key.group, partition) if self.pending else []
+            self._commit(key.group, partition, value, outdated)
         else:
             waiting = self.pending.setdefault(key.group, {}).setdefault(partition, {})
             waiting.pop(producer_id, None)  # the newest stands last

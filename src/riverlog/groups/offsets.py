@@ -42,14 +42,18 @@ class GroupOffsets:
 
     def commit(self, command: CommitOffsets, ticket: Ticket, turn: Turn) -> None:
         """Remember offsets; in a transaction, for when it is committed."""
-        code = self._membership(command.group_id).commit_refusal(command, turn)
+        group = self._membership(command.group_id)
+        code = group.commit_refusal(command, turn)
         if command.producer is not None and not command.group_id:
             code = ErrorCode.INVALID_GROUP_ID
-        codes = tuple(self._commit(command, each, turn) if code is ErrorCode.NONE else code for each in command.offsets)
-        turn.answer(ticket, CommitOffsetsReply(codes))
+        if code is ErrorCode.NONE:
+            codes = [self._commit(command, group, each, turn) for each in command.offsets]
+        else:
+            codes = [code] * len(command.offsets)
+        turn.answer(ticket, CommitOffsetsReply(tuple(codes)))
 
-    def _commit(self, command: CommitOffsets, to_commit: OffsetToCommit, turn: Turn) -> ErrorCode:
-        code = self._membership(command.group_id).offset_refusal(command, to_commit)
+    def _commit(self, command: CommitOffsets, group: Membership, to_commit: OffsetToCommit, turn: Turn) -> ErrorCode:
+        code = group.offset_refusal(command, to_commit)
         if code is not ErrorCode.NONE:
             return code
         metadata = to_commit.metadata or ""

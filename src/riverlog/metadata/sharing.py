@@ -5,8 +5,11 @@ dict for each change would make creating topics quadratic. Keys are text.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, Generic, TypeVar
 from zlib import crc32
+
+from riverlog.model.limits import KEYS_PLACED_MAX
 
 Value = TypeVar("Value")
 
@@ -77,5 +80,6 @@ class SharedMap(Generic[Value]):
         return derived
 
 
+@lru_cache(maxsize=KEYS_PLACED_MAX)
 def _place(key: str) -> tuple[int, int]:
     return divmod(crc32(key.encode()) % (BRANCHES * BRANCHES), BRANCHES)

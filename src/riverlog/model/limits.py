@@ -159,6 +159,9 @@ RECORDS_REPLAYED_PER_TURN: Final = 500
 COORDINATOR_RELOAD_SECONDS: Final = 5.0
 """How long a coordinator whose log has failed stays away before the log is read again."""
 
+KEYS_PLACED_MAX: Final = 10_000
+"""Keys of the metadata's maps whose place is remembered; that of others is reckoned again."""
+
 COORDINATED_NAMES_PLACED_MAX: Final = 10_000
 """Groups and transactional ids whose partition is remembered; that of others is reckoned again."""
 
