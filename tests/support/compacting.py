@@ -31,7 +31,7 @@ def compact_flushed(
 ) -> Offset:
     """Clean all that is flushed; say up to where the log is clean."""
     dirt = find_dirt(log, cleaned_offset=Offset(cleaned_offset), upto=_stable(log), now_ms=now_ms)
-    if log.segments.unsynced_names:
+    if not log.names_are_durable:
         log.flush()
     cleaning = plan_cleaning(log, dirt, now_ms=now_ms, keys_bytes_max=keys_bytes_max, bytes_per_second_max=float("inf"))
     clean_upto = dirt.first_dirty_offset

@@ -89,7 +89,7 @@ def find_dirt(log: "Log", *, cleaned_offset: Offset, upto: Offset, now_ms: int) 
 def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, bytes_per_second_max: float) -> Cleaning:
     """Say what a run over this log has to do; Refusal where a segment must be left as it is."""
     # Beside a new `.cleaned` file a `.swap` counts for nothing: the last one must have its own name for good.
-    assert not log.segments.unsynced_names, "names are not durable: flush the log first"
+    assert log.names_are_durable, "names are not durable: flush the log first"
     log.check_cleanable(dirt.end_offset)
     return Cleaning(
         folder=log.folder,

@@ -196,6 +196,11 @@ class Log:
         self.segments.index_interval_bytes = config.index_interval_bytes
 
     @property
+    def names_are_durable(self) -> bool:
+        """Tell whether the names of all files are on the medium, and not only on their way there."""
+        return self._plan is None and not self.segments.unsynced_names
+
+    @property
     def size(self) -> int:
         """Count the bytes of all batches."""
         return sum(segment.size for segment in self.segments)

@@ -177,3 +177,9 @@ def test_a_run_begins_when_all_names_are_durable() -> None:
     shop.roll()
     with pytest.raises(AssertionError, match="names are not durable"):
         plan_cleaning(shop.log, dirt, now_ms=NOW, keys_bytes_max=ROOMY, bytes_per_second_max=1)
+    plan = shop.log.pending_sync()
+    with pytest.raises(AssertionError, match="names are not durable"):  # they are on their way
+        plan_cleaning(shop.log, dirt, now_ms=NOW, keys_bytes_max=ROOMY, bytes_per_second_max=1)
+    plan.run()
+    shop.log.synced(plan)
+    assert plan_cleaning(shop.log, dirt, now_ms=NOW, keys_bytes_max=ROOMY, bytes_per_second_max=1).segments
