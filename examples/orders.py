@@ -69,7 +69,8 @@ def main() -> None:
 
         with urllib.request.urlopen(f"{metrics}/metrics") as answer:
             lines = answer.read().decode().splitlines()
-        counted = [line for line in sorted(lines) if line.startswith("riverlog_partition_messages_in_total")]
+        ours = 'riverlog_partition_messages_in_total{topic="orders"'
+        counted = [line for line in sorted(lines) if line.startswith(ours)]
         say(f"the broker counted too ({metrics}/metrics):\n")
         print(*(f"    {line}" for line in counted), sep="\n", end="\n\n")
     say("asked the broker to stop; it ended with exit code 0")
