@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.e2e.clients import create_topic
-from tests.e2e.copier import INPUT, OUTPUT
+from tests.e2e.confluent_copier import INPUT, OUTPUT
 from tests.support.node import ROOT, Node
 from tests.support.waiting import until
 
@@ -32,7 +32,14 @@ class Copier:
         self._out = folder / f"copier-{number}.out"
         arguments = ["--bootstrap", node.bootstrap, "--partitions", str(PARTITIONS), "--size", str(SIZE)]
         with self._out.open("wb") as out, self._out.with_suffix(".err").open("wb") as errors:
-            command = [sys.executable, "-m", "tests.e2e.copier", *arguments, "--seed", str(SEED * 1000 + number)]
+            command = [
+                sys.executable,
+                "-m",
+                "tests.e2e.confluent_copier",
+                *arguments,
+                "--seed",
+                str(SEED * 1000 + number),
+            ]
             self.process = subprocess.Popen(command, stdout=out, stderr=errors, cwd=ROOT)
 
     def wait(self, transactions: int) -> None:
