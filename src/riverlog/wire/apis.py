@@ -215,6 +215,7 @@ APIS: Final = (
     Api(ApiKey.DELETE_ACLS, Versions(1, 3), flexible_since=2),
     Api(ApiKey.DESCRIBE_CONFIGS, Versions(1, 4), flexible_since=4),
     Api(ApiKey.ALTER_CONFIGS, Versions(0, 2), flexible_since=2),
+    Api(ApiKey.ALTER_REPLICA_LOG_DIRS, Versions(1, 2), flexible_since=2),
     Api(ApiKey.DESCRIBE_LOG_DIRS, Versions(1, 5), flexible_since=2),
     Api(ApiKey.CREATE_PARTITIONS, Versions(0, 3), flexible_since=2),
     Api(ApiKey.DELETE_GROUPS, Versions(0, 2), flexible_since=2),

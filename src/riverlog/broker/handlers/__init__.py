@@ -41,6 +41,7 @@ HANDLERS: Final[Mapping[ApiKey, str]] = {
     ApiKey.DELETE_ACLS: "acls.delete_acls",
     ApiKey.DESCRIBE_CONFIGS: "describe_configs.describe_configs",
     ApiKey.ALTER_CONFIGS: "alter_configs.alter_configs",
+    ApiKey.ALTER_REPLICA_LOG_DIRS: "alter_replica_log_dirs.alter_replica_log_dirs",
     ApiKey.DESCRIBE_LOG_DIRS: "describe_log_dirs.describe_log_dirs",
     ApiKey.CREATE_PARTITIONS: "create_partitions.create_partitions",
     ApiKey.DELETE_GROUPS: "delete_groups.delete_groups",
