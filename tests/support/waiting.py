@@ -1,4 +1,4 @@
-"""Waiting for what another process does: the only place where a test lets real time pass."""
+"""Waiting for what another process does, by looking again and again; no test waits for a time instead."""
 
 import time
 from collections.abc import Callable
