@@ -104,7 +104,8 @@ class SharedTransactions:
         )
         self._coordinator = TransactionCoordinator(self._cluster, transactional_id)
         self._owner = InitProducerIdResponse(producer_id=NO_PRODUCER)
-        self._in_doubt: int | None = None
+        self._in_doubt: EndTransactionRequest | None = None
+        """The commit of which nobody has said whether it took effect."""
 
     async def start(self) -> Self:
         """Take over the transactional id."""
@@ -156,7 +157,7 @@ class SharedTransactions:
         request.group_id = group if offsets else None
         request.topics = _topics(offsets or {})
         request.marker = marker
-        self._in_doubt = batch.number
+        self._in_doubt = request
         try:
             await self._again(lambda: self._end(request))
         except KafkaError as problem:
@@ -172,11 +173,12 @@ class SharedTransactions:
         self._in_doubt = None
 
     async def abort(self, batch: SharedBatch) -> None:
-        """Take back all that was written in a batch; it may be written again. A committed one is refused."""
-        if self._in_doubt == batch.number:
-            raise KafkaError(
-                ErrorCode.INVALID_TXN_STATE, "it is not known yet whether the batch is committed; call commit() again"
-            )
+        """Take back all that was written in a batch; it may be written again. A committed one is refused.
+
+        A commit that is in doubt is asked for once more: it may be decided, or arrive yet, and is not taken back then.
+        """
+        if self._in_doubt is not None and _names(self._in_doubt, batch):
+            await self._settle(self._in_doubt)
         await self._again(lambda: self._end(_request(batch, committed=False)))
 
     async def __aenter__(self) -> Self:
@@ -186,6 +188,25 @@ class SharedTransactions:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _settle(self, commit: EndTransactionRequest) -> None:
+        """Return where a commit in doubt was refused; raise where it is decided, or nobody says."""
+        try:
+            await self._again(lambda: self._end(commit))
+        except KafkaError as problem:
+            if problem.retriable:
+                raise TimedOut(
+                    f"it is not known yet whether batch {commit.batch} of {self._transactional_id!r} is committed; "
+                    f"abort() may be called again: {problem.message}"
+                ) from problem
+            self._in_doubt = None
+            return
+        self._in_doubt = None
+        raise KafkaError(
+            ErrorCode.INVALID_TXN_STATE,
+            f"batch {commit.batch} of {self._transactional_id!r} is committed, though the answer to its commit was "
+            "lost: nothing is left to abort, and nothing to write again",
+        )
 
     async def _take_over(self) -> InitProducerIdResponse:
         request = InitProducerIdRequest(
@@ -346,6 +367,10 @@ class _Part(Transactions):
         self._write_as(response.producer_id, response.producer_epoch)
         self.membership = Membership((response.producer_id, response.producer_epoch))
         self._state = Open()
+
+
+def _names(request: EndTransactionRequest, batch: SharedBatch) -> bool:
+    return (request.incarnation, request.batch) == (batch.incarnation, batch.number)
 
 
 def _request(batch: SharedBatch, *, committed: bool) -> EndTransactionRequest:

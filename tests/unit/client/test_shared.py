@@ -1,5 +1,6 @@
 """Shared transactions as owners and members see them, against a whole node: exactly once, whatever ends in between."""
 
+import asyncio
 import pickle
 from collections.abc import AsyncIterator
 from typing import Any
@@ -162,7 +163,7 @@ def test_answers_that_are_lost_are_asked_for_again(mishaps: Mishaps) -> None:
     with_node(scenario)
 
 
-def test_a_commit_in_doubt_can_only_be_asked_for_again(mishaps: Mishaps) -> None:
+def test_a_commit_in_doubt_may_be_asked_for_again(mishaps: Mishaps) -> None:
     async def scenario(universe: Universe) -> None:
         async with owner(universe, block_ms_max=50) as pipeline:
             batch = pipeline.batch(0)
@@ -170,10 +171,47 @@ def test_a_commit_in_doubt_can_only_be_asked_for_again(mishaps: Mishaps) -> None
             mishaps.lost = [EndTransactionRequest] * 9
             with pytest.raises(TimedOut, match="commit\\(\\) may be called again"):
                 await pipeline.commit(batch, memberships)
-            with pytest.raises(KafkaError, match="not known yet"):
+            with pytest.raises(TimedOut, match="abort\\(\\) may be called again"):
                 await pipeline.abort(batch)
             mishaps.lost = []
             await pipeline.commit(batch, memberships)
+        assert await read(universe) == [b"once"]
+
+    with_node(scenario)
+
+
+@pytest.mark.parametrize("mishap", ["lost", "unsent"])
+def test_to_abort_a_commit_in_doubt_settles_it_and_says_so(mishaps: Mishaps, mishap: str) -> None:
+    async def scenario(universe: Universe) -> None:
+        async with owner(universe, block_ms_max=50) as pipeline:
+            batch = pipeline.batch(0)
+            memberships = [await written(universe, batch, b"once")]
+            setattr(mishaps, mishap, [EndTransactionRequest] * 9)
+            with pytest.raises(TimedOut):
+                await pipeline.commit(batch, memberships, marker=b"here")
+            setattr(mishaps, mishap, [])
+            for _ in range(2):
+                with pytest.raises(KafkaError) as refused:
+                    await pipeline.abort(batch)
+                assert refused.value.code is ErrorCode.INVALID_TXN_STATE
+            assert await pipeline.committed() == CommittedBatch(0, b"here")
+        assert await read(universe) == [b"once"]
+
+    with_node(scenario)
+
+
+def test_a_commit_in_doubt_that_came_too_late_is_aborted_and_written_again(mishaps: Mishaps) -> None:
+    async def scenario(universe: Universe) -> None:
+        async with owner(universe, block_ms_max=50, transaction_timeout_ms=1_000) as pipeline:
+            batch = pipeline.batch(0)
+            late = [await written(universe, batch, b"lost")]
+            mishaps.unsent = [EndTransactionRequest] * 9
+            with pytest.raises(TimedOut):
+                await pipeline.commit(batch, late)
+            mishaps.unsent = []
+            await asyncio.sleep(5)
+            await pipeline.abort(batch)
+            await pipeline.commit(batch, [await written(universe, batch, b"once", attempt=1)])
         assert await read(universe) == [b"once"]
 
     with_node(scenario)

@@ -3,9 +3,11 @@
 import pytest
 
 from riverlog import NewRecord, SyncMember, SyncSharedTransactions
-from riverlog.client.errors import ProducerFenced, Unreachable
+from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, Unreachable
 from riverlog.client.shared import CommittedBatch, SharedBatch
 from riverlog.testing import RunningBroker
+from riverlog.wire.messages.end_transaction import EndTransactionRequest
+from tests.support.mishaps import Mishaps
 
 
 def test_an_owner_and_its_members(riverlog_broker: RunningBroker) -> None:
@@ -24,6 +26,21 @@ def test_an_owner_and_its_members(riverlog_broker: RunningBroker) -> None:
         batch = pipeline.batch(2)
         with SyncMember(servers, batch, task=0, attempt=2):
             pipeline.abort(batch)
+
+
+def test_to_abort_a_commit_whose_answer_was_lost_says_that_it_is_committed(
+    riverlog_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mishaps = Mishaps(monkeypatch)
+    with SyncSharedTransactions(
+        riverlog_broker.bootstrap_servers, "orders", incarnation="a", block_ms_max=0
+    ) as pipeline:
+        mishaps.lost = [EndTransactionRequest]
+        with pytest.raises(TimedOut):
+            pipeline.commit(pipeline.batch(0), [], marker=b"here")
+        with pytest.raises(KafkaError, match="batch 0 of 'orders' is committed, though the answer"):
+            pipeline.abort(pipeline.batch(0))
+        assert pipeline.committed() == CommittedBatch(0, b"here")
 
 
 def test_who_cannot_start_leaves_nothing_behind() -> None:
