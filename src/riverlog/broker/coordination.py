@@ -6,12 +6,14 @@ committed yet, or on other members. What keeps the coordinator from deciding is 
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from riverlog.broker.context import Answer, Context, Later
-from riverlog.groups.commands import Client, GroupsCommand
+from riverlog.groups.commands import Client, GroupsCommand, OffsetToCommit
+from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.observe.logging import get_logger
 from riverlog.transactions.commands import ClientCommand
 
@@ -19,6 +21,27 @@ Response = TypeVar("Response")
 Reply = TypeVar("Reply")
 
 _LOG: Final = get_logger("riverlog.groups")
+
+
+class CommittedEntry(Protocol):
+    """A partition in any request that commits offsets."""
+
+    partition_index: int
+    committed_offset: int
+    committed_leader_epoch: int
+    committed_metadata: str | None
+
+
+def offset_to_commit(topic: TopicImage, entry: CommittedEntry) -> OffsetToCommit:
+    """Give what a request's entry asks the coordinator to remember."""
+    return OffsetToCommit(
+        topic.name,
+        entry.partition_index,
+        Offset(entry.committed_offset),
+        LeaderEpoch(entry.committed_leader_epoch),
+        entry.committed_metadata,
+        topic.id,
+    )
 
 
 def ask_coordinator(

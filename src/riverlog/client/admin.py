@@ -11,12 +11,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from riverlog.client.cluster import Broker, Cluster, Topic, topic_from
 from riverlog.client.errors import KafkaError, PartlyFailed, check, error_code, failure
 from riverlog.client.group_admin import GroupAdmin
+from riverlog.client.lifetime import Startable
 from riverlog.client.offsets import FoundOffset, IsolationLevel, OffsetQuestion, list_offsets
 from riverlog.client.ports import Ports
 from riverlog.client.transaction_admin import TransactionAdmin
@@ -132,7 +132,7 @@ class LogDirectory:
     error: ErrorCode = ErrorCode.NONE
 
 
-class Admin(GroupAdmin, TransactionAdmin):
+class Admin(GroupAdmin, TransactionAdmin, Startable):
     """Asks the cluster for changes. Use it as an async context manager, or call `start` and `close`."""
 
     def __init__(
@@ -164,14 +164,6 @@ class Admin(GroupAdmin, TransactionAdmin):
 
     async def close(self) -> None:
         await self._cluster.close()
-
-    async def __aenter__(self) -> Self:
-        return await self.start()
-
-    async def __aexit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def __repr__(self) -> str:
         return f"<Admin for {', '.join(map(str, self._cluster.bootstrap))}>"

@@ -3,10 +3,10 @@
 A commit is for the partitions that a member has: one whose group has moved on raises CommitFailed and changes nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from riverlog.client.cluster import Cluster
 from riverlog.client.coordinator import MOVED, GroupCoordinator, asking_again
@@ -26,6 +26,8 @@ from riverlog.wire.messages.offset_fetch import (
     OffsetFetchResponse,
     OffsetFetchResponseTopic,
 )
+
+T = TypeVar("T")
 
 _MOVED_ON: Final = frozenset(
     {
@@ -114,6 +116,25 @@ async def all_committed_offsets(
     return await asking_again(cluster, lambda: _fetch(cluster, coordinator, OUTSIDE, None, require_stable=False))
 
 
+def by_topic(offsets: Mapping[TopicPartition, CommittedOffset], entry: Callable[..., T]) -> list[tuple[str, list[T]]]:
+    """Give each topic with the entries of its partitions, as every request that commits offsets lists them."""
+    return [
+        (
+            topic,
+            [
+                entry(
+                    partition_index=partition.partition,
+                    committed_offset=offsets[partition].offset,
+                    committed_leader_epoch=offsets[partition].leader_epoch,
+                    committed_metadata=offsets[partition].metadata,
+                )
+                for partition in partitions
+            ],
+        )
+        for topic, partitions in groupby(sorted(offsets), key=lambda partition: partition.topic)
+    ]
+
+
 async def _commit(
     cluster: Cluster,
     coordinator: GroupCoordinator,
@@ -129,17 +150,9 @@ async def _commit(
             OffsetCommitRequestTopic(
                 name=topic,
                 topic_id=cluster.topics[topic].topic_id if topic in cluster.topics else NO_TOPIC_ID,
-                partitions=[
-                    OffsetCommitRequestPartition(
-                        partition_index=partition.partition,
-                        committed_offset=offsets[partition].offset,
-                        committed_leader_epoch=offsets[partition].leader_epoch,
-                        committed_metadata=offsets[partition].metadata,
-                    )
-                    for partition in group
-                ],
+                partitions=partitions,
             )
-            for topic, group in groupby(sorted(offsets), key=lambda partition: partition.topic)
+            for topic, partitions in by_topic(offsets, OffsetCommitRequestPartition)
         ],
     )
     response: OffsetCommitResponse = await coordinator.ask(request)

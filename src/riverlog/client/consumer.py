@@ -13,7 +13,6 @@ read.
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Final, Literal, Self
 
 from riverlog.client.assigning import ASSIGNORS, COOPERATIVE_STICKY
@@ -23,6 +22,7 @@ from riverlog.client.errors import Closed, CorruptRecords, KafkaError
 from riverlog.client.fetched import AssignedPartition, ConsumerRecord
 from riverlog.client.fetcher import Fetcher, FetchingRules
 from riverlog.client.group import Group, GroupProtocol, Listener, Listeners
+from riverlog.client.lifetime import Startable
 from riverlog.client.membership import GroupRules, Interest
 from riverlog.client.offsets import FoundOffset, IsolationLevel, OffsetQuestion, list_offsets
 from riverlog.client.ports import Ports
@@ -35,7 +35,7 @@ _ISOLATION: Final = {
 }
 
 
-class Consumer:
+class Consumer(Startable):
     """Reads partitions. Use it as an async context manager, or call `start` and `close`."""
 
     def __init__(
@@ -144,14 +144,6 @@ class Consumer:
             self._running.cancel()
             await asyncio.wait([self._running])
         await self._cluster.close()
-
-    async def __aenter__(self) -> Self:
-        return await self.start()
-
-    async def __aexit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     @property
     def isolation_level(self) -> str:

@@ -25,6 +25,7 @@ from riverlog.client.cluster import Cluster, Topic
 from riverlog.client.commits import CommittedOffset, GroupMetadata
 from riverlog.client.deliveries import Batch, Delivery, RecordMetadata
 from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut
+from riverlog.client.lifetime import Startable
 from riverlog.client.partitioner import DefaultPartitioner, Partitioner, RoundRobin
 from riverlog.client.ports import Ports
 from riverlog.client.sender import Sender, SendingRules
@@ -51,7 +52,7 @@ class OffsetSource(Protocol):
         ...
 
 
-class Producer:
+class Producer(Startable):
     """Sends records to a cluster. Use it as an async context manager, or call `start` and `close`."""
 
     def __init__(
@@ -294,9 +295,6 @@ class Producer:
         """Tell how many partitions a topic has, as far as this producer knows."""
         known = self._cluster.topics.get(topic)
         return None if known is None else len(known.partitions)
-
-    async def __aenter__(self) -> Self:
-        return await self.start()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None

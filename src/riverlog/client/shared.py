@@ -14,13 +14,13 @@ What members wrote that are not listed is aborted. `shared_sync` has both for pr
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from riverlog.client.cluster import Cluster
+from riverlog.client.commits import CommittedOffset, by_topic
 from riverlog.client.coordinator import MOVED, TransactionCoordinator, asking_again
 from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted, error_code, failure
+from riverlog.client.lifetime import Startable
 from riverlog.client.ports import Ports
 from riverlog.client.processing import NewRecord, send_all
 from riverlog.client.producer import Producer
@@ -70,7 +70,7 @@ class CommittedBatch:
     marker: bytes
 
 
-class SharedTransactions:
+class SharedTransactions(Startable):
     """The owner of a pipeline's transactional id. `start` fences the one before and aborts what it left open."""
 
     def __init__(
@@ -181,14 +181,6 @@ class SharedTransactions:
             await self._settle(self._in_doubt)
         await self._again(lambda: self._end(_request(batch, committed=False)))
 
-    async def __aenter__(self) -> Self:
-        return await self.start()
-
-    async def __aexit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
     async def _settle(self, commit: EndTransactionRequest) -> None:
         """Return where a commit in doubt was refused; raise where it is decided, or nobody says."""
         try:
@@ -243,7 +235,7 @@ class SharedTransactions:
         raise failure(number, f"{what} of the transactional id {self._transactional_id!r}", message)
 
 
-class Member:
+class Member(Startable):
     """An attempt of a task that writes in a batch. Whatever it leaves unfinished is aborted with the batch's end."""
 
     def __init__(
@@ -293,14 +285,6 @@ class Member:
     async def close(self) -> None:
         """Let go of all connections; what was not sent yet is not sent any more."""
         await self._producer.close()
-
-    async def __aenter__(self) -> Self:
-        return await self.start()
-
-    async def __aexit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 class _MemberProducer(Producer):
@@ -385,7 +369,7 @@ def _request(batch: SharedBatch, *, committed: bool) -> EndTransactionRequest:
 
 
 def _topics(offsets: Mapping[TopicPartition, int]) -> list[EndTransactionTopic]:
+    committed = {partition: CommittedOffset.at(offset) for partition, offset in offsets.items()}
     return [
-        EndTransactionTopic(topic, [EndTransactionPartition(each.partition, offsets[each]) for each in partitions])
-        for topic, partitions in groupby(sorted(offsets), key=lambda partition: partition.topic)
+        EndTransactionTopic(topic, partitions) for topic, partitions in by_topic(committed, EndTransactionPartition)
     ]

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from riverlog.client.cluster import Cluster
-from riverlog.client.commits import CommittedOffset, GroupMetadata, check_commit
+from riverlog.client.commits import CommittedOffset, GroupMetadata, by_topic, check_commit
 from riverlog.client.coordinator import MOVED, GroupCoordinator, TransactionCoordinator, asking_again
 from riverlog.client.errors import (
     CommitFailed,
@@ -374,19 +374,8 @@ class Transactions:
             member_id=identity.member_id,
             group_instance_id=identity.instance_id,
             topics=[
-                TxnOffsetCommitRequestTopic(
-                    name=topic,
-                    partitions=[
-                        TxnOffsetCommitRequestPartition(
-                            partition_index=partition.partition,
-                            committed_offset=offsets[partition].offset,
-                            committed_leader_epoch=offsets[partition].leader_epoch,
-                            committed_metadata=offsets[partition].metadata,
-                        )
-                        for partition in group
-                    ],
-                )
-                for topic, group in groupby(sorted(offsets), key=lambda partition: partition.topic)
+                TxnOffsetCommitRequestTopic(topic, partitions)
+                for topic, partitions in by_topic(offsets, TxnOffsetCommitRequestPartition)
             ],
         )
         response: TxnOffsetCommitResponse = await coordinator.ask(

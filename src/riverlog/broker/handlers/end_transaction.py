@@ -7,12 +7,12 @@ group's partition, and the decision takes effect there as in any other.
 from typing import Final
 
 from riverlog.broker.context import Context
-from riverlog.broker.coordination import check_transactional_id
+from riverlog.broker.coordination import check_transactional_id, offset_to_commit
 from riverlog.broker.handlers.join_transaction import batch_of
 from riverlog.groups.commands import CommitOffsets, OffsetToCommit
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.limits import BATCH_MARKER_BYTES_MAX, MEMBERS_PER_BATCH_MAX
 from riverlog.model.transactions import Producer
 from riverlog.transactions.commands import EndBatch, JoinBatch, ProducerReply
@@ -65,16 +65,7 @@ def _offsets(topics: list[EndTransactionTopic], context: Context) -> tuple[Offse
         for each in topic.partitions:
             if known is None or not 0 <= each.partition_index < known.partition_count:
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no {topic.name}-{each.partition_index}.")
-            offsets.append(
-                OffsetToCommit(
-                    known.name,
-                    each.partition_index,
-                    Offset(each.committed_offset),
-                    LeaderEpoch(each.committed_leader_epoch),
-                    each.committed_metadata,
-                    known.id,
-                )
-            )
+            offsets.append(offset_to_commit(known, each))
     return tuple(offsets)
 
 

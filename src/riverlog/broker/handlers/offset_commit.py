@@ -3,12 +3,11 @@
 from typing import Final
 
 from riverlog.broker.context import Answer, Context
-from riverlog.broker.coordination import ask_coordinator
+from riverlog.broker.coordination import ask_coordinator, offset_to_commit
 from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply, OffsetToCommit
 from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
@@ -39,16 +38,7 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> Answer[Offs
                 context.stats.failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 continue
             asked.append(answer)
-            offsets.append(
-                OffsetToCommit(
-                    known.name,
-                    each.partition_index,
-                    Offset(each.committed_offset),
-                    LeaderEpoch(each.committed_leader_epoch),
-                    each.committed_metadata,
-                    known.id,
-                )
-            )
+            offsets.append(offset_to_commit(known, each))
 
     def decided(reply: CommitOffsetsReply) -> OffsetCommitResponse:
         for answer, code in zip(asked, reply.codes, strict=True):

@@ -3,12 +3,12 @@
 from typing import Final
 
 from riverlog.broker.context import Context
-from riverlog.broker.coordination import check_transactional_id
+from riverlog.broker.coordination import check_transactional_id, offset_to_commit
 from riverlog.groups.commands import CommitOffsets, OffsetToCommit
 from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.transactions import Producer
 from riverlog.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -34,16 +34,7 @@ async def txn_offset_commit(request: TxnOffsetCommitRequest, context: Context) -
         for each, answer in zip(topic.partitions, answers, strict=True):
             if known is not None and 0 <= each.partition_index < known.partition_count:
                 asked.append(answer)
-                offsets.append(
-                    OffsetToCommit(
-                        known.name,
-                        each.partition_index,
-                        Offset(each.committed_offset),
-                        LeaderEpoch(each.committed_leader_epoch),
-                        each.committed_metadata,
-                        known.id,
-                    )
-                )
+                offsets.append(offset_to_commit(known, each))
             elif known is not None:
                 answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     codes = await _commit(request, tuple(offsets), context) if offsets else ()
