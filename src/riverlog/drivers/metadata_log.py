@@ -65,7 +65,6 @@ class MetadataLog:
     ) -> "MetadataLog":
         """Open or begin the log in this folder; BadMetadata where it is damaged."""
         disk.make_folder(folder)
-        disk.sync_folder(folder.rpartition("/")[0])
         _check_segments(disk, folder)
         snapshots = sorted(name for name in disk.list(folder) if name.endswith(SNAPSHOT_SUFFIX))
         snapshot = f"{folder}/{snapshots[-1]}" if snapshots else None
