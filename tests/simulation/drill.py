@@ -26,7 +26,7 @@ from riverlog.records.batch import read_header
 from riverlog.records.record import BatchBuilder
 from tests.simulation.lost_bytes import lose_bytes
 from tests.support.batches import records_of
-from tests.support.compacting import compact_flushed
+from tests.support.compacting import compact
 from tests.support.disk import Crashed, MemoryDisk
 
 LIVES: Final = 5
@@ -280,7 +280,7 @@ class Drill:
         expected, log = self._partitions[name], self.log(name)
         expected.clean = max(expected.clean, log.segments.active.base_offset)
         for _ in range(rounds):
-            compact_flushed(self.disk, log, now_ms=NOW)
+            compact(self.disk, log, now_ms=NOW)
         log.remove_deleted(NOW)
 
     def _compact_perhaps_unflushed(self, name: TopicPartition) -> None:

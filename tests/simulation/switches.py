@@ -10,15 +10,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from unittest import mock
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
-from riverlog.drivers import cleaner, metadata_log
+from riverlog.drivers import metadata_log
 from riverlog.drivers.metadata_log import MetadataLog
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.partition_log import PartitionLog
-from riverlog.log import checkpoint, cleaning, directory, identity
+from riverlog.log import checkpoint, directory, identity
 from riverlog.log import log as log_module
-from riverlog.log.compaction import Dirt
 from riverlog.log.directory import LogDirectory
 from riverlog.log.files import write_file
 from riverlog.log.log import Log
@@ -32,7 +31,6 @@ from tests.simulation.plan import Plan, draw_plan, with_groups
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import SCENARIOS
 from tests.simulation.syncs import Place
-from tests.support import compacting
 from tests.support.disk import MemoryDisk, MemoryFile
 
 METADATA: Final = "__cluster_metadata"
@@ -284,39 +282,8 @@ def _a_stop_does_not_flush() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _unflushed_records_are_compacted() -> Iterator[None]:
-    find_dirt = cleaning.find_dirt
-
-    def hasty(log: Log, **named: Any) -> Dirt:
-        flushed, log.flushed_offset = log.flushed_offset, log.log_end_offset
-        try:
-            return find_dirt(log, **named)
-        finally:
-            log.flushed_offset = flushed
-
-    with mock.patch.object(compacting, "find_dirt", hasty), mock.patch.object(cleaner, "find_dirt", hasty):
-        yield
-
-
-@contextmanager
-def _a_compaction_begins_before_names_are_durable() -> Iterator[None]:
-    find_dirt, plan_cleaning, unsynced = cleaning.find_dirt, cleaning.plan_cleaning, WeakSet[Log]()
-
-    def pretend(log: Log, **named: Any) -> Dirt:
-        if log.segments.unsynced_names:
-            unsynced.add(log)
-            log.segments.unsynced_names = False
-        return find_dirt(log, **named)
-
-    def plan(log: Log, *given: Any, **named: Any) -> cleaning.Cleaning:
-        planned = plan_cleaning(log, *given, **named)
-        log.segments.unsynced_names |= log in unsynced
-        unsynced.discard(log)
-        return planned
-
-    with mock.patch.object(compacting, "find_dirt", pretend), mock.patch.object(compacting, "plan_cleaning", plan):
-        yield
+def _a_compaction_does_not_flush() -> AbstractContextManager[Any]:
+    return mock.patch.object(Log, "closed_is_durable", True)
 
 
 @contextmanager
@@ -403,8 +370,7 @@ SWITCHES: Final = (
     Switch("a setting is changed after the flush", _metadata_is_answered_before_the_flush(ConfigRecord)),
     Switch("the marker of a clean stop goes first", _a_marker_stays_when_the_directory_is_opened, drilled=True),
     Switch("the marker of a clean stop comes last", _a_stop_is_marked_as_clean_before_it_is, drilled=True),
-    Switch("a compaction begins with durable names", _a_compaction_begins_before_names_are_durable, drilled=True),
-    Switch("only flushed records are compacted", _unflushed_records_are_compacted, drilled=True),
+    Switch("a compaction flushes first", _a_compaction_does_not_flush, drilled=True),
     Switch("a segment goes when the next one is durable", _segments_go_before_the_next_one_is_durable, drilled=True),
     Switch("damage is written down before it is hidden", _damage_is_written_down_with_the_next_flush, drilled=True),
 )

@@ -22,16 +22,8 @@ def _stable(log: Log) -> Offset:
 
 def compact(disk: Disk, log: Log, *, cleaned_offset: int = 0, now_ms: int, keys_bytes_max: int = ROOMY) -> Offset:
     """Clean all that may be cleaned, whether it is due or not; say up to where the log is clean."""
-    log.flush()
-    return compact_flushed(disk, log, cleaned_offset=cleaned_offset, now_ms=now_ms, keys_bytes_max=keys_bytes_max)
-
-
-def compact_flushed(
-    disk: Disk, log: Log, *, cleaned_offset: int = 0, now_ms: int, keys_bytes_max: int = ROOMY
-) -> Offset:
-    """Clean all that is flushed; say up to where the log is clean."""
     dirt = find_dirt(log, cleaned_offset=Offset(cleaned_offset), upto=_stable(log), now_ms=now_ms)
-    if not log.names_are_durable:
+    if not log.closed_is_durable:
         log.flush()
     cleaning = plan_cleaning(log, dirt, now_ms=now_ms, keys_bytes_max=keys_bytes_max, bytes_per_second_max=float("inf"))
     clean_upto = dirt.first_dirty_offset

@@ -104,7 +104,7 @@ class Cleaner:
 
     async def _clean(self, partition: Partition, home: Home, dirt: Dirt) -> None:
         """Clean one log, group by group; whatever is left over of a run that breaks off is removed."""
-        while not partition.log.names_are_durable:
+        while not partition.log.closed_is_durable:
             home.flusher.flush(partition)
             await home.flusher.settled(partition)
             if home.volume.offline or self._is_gone(partition):

@@ -72,24 +72,22 @@ class Cleaning:
 
 
 def find_dirt(log: "Log", *, cleaned_offset: Offset, upto: Offset, now_ms: int) -> Dirt:
-    """Say how much of a log waits to be cleaned below an offset.
-
-    Only what is on the medium: a crash must not take the newer record of a key when the older one is gone for it.
-    """
+    """Say how much of a log waits to be cleaned below an offset."""
     return examine(
         log.segment_facts(),
         log.config,
         cleaned_offset=cleaned_offset,
         log_start_offset=log.log_start_offset,
-        upto=min(upto, log.flushed_offset),
+        upto=upto,
         now_ms=now_ms,
     )
 
 
 def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, bytes_per_second_max: float) -> Cleaning:
     """Say what a run over this log has to do; Refusal where a segment must be left as it is."""
-    # Beside a new `.cleaned` file a `.swap` counts for nothing: the last one must have its own name for good.
-    assert log.names_are_durable, "names are not durable: flush the log first"
+    # A crash must not take the newer record of a key when the older one is gone for it. And beside a new `.cleaned`
+    # file a `.swap` counts for nothing: the last one must have its own name for good.
+    assert log.closed_is_durable, "closed segments are not durable: flush the log first"
     log.check_cleanable(dirt.end_offset)
     return Cleaning(
         folder=log.folder,

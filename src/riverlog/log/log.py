@@ -196,8 +196,11 @@ class Log:
         self.segments.index_interval_bytes = config.index_interval_bytes
 
     @property
-    def names_are_durable(self) -> bool:
-        """Tell whether the names of all files are on the medium, and not only on their way there."""
+    def closed_is_durable(self) -> bool:
+        """Tell whether closed segments and the names of all files are on the medium, and not only on their way there.
+
+        No segment closes without a new name: that of the next one.
+        """
         return self._plan is None and not self.segments.unsynced_names
 
     @property

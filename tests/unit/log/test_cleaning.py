@@ -168,17 +168,17 @@ def test_a_damaged_log_is_not_compacted() -> None:
         list(clean(shop.disk, shop.plan(), silent))
 
 
-def test_a_run_begins_when_all_names_are_durable() -> None:
+def test_a_run_begins_when_what_is_closed_is_durable() -> None:
     shop = Shop()
     shop.send((b"a", b"1"))
     shop.roll()
     dirt = dirt_of(shop.log, now_ms=NOW)
     shop.send((b"a", b"2"))
     shop.roll()
-    with pytest.raises(AssertionError, match="names are not durable"):
+    with pytest.raises(AssertionError, match="closed segments are not durable"):
         plan_cleaning(shop.log, dirt, now_ms=NOW, keys_bytes_max=ROOMY, bytes_per_second_max=1)
     plan = shop.log.pending_sync()
-    with pytest.raises(AssertionError, match="names are not durable"):  # they are on their way
+    with pytest.raises(AssertionError, match="closed segments are not durable"):  # they are on their way
         plan_cleaning(shop.log, dirt, now_ms=NOW, keys_bytes_max=ROOMY, bytes_per_second_max=1)
     plan.run()
     shop.log.synced(plan)
