@@ -8,6 +8,7 @@ import random
 import secrets
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ from riverlog.observe.metrics import (
     GroupReading,
     LogDirectoryReading,
     PartitionReading,
+    TransactionsReading,
 )
 from riverlog.observe.stats import NodeStats, PartitionStats
 from riverlog.wire.apis import API_BY_KEY
@@ -194,6 +196,7 @@ class Node:
             markers=self._marking,
             clock=world.clock,
             random=world.random,
+            stats=self.stats.transactions,
             failed=self._fail,
         )
         self._transactions.start()
@@ -373,6 +376,16 @@ class Node:
                 ]
                 yield GroupReading(group_id, state, members, offsets)
 
+    def transactions(self) -> TransactionsReading:
+        """Count the transactional ids that this node coordinates, and look for the oldest transaction that is open."""
+        by_state: Counter[str] = Counter()
+        now_ms = oldest_ms = self._world.clock.wall_ms()
+        for machine in self._transactions.machines():
+            counts, opened_ms = machine.standing()
+            by_state.update(counts)
+            oldest_ms = min(oldest_ms, now_ms if opened_ms is None else opened_ms)
+        return TransactionsReading(by_state, (now_ms - oldest_ms) / 1000)
+
     def coordinators_loading(self) -> int:
         return self._groups.loading() + self._transactions.loading()
 
@@ -397,6 +410,7 @@ def _reading(topic: TopicImage, facts: PartitionImage, partition: Partition | No
         in_sync_replicas=facts.isr,
         log_start_offset=nothing if log is None else log.log_start_offset,
         high_watermark=nothing if partition is None else partition.high_watermark,
+        last_stable_offset=nothing if partition is None else partition.last_stable_offset,
         log_end_offset=nothing if log is None else log.log_end_offset,
         size_bytes=0 if log is None else log.size,
         segments=0 if log is None else log.segment_count,

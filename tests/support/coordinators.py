@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from riverlog.drivers.transactions import Transactions
 from riverlog.model.transactions import MarkerPort
 from riverlog.node import Node
+from riverlog.observe.stats import TransactionStats
 from tests.support.world import Universe
 
 
@@ -22,6 +23,7 @@ async def transactions_of(universe: Universe, node: Node, markers: MarkerPort) -
         markers=markers,
         clock=universe.clock,
         random=universe.random,
+        stats=TransactionStats(),
         failed=failed,
     )
     transactions.start()

@@ -1,5 +1,6 @@
 """A transactions machine with its driver taken away: commands in, answers by ticket, time by hand."""
 
+from collections import Counter
 from itertools import count
 from typing import Any
 
@@ -7,7 +8,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.machine import Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import Outcome, Producer, TransactionVersion
 from riverlog.records.record import read_batches
 from riverlog.transactions.batches import decode_facts, encode_facts
 from riverlog.transactions.commands import (
@@ -47,6 +48,7 @@ class Coordinator:
         self.log: list[Fact] = []
         self.answers: dict[Ticket, Any] = {}
         self.markers: list[SendMarkers] = []
+        self.ended: Counter[Outcome] = Counter()
         self._tickets = count(1)
         self._ids = count(1_000)
         self.machine = TransactionsMachine(self.settings)
@@ -62,7 +64,8 @@ class Coordinator:
         for fact in self._through_the_log(decision.records):
             self.machine.apply(fact)
         self.answers |= {reply.ticket: reply.response for reply in decision.replies}
-        self.markers += decision.effects
+        self.markers += [effect for effect in decision.effects if isinstance(effect, SendMarkers)]
+        self.ended.update(effect for effect in decision.effects if isinstance(effect, Outcome))
         return ticket
 
     def ask(self, command: TransactionsCommand) -> Any:

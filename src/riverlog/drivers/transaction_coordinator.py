@@ -5,7 +5,7 @@ A node without transactions does without: `transactions.py` imports this module 
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, assert_never
 
 from riverlog.drivers.partition_coordinator import PartitionCoordinator
 from riverlog.drivers.replicas import Replicas
@@ -14,13 +14,15 @@ from riverlog.metadata.image import MetadataImage
 from riverlog.model.ids import TopicPartition
 from riverlog.model.ports import Clock
 from riverlog.model.settings import NodeSettings
+from riverlog.model.transactions import Outcome
+from riverlog.observe.stats import TransactionStats
 from riverlog.transactions import batches
-from riverlog.transactions.commands import MarkersWritten, SendMarkers, TransactionsCommand, Woken
+from riverlog.transactions.commands import Effect, MarkersWritten, SendMarkers, TransactionsCommand, Woken
 from riverlog.transactions.machine import TransactionsMachine
 from riverlog.transactions.records import Fact
 
 
-class TransactionCoordinator(PartitionCoordinator[TransactionsCommand, Fact, SendMarkers]):
+class TransactionCoordinator(PartitionCoordinator[TransactionsCommand, Fact, Effect]):
     """Runs the transactional ids of one partition."""
 
     def __init__(
@@ -32,6 +34,7 @@ class TransactionCoordinator(PartitionCoordinator[TransactionsCommand, Fact, Sen
         settings: Callable[[], NodeSettings],
         image: Callable[[], MetadataImage],
         sender: MarkerSender,
+        stats: TransactionStats,
         failed: Callable[[Any, Exception], None],
     ) -> None:
         super().__init__(
@@ -45,14 +48,28 @@ class TransactionCoordinator(PartitionCoordinator[TransactionsCommand, Fact, Sen
         )
         self._image = image
         self._sender = sender
+        self._stats = stats
 
-    def _carry_out(self, effects: tuple[SendMarkers, ...]) -> None:
+    @property
+    def machine(self) -> TransactionsMachine:
+        """Give the machine, for those who look and change nothing."""
+        machine = self._coordinator.machine
+        assert isinstance(machine, TransactionsMachine)
+        return machine
+
+    def _carry_out(self, effects: tuple[Effect, ...]) -> None:
         topic = self._image().topic(self.name.topic)
         if topic is None:
             return
         epoch = topic.partition(self.name.partition).leader_epoch
-        for wanted in effects:
-            self._sender.send(wanted, epoch, written=partial(self._written, wanted))
+        for effect in effects:
+            match effect:
+                case SendMarkers():
+                    self._sender.send(effect, epoch, written=partial(self._written, effect))
+                case Outcome():
+                    self._stats.ended[effect] += 1
+                case _:
+                    assert_never(effect)
 
     def _written(self, wanted: SendMarkers) -> None:
         """Let the machine know, if it is there; else it will want them sent again."""

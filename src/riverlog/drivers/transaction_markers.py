@@ -14,6 +14,7 @@ from riverlog.model.ids import TopicPartition
 from riverlog.model.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX, MARKER_RETRY_SECONDS_MIN
 from riverlog.model.transactions import MarkerPort, Producer, TransactionMarkers
 from riverlog.observe.logging import get_logger
+from riverlog.observe.stats import TransactionStats
 from riverlog.transactions.commands import SendMarkers
 
 _SETTLED: Final = frozenset((ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH))
@@ -24,10 +25,16 @@ class MarkerSender:
     """Sends markers through the port; one task per transaction that is ending."""
 
     def __init__(
-        self, port: MarkerPort, image: Callable[[], MetadataImage], *, failed: Callable[[BaseException], None]
+        self,
+        port: MarkerPort,
+        image: Callable[[], MetadataImage],
+        stats: TransactionStats,
+        *,
+        failed: Callable[[BaseException], None],
     ) -> None:
         self._port = port
         self._image = image
+        self._stats = stats
         self._failed = failed
         self._under_way: dict[tuple[str, Producer], asyncio.Task[None]] = {}
         self._log = get_logger("riverlog.transactions")
@@ -59,9 +66,17 @@ class MarkerSender:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _send(self, wanted: SendMarkers, coordinator_epoch: int) -> None:
+        self._stats.markers_waiting += len(wanted.partitions)
+        try:
+            await self._send_until_written(wanted, coordinator_epoch)
+        finally:
+            self._stats.markers_waiting -= len(wanted.partitions)
+
+    async def _send_until_written(self, wanted: SendMarkers, coordinator_epoch: int) -> None:
         left = list(wanted.partitions)
         pause = MARKER_RETRY_SECONDS_MIN
         while left := await self._attempt(wanted, left, coordinator_epoch):
+            self._stats.markers_retried += len(left)
             self._log.warning(
                 "transaction markers not written", transactional_id=wanted.transactional_id, partitions=len(left)
             )

@@ -4,7 +4,7 @@ Partitions ask here whether a batch belongs to an open transaction; for them thi
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from riverlog.drivers.coordinators import Coordinators
@@ -16,6 +16,7 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.ports import Clock, Random
 from riverlog.model.transactions import MarkerPort, Producer, TransactionVersion
+from riverlog.observe.stats import TransactionStats
 
 if TYPE_CHECKING:
     from riverlog.drivers.transaction_coordinator import TransactionCoordinator
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         ProducerReply,
         TransactionsCommand,
     )
+    from riverlog.transactions.machine import TransactionsMachine
 
     _Coordinators: TypeAlias = Coordinators[TransactionsCommand, TransactionCoordinator]
 else:
@@ -48,10 +50,12 @@ class Transactions(_Coordinators):
         markers: MarkerPort,
         clock: Clock,
         random: Random,
+        stats: TransactionStats,
         failed: Callable[[BaseException], None],
     ) -> None:
         super().__init__(metadata, replicas, clock=clock, random=random)
         self._markers = markers
+        self._stats = stats
         self._sender: MarkerSender | None = None
         self._node_failed = failed
 
@@ -60,6 +64,10 @@ class Transactions(_Coordinators):
         if self._sender is not None:
             await self._sender.close()
         await super().close()
+
+    def machines(self) -> "Iterator[TransactionsMachine]":
+        """Give the machines that are there, for those who look and change nothing."""
+        return (coordinator.machine for coordinator in self._there())
 
     def decide(self, command: "ClientCommand") -> "asyncio.Future[Any]":
         """Let the coordinator decide now, with an id that nobody had before if it needs one; Refusal if it cannot."""
@@ -121,7 +129,9 @@ class Transactions(_Coordinators):
         from riverlog.drivers.transaction_markers import MarkerSender
 
         if self._sender is None:
-            self._sender = MarkerSender(self._markers, lambda: self._metadata.image, failed=self._node_failed)
+            self._sender = MarkerSender(
+                self._markers, lambda: self._metadata.image, self._stats, failed=self._node_failed
+            )
         return TransactionCoordinator(
             name,
             self._replicas,
@@ -129,6 +139,7 @@ class Transactions(_Coordinators):
             settings=lambda: self._metadata.settings,
             image=lambda: self._metadata.image,
             sender=self._sender,
+            stats=self._stats,
             failed=self._failed,
         )
 

@@ -6,7 +6,7 @@ twice. So either may be asked again for ever, and asking again changes nothing.
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple, Protocol
 
 from riverlog.model.errors import ErrorCode
@@ -30,6 +30,16 @@ class TransactionVersion(IntEnum):
     FLEXIBLE_RECORDS = 1
     EPOCH_PER_TRANSACTION = 2
     """KIP-890 part 2: every end of a transaction bumps the epoch, and its markers carry the new one."""
+
+
+class Outcome(StrEnum):
+    """How a transaction ended, and at whose wish."""
+
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    TIMED_OUT = "timed_out"
+    FENCED = "fenced"
+    """A new producer took over while it was open, and had it aborted."""
 
 
 @dataclass(frozen=True, slots=True)

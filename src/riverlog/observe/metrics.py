@@ -7,7 +7,7 @@ leader only: sums over a cluster count nothing twice.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum, unique
 from typing import Final, NamedTuple, Protocol
 
@@ -116,6 +116,42 @@ class Metric(Enum):
         "How far the group is behind in all partitions of the topic together.",
     )
     GROUPS = ("riverlog_groups", Kind.GAUGE, ("state",), "Groups that this node coordinates, by their state.")
+    TRANSACTIONS = (
+        "riverlog_transactional_ids",
+        Kind.GAUGE,
+        ("state",),
+        "Transactional ids that this node coordinates, by the state of their transaction; Ongoing is open.",
+    )
+    OLDEST_TRANSACTION = (
+        "riverlog_transaction_oldest_open_seconds",
+        Kind.GAUGE,
+        (),
+        "How long the oldest open transaction of this node's coordinators has been open; 0 where none is.",
+    )
+    TRANSACTIONS_ENDED = (
+        "riverlog_transactions_ended_total",
+        Kind.COUNTER,
+        ("outcome",),
+        "Transactions decided: committed, aborted, timed_out, or fenced (a new producer took over meanwhile).",
+    )
+    MARKERS_WAITING = (
+        "riverlog_transaction_markers_waiting",
+        Kind.GAUGE,
+        (),
+        "Markers of decided transactions that have not been written to all their partitions yet.",
+    )
+    MARKERS_RETRIED = (
+        "riverlog_transaction_markers_retried_total",
+        Kind.COUNTER,
+        (),
+        "Markers that a partition did not take, to be sent again.",
+    )
+    STABLE_LAG = (
+        "riverlog_partition_stable_lag",
+        Kind.GAUGE,
+        _PARTITION,
+        "How far the last stable offset is behind the high watermark; only for partitions where it is.",
+    )
     COORDINATORS_LOADING = (
         "riverlog_coordinators_loading",
         Kind.GAUGE,
@@ -227,6 +263,7 @@ class PartitionReading(NamedTuple):
     in_sync_replicas: Sequence[NodeId]
     log_start_offset: Offset
     high_watermark: Offset
+    last_stable_offset: Offset
     log_end_offset: Offset
     size_bytes: int
     segments: int
@@ -250,6 +287,13 @@ class GroupReading(NamedTuple):
     state: str
     members: int
     committed: Sequence[CommittedReading]
+
+
+class TransactionsReading(NamedTuple):
+    """The transactional ids of a node, at the moment of a scrape."""
+
+    ids_by_state: Mapping[str, int]
+    oldest_open_seconds: float
 
 
 class LogDirectoryReading(NamedTuple):
@@ -285,6 +329,10 @@ class Source(Protocol):
 
     def groups(self) -> Iterable[GroupReading]:
         """Give the groups that this node coordinates."""
+        ...
+
+    def transactions(self) -> TransactionsReading:
+        """Count the transactional ids that this node coordinates."""
         ...
 
     def coordinators_loading(self) -> int:
@@ -336,8 +384,15 @@ PARTITION_VALUES: Final[dict[Metric, Callable[[PartitionReading], int]]] = {
 def scrape(source: Source, *, version: str) -> Scrape:
     """Take all numbers of a node now, in one pass on its loop."""
     stats = source.stats
-    readings = [*_read_node(source, version), *_read_requests(stats), *_read_connections(stats), *_read_process()]
-    return Scrape(readings, list(source.partitions()), list(source.groups()))
+    partitions = list(source.partitions())
+    readings = [
+        *_read_node(source, version),
+        *_read_transactions(source, partitions),
+        *_read_requests(stats),
+        *_read_connections(stats),
+        *_read_process(),
+    ]
+    return Scrape(readings, partitions, list(source.groups()))
 
 
 def read_groups(groups: Sequence[GroupReading]) -> Iterator[Reading]:
@@ -377,6 +432,21 @@ def _read_node(source: Source, version: str) -> Iterator[Reading]:
     yield Reading(Metric.SCRUBBED_BYTES, (), source.stats.scrub.bytes)
     yield Reading(Metric.SCRUB_COMPLETED, (), source.stats.scrub.completed_ms / 1000)
     yield Reading(Metric.COORDINATORS_LOADING, (), source.coordinators_loading())
+
+
+def _read_transactions(source: Source, partitions: Iterable[PartitionReading]) -> Iterator[Reading]:
+    held, stats = source.transactions(), source.stats.transactions
+    for state, count in sorted(held.ids_by_state.items()):
+        yield Reading(Metric.TRANSACTIONS, (state,), count)
+    yield Reading(Metric.OLDEST_TRANSACTION, (), held.oldest_open_seconds)
+    for outcome, count in stats.ended.items():
+        yield Reading(Metric.TRANSACTIONS_ENDED, (outcome,), count)
+    yield Reading(Metric.MARKERS_WAITING, (), stats.markers_waiting)
+    yield Reading(Metric.MARKERS_RETRIED, (), stats.markers_retried)
+    for each in partitions:
+        if each.last_stable_offset < each.high_watermark:
+            labels = (each.topic, str(each.partition))
+            yield Reading(Metric.STABLE_LAG, labels, each.high_watermark - each.last_stable_offset)
 
 
 def _read_requests(stats: NodeStats) -> Iterator[Reading]:

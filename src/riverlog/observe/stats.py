@@ -9,6 +9,7 @@ from enum import StrEnum, unique
 from typing import Final
 
 from riverlog.model.errors import ErrorCode
+from riverlog.model.transactions import Outcome
 
 SECONDS_BOUNDS: Final = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
@@ -168,16 +169,28 @@ class ScrubStats:
         self.completed_ms = 0  # when it was last through with all closed segments; 0 until then
 
 
+class TransactionStats:
+    """What the transaction coordinators of one node have decided, and the markers that they send."""
+
+    __slots__ = ("ended", "markers_retried", "markers_waiting")
+
+    def __init__(self) -> None:
+        self.ended = dict.fromkeys(Outcome, 0)
+        self.markers_waiting = 0  # of transactions that are decided, and not known everywhere yet
+        self.markers_retried = 0
+
+
 class NodeStats:
     """All that one node counts, except per partition: each partition keeps its own `PartitionStats`."""
 
-    __slots__ = ("connections", "flushes", "requests", "scrub", "startup_seconds")
+    __slots__ = ("connections", "flushes", "requests", "scrub", "startup_seconds", "transactions")
 
     def __init__(self) -> None:
         self.requests: dict[str, RequestStats] = {}  # by API name; bounded by the table of APIs
         self.connections = ConnectionStats()
         self.flushes = Histogram()
         self.scrub = ScrubStats()
+        self.transactions = TransactionStats()
         self.startup_seconds = 0.0  # from the start of the process to the ready line; 0 until then
 
     def of_api(self, api: str) -> RequestStats:

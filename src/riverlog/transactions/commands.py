@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, NO_TIMESTAMP, ProducerId, TopicPartition
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import Outcome, Producer, TransactionVersion
 from riverlog.transactions.incarnations import NO_BATCH, BatchName
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
 
@@ -186,3 +186,7 @@ class SendMarkers:
     committed: bool
     partitions: tuple[TopicPartition, ...]
     version: TransactionVersion
+
+
+Effect = SendMarkers | Outcome
+"""An outcome is to be counted: a transaction was decided so."""

@@ -7,7 +7,7 @@ meant for: the sender's current one begins another end, the one before it repeat
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER
-from riverlog.model.transactions import TransactionVersion
+from riverlog.model.transactions import Outcome, TransactionVersion
 from riverlog.transactions.commands import EndTransaction, NeedsProducerId, ProducerReply
 from riverlog.transactions.states import Transaction, TransactionState
 from riverlog.transactions.turn import Turn
@@ -28,6 +28,8 @@ def end_transaction(command: EndTransaction, turn: Turn) -> ProducerReply | Need
         committed=command.committed, version=command.version, now_ms=turn.now.wall_ms, new_id=command.new_id
     )
     turn.write(command.transactional_id, ended)
+    if held.state is TransactionState.ONGOING:
+        turn.count(Outcome.COMMITTED if command.committed else Outcome.ABORTED)
     return ProducerReply(producer=ended.successor)
 
 

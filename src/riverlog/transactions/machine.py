@@ -5,7 +5,8 @@ begins with the first command after a replay, when the markers of whatever was e
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, assert_never
 
@@ -14,12 +15,14 @@ from riverlog.model.ids import ProducerId
 from riverlog.model.limits import TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
+from riverlog.model.transactions import Outcome
 from riverlog.transactions.commands import (
     AddPartitions,
     ClientCommand,
     DescribeBatches,
     DescribeTransactions,
     DescribeTransactionsReply,
+    Effect,
     EndBatch,
     EndTransaction,
     InitProducer,
@@ -30,7 +33,6 @@ from riverlog.transactions.commands import (
     NeedsProducerId,
     PartitionsReply,
     ProducerReply,
-    SendMarkers,
     TransactionsCommand,
     VerifyPartitions,
     Woken,
@@ -68,7 +70,7 @@ class TransactionsMachine:
         self._settings = settings
         self._is_awake = False
 
-    def decide(self, command: TransactionsCommand, ticket: Ticket, now: Moment) -> Decision[Fact, SendMarkers]:
+    def decide(self, command: TransactionsCommand, ticket: Ticket, now: Moment) -> Decision[Fact, Effect]:
         """Say what follows from the command; of all that is remembered, change nothing."""
         turn = Turn(now, self.state, self.pools)
         if not self._is_awake:
@@ -101,6 +103,12 @@ class TransactionsMachine:
     def next_deadline(self) -> Instant | None:
         """Say when time runs out for somebody; after a replay, at once, so that nothing stays half ended."""
         return self.live.timers.next() if self._is_awake else _AT_ONCE
+
+    def standing(self) -> tuple[Mapping[str, int], int | None]:
+        """Count the ids by the name of their state, and say since when the oldest open transaction has been open."""
+        by_state = Counter(held.state for held in self.state.values())
+        opened_ms = (held.started_ms for held in self.state.values() if held.state is TransactionState.ONGOING)
+        return {state.title: count for state, count in by_state.items()}, min(opened_ms, default=None)
 
     def _decide(self, command: TransactionsCommand, ticket: Ticket, turn: Turn) -> None:
         match command:
@@ -272,6 +280,7 @@ def _abort(transactional_id: str, turn: Turn) -> None:
     held = turn.find(transactional_id)
     if held is None or held.state is not TransactionState.ONGOING:
         return
+    turn.count(Outcome.TIMED_OUT)
     if held.is_shared_now:
         abort_batch(transactional_id, held, turn)
     else:

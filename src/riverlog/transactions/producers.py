@@ -10,7 +10,7 @@ from typing import assert_never
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerEpoch, ProducerId
 from riverlog.model.settings import NodeSettings
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import Outcome, Producer
 from riverlog.transactions.commands import InitProducer, NeedsProducerId, ProducerReply
 from riverlog.transactions.sharing import abort_batch
 from riverlog.transactions.states import FIRST_EPOCH, NOBODY, Transaction, TransactionState
@@ -60,6 +60,7 @@ def _may_go_on(held: Transaction, expected: Producer) -> bool:
 
 def _fence(command: InitProducer, held: Transaction, turn: Turn) -> ProducerReply | NeedsProducerId:
     """Abort what is open, so that the sender can take over; what it had itself it may go on from."""
+    turn.count(Outcome.FENCED)
     last = held.producer if command.expected is not None else NOBODY
     fenced = held.fenced(last=last, now_ms=turn.now.wall_ms)
     if not held.is_shared_now:

@@ -13,7 +13,7 @@ from typing import Final
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER
 from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import Outcome, Producer, TransactionVersion
 from riverlog.transactions.commands import (
     AddPartitions,
     BatchesReply,
@@ -83,6 +83,7 @@ def end_batch(command: EndBatch, turn: Turn) -> ProducerReply:
     if shared.open_batch != batch:
         return _end_unopened(command, held, shared, turn)
     if not command.committed:
+        turn.count(Outcome.ABORTED)
         abort_batch(command.transactional_id, held, turn)
         return ProducerReply()
     members = turn.members(command.transactional_id)
@@ -92,6 +93,7 @@ def end_batch(command: EndBatch, turn: Turn) -> ProducerReply:
         return ProducerReply(ErrorCode.INVALID_REQUEST)
     ended = _owner(held, TransactionState.COMPLETE_COMMIT, shared.committed(batch, command.marker), turn)
     _decide(command.transactional_id, ended, command.members, turn)
+    turn.count(Outcome.COMMITTED)
     return ProducerReply()
 
 
@@ -201,6 +203,7 @@ def _end_unopened(command: EndBatch, held: Transaction, shared: Shared, turn: Tu
         return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS)
     committed = shared.committed(command.batch, command.marker)
     turn.write(command.transactional_id, _owner(held, TransactionState.COMPLETE_COMMIT, committed, turn))
+    turn.count(Outcome.COMMITTED)
     return ProducerReply()
 
 

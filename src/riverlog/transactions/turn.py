@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from riverlog.model.ids import ProducerId
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
-from riverlog.model.transactions import TransactionVersion
-from riverlog.transactions.commands import SendMarkers
+from riverlog.model.transactions import Outcome, TransactionVersion
+from riverlog.transactions.commands import Effect, SendMarkers
 from riverlog.transactions.members import Member, MemberState
 from riverlog.transactions.records import Fact, MemberFact, MemberName, TransactionFact
 from riverlog.transactions.states import Transaction
@@ -22,7 +22,7 @@ class Turn:
     """The members of transactional ids."""
     facts: list[Fact] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
-    effects: list[SendMarkers] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
     drafts: dict[str, Transaction | None] = field(default_factory=dict)
     """What the facts so far make of transactional ids."""
     pool_drafts: dict[str, dict[ProducerId, Member]] = field(default_factory=dict)
@@ -54,6 +54,10 @@ class Turn:
                 transaction.version,
             )
         )
+
+    def count(self, outcome: Outcome) -> None:
+        """Let the end of a transaction be counted."""
+        self.effects.append(outcome)
 
     def members(self, transactional_id: str) -> list[Member]:
         """Give the pool of an id, as the facts of this turn make it."""
@@ -97,5 +101,5 @@ class Turn:
         """Give the instant so many milliseconds from now."""
         return Instant(self.now.instant + delay_ms / 1000)
 
-    def decision(self) -> Decision[Fact, SendMarkers]:
+    def decision(self) -> Decision[Fact, Effect]:
         return Decision(records=tuple(self.facts), replies=tuple(self.replies), effects=tuple(self.effects))

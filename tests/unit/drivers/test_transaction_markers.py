@@ -14,6 +14,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.model.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX
 from riverlog.model.transactions import TransactionMarkers
+from riverlog.observe.stats import TransactionStats
 from riverlog.transactions.commands import SendMarkers
 from tests.support.markers import FaultyMarkers, Markers
 from tests.support.transactions import P0, P1, V2, producer_of
@@ -36,7 +37,7 @@ def failed(error: BaseException) -> None:
 def test_all_are_sent_at_once_and_reported_once() -> None:
     async def scenario() -> None:
         port, written = Markers(), asyncio.Event()
-        sender = MarkerSender(port, lambda: IMAGE, failed=failed)
+        sender = MarkerSender(port, lambda: IMAGE, TransactionStats(), failed=failed)
         sender.send(WANTED, 3, written.set)
         sender.send(WANTED, 3, lambda: pytest.fail("sent twice"))
         await written.wait()
@@ -50,15 +51,18 @@ def test_a_partition_that_refuses_is_asked_again_at_growing_intervals_and_the_ot
     async def scenario() -> None:
         port, written = Markers(), asyncio.Event()
         port.codes[P1] = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        sender = MarkerSender(port, lambda: IMAGE, failed=failed)
+        stats = TransactionStats()
+        sender = MarkerSender(port, lambda: IMAGE, stats, failed=failed)
         sender.send(WANTED, 0, written.set)
         await asyncio.sleep(3_600)
         assert not written.is_set()
+        assert (stats.markers_waiting, stats.markers_retried) == (2, len(port.asked))
         assert {each.partitions for each in port.asked[1:]} == {(P1,)}
         assert len(port.asked) < 3_600 / MARKER_RETRY_SECONDS_MAX + 20
         del port.codes[P1]
         await written.wait()
         assert set(port.arrived.values()) == {1}
+        assert stats.markers_waiting == 0
 
     run(scenario())
 
@@ -73,7 +77,7 @@ def test_an_answer_that_never_comes_is_not_waited_for_for_ever() -> None:
 
     async def scenario() -> None:
         port, written = Deaf(), asyncio.Event()
-        MarkerSender(port, lambda: IMAGE, failed=failed).send(WANTED, 0, written.set)
+        MarkerSender(port, lambda: IMAGE, TransactionStats(), failed=failed).send(WANTED, 0, written.set)
         began = asyncio.get_running_loop().time()
         await written.wait()
         assert asyncio.get_running_loop().time() - began < 3 * MARKER_ANSWER_SECONDS_MAX
@@ -88,7 +92,7 @@ def test_partitions_that_are_gone_or_know_a_later_epoch_need_no_marker() -> None
         port.codes |= {P0: ErrorCode.INVALID_PRODUCER_EPOCH}
         port.codes |= dict.fromkeys((gone, beyond), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         wanted = SendMarkers("tx", producer_of(7, 4), False, (gone, P0, beyond, P1), V2)
-        MarkerSender(port, lambda: IMAGE, failed=failed).send(wanted, 0, written.set)
+        MarkerSender(port, lambda: IMAGE, TransactionStats(), failed=failed).send(wanted, 0, written.set)
         await written.wait()
         assert list(port.arrived) == [(P1, 7, 4, False)]
 
@@ -99,7 +103,7 @@ def test_partitions_that_are_gone_or_know_a_later_epoch_need_no_marker() -> None
 def test_they_arrive_however_faulty_the_way_is(seed: int) -> None:
     async def scenario() -> None:
         port = FaultyMarkers(Random(seed))
-        sender = MarkerSender(port, lambda: IMAGE, failed=failed)
+        sender = MarkerSender(port, lambda: IMAGE, TransactionStats(), failed=failed)
         waiting = [asyncio.Event() for _ in range(5)]
         for number, written in enumerate(waiting):
             partitions = tuple(TopicPartition("t", index) for index in range(3))
@@ -118,7 +122,7 @@ def test_a_mistake_of_our_own_is_told_and_ends_the_sending() -> None:
 
     async def scenario() -> None:
         told: list[BaseException] = []
-        sender = MarkerSender(Broken(), lambda: IMAGE, failed=told.append)
+        sender = MarkerSender(Broken(), lambda: IMAGE, TransactionStats(), failed=told.append)
         sender.send(WANTED, 0, lambda: pytest.fail("nothing was written"))
         await asyncio.sleep(1)
         assert [str(each) for each in told] == ["not thought of"]
@@ -130,7 +134,7 @@ def test_closing_stops_it() -> None:
     async def scenario() -> None:
         port = Markers()
         port.codes[P0] = ErrorCode.KAFKA_STORAGE_ERROR
-        sender = MarkerSender(port, lambda: IMAGE, failed=failed)
+        sender = MarkerSender(port, lambda: IMAGE, TransactionStats(), failed=failed)
         sender.send(WANTED, 0, lambda: pytest.fail("not all were written"))
         await asyncio.sleep(1)
         await sender.close()

@@ -1,5 +1,6 @@
 """Transaction coordinators on a node: the topic that they write to, producer ids, and verification."""
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -7,16 +8,20 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from riverlog import Admin
+from riverlog import Producer as Client
 from riverlog.drivers.transactions import Transactions
 from riverlog.metadata.image import TRANSACTIONS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.transactions import MarkerPort, Producer, TransactionVersion
+from riverlog.model.transactions import MarkerPort, Outcome, Producer, TransactionVersion
+from riverlog.observe.metrics import TransactionsReading
 from riverlog.transactions.commands import AddPartitions, EndTransaction, InitProducer
 from riverlog.transactions.records import TransactionFact
 from riverlog.transactions.states import Transaction
 from tests.support.asking import serving
 from tests.support.coordinators import transactions_of
 from tests.support.markers import Markers
+from tests.support.members import ADDRESS
 from tests.support.transactions import ID, P0, P1, V2, producer_of
 from tests.support.virtual_time import run
 from tests.support.world import Universe
@@ -50,6 +55,31 @@ def test_the_topic_is_created_when_first_needed_and_is_as_kafka_makes_it() -> No
             assert (topic.partition_count, topic.is_internal) == (7, True)
             config = node._metadata.topic_config(TRANSACTIONS_TOPIC)
             assert (config.cleanup_compact, config.compression_type) == (True, "uncompressed")
+
+    run(scenario())
+
+
+def test_a_node_shows_what_is_open_and_counts_what_was_decided() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (_line, node):
+            async with Admin(ADDRESS, ports=universe.ports) as admin:
+                await admin.create_topic("t", partitions=1)
+            async with Client(ADDRESS, transactional_id=ID, ports=universe.ports) as producer:
+                await producer.begin()
+                await producer.send("t", b"1")
+                await asyncio.sleep(3)
+                shown = node.transactions()
+                assert shown.ids_by_state == {"Ongoing": 1}
+                assert 3 <= shown.oldest_open_seconds < 4
+                (lagging,) = [each for each in node.partitions() if each.last_stable_offset < each.high_watermark]
+                assert (lagging.topic, lagging.last_stable_offset, lagging.high_watermark) == ("t", 0, 1)
+                await producer.commit()
+            await asyncio.sleep(1)
+            assert node.transactions() == TransactionsReading({"CompleteCommit": 1}, 0.0)
+            assert all(each.last_stable_offset == each.high_watermark for each in node.partitions())
+            assert node.stats.transactions.ended[Outcome.COMMITTED] == 1
+            assert node.stats.transactions.markers_waiting == 0
 
     run(scenario())
 

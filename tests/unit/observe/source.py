@@ -9,6 +9,7 @@ from riverlog.observe.metrics import (
     GroupReading,
     LogDirectoryReading,
     PartitionReading,
+    TransactionsReading,
 )
 from riverlog.observe.stats import NodeStats, PartitionStats
 
@@ -39,6 +40,7 @@ class ScrapedNode:
                 in_sync_replicas=(NodeId(1),),
                 log_start_offset=Offset(5),
                 high_watermark=Offset(40),
+                last_stable_offset=Offset(33 if partition else 40),
                 log_end_offset=Offset(42),
                 size_bytes=4_096,
                 segments=2,
@@ -49,6 +51,9 @@ class ScrapedNode:
     def groups(self) -> Iterable[GroupReading]:
         committed = [CommittedReading("orders", 0, Offset(30), 10), CommittedReading("orders", 1, Offset(38), None)]
         return [GroupReading("billing", "Stable", 3, committed), GroupReading("idle", "Empty", 0, [])]
+
+    def transactions(self) -> TransactionsReading:
+        return TransactionsReading({"Ongoing": 2, "Empty": 1}, 1.5)
 
     def coordinators_loading(self) -> int:
         return 2

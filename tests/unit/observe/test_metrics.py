@@ -3,7 +3,8 @@
 import re
 
 from riverlog.model.errors import ErrorCode
-from riverlog.observe.metrics import PARTITION_VALUES, Kind, Metric, read_groups, scrape
+from riverlog.model.transactions import Outcome
+from riverlog.observe.metrics import PARTITION_VALUES, Kind, Metric, Reading, read_groups, scrape
 from riverlog.observe.stats import Closed
 from tests.unit.observe.source import ScrapedNode
 
@@ -48,6 +49,17 @@ def test_numbers_come_from_where_they_were_counted() -> None:
     assert taken[Metric.REQUESTS, ("Produce",)] == 1
     assert taken[Metric.INFO, ("1.2.3", "1", node.cluster_id)] == 1
     assert taken[Metric.TOPIC_PARTITIONS, ("orders",)] == 2
+
+
+def test_only_partitions_that_wait_for_a_transaction_have_a_lag_of_their_stable_end() -> None:
+    node = ScrapedNode()
+    node.stats.transactions.ended[Outcome.TIMED_OUT] += 1
+    taken = scrape(node, version="1.2.3").readings
+    assert [each for each in taken if each.metric is Metric.STABLE_LAG] == [
+        Reading(Metric.STABLE_LAG, ("orders", "1"), 7)
+    ]
+    assert Reading(Metric.TRANSACTIONS_ENDED, ("timed_out",), 1) in taken
+    assert Reading(Metric.TRANSACTIONS, ("Ongoing",), 2) in taken
 
 
 def test_the_process_is_measured() -> None:

@@ -7,7 +7,7 @@ import pytest
 from riverlog.model.errors import ErrorCode
 from riverlog.model.limits import TRANSACTION_END_WAIT_MS
 from riverlog.model.settings import NodeSettings
-from riverlog.model.transactions import TransactionVersion
+from riverlog.model.transactions import Outcome, TransactionVersion
 from riverlog.transactions import machine
 from riverlog.transactions.commands import (
     AddPartitions,
@@ -202,3 +202,50 @@ def test_every_command_can_be_refused() -> None:
     code = ErrorCode.NOT_COORDINATOR
     assert refused(InitProducer(ID, 1), code) == ProducerReply(code)
     assert refused(VerifyPartitions(ID, producer_of(1, 0), (P0, P1)), code) == PartitionsReply((code, code))
+
+
+def test_every_end_is_counted_once_and_by_its_cause() -> None:
+    coordinator = Coordinator()
+    producer = coordinator.init()
+    for committed in (True, False):
+        coordinator.add(producer)
+        before, producer = producer, coordinator.end(producer, committed=committed).producer
+        coordinator.write_markers()
+        coordinator.end(before, committed=committed)  # the same again
+    coordinator.end(producer, committed=False)  # there was nothing to abort
+    coordinator.add(producer := coordinator.init())
+    coordinator.add(coordinator.init())
+    coordinator.pass_time(61)
+    assert coordinator.ended == dict.fromkeys(Outcome, 1)
+
+
+def test_shared_ends_are_counted_once_however_many_took_part() -> None:
+    coordinator = Coordinator()
+    owner = coordinator.init()
+    members = [coordinator.join(owner, task=task).producer for task in range(3)]
+    for _ in range(2):
+        coordinator.end_batch(owner, 0, *members)
+    coordinator.end_batch(owner, 1)
+    coordinator.join(owner, 2)
+    coordinator.end_batch(owner, 2, committed=False)
+    coordinator.join(owner, 2)
+    coordinator.pass_time(61)
+    coordinator.join(owner, 2)
+    coordinator.init()
+    assert coordinator.ended == {
+        Outcome.COMMITTED: 2,
+        Outcome.ABORTED: 1,
+        Outcome.TIMED_OUT: 1,
+        Outcome.FENCED: 1,
+    }
+
+
+def test_a_standing_says_what_is_open_and_since_when() -> None:
+    coordinator = Coordinator()
+    assert coordinator.machine.standing() == ({}, None)
+    producer = coordinator.init()
+    assert coordinator.machine.standing() == ({"Empty": 1}, None)
+    coordinator.pass_time(2)
+    coordinator.add(producer)
+    coordinator.ask(InitProducer("another", 60_000))
+    assert coordinator.machine.standing() == ({"Ongoing": 1, "Empty": 1}, coordinator.now_ms)
