@@ -216,6 +216,26 @@ def test_new_records_are_printed_as_they_come_until_interrupted(shell: Shell, no
     assert reader.returncode == 130
 
 
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_a_member_that_is_stopped_leaves_its_group(
+    shell: Shell, node: Node, topic: str, signal_number: signal.Signals
+) -> None:
+    group = f"readers-{signal_number.name}"
+    shell.done("produce", topic, "-p", "0", given=b"one\n")
+    reader = subprocess.Popen(
+        [PROGRAM, "consume", topic, "--group", group, "--from-beginning"], stdout=subprocess.PIPE, env=environment(node)
+    )
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == b"one\n"
+    reader.send_signal(signal_number)
+    assert reader.communicate(timeout=SECONDS_MAX) == (b"", None)
+    assert reader.returncode == 130
+    (found,) = json.loads(f"[{shell.done('groups', 'describe', group, '-o', 'json').decode()}]")
+    assert (found["state"], found["members"]) == ("Empty", [])
+    (row,) = [each for each in found["partitions"] if each["partition"] == 0]
+    assert row["committed"] == 1
+
+
 def test_a_reader_that_has_seen_enough_is_no_failure(shell: Shell, node: Node, topic: str) -> None:
     shell.done("produce", topic, given=(b"x" * 99 + b"\n") * 5_000)  # more than fits into a pipe
     pipeline = f"{PROGRAM} consume {topic} --from-beginning -e | head -n 1; exit ${{PIPESTATUS[0]}}"

@@ -4,8 +4,6 @@ Works with any Kafka-compatible cluster. The topic it makes is removed at the en
 from riverlog's own client; where that is the limit, the result says so.
 """
 
-import asyncio
-import signal
 import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -170,9 +168,6 @@ def bench(
         from riverlog import Admin
         from riverlog.cli.load import Share
 
-        working = asyncio.current_task()
-        assert working is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
         made_topic = topic or f"riverlog-bench-{uuid.uuid4().hex[:8]}"
         share = Share(part="", bootstrap=bootstrap, topic=made_topic, producer=for_producer, consumer=for_consumer)
         async with (
@@ -181,10 +176,7 @@ def bench(
         ):
             return [row async for row in _measure(admin, plan, share)]
 
-    try:
-        rows = run(work())
-    except asyncio.CancelledError:  # SIGTERM ends it as Ctrl-C does: tidily
-        raise KeyboardInterrupt from None
+    rows = run(work())
     emit(rows, output, lambda: show(rows))
 
 

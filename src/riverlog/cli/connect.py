@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import signal
 import types
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from itertools import chain
@@ -28,11 +29,16 @@ KAFKA_NAMES: Final = {
 
 
 def run(work: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
-    """Run a command's conversation with a cluster; what the cluster refuses becomes a sentence."""
+    """Run a command's conversation with a cluster; what the cluster refuses becomes a sentence.
+
+    SIGTERM ends it as Ctrl-C does: what is open is closed, and a member leaves its group.
+    """
     from riverlog.client.errors import KafkaError, TimedOut, Unreachable
 
     try:
-        return runner(work)
+        return runner(_until_terminated(work))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     except Unreachable as error:
         sentence = f"{error.message} `riverlog doctor` looks closer; -b HOST:PORT names another broker"
         raise Trouble(sentence, ExitCode.UNREACHABLE) from error
@@ -42,6 +48,13 @@ def run(work: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]],
         unknown = error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         hint = "; `riverlog topics list` shows what there is" if unknown else ""
         raise Trouble(f"{error}{hint}", ExitCode.REFUSED) from error
+
+
+async def _until_terminated(work: Coroutine[Any, Any, T]) -> T:
+    working = asyncio.current_task()
+    assert working is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
+    return await work
 
 
 def addresses(bootstrap: str) -> tuple[Address, ...]:

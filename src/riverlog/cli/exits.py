@@ -24,7 +24,7 @@ MEANINGS: Final = {
     ExitCode.UNREACHABLE: "no broker could be reached, or none answered in time",
     ExitCode.REFUSED: "the cluster answered and said no",
     ExitCode.FOUND: "a check (doctor, verify, log dump) found something wrong",
-    ExitCode.INTERRUPTED: "stopped by Ctrl-C (dev and serve stop cleanly and give 0)",
+    ExitCode.INTERRUPTED: "stopped by Ctrl-C or SIGTERM (dev and serve stop cleanly and give 0)",
 }
 
 

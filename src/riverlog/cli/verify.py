@@ -4,8 +4,6 @@ Works with any Kafka-compatible cluster. The topics and the group that it makes 
 Ctrl-C. The load and its judgement live in `riverlog.verify`; here they get options, and the verdict a form.
 """
 
-import asyncio
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -133,18 +131,12 @@ def verify(
     )
 
     async def work() -> "Report":
-        working = asyncio.current_task()
-        assert working is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
         with _progress() as say:
             return await verify_cluster(
                 bootstrap, load, producer=for_producer, consumer=for_consumer, say=say, warn=_warn
             )
 
-    try:
-        report = run(work())
-    except asyncio.CancelledError:  # SIGTERM ends it as Ctrl-C does: tidily
-        raise KeyboardInterrupt from None
+    report = run(work())
     row = row_of(report, load.seed)
     emit([row], output, lambda: show(row))
     return ExitCode.DONE if report.clean else ExitCode.FOUND
