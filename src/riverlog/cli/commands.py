@@ -201,7 +201,7 @@ COMMANDS: Final = (
         "log dump",
         "riverlog.cli.log",
         "dump",
-        "Print segments and indexes, and verify them",
+        "Print segments, indexes and snapshots of producers, and verify them",
         ("log dump riverlog-data/orders-0", "log dump --records 00000000000000000000.log"),
     ),
     Command(

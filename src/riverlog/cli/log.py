@@ -1,4 +1,7 @@
-"""`log dump`: what lies in segments and indexes, each entry with a verdict. Reads files and changes nothing."""
+"""`log dump`: what lies in segments, indexes and snapshots of producers, each entry with a verdict.
+
+Reads files and changes nothing.
+"""
 
 import errno
 import json
@@ -15,18 +18,21 @@ from riverlog.cli.exits import ExitCode, usage
 from riverlog.cli.format import plain
 from riverlog.cli.options import Argument, text_output_option
 from riverlog.cli.render import OutputFormat, Row, as_json, as_yaml, plural, size_text
+from riverlog.log.aborted import TRANSACTION_INDEX_SUFFIX, Aborted
 from riverlog.log.checkpoint import BadCheckpoint
 from riverlog.log.dump import DumpedBatch, dump_batches, dump_offsets, dump_times, segments_of
+from riverlog.log.dump_transactions import DumpedProducer, dump_aborted, dump_snapshot, snapshots_of
 from riverlog.log.quarantine import QUARANTINE_FILE, Quarantine
-from riverlog.log.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, path_of
-from riverlog.model.ids import NO_TIMESTAMP, Offset
+from riverlog.log.segment import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, path_of
+from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.records.batch import BatchHeader, Compression
+from riverlog.records.control import marker_of
 from riverlog.records.errors import CorruptBatch
-from riverlog.records.record import read_batch
+from riverlog.records.record import Record, read_batch
 from riverlog.world.disk import FileSystem
 
-KINDS: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
-_FILE_NAME: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex)")
+KINDS: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+_FILE_NAME: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
 
 
 class DumpedFile(NamedTuple):
@@ -51,13 +57,13 @@ class DumpedFile(NamedTuple):
     required=True,
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Segments, indexes, partition folders, or whole log directories.",
+    help="Segments, indexes, snapshots, partition folders, or whole log directories.",
 )
 @click.option("--records", is_flag=True, help="Print the records of each batch.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only what is wrong, and the summary.")
 @text_output_option
 def dump(paths: tuple[Path, ...], records: bool, quiet: bool, output: OutputFormat | None) -> int:
-    """Print segments and indexes, and verify them.
+    """Print segments, indexes and snapshots of producers, and verify them.
 
     Every batch's checksum is verified, and every entry of an index is compared with the batch it points at. What a
     node has found damaged and put into quarantine is named. The files may be Kafka's own. The exit code is 5 if
@@ -93,7 +99,8 @@ def files_at(path: Path) -> list[DumpedFile]:
         return [_quarantine_in(path.parent)]
     name = _FILE_NAME.fullmatch(path.name)
     if name is None:
-        raise usage(f"{path} is not named as a segment or index: 20 digits and {', '.join(KINDS)}")
+        kinds = ", ".join((*KINDS, SNAPSHOT_SUFFIX))
+        raise usage(f"{path} is not named as a segment, index or snapshot: 20 digits and {kinds}")
     return [DumpedFile(str(path.parent), Offset(int(name[1])), name[2])]
 
 
@@ -118,6 +125,22 @@ def rows_of(file: DumpedFile, *, records: bool) -> Iterator[Row]:
                     "timestamp_ms": time.timestamp,
                     "offset": time.last_offset,
                     "problem": time.verdict or None,
+                }
+        case ".txnindex":
+            for aborted in dump_aborted(disk, file.folder, file.base_offset):
+                yield {
+                    "file": file.path,
+                    "kind": "txnindex",
+                    **_aborted_facts(aborted.entry),
+                    "problem": aborted.verdict or None,
+                }
+        case ".snapshot":
+            for found in dump_snapshot(disk, file.folder, file.base_offset):
+                yield {
+                    "file": file.path,
+                    "kind": "producer",
+                    **_producer_facts(found),
+                    "problem": found.verdict or None,
                 }
         case "quarantine":
             yield from _quarantine_rows(file)
@@ -146,7 +169,7 @@ class Tally:
                 self.batches += 1
                 self.records += records
                 self.bytes += size
-            case {"kind": "index" | "timeindex"}:
+            case {"kind": "index" | "timeindex" | "txnindex"}:
                 self.entries += 1
             case _:
                 pass
@@ -180,7 +203,8 @@ def _files_in(folder: Path) -> list[DumpedFile]:
         for base_offset in sorted(segments_of(FileSystem(), str(folder)))
         for kind in KINDS
     ]
-    return [file for file in (_quarantine_in(folder), *files) if os.path.exists(file.path)]
+    snapshots = [DumpedFile(str(folder), each, SNAPSHOT_SUFFIX) for each in snapshots_of(FileSystem(), str(folder))]
+    return [file for file in (_quarantine_in(folder), *files, *snapshots) if os.path.exists(file.path)]
 
 
 def _quarantine_in(folder: Path) -> DumpedFile:
@@ -205,6 +229,39 @@ def _quarantine_rows(file: DumpedFile) -> Iterator[Row]:
             "last_offset": flaw.next_offset - 1,
             "problem": f"{flaw.reason}; not served",
         }
+
+
+def _aborted_facts(entry: Aborted | None) -> dict[str, object]:
+    if entry is None:
+        return {"producer_id": None}
+    return {
+        "producer_id": entry.producer_id,
+        "first_offset": entry.first_offset,
+        "last_offset": entry.last_offset,
+        "last_stable_offset": entry.last_stable_offset,
+    }
+
+
+def _producer_facts(found: DumpedProducer) -> dict[str, object]:
+    producer = found.producer
+    if producer is None:
+        return {"producer_id": None}
+    return {
+        "producer_id": found.producer_id,
+        "producer_epoch": producer.epoch,
+        "coordinator_epoch": producer.coordinator_epoch,
+        "transaction_offset": None if producer.transaction_offset == NO_OFFSET else producer.transaction_offset,
+        "heard_ms": producer.heard_ms,
+        "batches": [
+            {
+                "first_sequence": each.first_sequence,
+                "last_sequence": each.last_sequence,
+                "base_offset": each.base_offset,
+                "last_offset": each.last_offset,
+            }
+            for each in producer.batches
+        ],
+    }
 
 
 def _batch_rows(file: DumpedFile, found: DumpedBatch, *, records: bool) -> Iterator[Row]:
@@ -233,10 +290,19 @@ def _batch_rows(file: DumpedFile, found: DumpedBatch, *, records: bool) -> Itera
                 "key": plain(record.key),
                 "value": plain(record.value),
                 "headers": [{"key": each.key, "value": plain(each.value)} for each in record.headers],
+                **(_marker_facts(record) if header.is_control else {}),
                 "problem": None,
             }
     except CorruptBatch as error:
         yield {"file": file.path, "kind": "record", "offset": header.base_offset, "problem": str(error)}
+
+
+def _marker_facts(record: Record) -> dict[str, object]:
+    """Say what a control record means, where that is known."""
+    marker = marker_of(record)
+    if marker is None:
+        return {}
+    return {"marker": "commit" if marker.committed else "abort", "coordinator_epoch": marker.coordinator_epoch}
 
 
 def _facts(header: BatchHeader, found: DumpedBatch) -> dict[str, object]:
@@ -274,6 +340,11 @@ def _line(row: Row) -> str:
                 f"records={row['records']} codec={row['codec']} time={_time(row['max_timestamp_ms'])} "
                 f"epoch={row['leader_epoch']}{producer}{marks} crc={row['crc']:08x}"
             )
+        case "record" if "marker" in row:
+            return (
+                f"    {row['offset']} {_time(row['timestamp_ms'])} {row['marker']} "
+                f"coordinator_epoch={row['coordinator_epoch']}"
+            )
         case "record" if "timestamp_ms" in row:
             headers = row["headers"]
             assert isinstance(headers, Sequence)
@@ -286,6 +357,15 @@ def _line(row: Row) -> str:
             return f"  offset={row['offset']} position={row['position']}"
         case "timeindex":
             return f"  time={_time(row['timestamp_ms'])} offset={row['offset']}"
+        case "txnindex" | "producer" if row["producer_id"] is None:
+            return "  nothing can be learnt from it"
+        case "txnindex":
+            return (
+                f"  producer={row['producer_id']} offsets {row['first_offset']}..{row['last_offset']} "
+                f"last_stable_offset={row['last_stable_offset']}"
+            )
+        case "producer":
+            return _producer_line(row)
         case "quarantine" if row["segment"] is not None:
             return (
                 f"  offsets {row['first_offset']}..{row['last_offset']} in {row['segment']} "
@@ -297,6 +377,20 @@ def _line(row: Row) -> str:
             return f"  position={row['position']} size={row['size']} {row['content']}"
         case _:
             return f"    {row['offset']}"
+
+
+def _producer_line(row: Row) -> str:
+    batches = row["batches"]
+    assert isinstance(batches, Sequence)
+    shown = " ".join(
+        f"{each['first_sequence']}..{each['last_sequence']}@{each['base_offset']}..{each['last_offset']}"
+        for each in batches
+    )
+    is_open = "" if row["transaction_offset"] is None else f" open transaction from {row['transaction_offset']}"
+    return (
+        f"  producer={row['producer_id']}/{row['producer_epoch']} coordinator_epoch={row['coordinator_epoch']} "
+        f"heard={_time(row['heard_ms'])}{is_open} sequences {shown or 'none'}"
+    )
 
 
 def _text(value: object) -> str:

@@ -18,6 +18,7 @@ from riverlog.model.ports import Disk
 
 TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
 _ENTRY: Final = Struct(">hqqqq")
+ENTRY_BYTES: Final = _ENTRY.size
 _VERSION: Final = 0
 _last_offset: Final = attrgetter("last_offset")
 
@@ -91,6 +92,14 @@ class AbortedIndex(Sequence[Aborted]):
 def encode(entry: Aborted) -> bytes:
     """Write one entry."""
     return _ENTRY.pack(_VERSION, *entry)
+
+
+def decode(content: bytes) -> Aborted | None:
+    """Read one entry; None where it is too short, or of a form that is not known."""
+    if len(content) != _ENTRY.size:
+        return None
+    version, *fields = _ENTRY.unpack(content)
+    return Aborted._make(fields) if version == _VERSION else None
 
 
 class AbortedTransactions:

@@ -10,10 +10,14 @@ from riverlog.cli.exits import ExitCode, Trouble
 from riverlog.cli.log import files_at
 from riverlog.cli.main import main
 from riverlog.log.flaws import Flaw
+from riverlog.log.log import Log
 from riverlog.log.quarantine import Quarantine
-from riverlog.model.ids import Offset
-from riverlog.records.batch import Compression
+from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
+from riverlog.records.batch import Compression, read_header
+from riverlog.records.control import Marker, build_marker
 from riverlog.records.record import BatchBuilder
+from riverlog.world.disk import FileSystem
 
 NAME = "00000000000000000000"
 
@@ -23,6 +27,14 @@ def batch(base_offset: int, *values: bytes | None, compression: Compression = Co
     for value in values:
         builder.append(b"k", value, {"h": b"v"}, timestamp_ms=1_700_000_000_000 + base_offset)
     return bytes(builder.build(Offset(base_offset)))
+
+
+def transactional(sequence: int) -> bytearray:
+    builder = BatchBuilder(
+        producer_id=ProducerId(7), producer_epoch=ProducerEpoch(0), base_sequence=sequence, transactional=True
+    )
+    builder.append(None, b"gone", timestamp_ms=0)
+    return builder.build()
 
 
 @pytest.fixture
@@ -115,7 +127,7 @@ def test_a_log_directory_is_all_its_partitions(folder: Path) -> None:
 def test_what_cannot_be_looked_into_is_one_sentence(folder: Path) -> None:
     with pytest.raises(FileNotFoundError):
         files_at(folder / "none")
-    with pytest.raises(Trouble, match="is not named as a segment or index"):
+    with pytest.raises(Trouble, match="is not named as a segment, index or snapshot"):
         files_at(folder / "leader-epoch-checkpoint")
     (folder / "empty").mkdir()
     with pytest.raises(Trouble, match="holds no segments"):
@@ -133,3 +145,27 @@ def test_quarantined_ranges_are_named(folder: Path, capsys: pytest.CaptureFixtur
     (folder / "quarantine").write_bytes(b"nonsense")
     assert main(["log", "dump", str(folder / "quarantine"), "-o", "json"]) == ExitCode.FOUND
     assert rows(capsys)[0]["problem"] == f"{folder}/quarantine is damaged"
+
+
+def test_aborted_transactions_producers_and_markers_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Log.open(FileSystem(), str(tmp_path), DEFAULT_TOPIC_CONFIG, recovery_point=Offset(0), clean=False, now_ms=0)
+    abort = Marker(committed=False, coordinator_epoch=4)
+    end = build_marker(abort, ProducerId(7), ProducerEpoch(0), timestamp_ms=0)
+    for content, marker in ((transactional(0), None), (end, abort), (transactional(1), None)):
+        each = memoryview(content)
+        log.append(each, read_header(each), leader_epoch=LeaderEpoch(0), now_ms=0, marker=marker)
+    log.close()
+    assert main(["log", "dump", str(tmp_path), "--records"]) == ExitCode.DONE
+    out = capsys.readouterr().out
+    assert "    1 1970-01-01T00:00:00.000Z abort coordinator_epoch=4\n" in out
+    assert "  producer=7 offsets 0..1 last_stable_offset=2\n" in out
+    producer = "producer=7/0 coordinator_epoch=4 heard=1970-01-01T00:00:00.000Z"
+    assert f"  {producer} open transaction from 2 sequences 0..0@0..0 1..1@2..2\n" in out
+    (tmp_path / f"{NAME}.txnindex").write_bytes(b"torn")
+    snapshot = tmp_path / "00000000000000000003.snapshot"
+    snapshot.write_bytes(b"torn")
+    for path in (tmp_path / f"{NAME}.txnindex", snapshot):
+        assert main(["log", "dump", str(path)]) == ExitCode.FOUND
+        assert "  nothing can be learnt from it  WRONG: " in capsys.readouterr().out
