@@ -127,9 +127,7 @@ class Connection:
         self._hold_back(False)
         self._memory.close()
         for place in self._line:
-            place.line = None
-            if isinstance(place, Promise):
-                place.awaited.cancel()
+            place.leave()
         self._line.clear()
         self._out.clear()
         self._tail = None

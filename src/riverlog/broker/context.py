@@ -66,6 +66,10 @@ class Place:
         self.line: Line | None = None
         """Who waits for the answer; None before that, and when nobody does any more."""
 
+    def leave(self) -> None:
+        """Take note that nobody waits any more: the connection has ended."""
+        self.line = None
+
 
 class Hangup(Exception):
     """A handler's wish to end the connection: the only word that reaches a client who asked for no answer."""

@@ -52,6 +52,10 @@ class Promise(Place):
         self.awaited = asyncio.ensure_future(awaited)
         self.holds_line = row.holds_line
 
+    def leave(self) -> None:
+        super().leave()
+        self.awaited.cancel()
+
     def encode(self) -> Parts:
         """Give the answer's bytes, none where no answer is wanted; the awaited part is done. Raises what it raised."""
         response = self.awaited.result()

@@ -28,7 +28,7 @@ from riverlog.metadata.image import INTERNAL_TOPICS
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.limits import SENDFILE_BYTES_MIN
-from riverlog.model.ports import Buffer, FileRange
+from riverlog.model.ports import FileRange
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.model.transactions import Producer, TransactionVersion
 from riverlog.observe.stats import PartitionStats
@@ -81,7 +81,7 @@ class Partition:
         self._commit_waiters: deque[Waiter] = deque()  # in offset order
         self._patience: asyncio.Handle | None = None  # one for all of them
         self._patience_ends = 0.0  # uvloop's handle does not tell where it calls at once
-        self._data_waiters: list[Callable[[], None]] = []
+        self._data_waiters: dict[Callable[[], None], None] = {}  # in order of arrival
         self._removed = False
         self._unflushed_since_ms: int | None = None  # as far as flush_if_due has noticed
 
@@ -221,15 +221,18 @@ class Partition:
             if self._patience is None or deadline < self._patience_ends:
                 self._wait_until(deadline, loop)
 
-    def when_readable(self, woken: Callable[[], None]) -> Callable[[], None]:
-        """Call `woken` each time there may be more to read, until the returned function is called."""
-        self._data_waiters.append(woken)
-        return lambda: self._data_waiters.remove(woken) if woken in self._data_waiters else None
+    def watch(self, look: Callable[[], None]) -> None:
+        """Call `look` at the end of each turn after which there may be more to read, until it is taken back."""
+        self._data_waiters[look] = None
+
+    def unwatch(self, look: Callable[[], None]) -> None:
+        """Call it no more, except that it may be called at the end of this turn."""
+        self._data_waiters.pop(look, None)
 
     def wake(self) -> None:
         """Let everybody who waits to read look again."""
-        for woken in tuple(self._data_waiters):
-            woken()
+        for look in self._data_waiters:
+            self._turn.look(look)
 
     def read(self, offset: Offset, *, bytes_max: int, upto: Offset, at_least_one: bool) -> LogRead:
         """Give committed bytes from `offset` on; Refusal where that offset is not in the log."""
@@ -250,7 +253,7 @@ class Partition:
         except OSError as error:
             raise self._volume.failed(error) from error
 
-    def content(self, found: FileRange) -> Buffer | FileRange:
+    def content(self, found: FileRange) -> bytes | FileRange:
         """Read a small range now, which is cheaper than sending it from the file; leave a large one where it lies."""
         if found.size >= SENDFILE_BYTES_MIN:
             return found

@@ -2,8 +2,8 @@
 
 A turn is one round of the event loop: every socket that has bytes is read, every whole request in them is handled.
 Partitions gather batches meanwhile, and connections gather answers. When all have been looked at, each partition writes
-once, and then each connection whose answers are due sends once. Nobody is read from before that, so a gathered batch
-may stay where it was received.
+once, then everybody looks who waits for what was written, and then each connection whose answers are due sends once.
+Nobody is read from before that, so a gathered batch may stay where it was received.
 """
 
 import asyncio
@@ -11,14 +11,15 @@ from collections.abc import Callable
 
 
 class Turn:
-    """Collects what is to be done when the turn ends; two queues, because answers come after what they answer for."""
+    """Collects what is to be done when the turn ends; three queues, because answers come after what they answer for."""
 
-    __slots__ = ("_call_soon", "_due", "_sends", "_writes", "number")
+    __slots__ = ("_call_soon", "_due", "_looks", "_sends", "_writes", "number")
 
     def __init__(self) -> None:
         self.number = 0
         """Counts the ends; whatever was gathered before the last one is written."""
         self._writes: list[Callable[[], object]] = []
+        self._looks: dict[Callable[[], None], None] = {}  # whoever waits for several partitions still looks once
         self._sends: list[Callable[[], None]] = []
         self._due = False
         self._call_soon: Callable[[Callable[[], None]], object] | None = None
@@ -29,6 +30,12 @@ class Turn:
         if not self._due:
             self._schedule()
 
+    def look(self, look: Callable[[], None]) -> None:
+        """Call this once when the turn ends, after everything has been written: it may find something to send."""
+        self._looks[look] = None
+        if not self._due:
+            self._schedule()
+
     def send(self, send: Callable[[], None]) -> None:
         """Call this when the turn ends, after everything has been written."""
         self._sends.append(send)
@@ -36,11 +43,15 @@ class Turn:
             self._schedule()
 
     def end(self) -> None:
-        """Do it all now; what that leads to is done at the end of the next turn, except that it may send."""
+        """Do it all now; what that leads to is done at the end of the next turn, except that it may look and send."""
         self.number += 1
         writes, self._writes = self._writes, []
         for write in writes:
             write()
+        if self._looks:
+            looks, self._looks = self._looks, {}
+            for look in looks:
+                look()
         sends, self._sends = self._sends, []
         for send in sends:
             send()
@@ -56,5 +67,5 @@ class Turn:
             self.end()
         finally:
             self._due = False
-            if self._writes or self._sends:
+            if self._writes or self._looks or self._sends:
                 self._schedule()

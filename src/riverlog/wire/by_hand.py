@@ -8,18 +8,10 @@ is wrong. So nothing is decided twice, and a test holds both codecs against each
 import struct
 from collections.abc import Callable
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from riverlog.model.ports import FileRange
-from riverlog.wire.messages.fetch import (
-    HIGH_WATERMARK_UNKNOWN,
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-)
-from riverlog.wire.primitives import Decoder, Encoder, Part, long_varint, uuid_of, varint_rest
-from riverlog.wire.types import NO_UUID
+from riverlog.wire.primitives import Part, long_varint, varint_bytes
 
 NULL: Final = 0
 EMPTY: Final = 1
@@ -27,26 +19,14 @@ ONE: Final = 2
 """Compact counts: the wire adds one, so that 0 is null."""
 FIRST_VERSION_BY_HAND: Final = 9
 """From this version on Produce has compact lengths and tagged fields."""
+FIRST_FETCH_BY_HAND: Final = 12
+"""From this version on Fetch has."""
 FIRST_VERSION_BY_ID: Final = 13
 """From this version on topics have ids and no names, in Produce and in Fetch."""
 NO_TAGS: Final = b"\0\0\0"
 """No tagged fields behind a partition, its topic and the message."""
-BOTH_EMPTY: Final = EMPTY << 8 | EMPTY
-"""Two neighbouring compact counts, read as one number."""
-
-
-def decoder(declaration: type[Any], version: int, compiled: Decoder) -> Decoder:
-    """Give the decoder by hand where there is one, else the compiled one."""
-    if declaration is FetchRequest and version >= 15:
-        return _fetch_request(compiled)
-    return compiled
-
-
-def encoder(declaration: type[Any], version: int, compiled: Encoder) -> Encoder:
-    """Give the encoder by hand where there is one, else the compiled one."""
-    if declaration is FetchResponse and version >= 13:
-        return _fetch_response(compiled)
-    return compiled
+FETCH_END: Final = bytes((0, 0, EMPTY, EMPTY, 0))
+"""No tagged fields of a partition and its topic, no forgotten topics, no rack, no tagged fields."""
 
 
 class OneHead(NamedTuple):
@@ -119,6 +99,84 @@ def one_answer(topic: bytes, version: int, index: int) -> Callable[[int, int, in
     return fill_in
 
 
+class OneFetch(NamedTuple):
+    """A consumer's Fetch request for one partition, up to the offset; the topic is its name or its id, as above."""
+
+    wait_ms: int
+    bytes_min: int
+    bytes_max: int
+    isolation_level: int
+    session_epoch: int
+    topic: bytes
+    partition: int
+    leader_epoch: int
+    end: int
+    """Where the offset stands."""
+
+
+def read_one_fetch(buffer: memoryview, start: int, version: int) -> OneFetch | None:
+    """Read a Fetch request of the common shape up to its offset; None for any other."""
+    try:
+        if version < _FIRST_FETCH_WITHOUT_REPLICA:
+            if _REPLICA(buffer, start) != _NO_REPLICA:
+                return None
+            start += 4
+        wait_ms, bytes_min, bytes_max, isolation_level, _, session_epoch, topics = _FETCH(buffer, start)
+        start += 22
+        if version >= FIRST_VERSION_BY_ID:
+            stop = start + 16
+        else:
+            name_length = buffer[start]
+            start += 1
+            stop = start + name_length - 1
+            if not EMPTY <= name_length < 128:
+                return None
+        partitions, index, leader_epoch = _FETCHED_PARTITION(buffer, stop)
+    except (struct.error, IndexError):
+        return None
+    if not topics == partitions == ONE:
+        return None
+    topic = bytes(buffer[start:stop])
+    return OneFetch(wait_ms, bytes_min, bytes_max, isolation_level, session_epoch, topic, index, leader_epoch, stop + 9)
+
+
+def read_fetch_end(buffer: memoryview, position: int) -> tuple[int, int] | None:
+    """Read the offset and the limit with which a Fetch request of the common shape ends; None for any other."""
+    if len(buffer) - position != 29:
+        return None
+    offset, bytes_max, end = _FETCH_REST(buffer, position)
+    return (offset, bytes_max) if end == FETCH_END else None
+
+
+Fetched = Callable[[int, int, int, int, bytes | FileRange], list[Part]]
+
+
+def one_fetched(topic: bytes, version: int, index: int, *, committed: bool) -> Fetched:
+    """Give the form of a whole response, frame and header included, with what was read of this partition.
+
+    To be filled in are the correlation id, high watermark, last stable offset, the offset where the log starts and the
+    records. Where those of transactions are asked for, the form says that none was aborted.
+    """
+    name = topic if version >= FIRST_VERSION_BY_ID else bytes((len(topic) + 1,)) + topic
+    head = b"".join((bytes(11), bytes((ONE,)), name, _NO_ERROR(ONE, index)))
+    pack = Struct(f">ii{len(head)}sqqqBi").pack
+    head_bytes = 4 + len(head) + 29
+    aborted = EMPTY if committed else NULL
+
+    def fill_in(
+        correlation_id: int, high_watermark: int, stable_offset: int, start_offset: int, records: bytes | FileRange
+    ) -> list[Part]:
+        size = records.size if isinstance(records, FileRange) else len(records)
+        count = varint_bytes(size + 1)
+        length = head_bytes + len(count) + size + len(NO_TAGS)
+        filled = pack(length, correlation_id, head, high_watermark, stable_offset, start_offset, aborted, _ANY_REPLICA)
+        if isinstance(records, FileRange) or size > _COPIED_BYTES_MAX:
+            return [filled + count, records, NO_TAGS]
+        return [b"".join((filled, count, records, NO_TAGS))]
+
+    return fill_in
+
+
 _HEAD_BY_NAME: Final = Struct(
     ">BhiBB"
 ).unpack_from  # length of the transactional id, acks, time-out, topics, length of the name
@@ -128,65 +186,11 @@ _NO_ERROR: Final = Struct(">Bixx").pack  # partitions, index, error code
 _ANSWER_REST: Final = bytes((EMPTY, NULL)) + bytes(2 + 4 + 1)
 """Record errors and message; no tags for the partition and the topic; throttle time; no tags."""
 
-
-def _fetch_request(compiled: Decoder) -> Decoder:
-    head = Struct(">iiibiiB16sB").unpack_from  # wait, bytes, isolation, session, topics, topic id, partitions
-    rest = Struct(">iiqiqiHHB").unpack_from  # the partition, its tags and its topic's, forgotten topics and rack, tags
-
-    def decode(buffer: memoryview, start: int) -> tuple[FetchRequest, int]:
-        try:
-            wait_ms, bytes_min, bytes_max, isolation, session, epoch, topics, topic_id, count = head(buffer, start)
-            index, leader_epoch, offset, fetched, log_start, limit, inner_tags, lists, tags = rest(buffer, start + 39)
-        except struct.error:
-            return compiled(buffer, start)
-        if not topics == count == ONE or inner_tags or lists != BOTH_EMPTY or tags:
-            return compiled(buffer, start)
-        partition = FetchPartition(
-            index, leader_epoch, offset, fetched, log_start, limit, NO_UUID, HIGH_WATERMARK_UNKNOWN
-        )
-        asked = [FetchTopic("", uuid_of(topic_id), [partition])]
-        request = FetchRequest(None, -1, None, wait_ms, bytes_min, bytes_max, isolation, session, epoch, asked, [], "")
-        return request, start + 76
-
-    return decode
-
-
-def _fetch_response(compiled: Encoder) -> Encoder:
-    head = Struct(">ihiB16sB").pack  # throttle time, error, session, topics, topic id, partitions
-    rest = Struct(">ihqqqBiB").pack  # index, error, watermarks, aborted, preferred replica, first byte of the length
-
-    def encode(message: FetchResponse, out: bytearray) -> list[Part]:
-        if len(message.responses) != 1 or message.node_endpoints:
-            return compiled(message, out)
-        (topic,) = message.responses
-        if len(topic.partitions) != 1:
-            return compiled(message, out)
-        (partition,) = topic.partitions
-        records = partition.records
-        if (
-            records is None
-            or partition.aborted_transactions
-            or partition.diverging_epoch is not None
-            or partition.current_leader is not None
-            or partition.snapshot_id is not None
-        ):
-            return compiled(message, out)
-        length = 1 + (records.size if isinstance(records, FileRange) else len(records))
-        if length == EMPTY:
-            return compiled(message, out)
-        out += head(message.throttle_time_ms, message.error_code, message.session_id, ONE, topic.topic_id.bytes, ONE)
-        out += rest(
-            partition.partition_index,
-            partition.error_code,
-            partition.high_watermark,
-            partition.last_stable_offset,
-            partition.log_start_offset,
-            NULL if partition.aborted_transactions is None else EMPTY,
-            partition.preferred_read_replica,
-            length if length < 128 else length & 127 | 128,
-        )
-        if length > 127:
-            out += varint_rest(length)
-        return [out, records, NO_TAGS]
-
-    return encode
+_FIRST_FETCH_WITHOUT_REPLICA: Final = 15
+_REPLICA: Final = Struct(">i").unpack_from
+_NO_REPLICA: Final = (-1,)
+_ANY_REPLICA: Final = -1
+_COPIED_BYTES_MAX: Final = 512  # of records: an answer in one piece is sent without more ado
+_FETCH: Final = Struct(">iiibiiB").unpack_from  # wait, least and most bytes, isolation, session and its epoch, topics
+_FETCHED_PARTITION: Final = Struct(">Bii").unpack_from  # partitions, index, leader epoch
+_FETCH_REST: Final = Struct(">q12xi5s").unpack_from  # offset, a follower's epoch and log start, most bytes, the end

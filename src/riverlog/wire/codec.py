@@ -7,11 +7,10 @@ not have is its default after decoding and is left out when encoding.
 """
 
 import struct
-from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from riverlog.model.ports import Buffer, FileRange
-from riverlog.wire.apis import API_BY_KEY, ApiKey
+from riverlog.wire.apis import API_BY_KEY
 from riverlog.wire.decoding import compile_decoder
 from riverlog.wire.encoding import compile_encoder
 from riverlog.wire.primitives import Decoder, Encoder, MalformedMessage, Part
@@ -62,33 +61,20 @@ def joined(parts: list[Part]) -> bytes:
     return b"".join(parts)  # type: ignore[arg-type]  # the loop has seen that all of them are bytes
 
 
-_BY_HAND: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH})
-"""Messages whose commonest shape `by_hand` knows better than a compiled codec."""
-
 _DECODERS: Final[dict[tuple[type[Any], int], Decoder]] = {}
 _ENCODERS: Final[dict[tuple[type[Any], int], Encoder]] = {}
 
 
 def _decoder(declaration: type[Any], version: int) -> Decoder:
     _check_version(declaration, version)
-    decoder = compile_decoder(declaration, version)
-    if _is_by_hand(declaration):
-        decoder = import_module("riverlog.wire.by_hand").decoder(declaration, version, decoder)
-    _DECODERS[declaration, version] = decoder
+    decoder = _DECODERS[declaration, version] = compile_decoder(declaration, version)
     return decoder
 
 
 def _encoder(declaration: type[Any], version: int) -> Encoder:
     _check_version(declaration, version)
-    encoder = compile_encoder(declaration, version)
-    if _is_by_hand(declaration):
-        encoder = import_module("riverlog.wire.by_hand").encoder(declaration, version, encoder)
-    _ENCODERS[declaration, version] = encoder
+    encoder = _ENCODERS[declaration, version] = compile_encoder(declaration, version)
     return encoder
-
-
-def _is_by_hand(declaration: type[Any]) -> bool:
-    return not is_record(declaration) and key_of(declaration) in _BY_HAND
 
 
 def _check_version(declaration: type[Any], version: int) -> None:

@@ -146,16 +146,24 @@ def test_a_closed_segment_is_flushed_soon() -> None:
     assert hand.asked == 1
 
 
-def test_readers_are_woken_until_they_let_go() -> None:
+def test_readers_look_once_when_a_turn_ends_until_they_let_go() -> None:
     partition, _hand = a_partition(durability=Durability.OS)
-    woken: list[int] = []
-    let_go = partition.when_readable(lambda: woken.append(1))
+    seen: list[Offset] = []
+
+    def look() -> None:
+        seen.append(partition.high_watermark)
+
+    partition.watch(look)
     append(partition, b"a")
-    assert woken == [1]
-    let_go()
-    let_go()
     append(partition, b"b")
-    assert woken == [1]
+    assert seen == []
+    partition._turn.end()
+    assert seen == [2]
+    partition.unwatch(look)
+    partition.unwatch(look)
+    append(partition, b"c")
+    partition._turn.end()
+    assert seen == [2]
 
 
 @on_virtual_time
@@ -352,10 +360,12 @@ def test_readers_of_committed_records_are_woken_by_a_marker_that_is_committed() 
     partition.append(transactional_batch(7, 0, b"first"), now_ms=NOW)
     hand.carry_out(partition)
     stable: list[Offset] = []
-    partition.when_readable(lambda: stable.append(partition.last_stable_offset))
+    partition.watch(lambda: stable.append(partition.last_stable_offset))
     end(partition, ABORT)
+    partition._turn.end()
     assert (stable, partition.last_stable_offset) == ([], 0)
     hand.carry_out(partition)
+    partition._turn.end()
     assert stable == [2]
     found = partition.read(Offset(0), bytes_max=1_000, upto=partition.last_stable_offset, at_least_one=True)
     (aborted,) = partition.aborted_in(found, Offset(0))

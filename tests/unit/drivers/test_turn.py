@@ -1,4 +1,4 @@
-"""The end of a turn: once for all, writes before sends."""
+"""The end of a turn: once for all, writes before looks before sends."""
 
 from riverlog.drivers.turn import Turn
 from tests.support.virtual_time import run
@@ -16,6 +16,39 @@ def test_what_came_together_is_done_together_writes_first() -> None:
 
     run(scenario())
     assert done == ["write a", "write b", "send a"]
+
+
+def test_whoever_waits_for_several_writes_looks_once_after_all_and_before_what_it_sends() -> None:
+    done: list[str] = []
+
+    async def scenario() -> None:
+        turn = Turn()
+
+        def look() -> None:
+            done.append("look")
+            turn.send(lambda: done.append("send"))
+
+        def write() -> None:
+            done.append("write")
+            turn.look(look)
+
+        turn.write(write)
+        turn.write(write)
+
+    run(scenario())
+    assert done == ["write", "write", "look", "send"]
+
+
+def test_a_look_by_itself_is_done_when_the_turn_ends() -> None:
+    done: list[str] = []
+
+    async def scenario() -> None:
+        turn = Turn()
+        turn.look(lambda: done.append("look"))
+        assert done == []
+
+    run(scenario())
+    assert done == ["look"]
 
 
 def test_what_a_write_leads_to_is_sent_at_once_and_what_a_send_leads_to_in_the_next_turn() -> None:

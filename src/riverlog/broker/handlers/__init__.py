@@ -69,6 +69,7 @@ HANDLERS: Final[Mapping[ApiKey, str]] = {
 
 SHORT_CUTS: Final[Mapping[ApiKey, str]] = {
     ApiKey.PRODUCE: "produce.produce_one",
+    ApiKey.FETCH: "fetch.fetch_one",
 }
 """Functions that do the commonest form of a request from frame to bytes, and leave every other to the handler."""
 

@@ -8,13 +8,26 @@ import asyncio
 from dataclasses import dataclass
 from typing import Final
 
-from riverlog.broker.context import Answer, Context, Later
+from riverlog.broker.context import Answer, Context, Later, Parts, Place
+from riverlog.broker.dispatch import told
 from riverlog.drivers.partition import Partition
+from riverlog.log.aborted import Aborted
 from riverlog.log.reading import NOTHING, LogRead
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.model.limits import FETCH_WAIT_MS_MAX
+from riverlog.model.ports import FileRange
+from riverlog.wire.apis import API_BY_KEY, ApiKey
+from riverlog.wire.by_hand import (
+    FIRST_FETCH_BY_HAND,
+    FIRST_VERSION_BY_ID,
+    OneFetch,
+    one_fetched,
+    read_fetch_end,
+    read_one_fetch,
+)
+from riverlog.wire.headers import RequestHeader, encode_response
 from riverlog.wire.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -25,8 +38,8 @@ from riverlog.wire.messages.fetch import (
     PartitionData,
 )
 
-_FIRST_VERSION_BY_TOPIC_ID: Final = 13
 _READ_COMMITTED: Final = 1
+_API: Final = API_BY_KEY[ApiKey.FETCH]
 
 
 @dataclass(slots=True)
@@ -58,33 +71,20 @@ def fetch(request: FetchRequest, context: Context) -> Answer[FetchResponse]:
 class DelayedFetch:
     """A fetch that waits until there is enough to read or its time is up."""
 
-    __slots__ = ("_context", "_due", "_loop", "_patience", "_plan", "_request", "_unwatch", "answered")
+    __slots__ = ("_context", "_patience", "_plan", "_request", "answered")
 
     def __init__(self, request: FetchRequest, plan: Plan, context: Context) -> None:
         self._request = request
         self._plan = plan
         self._context = context
-        self._loop = asyncio.get_running_loop()
-        self._due = False  # a look is already scheduled for the end of this turn
-        self.answered: asyncio.Future[FetchResponse] = self._loop.create_future()
+        loop = asyncio.get_running_loop()
+        self.answered: asyncio.Future[FetchResponse] = loop.create_future()
         self.answered.add_done_callback(self._stop)
-        self._unwatch = [
-            wanted.partition.when_readable(self._woken)
-            for _topic, parts in plan
-            for wanted in parts
-            if wanted.partition is not None
-        ]
-        wait_ms = min(request.max_wait_ms, FETCH_WAIT_MS_MAX)
-        self._patience = self._loop.call_later(wait_ms / 1000, self._look, True)
+        for partition in self._partitions():
+            partition.watch(self._look)
+        self._patience = loop.call_later(_wait_seconds(request.max_wait_ms), self._look, True)
 
-    def _woken(self) -> None:
-        """Look at the end of the turn: whatever else is appended in it goes into the same answer."""
-        if not self._due:
-            self._due = True
-            self._loop.call_soon(self._look, False)
-
-    def _look(self, time_is_up: bool) -> None:
-        self._due = False
+    def _look(self, time_is_up: bool = False) -> None:
         if self.answered.done():
             return
         response, enough = _read(self._request, self._plan, self._context)
@@ -95,15 +95,163 @@ class DelayedFetch:
     def _stop(self, _answered: object) -> None:
         """Let go of the partitions; also when the connection ended and nobody waits any more."""
         self._patience.cancel()
-        for unwatch in self._unwatch:
-            unwatch()
+        for partition in self._partitions():
+            partition.unwatch(self._look)
+
+    def _partitions(self) -> list[Partition]:
+        return [wanted.partition for _topic, parts in self._plan for wanted in parts if wanted.partition is not None]
+
+
+def fetch_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> Place | None:
+    """Do the commonest request, to read one open partition on from an offset, and remember the way for the next.
+
+    None, with nothing done, for every other request: `fetch` does those, and finds the words for what is wrong.
+    """
+    version = header.api_version
+    asked = read_one_fetch(frame, position, version) if version >= FIRST_FETCH_BY_HAND else None
+    if asked is None or asked.session_epoch > 0:
+        return None
+    replicas = context.services.replicas
+    try:
+        if version >= FIRST_VERSION_BY_ID:
+            partition = replicas.get_opened(asked.topic, asked.partition)
+        else:
+            partition = replicas.get(str(asked.topic, "utf-8"), asked.partition)
+        if partition is None or not context.allows_on_topic(Operation.READ, partition.name.topic):
+            return None
+        partition.check_epoch(asked.leader_epoch)
+    except (Refusal, UnicodeDecodeError):
+        return None
+    route = OnePartitionRoute(asked, partition, header, context)
+    place = route.take(frame, asked.end, header.correlation_id)
+    if place is not None:
+        context.client.routes.learn(frame, asked.end, context.image, route)
+    return place
+
+
+class OnePartitionRoute:
+    """The way of Fetch requests for one partition, from the offset to the whole response."""
+
+    __slots__ = (
+        "_answer", "_bytes_max", "_bytes_min", "_client", "_committed", "_header", "kind", "partition", "replicas",
+        "stats", "wait_seconds",
+    )  # fmt: skip
+
+    def __init__(self, asked: OneFetch, partition: Partition, header: RequestHeader, context: Context) -> None:
+        self.kind = header.api_key << 16 | header.api_version
+        self.stats = context.stats
+        self.partition = partition
+        self.replicas = context.services.replicas
+        self.wait_seconds = _wait_seconds(asked.wait_ms)
+        self._bytes_min = asked.bytes_min
+        self._bytes_max = min(asked.bytes_max, context.services.metadata.settings.fetch_max_bytes)
+        self._committed = asked.isolation_level == _READ_COMMITTED
+        self._client = context.client
+        self._header = header
+        self._answer = one_fetched(asked.topic, header.api_version, asked.partition, committed=self._committed)
+
+    def take(self, frame: memoryview, position: int, correlation_id: int) -> Place | None:
+        """Read from the offset that stands at this position, as `fetch_one` says."""
+        rest = read_fetch_end(frame, position)
+        if rest is None:
+            return None
+        offset, bytes_max = rest
+        place = OnePartitionPlace(self, correlation_id, Offset(offset), max(min(bytes_max, self._bytes_max), 0))
+        try:
+            place.parts = self.read(place, at_once=self.wait_seconds <= 0)
+        except Refusal:
+            return None
+        if place.parts is None:
+            place.wait()
+        return place
+
+    def read(self, place: "OnePartitionPlace", *, at_once: bool) -> Parts | None:
+        """Give the whole response, or None where there is too little to read; Refusal where that cannot be read."""
+        partition, offset = self.partition, place.offset
+        stable_offset = partition.last_stable_offset
+        upto = stable_offset if self._committed else partition.high_watermark
+        read = partition.read(offset, bytes_max=place.bytes_max, upto=upto, at_least_one=True)
+        if read.size < self._bytes_min and not at_once:
+            return None
+        records = b"" if read.records is None else partition.content(read.records)
+        aborted = partition.aborted_in(read, offset) if self._committed else None
+        _count_read(partition, read, offset)
+        if aborted:
+            return self._write(place, _data(partition, records, aborted))
+        log_start_offset = partition.log.log_start_offset
+        response = self._answer(
+            place.correlation_id, partition.high_watermark, stable_offset, log_start_offset, records
+        )
+        return self._told(response)
+
+    def refuse(self, place: "OnePartitionPlace", code: ErrorCode) -> Parts:
+        """Write the response that says why there is nothing to read."""
+        self.stats.failed(code)
+        return self._write(place, _refused(self.partition.name.partition, code, self.partition))
+
+    def _write(self, place: "OnePartitionPlace", data: PartitionData) -> Parts:
+        topic = FetchableTopicResponse(self.partition.name.topic, self.partition.topic_id, [data])
+        response = FetchResponse(responses=[topic])
+        return self._told(encode_response(_API, self._header.api_version, place.correlation_id, response))
+
+    def _told(self, response: Parts) -> Parts:
+        client = self._client
+        return told(client, _API, self._header.api_version, response) if client.takes_credits else response
+
+
+class OnePartitionPlace(Place):
+    """The place of the answer to a fetch from one partition; it waits until there is enough or its time is up."""
+
+    __slots__ = ("_patience", "_route", "bytes_max", "correlation_id", "offset")
+
+    def __init__(self, route: OnePartitionRoute, correlation_id: int, offset: Offset, bytes_max: int) -> None:
+        self.parts = None
+        self.line = None
+        self.correlation_id = correlation_id
+        self.offset = offset
+        self.bytes_max = bytes_max
+        self._route = route
+
+    def wait(self) -> None:
+        """Look again whenever there may be more to read."""
+        self._route.partition.watch(self._look)
+        self._patience = asyncio.get_running_loop().call_later(self._route.wait_seconds, self._look, True)
+
+    def leave(self) -> None:
+        super().leave()
+        if self.parts is None:
+            self._stop()
+
+    def _look(self, time_is_up: bool = False) -> None:
+        if self.line is None or self.parts is not None:
+            return
+        route = self._route
+        at_once = time_is_up or route.replicas.stopping
+        try:
+            parts = route.read(self, at_once=at_once)
+        except Refusal as refusal:
+            if refusal.code is ErrorCode.CORRUPT_MESSAGE and not at_once:  # as in _read
+                return
+            parts = route.refuse(self, refusal.code)
+        if parts is not None:
+            self.parts = parts
+            self._stop()
+            self.line.kept()
+
+    def _stop(self) -> None:
+        self._patience.cancel()
+        self._route.partition.unwatch(self._look)
+
+
+def _wait_seconds(wait_ms: int) -> float:
+    return min(wait_ms, FETCH_WAIT_MS_MAX) / 1000
 
 
 def _wanted(topic: FetchTopic, part: FetchPartition, context: Context) -> Wanted:
     """Find the partition that a client names, or say why it may not be read."""
     try:
         name = topic.topic
-        if context.version >= _FIRST_VERSION_BY_TOPIC_ID:
+        if context.version >= FIRST_VERSION_BY_ID:
             found = context.image.topic_by_id(topic.topic_id)
             if found is None:
                 raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic.topic_id}")
@@ -146,7 +294,7 @@ def _read_partition(
     part, partition = wanted.part, wanted.partition
     if partition is None:
         assert wanted.refusal is not None
-        return _refused(part, wanted.refusal.code, None), 0
+        return _refused(part.partition, wanted.refusal.code, None), 0
     committed = request.isolation_level == _READ_COMMITTED
     upto = partition.last_stable_offset if committed else partition.high_watermark
     try:
@@ -159,10 +307,14 @@ def _read_partition(
         records = b"" if read.records is None else partition.content(read.records)
         aborted = partition.aborted_in(read, Offset(part.fetch_offset)) if committed else None
     except Refusal as refusal:
-        return _refused(part, refusal.code, partition), 0
+        return _refused(part.partition, refusal.code, partition), 0
     wanted.read = read
-    data = PartitionData(
-        partition_index=part.partition,
+    return _data(partition, records, aborted), read.size
+
+
+def _data(partition: Partition, records: bytes | FileRange, aborted: list[Aborted] | None) -> PartitionData:
+    return PartitionData(
+        partition_index=partition.name.partition,
         high_watermark=partition.high_watermark,
         last_stable_offset=partition.last_stable_offset,
         log_start_offset=partition.log.log_start_offset,
@@ -171,12 +323,11 @@ def _read_partition(
         else [AbortedTransaction(each.producer_id, each.first_offset) for each in aborted],
         records=records,
     )
-    return data, read.size
 
 
-def _refused(part: FetchPartition, code: ErrorCode, partition: Partition | None) -> PartitionData:
+def _refused(index: int, code: ErrorCode, partition: Partition | None) -> PartitionData:
     return PartitionData(
-        partition_index=part.partition,
+        partition_index=index,
         error_code=code,
         high_watermark=NO_OFFSET,
         last_stable_offset=NO_OFFSET,
@@ -192,8 +343,12 @@ def _count(response: FetchResponse, plan: Plan, context: Context) -> None:
             if data.error_code:
                 context.stats.failed(ErrorCode(data.error_code))
             elif wanted.partition is not None:
-                stats = wanted.partition.stats
-                stats.fetches += 1
-                if wanted.read.size:
-                    stats.bytes_out += wanted.read.size
-                    stats.messages_out += wanted.read.next_offset - wanted.part.fetch_offset
+                _count_read(wanted.partition, wanted.read, Offset(wanted.part.fetch_offset))
+
+
+def _count_read(partition: Partition, read: LogRead, offset: Offset) -> None:
+    stats = partition.stats
+    stats.fetches += 1
+    if read.size:
+        stats.bytes_out += read.size
+        stats.messages_out += read.next_offset - offset

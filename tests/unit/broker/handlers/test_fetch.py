@@ -1,6 +1,7 @@
 """Fetch: limits, waiting, and refusals."""
 
 import asyncio
+import errno
 from typing import Any
 
 import pytest
@@ -133,6 +134,66 @@ def test_what_cannot_be_read_is_told_at_once(asked: FetchRequest, code: ErrorCod
     run(scenario())
 
 
+@pytest.mark.parametrize("version", [11, 12, 13, 16])
+@pytest.mark.parametrize("isolation_level", [0, 1])
+def test_the_short_cut_and_the_long_way_come_to_the_same(version: int, isolation_level: int) -> None:
+    """One partition takes the short cut from version 12 on; two never do."""
+
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, num_partitions="2") as (line, _node):
+            topic = await create(line)
+            other = await connected(universe)
+            for offset, value in enumerate((b"a", b"b", b"c")):
+                waiting = []
+                for indexes in ([0], [0, 1]):
+                    parts = [
+                        FetchPartition(each, fetch_offset=0 if each else offset, partition_max_bytes=90)
+                        for each in indexes
+                    ]
+                    asked = FetchRequest(
+                        max_wait_ms=MINUTE_MS,
+                        min_bytes=1,
+                        isolation_level=isolation_level,
+                        topics=[FetchTopic("orders", topic.topic_id, parts)],
+                    )
+                    waiting.append(line.send(ApiKey.FETCH, version, asked))
+                await produced(other, request(batch_of([value])))
+                short, long = [(await each).responses[0] for each in waiting]
+                assert (short.topic, short.topic_id) == (long.topic, long.topic_id)
+                assert short.partitions[0] == long.partitions[0]
+                assert values(short.partitions[0]) == [value]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("version", [11, 16])
+def test_who_waits_is_told_what_is_in_the_way_when_it_comes(version: int) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, node):
+            topic = await create(line)
+            other = await connected(universe)
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            for _ in range(2):  # the second one is known by its bytes
+                asked = asking(partition.high_watermark, wait_ms=MINUTE_MS)
+                asked.topics[0].topic_id = topic.topic_id
+                waiting = line.send(ApiKey.FETCH, version, asked)
+                await produced(other, request(batch_of([b"a"])))
+                assert values((await waiting).responses[0].partitions[0]) == [b"a"]
+            asked.topics[0].partitions[0].fetch_offset = partition.high_watermark
+            waiting = line.send(ApiKey.FETCH, version, asked)
+            await asyncio.sleep(0.1)
+            universe.disk.fail(0, errno.EIO, on=("read",))
+            await produced(other, request(batch_of([b"b"])))
+            answer = (await waiting).responses[0].partitions[0]
+            assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert answer.records == b""
+
+    run(scenario())
+
+
 def test_damage_is_told_when_the_time_is_up() -> None:
     async def scenario() -> None:
         async with serving() as (line, node):
@@ -178,7 +239,7 @@ def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
             assert len(partition._data_waiters) == 1
             other.close()
             await asyncio.sleep(5)
-            assert partition._data_waiters == []
+            assert not partition._data_waiters
 
     run(scenario())
 
