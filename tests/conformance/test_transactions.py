@@ -10,36 +10,10 @@ from aiokafka.errors import ProducerFenced
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from tests.conformance.adapters import WAIT_SECONDS_MAX
+from tests.conformance.transacting import COMMITTED, EVERYTHING, read
 
 NewTopic = Callable[..., str]
 Fresh = Callable[[], str]
-COUNT = 20
-COMMITTED = [b"%d" % number for number in range(COUNT) if number % 4 != 3]
-EVERYTHING = [b"%d" % number for number in range(COUNT)]
-
-
-def read(bootstrap: str, topic: str, isolation_level: str) -> list[bytes]:
-    """Read a partition to its end."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "unused",
-            "isolation.level": isolation_level,
-            "enable.partition.eof": True,
-        }
-    )
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    values: list[bytes] = []
-    try:
-        while True:
-            message = consumer.poll(WAIT_SECONDS_MAX)
-            assert message is not None, f"{topic} could not be read to its end"
-            if message.error() is not None:
-                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-                return values
-            values.append(message.value())
-    finally:
-        consumer.close()
 
 
 def producer_of(bootstrap: str, transactional_id: str) -> Producer:

@@ -169,6 +169,34 @@ class Joins(ABC):
         """Begin to be a member; the group may take a while to take it in, and needs polling meanwhile."""
 
 
+class Writer(ABC):
+    """A producer with a transactional id."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Begin a transaction."""
+
+    @abstractmethod
+    def write(self, topic: str, value: bytes) -> None:
+        """Write a record to partition 0, and wait until it is kept; raise Refused."""
+
+    @abstractmethod
+    def end(self, *, commits: bool) -> None:
+        """Commit or abort; raise Refused."""
+
+
+class Transacts(ABC):
+    """What a client can do that writes in transactions."""
+
+    @abstractmethod
+    def transactional(self, transactional_id: str) -> Writer:
+        """Give a new producer with this id; it may take over when it is first used."""
+
+    @abstractmethod
+    def copy(self, topic: str, output: str, *, group: str, transactional_id: str, count: int, commits: bool) -> None:
+        """Copy the group's next records in one transaction with its offsets, and commit or abort it."""
+
+
 class Deadline:
     """Time left for one wait; the limit is generous, since only a broken run reaches it."""
 

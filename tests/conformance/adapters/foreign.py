@@ -27,6 +27,8 @@ from tests.conformance.adapters import (
     Protocol,
     Refused,
     Stored,
+    Transacts,
+    Writer,
 )
 from tests.conformance.foreign import build
 
@@ -34,7 +36,7 @@ ANSWER_SECONDS_MAX: Final = 2 * WAIT_SECONDS_MAX
 """Longer than any program waits by itself, so that it can say what it waited for."""
 
 
-class ForeignClient(Administrator, Joins):
+class ForeignClient(Administrator, Joins, Transacts):
     """A client behind a program of its own."""
 
     def __init__(self, bootstrap: str) -> None:
@@ -133,6 +135,21 @@ class ForeignClient(Administrator, Joins):
     def join(self, topic: str, group: str, protocol: Protocol) -> Member:
         return _Member(self, self.call("join", topic=topic, group=group, protocol=protocol))
 
+    def transactional(self, transactional_id: str) -> Writer:
+        return _Writer(self, self.call("transactional", transactional_id=transactional_id))
+
+    def copy(self, topic: str, output: str, *, group: str, transactional_id: str, count: int, commits: bool) -> None:
+        self.call(
+            "copy",
+            topic=topic,
+            output=output,
+            group=group,
+            transactional_id=transactional_id,
+            count=count,
+            commits=commits,
+            protocol="classic",
+        )
+
     def call(self, name: str, /, **parameters: object) -> Any:
         """Ask the program, and give what it answers; raise Refused."""
         process = self._running()
@@ -175,6 +192,21 @@ class _Member(Member):
 
     def leave(self) -> None:
         self._client.call("leave", member=self._number)
+
+
+class _Writer(Writer):
+    def __init__(self, client: ForeignClient, number: int) -> None:
+        self._client = client
+        self._number = number
+
+    def begin(self) -> None:
+        self._client.call("begin", writer=self._number)
+
+    def write(self, topic: str, value: bytes) -> None:
+        self._client.call("write", writer=self._number, topic=topic, value=_text(value))
+
+    def end(self, *, commits: bool) -> None:
+        self._client.call("end", writer=self._number, commits=commits)
 
 
 class KafkaJs(ForeignClient):

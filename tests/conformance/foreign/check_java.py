@@ -2,7 +2,8 @@
 
 from tests.conformance.adapters.foreign import JavaClient
 from tests.conformance.behaviours import Administers, JoinsConsumerGroups
+from tests.conformance.transacting import WritesTransactions
 
 
-class TestJavaClient(Administers, JoinsConsumerGroups):
+class TestJavaClient(Administers, JoinsConsumerGroups, WritesTransactions):
     adapter = JavaClient

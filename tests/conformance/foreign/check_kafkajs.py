@@ -2,7 +2,8 @@
 
 from tests.conformance.adapters.foreign import KafkaJs
 from tests.conformance.behaviours import Administers, JoinsGroups
+from tests.conformance.transacting import WritesTransactions
 
 
-class TestKafkaJs(Administers, JoinsGroups):
+class TestKafkaJs(Administers, JoinsGroups, WritesTransactions):
     adapter = KafkaJs

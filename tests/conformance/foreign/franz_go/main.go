@@ -4,6 +4,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,10 @@ type call struct {
 	Value           string
 	Group           string
 	Member          int
+	Writer          int
+	TransactionalID string `json:"transactional_id"`
+	Output          string
+	Commits         bool
 }
 
 // A nil slice is null; JSON carries bytes in base64.
@@ -82,6 +87,7 @@ type answer struct {
 type driver struct {
 	bootstrap string
 	members   []*kgo.Client
+	writers   []*kgo.Client
 }
 
 func main() {
@@ -128,6 +134,26 @@ func (d *driver) do(ctx context.Context, asked call) (any, error) {
 	case "leave":
 		d.members[asked.Member].Close()
 		return nil, nil
+	case "transactional":
+		client, err := d.client(
+			kgo.TransactionalID(asked.TransactionalID),
+			kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		)
+		d.writers = append(d.writers, client)
+		return len(d.writers) - 1, err
+	case "begin":
+		return nil, d.writers[asked.Writer].BeginTransaction()
+	case "write":
+		value, err := base64.StdEncoding.DecodeString(asked.Value)
+		if err != nil {
+			return nil, err
+		}
+		record := &kgo.Record{Topic: asked.Topic, Value: value}
+		return nil, d.writers[asked.Writer].ProduceSync(ctx, record).FirstErr()
+	case "end":
+		return nil, d.writers[asked.Writer].EndTransaction(ctx, kgo.TransactionEndTry(asked.Commits))
+	case "copy":
+		return nil, d.copy(ctx, asked)
 	}
 	return d.administer(ctx, asked)
 }
@@ -289,6 +315,45 @@ func (d *driver) consume(ctx context.Context, asked call) (any, error) {
 		}
 	}
 	return records, nil
+}
+
+func (d *driver) copy(ctx context.Context, asked call) error {
+	session, err := kgo.NewGroupTransactSession(
+		kgo.SeedBrokers(d.bootstrap),
+		kgo.TransactionalID(asked.TransactionalID),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ConsumerGroup(asked.Group),
+		kgo.ConsumeTopics(asked.Topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.RequireStableFetchOffsets(),
+		kgo.HeartbeatInterval(200*time.Millisecond),
+		kgo.FetchMaxWait(50*time.Millisecond),
+	)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	if err := session.Begin(); err != nil {
+		return err
+	}
+	for copied := 0; copied < asked.Count; {
+		fetches := session.PollRecords(ctx, asked.Count-copied)
+		if failed := fetches.Errors(); len(failed) > 0 {
+			return failed[0].Err
+		}
+		for _, record := range fetches.Records() {
+			if err := session.ProduceSync(ctx, &kgo.Record{Topic: asked.Output, Value: record.Value}).FirstErr(); err != nil {
+				return err
+			}
+			copied++
+		}
+	}
+	committed, err := session.End(ctx, kgo.TransactionEndTry(asked.Commits))
+	if err == nil && committed != asked.Commits {
+		return errors.New("the session ended otherwise than it was told")
+	}
+	return err
 }
 
 func (d *driver) join(asked call) (any, error) {

@@ -6,6 +6,7 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -23,6 +24,7 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -61,7 +63,11 @@ public final class Driver {
             String value,
             String group,
             String protocol,
-            int member) {
+            int member,
+            int writer,
+            String transactionalId,
+            String output,
+            boolean commits) {
         TopicPartition place() {
             return new TopicPartition(topic, partition);
         }
@@ -78,6 +84,7 @@ public final class Driver {
     private final String bootstrap;
     private final Admin admin;
     private final List<KafkaConsumer<byte[], byte[]>> members = new ArrayList<>();
+    private final List<KafkaProducer<byte[], byte[]>> writers = new ArrayList<>();
 
     private Driver(String bootstrap) {
         this.bootstrap = bootstrap;
@@ -191,6 +198,24 @@ public final class Driver {
             case "leave":
                 members.get(call.member()).close();
                 return null;
+            case "transactional":
+                writers.add(writer(call));
+                return writers.size() - 1;
+            case "begin":
+                writers.get(call.writer()).beginTransaction();
+                return null;
+            case "write":
+                byte[] value = Base64.getDecoder().decode(call.value());
+                writers.get(call.writer())
+                        .send(new ProducerRecord<>(call.topic(), 0, null, value))
+                        .get(WAIT.toMillis(), TimeUnit.MILLISECONDS);
+                return null;
+            case "end":
+                end(writers.get(call.writer()), call.commits());
+                return null;
+            case "copy":
+                copy(call);
+                return null;
             default:
                 throw new IllegalArgumentException("unknown call " + call.call());
         }
@@ -249,6 +274,49 @@ public final class Driver {
             }
         }
         return records.subList(0, call.count());
+    }
+
+    private void copy(Call call) throws Exception {
+        long deadline = System.nanoTime() + WAIT.toNanos();
+        try (KafkaConsumer<byte[], byte[]> consumer = member(call);
+                KafkaProducer<byte[], byte[]> producer = writer(call)) {
+            producer.beginTransaction();
+            OffsetAndMetadata next = null;
+            for (int copied = 0; copied < call.count(); ) {
+                if (System.nanoTime() > deadline) {
+                    throw new TimeoutException(copied + " of " + call.count() + " records came");
+                }
+                for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(200))) {
+                    if (copied < call.count()) {
+                        producer.send(new ProducerRecord<>(call.output(), 0, null, record.value()));
+                        next = new OffsetAndMetadata(record.offset() + 1);
+                        copied++;
+                    }
+                }
+            }
+            producer.sendOffsetsToTransaction(Map.of(call.place(), next), consumer.groupMetadata());
+            producer.flush();
+            end(producer, call.commits());
+        }
+    }
+
+    private KafkaProducer<byte[], byte[]> writer(Call call) {
+        Map<String, Object> settings = Map.of(
+                "bootstrap.servers", bootstrap,
+                "transactional.id", call.transactionalId(),
+                "max.block.ms", WAIT.toMillis());
+        KafkaProducer<byte[], byte[]> writer =
+                new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
+        writer.initTransactions();
+        return writer;
+    }
+
+    private static void end(KafkaProducer<byte[], byte[]> producer, boolean commits) {
+        if (commits) {
+            producer.commitTransaction();
+        } else {
+            producer.abortTransaction();
+        }
     }
 
     private KafkaConsumer<byte[], byte[]> member(Call call) {

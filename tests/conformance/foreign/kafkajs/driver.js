@@ -29,6 +29,7 @@ const createCluster = Object.getOwnPropertySymbols(kafka).find((symbol) => symbo
 const admin = kafka.admin({ retry: { initialRetryTime: 20, retries: 2 } })
 
 const members = []
+const writers = []
 
 const calls = {
   async join({ topic, group }) {
@@ -83,6 +84,48 @@ const calls = {
       return places(messages, sent, acks)
     } finally {
       await producer.disconnect()
+    }
+  },
+
+  async transactional({ transactional_id }) {
+    const producer = transactionalProducer(transactional_id)
+    await producer.connect()
+    return writers.push({ producer }) - 1
+  },
+
+  async begin({ writer }) {
+    writers[writer].transaction = await writers[writer].producer.transaction()
+  },
+
+  async write({ writer, topic, value }) {
+    await writers[writer].transaction.send({ topic, messages: [{ value: bytes(value), partition: 0 }] })
+  },
+
+  end: ({ writer, commits }) => end(writers[writer].transaction, commits),
+
+  async copy({ topic, output, group, transactional_id, count, commits }) {
+    const producer = transactionalProducer(transactional_id)
+    const consumer = kafka.consumer({ groupId: group, heartbeatInterval: 200, maxWaitTimeInMs: 50 })
+    await Promise.all([producer.connect(), consumer.connect()])
+    try {
+      await consumer.subscribe({ topics: [topic], fromBeginning: true })
+      const transaction = await producer.transaction()
+      let copied = 0
+      await new Promise((resolve, reject) => {
+        const eachMessage = async ({ partition, message }) => {
+          if (copied === count) return
+          await transaction.send({ topic: output, messages: [{ value: message.value, partition: 0 }] })
+          if (++copied < count) return
+          const partitions = [{ partition, offset: String(Number(message.offset) + 1) }]
+          await transaction.sendOffsets({ consumerGroupId: group, topics: [{ topic, partitions }] })
+          resolve()
+        }
+        consumer.run({ autoCommit: false, eachMessage }).catch(reject)
+        consumer.on(consumer.events.CRASH, ({ payload }) => reject(payload.error))
+      })
+      await end(transaction, commits)
+    } finally {
+      await Promise.all([producer.disconnect(), consumer.disconnect()])
     }
   },
 
@@ -157,6 +200,15 @@ const calls = {
     admin.alterConfigs({
       resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries: [{ name, value }] }],
     }),
+}
+
+function transactionalProducer(transactionalId) {
+  const createPartitioner = Partitioners.DefaultPartitioner
+  return kafka.producer({ transactionalId, idempotent: true, maxInFlightRequests: 1, createPartitioner })
+}
+
+function end(transaction, commits) {
+  return commits ? transaction.commit() : transaction.abort()
 }
 
 /** Say where each message lies: KafkaJS tells the first offset of each partition, in which they lie in order. */
