@@ -4,12 +4,13 @@ A client that is missing is NOT RUN, which is a failure like any other. CONFORMA
 cluster to run against.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.conformance.adapters.registry import load, why_missing
 from tests.conformance.tally import Tally
 
 HERE: Final = Path(__file__).parent
+KAFKA_PYTHONS_OWN: Final = "kafka-python's own tests"
 COLUMNS: Final = ("client", "version", "tests", "passed", "failed", "pending", "NOT RUN")
 
 
@@ -60,11 +62,20 @@ class Result:
         )
 
 
-def main() -> int:
-    """Run all and give the exit code."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run all, or what is named, and give the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.conformance", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = [*(suite.name for suite in OWN_SUITES), KAFKA_PYTHONS_OWN]
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"run these only; there are: {', '.join(names)}")
+    wanted = parser.parse_args(arguments).suites or names
+    if unknown := [name for name in wanted if name not in names]:
+        parser.error(f"there is no suite {unknown[0]!r}; there are: {', '.join(names)}")
     _install_kcat()
-    results = [_run(suite) for suite in OWN_SUITES]
-    results.append(_run_kafka_python_suite())
+    results = [_run(suite) for suite in OWN_SUITES if suite.name in wanted]
+    if KAFKA_PYTHONS_OWN in wanted:
+        results.append(_run_kafka_python_suite())
     _print_table([result.row() for result in results])
     for result in results:
         for outcome in ("failed", "passed though pending"):
@@ -93,7 +104,7 @@ OWN_SUITES: Final = (
 
 
 def _run_kafka_python_suite() -> Result:
-    suite = Suite("kafka-python's own tests", "kafka-python", ())
+    suite = Suite(KAFKA_PYTHONS_OWN, "kafka-python", ())
     try:
         folder = kafka_python_suite.prepare()
     except (OSError, subprocess.CalledProcessError) as error:

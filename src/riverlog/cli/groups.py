@@ -351,7 +351,10 @@ async def _plan(
             targets = {at: offset if offset >= 0 else ends[at] for at, offset in found.items()}
         case Shift(count):
             if missing := [str(at) for at in partitions if at not in committed]:
-                raise usage(f"--shift-by starts from committed offsets, and {', '.join(missing)} has none")
+                raise usage(
+                    f"--shift-by starts from committed offsets, and there is none for {', '.join(missing)}; "
+                    "name partitions that have one, as in --topic orders:0,1"
+                )
             targets = {at: committed[at] + count for at in partitions}
         case int(offset):
             targets = dict.fromkeys(partitions, offset)
