@@ -29,9 +29,14 @@ class Marking:
         self._groups = groups
         self._clock = clock
 
-    async def write(self, markers: TransactionMarkers) -> Mapping[TopicPartition, ErrorCode]:
-        """Write a marker to each partition, and say how it went once it is committed there."""
-        return {name: await under_way for name, under_way in self.begin(markers).items()}
+    def write(self, markers: TransactionMarkers) -> "asyncio.Future[Mapping[TopicPartition, ErrorCode]]":
+        """Write a marker to each partition; the future tells how it went once all are committed, mostly at once."""
+        under_way = self.begin(markers)
+        if not all(each.done() for each in under_way.values()):
+            return asyncio.ensure_future(_all(under_way))
+        written: asyncio.Future[Mapping[TopicPartition, ErrorCode]] = asyncio.get_running_loop().create_future()
+        written.set_result({name: each.result() for name, each in under_way.items()})
+        return written
 
     def begin(self, markers: TransactionMarkers) -> "Mapping[TopicPartition, asyncio.Future[ErrorCode]]":
         """Append a marker to each partition now; each future ends once its marker is committed, or never will be."""
@@ -52,9 +57,12 @@ class Marking:
             if partition is None:
                 settle(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             elif name.topic == OFFSETS_TOPIC and partition.check_marker(producer, marker, markers.version):
-                return asyncio.ensure_future(_code(self._end_commits(name, producer, marker)))
+                told = self._end_commits(name, producer, marker)
+                if not told.done() or told.exception() is not None:
+                    return asyncio.ensure_future(_code(told))
+                settle(ErrorCode.NONE)
             else:
-                offset = partition.gather_marker(producer, marker, markers.version, now_ms=self._clock.wall_ms())
+                offset = partition.append_marker(producer, marker, markers.version, now_ms=self._clock.wall_ms())
                 partition.when_committed(offset, settle, seconds_max=_AS_LONG_AS_IT_TAKES)
         except Refusal as refusal:
             settle(refusal.code)
@@ -68,6 +76,12 @@ class Marking:
 
         ended = EndTransaction(producer, marker.committed, marker.coordinator_epoch)
         return self._groups.submit_to(name.partition, ended)
+
+
+async def _all(
+    under_way: "Mapping[TopicPartition, asyncio.Future[ErrorCode]]",
+) -> Mapping[TopicPartition, ErrorCode]:
+    return {name: await each for name, each in under_way.items()}
 
 
 async def _code(reply: "asyncio.Future[object]") -> ErrorCode:

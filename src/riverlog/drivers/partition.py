@@ -127,13 +127,14 @@ class Partition:
         """Tell whether a transaction's marker is still to be written; Refusal where it may not be."""
         return self.log.producers.check_marker(producer, marker, version)
 
-    def gather_marker(self, producer: Producer, marker: Marker, version: TransactionVersion, *, now_ms: int) -> Offset:
+    def append_marker(self, producer: Producer, marker: Marker, version: TransactionVersion, *, now_ms: int) -> Offset:
         """End a producer's transaction here; give the offset that has to be committed for it. Refusal says why not."""
         if not self.check_marker(producer, marker, version):
             self.write()
             return Offset(self.log.log_end_offset - 1)
         batch = memoryview(build_marker(marker, producer.id, producer.epoch, timestamp_ms=now_ms))
-        return self._gather(batch, read_header(batch), now_ms=now_ms, marker=marker).last_offset
+        ended = self._gather(batch, read_header(batch), now_ms=now_ms, marker=marker, at_once=True)
+        return self._written(ended).last_offset
 
     def _gather(
         self,

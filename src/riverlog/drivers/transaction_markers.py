@@ -5,7 +5,7 @@ growing intervals, for as long as this coordinator is the one to ask. A partitio
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from riverlog.metadata.image import MetadataImage
@@ -20,9 +20,11 @@ from riverlog.transactions.commands import SendMarkers
 _SETTLED: Final = frozenset((ErrorCode.NONE, ErrorCode.INVALID_PRODUCER_EPOCH))
 """A partition that knows a later epoch of the producer has had the marker: without it nobody is given that epoch."""
 
+_Codes = Mapping[TopicPartition, ErrorCode]
+
 
 class MarkerSender:
-    """Sends markers through the port; one task per transaction that is ending."""
+    """Sends markers through the port: at once where they are written at once, else in a task per transaction."""
 
     def __init__(
         self,
@@ -36,19 +38,45 @@ class MarkerSender:
         self._image = image
         self._stats = stats
         self._failed = failed
-        self._under_way: dict[tuple[str, Producer], asyncio.Task[None]] = {}
+        self._under_way: dict[tuple[str, Producer], asyncio.Handle | asyncio.Task[None]] = {}
         self._log = get_logger("riverlog.transactions")
 
     def send(self, wanted: SendMarkers, coordinator_epoch: int, written: Callable[[], None]) -> None:
-        """Send the markers, and call `written` once all are there; those under way already are not sent twice."""
+        """Send the markers, and call `written` once all are there; those under way already are not sent twice.
+
+        They are sent a moment later, so that the answer to whoever decided does not wait for them.
+        """
         name = (wanted.transactional_id, wanted.producer)
-        if name in self._under_way:
+        if name not in self._under_way:
+            begin = asyncio.get_running_loop().call_soon
+            self._under_way[name] = begin(self._begin, name, wanted, coordinator_epoch, written)
+
+    async def close(self) -> None:
+        """Stop sending; whoever replays the coordinator's log begins again."""
+        under_way = list(self._under_way.values())
+        self._under_way.clear()
+        for each in under_way:
+            each.cancel()
+        await asyncio.gather(*(each for each in under_way if isinstance(each, asyncio.Task)), return_exceptions=True)
+
+    def _begin(
+        self, name: tuple[str, Producer], wanted: SendMarkers, coordinator_epoch: int, written: Callable[[], None]
+    ) -> None:
+        """Send them, and wait for the answer if it is not here."""
+        try:
+            answer = self._ask(wanted, wanted.partitions, coordinator_epoch)
+        except Exception as mistake:  # of our own: the world's come with the answer
+            self._failed(mistake)
             return
-        task = asyncio.get_running_loop().create_task(self._send(wanted, coordinator_epoch))
+        if answer.done() and answer.exception() is None and not self._missing(wanted.partitions, answer.result()):
+            del self._under_way[name]
+            written()
+            return
+        task = asyncio.get_running_loop().create_task(self._send(wanted, coordinator_epoch, answer))
         self._under_way[name] = task
 
         def ended(task: "asyncio.Task[None]") -> None:
-            del self._under_way[name]
+            self._under_way.pop(name, None)
             if task.cancelled():
                 return
             if (error := task.exception()) is not None:  # a mistake of our own: the world's are waited out
@@ -58,52 +86,53 @@ class MarkerSender:
 
         task.add_done_callback(ended)
 
-    async def close(self) -> None:
-        """Stop sending; whoever replays the coordinator's log begins again."""
-        tasks = list(self._under_way.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _send(self, wanted: SendMarkers, coordinator_epoch: int) -> None:
+    async def _send(self, wanted: SendMarkers, coordinator_epoch: int, answer: "asyncio.Future[_Codes]") -> None:
         self._stats.markers_waiting += len(wanted.partitions)
         try:
-            await self._send_until_written(wanted, coordinator_epoch)
+            await self._send_until_written(wanted, coordinator_epoch, answer)
         finally:
             self._stats.markers_waiting -= len(wanted.partitions)
 
-    async def _send_until_written(self, wanted: SendMarkers, coordinator_epoch: int) -> None:
-        left = list(wanted.partitions)
+    async def _send_until_written(
+        self, wanted: SendMarkers, coordinator_epoch: int, answer: "asyncio.Future[_Codes]"
+    ) -> None:
         pause = MARKER_RETRY_SECONDS_MIN
-        while left := await self._attempt(wanted, left, coordinator_epoch):
+        left = await self._heard(wanted.partitions, answer)
+        while left:
             self._stats.markers_retried += len(left)
             self._log.warning(
                 "transaction markers not written", transactional_id=wanted.transactional_id, partitions=len(left)
             )
             await asyncio.sleep(pause)
             pause = min(2 * pause, MARKER_RETRY_SECONDS_MAX)
+            left = await self._heard(left, self._ask(wanted, left, coordinator_epoch))
 
-    async def _attempt(
-        self, wanted: SendMarkers, partitions: list[TopicPartition], coordinator_epoch: int
-    ) -> list[TopicPartition]:
-        """Send once, and give the partitions that do not have their marker yet."""
+    def _ask(
+        self, wanted: SendMarkers, partitions: tuple[TopicPartition, ...], coordinator_epoch: int
+    ) -> "asyncio.Future[_Codes]":
         markers = TransactionMarkers(
             producer_id=wanted.producer.id,
             producer_epoch=wanted.producer.epoch,
             coordinator_epoch=coordinator_epoch,
             committed=wanted.committed,
-            partitions=tuple(partitions),
+            partitions=partitions,
             version=wanted.version,
         )
+        return asyncio.ensure_future(self._port.write(markers))
+
+    async def _heard(
+        self, partitions: tuple[TopicPartition, ...], answer: "asyncio.Future[_Codes]"
+    ) -> tuple[TopicPartition, ...]:
+        """Give the partitions that do not have their marker yet."""
         try:
             async with asyncio.timeout(MARKER_ANSWER_SECONDS_MAX):
-                codes = await self._port.write(markers)
+                codes = await answer
         except OSError:  # also when it took too long
-            return self._existing(partitions)
-        return self._existing(each for each in partitions if codes.get(each) not in _SETTLED)
+            codes = {}
+        return self._missing(partitions, codes)
 
-    def _existing(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        return [each for each in partitions if self._exists(each)]
+    def _missing(self, partitions: tuple[TopicPartition, ...], codes: _Codes) -> tuple[TopicPartition, ...]:
+        return tuple(each for each in partitions if codes.get(each) not in _SETTLED and self._exists(each))
 
     def _exists(self, partition: TopicPartition) -> bool:
         topic = self._image().topic(partition.topic)

@@ -57,8 +57,8 @@ class TransactionMarkers:
 class MarkerPort(Protocol):
     """The way to the logs in which transactions end."""
 
-    async def write(self, markers: TransactionMarkers) -> Mapping[TopicPartition, ErrorCode]:
-        """Write a marker to each partition, and say how it went once it is committed there.
+    def write(self, markers: TransactionMarkers) -> Awaitable[Mapping[TopicPartition, ErrorCode]]:
+        """Write a marker to each partition, and say how it went once it is committed there; perhaps at once.
 
         A partition that is missing in the answer is asked again.
         """

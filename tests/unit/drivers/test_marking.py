@@ -50,7 +50,9 @@ def test_a_marker_is_committed_when_it_is_answered(durability: str) -> None:
             partition = node._replicas.get(*ORDERS)
             assert partition is not None
             assert partition.last_stable_offset == 0
-            assert await marking_on(node).write(markers(ORDERS)) == {ORDERS: ErrorCode.NONE}
+            under_way = marking_on(node).write(markers(ORDERS))
+            assert under_way.done() == (durability == "os"), "what the page cache keeps is committed when it is written"
+            assert await under_way == {ORDERS: ErrorCode.NONE}
             assert partition.last_stable_offset == 2
 
     run(scenario())

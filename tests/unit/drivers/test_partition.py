@@ -324,9 +324,7 @@ def verified(partition: Partition, *, sequence: int = 0) -> None:
 
 
 def end(partition: Partition, marker: Marker, version: TransactionVersion = CLASSIC) -> Offset:
-    offset = partition.gather_marker(MINE, marker, version, now_ms=NOW)
-    partition.write()
-    return offset
+    return partition.append_marker(MINE, marker, version, now_ms=NOW)
 
 
 def test_a_transaction_begins_only_where_it_was_verified() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from random import Random
+from typing import NoReturn
 from uuid import UUID
 
 import pytest
@@ -13,7 +14,7 @@ from riverlog.metadata.records import PartitionRecord, TopicRecord
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.model.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX
-from riverlog.model.transactions import TransactionMarkers
+from riverlog.model.transactions import MarkerPort, TransactionMarkers
 from riverlog.observe.stats import TransactionStats
 from riverlog.transactions.commands import SendMarkers
 from tests.support.markers import FaultyMarkers, Markers
@@ -43,6 +44,33 @@ def test_all_are_sent_at_once_and_reported_once() -> None:
         await written.wait()
         (asked,) = port.asked
         assert asked == TransactionMarkers(producer_of(7, 4).id, producer_of(7, 4).epoch, 3, True, (P0, P1), V2)
+
+    run(scenario())
+
+
+def test_those_that_are_written_at_once_are_reported_in_the_next_turn_and_not_before() -> None:
+    class Here(Markers):
+        def write(self, markers: TransactionMarkers) -> "asyncio.Future[Mapping[TopicPartition, ErrorCode]]":
+            written: asyncio.Future[Mapping[TopicPartition, ErrorCode]] = asyncio.get_running_loop().create_future()
+            written.set_result({each: self._arrive(markers, each) for each in markers.partitions})
+            return written
+
+    async def scenario() -> None:
+        port, told = Here(), list[str]()
+        sender = MarkerSender(port, lambda: IMAGE, TransactionStats(), failed=failed)
+        sender.send(WANTED, 3, lambda: told.append("written"))
+        assert not port.arrived, "whoever decided is answered first"
+        await asyncio.sleep(0)
+        assert told == ["written"]
+        sender.send(WANTED, 3, lambda: told.append("again"))
+        await asyncio.sleep(0)
+        assert told == ["written", "again"]
+        port.codes[P1] = ErrorCode.KAFKA_STORAGE_ERROR
+        sender.send(WANTED, 3, lambda: told.append("at last"))
+        await asyncio.sleep(1)
+        del port.codes[P1]
+        await asyncio.sleep(MARKER_RETRY_SECONDS_MAX)
+        assert told == ["written", "again", "at last"]
 
     run(scenario())
 
@@ -115,17 +143,36 @@ def test_they_arrive_however_faulty_the_way_is(seed: int) -> None:
     run(scenario())
 
 
-def test_a_mistake_of_our_own_is_told_and_ends_the_sending() -> None:
-    class Broken(Markers):
-        async def write(self, markers: TransactionMarkers) -> Mapping[TopicPartition, ErrorCode]:
-            raise AssertionError("not thought of")
+class Broken(Markers):
+    async def write(self, markers: TransactionMarkers) -> Mapping[TopicPartition, ErrorCode]:
+        raise AssertionError("not thought of")
 
+
+class BrokenAtOnce(Markers):
+    def write(self, markers: TransactionMarkers) -> NoReturn:
+        raise AssertionError("not thought of")
+
+
+@pytest.mark.parametrize("port", [Broken(), BrokenAtOnce()])
+def test_a_mistake_of_our_own_is_told_and_ends_the_sending(port: MarkerPort) -> None:
     async def scenario() -> None:
         told: list[BaseException] = []
-        sender = MarkerSender(Broken(), lambda: IMAGE, TransactionStats(), failed=told.append)
+        sender = MarkerSender(port, lambda: IMAGE, TransactionStats(), failed=told.append)
         sender.send(WANTED, 0, lambda: pytest.fail("nothing was written"))
         await asyncio.sleep(1)
         assert [str(each) for each in told] == ["not thought of"]
+
+    run(scenario())
+
+
+def test_closing_stops_what_was_about_to_be_sent() -> None:
+    async def scenario() -> None:
+        port = Markers()
+        sender = MarkerSender(port, lambda: IMAGE, TransactionStats(), failed=failed)
+        sender.send(WANTED, 0, lambda: pytest.fail("nothing was sent"))
+        await sender.close()
+        await asyncio.sleep(1)
+        assert not port.asked
 
     run(scenario())
 
