@@ -243,6 +243,10 @@ TRANSACTION_END_WAIT_MS: Final = 500
 WAITING_PER_TRANSACTIONAL_ID_MAX: Final = 100
 """Requests for one transactional id that wait for the end of its transaction; further ones are told to try again."""
 
+TRANSACTION_PARTITIONS_WRITTEN_MAX: Final = 64
+"""Sets of partitions whose bytes in the log of transactional ids are remembered: most transactions have the same as
+the one before."""
+
 MEMBERS_PER_BATCH_MAX: Final = 1_024
 """Attempts of tasks that join one batch of a shared transaction, and ids of its pool; further ones are refused."""
 

@@ -9,9 +9,12 @@ Bytes that cannot be read raise BadRecord, with one sentence, and nothing else; 
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import Any, assert_never
+from functools import lru_cache
+from struct import Struct, pack
+from typing import Any, Final, assert_never
 
-from riverlog.model.ids import ProducerId
+from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerId, TopicPartition
+from riverlog.model.limits import TRANSACTION_PARTITIONS_WRITTEN_MAX
 from riverlog.model.ports import Buffer
 from riverlog.records.batch import BatchHeader
 from riverlog.records.record import BatchBuilder, Record
@@ -26,12 +29,16 @@ from riverlog.transactions.records import (
     TransactionFact,
     TransactionLogKey,
     TransactionLogValue,
+    by_topic,
     member_of,
     member_value_of,
     transaction_of,
     value_of,
 )
+from riverlog.transactions.states import Transaction
 from riverlog.wire.codec import MalformedMessage, decode, encode_parts, joined
+from riverlog.wire.primitives import STRING_BYTES_MAX, varint_bytes
+from riverlog.wire.types import OWN_TAG
 
 
 class _Kind(IntEnum):
@@ -39,6 +46,15 @@ class _Kind(IntEnum):
 
     TRANSACTION = 0
     MEMBER = 10_000
+
+
+_KEY_HEAD: Final = Struct(">hh")
+_VALUE_HEAD: Final = Struct(">hqhib")
+_TIMES: Final = Struct(">qqB")
+_ID_TAG: Final = Struct(">BBq")
+_VERSION_TAG: Final = Struct(">BBh")
+_EPOCH_TAG: Final = Struct(">2sBh")
+_OWN_TAG_ON_WIRE: Final = varint_bytes(OWN_TAG)
 
 
 class BadRecord(ValueError):
@@ -51,9 +67,8 @@ def encode_facts(facts: Sequence[Fact], now_ms: int) -> bytearray:
     for fact in facts:
         match fact:
             case TransactionFact():
-                key = _behind(_Kind.TRANSACTION, TransactionLogKey(fact.transactional_id), 0)
-                held = fact.transaction
-                value = None if held is None else _behind(VALUE_VERSION, value_of(held), VALUE_VERSION)
+                key = _transaction_key(fact.transactional_id)
+                value = None if fact.transaction is None else _transaction_value(fact.transaction)
             case MemberFact():
                 key = _behind(_Kind.MEMBER, MemberLogKey(*fact.name), 0)
                 member = fact.member
@@ -110,6 +125,46 @@ def _known_version(declaration: type[Any], value: Buffer, newest: int) -> int:
     if not 0 <= version <= newest:
         raise BadRecord(f"version {version} of a {declaration.__name__} is not one that this version of riverlog knows")
     return version
+
+
+def _transaction_key(transactional_id: str) -> bytes:
+    """Write an id without the wire's codec, as its value below: there are three of each in every transaction."""
+    name = transactional_id.encode()
+    if len(name) > STRING_BYTES_MAX:
+        return _behind(_Kind.TRANSACTION, TransactionLogKey(transactional_id), 0)
+    return _KEY_HEAD.pack(_Kind.TRANSACTION, len(name)) + name
+
+
+def _transaction_value(held: Transaction) -> bytes:
+    """Write what holds for an id; what it shares with members is left to the wire's codec."""
+    if held.shared is not None:
+        return _behind(VALUE_VERSION, value_of(held), VALUE_VERSION)
+    producer, last = held.producer, held.last
+    head = _VALUE_HEAD.pack(VALUE_VERSION, producer.id, producer.epoch, held.timeout_ms, held.state)
+    tags: list[bytes] = []
+    if last.id != NO_PRODUCER:
+        tags.append(_ID_TAG.pack(0, 8, last.id))
+    if held.next_producer_id != NO_PRODUCER:
+        tags.append(_ID_TAG.pack(1, 8, held.next_producer_id))
+    if held.version:
+        tags.append(_VERSION_TAG.pack(2, 2, held.version))
+    if last.epoch != NO_PRODUCER_EPOCH:
+        tags.append(_EPOCH_TAG.pack(_OWN_TAG_ON_WIRE, 2, last.epoch))
+    times = _TIMES.pack(held.updated_ms, held.started_ms, len(tags))
+    return b"".join((head, _partitions(held.partitions), times, *tags))
+
+
+@lru_cache(maxsize=TRANSACTION_PARTITIONS_WRITTEN_MAX)
+def _partitions(partitions: frozenset[TopicPartition]) -> bytes:
+    """Write the partitions of a transaction; the next one mostly has the same."""
+    topics = by_topic(partitions)
+    if not topics:
+        return b"\0"  # null
+    written = [varint_bytes(len(topics) + 1)]
+    for topic in topics:
+        name, ids = topic.topic.encode(), topic.partition_ids
+        written += (varint_bytes(len(name) + 1), name, varint_bytes(len(ids) + 1), pack(f">{len(ids)}i", *ids), b"\0")
+    return b"".join(written)
 
 
 def _behind(number: int, message: object, version: int) -> bytes:

@@ -7,7 +7,6 @@ begins with the first command after a replay, when the markers of whatever was e
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final, assert_never
 
 from riverlog.model.errors import ErrorCode
@@ -247,7 +246,7 @@ class TransactionsMachine:
         pool = self.pools.get(transactional_id)
         if held is None or pool is None:
             return held
-        return replace(held, partitions=held.partitions.union(*(member.partitions for member in pool.values())))
+        return held._replace(partitions=held.partitions.union(*(member.partitions for member in pool.values())))
 
     def _list(self, command: ListTransactions) -> ListTransactionsReply:
         return ListTransactionsReply(

@@ -9,8 +9,8 @@ refused wherever it writes. An id whose epochs are used up leaves the pool.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import NamedTuple
 
 from riverlog.model.ids import ProducerEpoch, TopicPartition
 from riverlog.model.transactions import PRODUCER_EPOCH_MAX, Producer
@@ -30,8 +30,7 @@ class MemberState(IntEnum):
         return self in (MemberState.COMMITTING, MemberState.ABORTING)
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """One producer of the pool, and the attempt of a task that writes with it, or did last."""
 
     producer: Producer
@@ -60,16 +59,16 @@ class Member:
     def added(self, partitions: Iterable[TopicPartition]) -> "Member":
         """Take partitions into the transaction."""
         assert self.state is MemberState.JOINED
-        return replace(self, partitions=self.partitions.union(partitions))
+        return self._replace(partitions=self.partitions.union(partitions))
 
     def ended(self, *, committed: bool) -> "Member":
         """Decide; where nothing was written there is nothing left to do."""
         assert self.state is MemberState.JOINED
         after = Producer(self.producer.id, ProducerEpoch(self.producer.epoch + 1))
         state = MemberState.COMMITTING if committed else MemberState.ABORTING
-        return replace(self, producer=after, state=state if self.partitions else MemberState.FREE)
+        return self._replace(producer=after, state=state if self.partitions else MemberState.FREE)
 
     def completed(self) -> "Member":
         """Note that every partition knows how it ended."""
         assert self.state.is_ending
-        return replace(self, state=MemberState.FREE, partitions=frozenset())
+        return self._replace(state=MemberState.FREE, partitions=frozenset())

@@ -146,7 +146,7 @@ def value_of(transaction: Transaction) -> TransactionLogValue:
         producer_epoch=transaction.producer.epoch,
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=transaction.state,
-        transaction_partitions=_by_topic(transaction.partitions) or None,
+        transaction_partitions=by_topic(transaction.partitions) or None,
         transaction_last_update_timestamp_ms=transaction.updated_ms,
         transaction_start_timestamp_ms=transaction.started_ms,
         client_transaction_version=transaction.version,
@@ -180,7 +180,7 @@ def member_value_of(member: Member) -> MemberLogValue:
         batch=member.batch.number,
         task=member.task,
         attempt=member.attempt,
-        partitions=_by_topic(member.partitions),
+        partitions=by_topic(member.partitions),
     )
 
 
@@ -213,7 +213,8 @@ def _shared_of(schema: SharedSchema) -> Shared:
     return Shared(tuple(incarnations), schema.is_open)
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> tuple[PartitionsSchema, ...]:
+def by_topic(partitions: Iterable[TopicPartition]) -> tuple[PartitionsSchema, ...]:
+    """Put partitions under their topics, all in order."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         by_topic.setdefault(topic, []).append(partition)

@@ -7,7 +7,6 @@ and comes before any other of its incarnation; its members of before are not amo
 """
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Final
 
 from riverlog.model.errors import ErrorCode
@@ -101,7 +100,7 @@ def abort_batch(transactional_id: str, held: Transaction, turn: Turn, *, fenced:
     """Abort the open batch; `fenced` is its owner's id in another's hands, where somebody takes over."""
     assert held.shared is not None
     ended = fenced or _owner(held, TransactionState.COMPLETE_ABORT, held.shared, turn)
-    _decide(transactional_id, replace(ended, shared=held.shared.aborted()), (), turn)
+    _decide(transactional_id, ended._replace(shared=held.shared.aborted()), (), turn)
 
 
 def complete_member(name: MemberName, producer: Producer, turn: Turn) -> bool:
@@ -185,7 +184,7 @@ def _open(command: JoinBatch, held: Transaction, members: Collection[Member], tu
     """Begin the batch, and let go of ids that nobody can use any more."""
     shared = (held.shared or _NOTHING).opened(command.batch)
     opened = _owner(held, TransactionState.ONGOING, shared, turn)
-    turn.write(command.transactional_id, replace(opened, started_ms=turn.now.wall_ms))
+    turn.write(command.transactional_id, opened._replace(started_ms=turn.now.wall_ms))
     for member in members:
         if member.is_spent:
             turn.write_member(MemberName(command.transactional_id, member.producer.id), None)
@@ -208,8 +207,7 @@ def _end_unopened(command: EndBatch, held: Transaction, shared: Shared, turn: Tu
 
 
 def _owner(held: Transaction, state: TransactionState, shared: Shared, turn: Turn) -> Transaction:
-    return replace(
-        held,
+    return held._replace(
         state=state,
         updated_ms=turn.now.wall_ms,
         version=TransactionVersion.EPOCH_PER_TRANSACTION,
@@ -226,7 +224,7 @@ def _decide(transactional_id: str, ended: Transaction, listed: Collection[Produc
         if member.state is MemberState.JOINED
     ]
     is_ending = any(member.state.is_ending for member in decided)
-    turn.write(transactional_id, replace(ended, state=_ENDING[ended.state]) if is_ending else ended)
+    turn.write(transactional_id, ended._replace(state=_ENDING[ended.state]) if is_ending else ended)
     for member in decided:
         turn.write_member(MemberName(transactional_id, member.producer.id), member)
 

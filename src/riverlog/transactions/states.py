@@ -13,9 +13,8 @@ reach a later transaction. When the epochs of a producer id are used up, the end
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, NO_TIMESTAMP, ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.transactions import PRODUCER_EPOCH_MAX, Producer, TransactionVersion
@@ -53,9 +52,9 @@ NOBODY: Final = Producer(NO_PRODUCER, NO_PRODUCER_EPOCH)
 FIRST_EPOCH: Final = ProducerEpoch(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """What is known about one transactional id."""
+class Transaction(NamedTuple):
+    """What is known about one transactional id. A tuple: each step makes another one, and that takes a fifth of the
+    time."""
 
     producer: Producer
     """The one that may write."""
@@ -108,8 +107,7 @@ class Transaction:
         """Take partitions into the transaction; the first of them begin it."""
         assert not self.state.is_ending
         is_begun = self.state is TransactionState.ONGOING
-        return replace(
-            self,
+        return self._replace(
             state=TransactionState.ONGOING,
             partitions=self.partitions.union(partitions),
             started_ms=self.started_ms if is_begun else now_ms,
@@ -146,8 +144,7 @@ class Transaction:
     def completed(self, now_ms: int) -> "Transaction":
         """Note that every partition knows how the transaction ended."""
         assert self.state.is_ending
-        return replace(
-            self,
+        return self._replace(
             producer=self.successor,
             next_producer_id=NO_PRODUCER,
             state=TransactionState.COMPLETE_COMMIT if self.is_committed else TransactionState.COMPLETE_ABORT,
@@ -166,8 +163,7 @@ class Transaction:
         next_producer_id: ProducerId,
     ) -> "Transaction":
         assert not self.state.is_ending
-        decided = replace(
-            self,
+        decided = self._replace(
             producer=producer,
             last=last,
             state=TransactionState.PREPARE_COMMIT if committed else TransactionState.PREPARE_ABORT,

@@ -2,12 +2,14 @@
 
 import pytest
 
-from riverlog.model.ids import TopicPartition
+from riverlog.model.ids import ProducerId, TopicPartition
 from riverlog.model.transactions import TransactionVersion
 from riverlog.records.record import BatchBuilder, read_batches
 from riverlog.transactions.batches import BadRecord, decode_facts, decode_record, encode_facts
-from riverlog.transactions.records import TransactionFact
-from riverlog.transactions.states import Transaction, TransactionState
+from riverlog.transactions.incarnations import Incarnation, Shared
+from riverlog.transactions.records import TransactionFact, TransactionLogKey, value_of
+from riverlog.transactions.states import NOBODY, Transaction, TransactionState
+from riverlog.wire.codec import encode
 from tests.support.transactions import V2, producer_of
 
 KEY = b"\0\0" + b"\0\2" + b"tx"
@@ -54,6 +56,28 @@ def written(fact: TransactionFact) -> tuple[bytes | None, bytes | None]:
 def test_a_fact_is_written_as_kafka_writes_it() -> None:
     assert written(TransactionFact("tx", OPEN)) == (KEY, VALUE)
     assert written(TransactionFact("tx", None)) == (KEY, None)
+
+
+MANY = frozenset(TopicPartition(f"t{number % 130:0130}", number) for number in range(1_000))
+LAST = ProducerId((1 << 63) - 1)
+
+
+@pytest.mark.parametrize(
+    "transaction",
+    [
+        Transaction(producer_of(0, 0), timeout_ms=1, updated_ms=0),
+        OPEN,
+        OPEN._replace(partitions=MANY, last=NOBODY, version=TransactionVersion.CLASSIC),
+        OPEN.ended(committed=True, version=V2, now_ms=20),
+        OPEN.ended(committed=False, version=V2, now_ms=20).completed(30),
+        OPEN._replace(producer=producer_of(7, 32_766)).ended(committed=True, version=V2, now_ms=20, new_id=LAST),
+        OPEN._replace(shared=Shared((Incarnation("run", 3, 4, b"marker"),), is_open=True)),
+    ],
+)
+@pytest.mark.parametrize("name", ["tx", "ä" * 300])
+def test_a_fact_is_written_as_the_wire_writes_it(transaction: Transaction, name: str) -> None:
+    key, value = encode(TransactionLogKey(name), 0), encode(value_of(transaction), 1)
+    assert written(TransactionFact(name, transaction)) == (b"\0\0" + key, b"\0\1" + value)
 
 
 def test_both_versions_of_kafka_are_understood() -> None:
