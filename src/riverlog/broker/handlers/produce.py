@@ -9,12 +9,12 @@ from typing import Final
 from riverlog.broker.context import Answer, Context, Hangup, Later, Parts, Place
 from riverlog.broker.dispatch import told
 from riverlog.drivers.partition import Partition
-from riverlog.drivers.verification import Question, Verification, Verifying, verify
+from riverlog.drivers.verification import Question, Verifying, verify
 from riverlog.log.gathered import Appended
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import Producer, VerifyTransaction
 from riverlog.records.batch import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
@@ -120,8 +120,8 @@ class OneBatchRoute:
     """The way of Produce requests with one batch for one partition, from the batch to the whole response."""
 
     __slots__ = (
-        "_acks", "_client", "_header", "_index", "_partition", "_seconds_max", "_transactional", "_wall_ms", "answer",
-        "kind", "stats",
+        "_acks", "_client", "_header", "_index", "_partition", "_seconds_max", "_transactional_id", "_transactions",
+        "_wall_ms", "answer", "kind", "stats",
     )  # fmt: skip
 
     def __init__(self, head: OneHead, partition: Partition, header: RequestHeader, context: Context) -> None:
@@ -134,7 +134,8 @@ class OneBatchRoute:
         self._index = head.partition
         self._partition = partition
         self._seconds_max = max(head.timeout_ms, 0) / 1000
-        self._transactional = head.transactional_id is not None
+        self._transactional_id = None if head.transactional_id is None else str(head.transactional_id, "utf-8")
+        self._transactions = context.services.transactions
         self._wall_ms = context.services.clock.wall_ms
 
     def take(self, frame: memoryview, position: int, correlation_id: int) -> Place | None:
@@ -142,19 +143,38 @@ class OneBatchRoute:
         batch = read_last_batch(frame, position)
         if batch is None or len(batch) < HEADER_BYTES:
             return None
-        if batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL and not self._transactional:
+        if batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL and self._transactional_id is None:
             return None
         partition = self._partition
         try:
             appended = partition.gather(batch, now_ms=self._wall_ms())
         except Refusal:
-            return None
+            verified = self._gather_verified(batch)
+            if verified is None:
+                return None
+            appended = verified
         place = OneBatchPlace(self, correlation_id, appended)
         if self._acks == ALL:
             partition.when_committed(appended.last_offset, place.settle, seconds_max=self._seconds_max)
         else:
             partition.when_written(appended.last_offset, place.settle)
         return place
+
+    def _gather_verified(self, batch: memoryview) -> Appended | None:
+        """Append the first batch of a transaction if the coordinator says yes; come again where it has yet to say."""
+        if self._transactional_id is None:
+            return None
+        now_ms = self._wall_ms()
+        question = _question(
+            self._partition, batch, self._transactional_id, version=self._header.api_version, now_ms=now_ms
+        )
+        if question is None:
+            return None
+        _verify(self._transactions, [question])
+        try:
+            return self._partition.gather(batch, now_ms=now_ms)
+        except Refusal:
+            return None
 
     def response(self, correlation_id: int, appended: Appended, code: ErrorCode) -> Parts:
         """Write the whole response to a batch of which this became."""
@@ -213,23 +233,26 @@ def _check_verified(request: ProduceRequest, transactional_id: str, context: Con
         for part in topic.partition_data:
             with suppress(Refusal):  # each partition's own answer will say so
                 partition = _partition(request, topic, part, context)
-                verification = _unverified(partition, part, context)
-                if verification is not None:
-                    knows_abortable = context.version >= _FIRST_VERSION_WITH_ABORTABLE
-                    questions.append(
-                        Question(
-                            partition.name, transactional_id, partition.verifications, verification, knows_abortable
-                        )
-                    )
+                question = _question(
+                    partition, part.records, transactional_id, version=context.version, now_ms=context.now_ms
+                )
+                if question is not None:
+                    questions.append(question)
     if questions:
-        verified = verify(context.services.transactions, questions)
-        if not verified.done():
-            raise Verifying(verified)
+        _verify(context.services.transactions, questions)
 
 
-def _unverified(partition: Partition, part: PartitionProduceData, context: Context) -> Verification | None:
-    """Give what is to be verified before a batch may begin its transaction; None where there is nothing to ask."""
-    batch = part.records
+def _verify(port: VerifyTransaction, questions: list[Question]) -> None:
+    """Ask the coordinator; come again when it has answered, unless it says yes at once."""
+    verified = verify(port, questions)
+    if not verified.done():
+        raise Verifying(verified)
+
+
+def _question(
+    partition: Partition, batch: memoryview | None, transactional_id: str, *, version: int, now_ms: int
+) -> Question | None:
+    """Say what is to be verified before a batch may begin its transaction; None where there is nothing to ask."""
     if batch is None or len(batch) < HEADER_BYTES:
         return None
     header = read_header(batch)
@@ -238,10 +261,13 @@ def _unverified(partition: Partition, part: PartitionProduceData, context: Conte
     verification = partition.verifications.begin(
         Producer(header.producer_id, header.producer_epoch),
         header.base_sequence,
-        begins_epoch=context.version >= _FIRST_VERSION_WITH_TRANSACTIONS_2,
-        now_ms=context.now_ms,
+        begins_epoch=version >= _FIRST_VERSION_WITH_TRANSACTIONS_2,
+        now_ms=now_ms,
     )
-    return None if verification is None or verification.answer is not None else verification
+    if verification is None or verification.answer is not None:
+        return None
+    knows_abortable = version >= _FIRST_VERSION_WITH_ABORTABLE
+    return Question(partition.name, transactional_id, partition.verifications, verification, knows_abortable)
 
 
 def _allows_transactions(transactional_id: str, context: Context) -> bool:
