@@ -58,7 +58,7 @@ class TransactionCoordinator(PartitionCoordinator[TransactionsCommand, Fact, Eff
         return machine
 
     def _carry_out(self, effects: tuple[Effect, ...]) -> None:
-        topic = self._image().topic(self.name.topic)
+        topic = self._image().topic(self.name.topic) if effects else None
         if topic is None:
             return
         epoch = topic.partition(self.name.partition).leader_epoch
