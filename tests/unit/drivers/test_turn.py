@@ -1,5 +1,7 @@
 """The end of a turn: once for all, writes before looks before sends."""
 
+import pytest
+
 from riverlog.drivers.turn import Turn
 from tests.support.virtual_time import run
 
@@ -37,6 +39,26 @@ def test_whoever_waits_for_several_writes_looks_once_after_all_and_before_what_i
 
     run(scenario())
     assert done == ["write", "write", "look", "send"]
+
+
+@pytest.mark.parametrize(("readers", "first"), [(1, "reader"), (4, "reader"), (5, "writer")])
+def test_few_readers_are_answered_before_writers_and_many_after_them(readers: int, first: str) -> None:
+    sent: list[str] = []
+
+    async def scenario() -> None:
+        turn = Turn()
+
+        def write() -> None:
+            turn.send(lambda: sent.append("writer"))
+            for reader in range(readers):
+                turn.look(lambda _reader=reader: turn.send(lambda: sent.append("reader")))  # type: ignore[misc]
+
+        turn.write(write)
+        turn.end()
+
+    run(scenario())
+    assert sent[0] == first
+    assert sorted(sent) == ["reader"] * readers + ["writer"]
 
 
 def test_a_look_by_itself_is_done_when_the_turn_ends() -> None:
