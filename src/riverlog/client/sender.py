@@ -165,6 +165,7 @@ class Sender:
         """Fail all that is not finished."""
         for task in self._connecting.values():
             task.cancel()
+        self.discard(error)
         for batch in self.unfinished():
             batch.fail(error)
             self._finished(batch)

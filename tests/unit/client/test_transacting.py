@@ -10,7 +10,8 @@ import pytest
 from riverlog import Admin, Consumer, Producer
 from riverlog.client import transacting
 from riverlog.client.commits import GroupMetadata
-from riverlog.client.errors import CommitFailed, KafkaError, ProducerFenced, TimedOut, TransactionAborted
+from riverlog.client.deliveries import Delivery
+from riverlog.client.errors import Closed, CommitFailed, KafkaError, ProducerFenced, TimedOut, TransactionAborted
 from riverlog.model.ids import TopicPartition
 from riverlog.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from riverlog.wire.messages.end_txn import EndTxnRequest
@@ -384,6 +385,28 @@ def test_one_who_is_cancelled_does_not_wait_long_for_the_abort(mishaps: Mishaps)
             async with producer.transaction():
                 await producer.send(TOPIC, b"kept", partition=0)
         assert await read(universe) == [b"kept"]
+
+    with_node(scenario)
+
+
+def test_every_record_of_a_producer_that_is_cancelled_has_an_outcome() -> None:
+    async def scenario(universe: Universe) -> None:
+        async def write() -> None:
+            async with writer(universe, linger_ms=30_000) as producer:
+                await producer.begin()
+                deliveries.extend(producer.send_soon(TOPIC, b"unsent", partition=index) for index in range(4))
+                await asyncio.sleep(60)
+
+        deliveries: list[Delivery] = []
+        unhandled: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: unhandled.append(context))
+        writing = asyncio.create_task(write())
+        await asyncio.sleep(1)
+        writing.cancel()
+        async with asyncio.timeout(5):
+            found = await asyncio.gather(*deliveries, writing, return_exceptions=True)
+        assert [type(problem) for problem in found] == [Closed] * 4 + [asyncio.CancelledError]
+        assert unhandled == []
 
     with_node(scenario)
 
