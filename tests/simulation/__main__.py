@@ -1,5 +1,7 @@
 """Simulate many seeds, or one: `python -m tests.simulation --seeds 200`, `--seed 17`. Exit code 1 on a violation.
 
+Seeds are plain, with groups, and with transactions in turn; `--only` runs plans of one kind.
+
 Of a seed that fails, the plan, the violations and a plan made smaller are printed. `--switches` shows instead that
 each rule of durability is missed when it is switched off.
 """
@@ -12,15 +14,19 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from tests.simulation.crash_points import wrong_at_crash_points
 from tests.simulation.plan import Plan, draw_plan, with_groups, with_rot
-from tests.simulation.run import Outcome, simulate
+from tests.simulation.run import simulate
 from tests.simulation.scenarios import SCENARIOS
+from tests.simulation.scene import Outcome
 from tests.simulation.shrink import shrink
 from tests.simulation.switches import SWITCHES, noticed, noticed_without
 from tests.simulation.syncs import places
+from tests.simulation.transaction_plan import draw_transactions
 
 _SWITCH_SEEDS: Final = 500
 """Most rules are missed within ten seeds, one within a few hundred: bytes that come back must fit to what is new."""
@@ -29,11 +35,16 @@ _STEPS_WITH_GROUPS: Final = 110
 """Members are at work between the steps, too: fewer of them take as long."""
 
 
-def _plan_of(seed: int) -> Plan:
-    """Give a seed's plan; in every second one there are groups besides, in every fourth bits rot."""
-    if seed % 2 == 0:
-        return with_groups(draw_plan(seed, steps=_STEPS_WITH_GROUPS))
-    return with_rot(draw_plan(seed)) if seed % 4 == 3 else draw_plan(seed)
+_KINDS: Final[dict[str, Callable[[int], Plan]]] = {
+    "plain": lambda seed: with_rot(draw_plan(seed)) if seed % 4 == 3 else draw_plan(seed),
+    "groups": lambda seed: with_groups(draw_plan(seed, steps=_STEPS_WITH_GROUPS)),
+    "transactions": draw_transactions,
+}
+
+
+def _plan_of(seed: int, only: str | None) -> Plan:
+    """Give a seed's plan: of the kind that is wanted, or of each kind in turn; in some plain ones bits rot."""
+    return _KINDS[only or list(_KINDS)[seed % len(_KINDS)]](seed)
 
 
 def main() -> int:
@@ -41,6 +52,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=50, help="how many seeds to run")
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--seed", type=int, help="run this seed alone and print what happened")
+    parser.add_argument("--only", choices=list(_KINDS), help="run plans of this kind only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes to run them in")
     parser.add_argument("--switches", action="store_true", help="switch off each rule of durability in turn")
     given = parser.parse_args()
@@ -48,17 +60,17 @@ def main() -> int:
     if given.switches:
         return _show_switches(given.jobs)
     if given.seed is not None:
-        return _replay(given.seed)
-    return _run_many(range(given.first, given.first + given.seeds), given.jobs)
+        return _replay(given.seed, given.only)
+    return _run_many(range(given.first, given.first + given.seeds), given.jobs, given.only)
 
 
-def _run_many(seeds: range, jobs: int) -> int:
+def _run_many(seeds: range, jobs: int, only: str | None) -> int:
     began = time.monotonic()
     totals: Counter[str] = Counter()
     traces = hashlib.sha256()
     failed: list[Outcome] = []
     with multiprocessing.Pool(jobs, initializer=_be_quiet) as pool:
-        for done, outcome in enumerate(pool.imap(_run_one, seeds), start=1):
+        for done, outcome in enumerate(pool.imap(partial(_run_one, only=only), seeds), start=1):
             totals += outcome.counts
             traces.update(outcome.trace_hash.encode())
             if outcome.violations:
@@ -68,12 +80,12 @@ def _run_many(seeds: range, jobs: int) -> int:
                 print(_summary(done, totals, len(failed), time.monotonic() - began), flush=True)
     print(f"trace hash {traces.hexdigest()[:16]}")
     for outcome in failed[:3]:
-        _explain(outcome)
+        _explain(outcome, only)
     return 1 if failed else 0
 
 
-def _run_one(seed: int) -> Outcome:
-    return simulate(_plan_of(seed))
+def _run_one(seed: int, only: str | None) -> Outcome:
+    return simulate(_plan_of(seed, only))
 
 
 def _be_quiet() -> None:
@@ -85,24 +97,27 @@ def _summary(seeds: int, totals: Counter[str], failed: int, seconds: float) -> s
         f"{seeds} seeds, {totals['crashes']:,} crashes, {totals['kills']:,} kills, {totals['lives']:,} starts, "
         f"{totals['acknowledged']:,} records acknowledged, {totals['shown']:,} read, "
         f"{totals['commits']:,} commits of groups, "
+        f"{totals['committed']:,} transactions committed ({totals['shared']:,} of them shared), "
+        f"{totals['aborted']:,} aborted, {totals['unknown']:,} in doubt, {totals['fenced']:,} writers fenced, "
         f"{totals['disk_calls']:,} calls to the disk; {failed} seeds with violations; {seconds:.0f} s"
     )
 
 
-def _replay(seed: int) -> int:
-    outcome = simulate(_plan_of(seed), keep_trace=True)
+def _replay(seed: int, only: str | None) -> int:
+    outcome = simulate(_plan_of(seed, only), keep_trace=True)
     print("\n".join(outcome.trace))
     print(f"trace hash {outcome.trace_hash[:16]}, {dict(outcome.counts)}")
     if outcome.violations:
-        _explain(outcome)
+        _explain(outcome, only)
     return 1 if outcome.violations else 0
 
 
-def _explain(outcome: Outcome) -> None:
+def _explain(outcome: Outcome, only: str | None) -> None:
     print(f"\n{outcome.plan}\nviolations:")
     for violation in outcome.violations[:10]:
         print(f"  {violation}")
-    print(f"the same with fewer steps:\n{shrink(outcome)}\nagain with: make sim SEED={outcome.plan.seed}", flush=True)
+    again = f"make sim SEED={outcome.plan.seed}" + (f" ONLY={only}" if only else "")
+    print(f"the same with fewer steps:\n{shrink(outcome)}\nagain with: {again}", flush=True)
 
 
 def _show_switches(jobs: int) -> int:

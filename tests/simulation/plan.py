@@ -7,9 +7,11 @@ are not drowned by common ones.
 
 import errno
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
+
+from tests.simulation.transaction_acts import TransactionAct
 
 TOPICS: Final = 4
 COMPACTED: Final = 3
@@ -156,25 +158,21 @@ class Wait:
     """Nothing happens, but time passes."""
 
 
+Trouble = PowerLoss | Kill | Restart | FailDisk | Heal | SlowDisk | CutConnections | JumpClock
+"""What befalls a machine, whoever uses it."""
 Action = (
     Produce
     | CreateTopic
     | DeleteTopic
     | DeleteRecords
     | AlterTopic
-    | PowerLoss
-    | Kill
-    | Restart
-    | FailDisk
+    | Trouble
     | Rot
-    | Heal
-    | SlowDisk
-    | CutConnections
-    | JumpClock
     | Join
     | Leave
     | Vanish
     | CommitAlone
+    | TransactionAct
     | Wait
 )
 
@@ -194,9 +192,11 @@ class Plan:
     seed: int
     settings: dict[str, str] = field(default_factory=dict)
     steps: Sequence[Step] = ()
+    transactional: bool = False
+    """Whether its world is one of transactions."""
 
     def with_steps(self, steps: Sequence[Step]) -> "Plan":
-        return Plan(self.seed, self.settings, steps)
+        return replace(self, steps=steps)
 
     def __str__(self) -> str:
         lines = [f"seed {self.seed}, settings {self.settings}"]
@@ -208,7 +208,7 @@ _READS: Final = ("read", "open")
 _SYNCS: Final = ("sync", "sync_folder")
 _WRITES: Final = ("write", *_SYNCS, "create", "make_folder", "rename", "remove", "truncate")
 _WORK: Final = ("produce",) * 12 + ("create", "delete_topic", "delete_records", "delete_records", "alter", "wait")
-_TROUBLES: Final = (
+TROUBLES: Final = (
     "power",
     "power",
     "power_soon",
@@ -226,17 +226,22 @@ _TROUBLES: Final = (
 def draw_plan(seed: int, steps: int = 220) -> Plan:
     """Draw a plan: not quite half of its steps are troubles, of the kinds that this seed has chosen."""
     random = Random(f"{seed} plan")
-    kinds = sorted(set(_TROUBLES))
-    chosen = ["power_soon", *random.sample(kinds, random.randrange(2, len(kinds) + 1))]
-    troubles = [trouble for trouble in _TROUBLES if trouble in chosen]
+    troubles = draw_troubles(random)
     drawn = [Step(0.0, CreateTopic(topic, random.randrange(1, PARTITIONS_MAX + 1))) for topic in range(TOPICS)]
     while len(drawn) < steps:
         after_seconds = random.choice((0.0, 0.002, 0.01, 0.05, 0.5)) * random.random()
         name = random.choice(troubles) if random.random() < 0.45 else random.choice(_WORK)
-        drawn.append(Step(after_seconds, _draw_action(name, random)))
+        drawn.append(Step(after_seconds, draw_action(name, random)))
         if name in ("fail", "full", "slow"):
             drawn.append(Step(random.random(), Heal()))
-    return Plan(seed, _draw_settings(Random(f"{seed} settings")), drawn)
+    return Plan(seed, draw_settings(Random(f"{seed} settings")), drawn)
+
+
+def draw_troubles(random: Random) -> list[str]:
+    """Draw the names of the troubles that there are."""
+    kinds = sorted(set(TROUBLES))
+    chosen = ["power_soon", *random.sample(kinds, random.randrange(2, len(kinds) + 1))]
+    return [trouble for trouble in TROUBLES if trouble in chosen]
 
 
 def with_rot(plan: Plan) -> Plan:
@@ -273,7 +278,8 @@ def with_groups(plan: Plan) -> Plan:
     return Plan(plan.seed, plan.settings | settings, steps)
 
 
-def _draw_settings(random: Random) -> dict[str, str]:
+def draw_settings(random: Random) -> dict[str, str]:
+    """Draw a node's settings."""
     return {
         "durability": random.choice(("fsync", "fsync", "fsync", "os")),
         "auto.create.topics.enable": "false",
@@ -288,7 +294,8 @@ def _draw_settings(random: Random) -> dict[str, str]:
     }
 
 
-def _draw_action(name: str, random: Random) -> Action:
+def draw_action(name: str, random: Random) -> Action:
+    """Draw an action of this name."""
     topic = random.randrange(TOPICS)
     partition = random.randrange(PARTITIONS_MAX)
     match name:

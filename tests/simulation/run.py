@@ -5,9 +5,7 @@ they were. In the end all trouble stops, the power is lost once more, and everyt
 """
 
 import asyncio
-from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 from riverlog import Admin, Consumer, Producer
 from riverlog.client.errors import KafkaError
@@ -21,7 +19,9 @@ from tests.simulation.ledger import COMPACTED_TOPIC, Label
 from tests.simulation.machine import ADDRESS
 from tests.simulation.plan import Plan
 from tests.simulation.readers import Readers
-from tests.simulation.scene import Scene, Topic
+from tests.simulation.scene import Outcome, Scene, Topic
+from tests.simulation.transaction_acts import TransactionAct
+from tests.simulation.transaction_run import TransactionalRun
 from tests.support.virtual_time import run
 
 EXACTLY_ONCE: Final = frozenset({0})
@@ -34,24 +34,14 @@ REPLAY_EVERY: Final = 8
 """After so many steps the state of the groups is compared with the replay of their topic."""
 
 
-@dataclass
-class Outcome:
-    """What came of a plan."""
-
-    plan: Plan
-    trace_hash: str = ""
-    violations: list[str] = field(default_factory=list)
-    trace: list[str] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-
-
 def simulate(plan: Plan, *, keep_trace: bool = False) -> Outcome:
-    """Run a plan on virtual time."""
+    """Run a plan on virtual time, in the world that it is for."""
     return run(_simulate(plan, keep_trace=keep_trace))
 
 
 async def _simulate(plan: Plan, *, keep_trace: bool) -> Outcome:
-    return await _Run(Scene(plan, keep_trace=keep_trace)).all()
+    scene = Scene(plan, keep_trace=keep_trace)
+    return await (TransactionalRun(scene) if plan.transactional else _Run(scene)).all()
 
 
 class _Run:
@@ -59,7 +49,6 @@ class _Run:
         self._scene = scene
         self._readers = Readers(scene)
         self._groups = Groups(scene, self._readers)
-        self._clusters: set[str] = set()
         self._producers: list[Producer]
         scene.machine.on_start = self._started
         scene.machine.on_power_lost = self._power_lost
@@ -88,19 +77,13 @@ class _Run:
         return self._closed()
 
     def _closed(self) -> Outcome:
-        scene, machine, ledger = self._scene, self._scene.machine, self._scene.ledger
-        scene.say(f"end after {machine.lives} lives")
+        scene = self._scene
         scene.counts.update(
-            steps=len(scene.plan.steps),
-            lives=machine.lives,
-            crashes=machine.crashes,
-            kills=machine.kills,
-            acknowledged=ledger.records_promised,
-            shown=ledger.records_shown,
+            acknowledged=scene.ledger.records_promised,
+            shown=scene.ledger.records_shown,
             commits=self._groups.ledger.commits_acknowledged,
-            disk_calls=machine.disk.steps,
         )
-        return Outcome(scene.plan, scene.hash.hexdigest(), ledger.violations, scene.trace, scene.counts)
+        return scene.outcome()
 
     def _power_lost(self) -> None:
         self._scene.say("power lost")
@@ -108,26 +91,14 @@ class _Run:
         self._groups.ledger.power_lost()
 
     def _started(self, node: Node) -> None:
-        """Look at a node that has just started: what was only forgotten is no damage, and its name stays."""
-        self._scene.say(f"started for the {self._scene.machine.lives}. time")
-        self._clusters.add(node.cluster_id)
-        if len(self._clusters) > 1:
-            self._scene.ledger.blame("the cluster has another id than before")
-        (home,) = node._homes
-        if home.directory.clean and not self._scene.machine.was_clean:
-            self._scene.ledger.blame("the node takes a crash for a stop in good order")
-        if self._scene.machine.was_clean:
-            self._scene.ledger.stopped_cleanly()
-        self._scene.machine.was_clean = False
-        for damage in home.directory.damage:
-            self._scene.ledger.blame(f"damage: {damage}")
+        self._scene.look_at_start(node)
         if self._groups.present:
             self._scene.spawn(self._groups.audit())
 
     # -- steps
 
     async def _act(self, action: plans.Action) -> None:
-        machine, topics, spawn = self._scene.machine, self._scene.topics, self._scene.spawn
+        topics, spawn = self._scene.topics, self._scene.spawn
         match action:
             case plans.Produce():
                 self._produce(action)
@@ -139,26 +110,8 @@ class _Run:
                 spawn(self._delete_records(topics[action.topic], action))
             case plans.AlterTopic():
                 spawn(self._alter_topic(topics[action.topic], action))
-            case plans.PowerLoss(0):
-                machine.lose_power()
-            case plans.PowerLoss():
-                machine.crash_after(action.disk_steps)
-            case plans.Kill():
-                machine.kill()
-            case plans.Restart():
-                spawn(machine.restart())
-            case plans.FailDisk():
-                machine.disk.fail(action.after, action.error, on=action.kinds, lasting=action.lasting)
             case plans.Rot():
                 self._rot(topics[action.topic], action)
-            case plans.Heal():
-                machine.heal()
-            case plans.SlowDisk():
-                machine.workers.seconds_max = action.seconds_max
-            case plans.CutConnections():
-                machine.network.cut(machine.random)
-            case plans.JumpClock():
-                machine.clock.ahead_ms += action.ahead_ms
             case plans.Join():
                 self._groups.join(action.member)
             case plans.Leave():
@@ -167,10 +120,10 @@ class _Run:
                 self._groups.vanish(action.member)
             case plans.CommitAlone():
                 spawn(self._groups.commit_alone(topics[action.topic], action.partition))
-            case plans.Wait():
+            case TransactionAct() | plans.Wait():
                 pass
             case _:
-                assert_never(action)
+                self._scene.trouble(action)
 
     async def _open_clients(self) -> None:
         await self._scene.machine.serving()

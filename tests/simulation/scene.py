@@ -9,10 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from riverlog import Admin
 from riverlog.client.errors import KafkaError
+from riverlog.node import Node
 from tests.simulation import plan as plans
 from tests.simulation.ledger import COMPACTED_TOPIC, Ledger
 from tests.simulation.machine import ADDRESS, Machine
@@ -35,6 +36,17 @@ class Topic:
     reader: "asyncio.Task[None] | None" = None
 
 
+@dataclass
+class Outcome:
+    """What came of a plan."""
+
+    plan: Plan
+    trace_hash: str = ""
+    violations: list[str] = field(default_factory=list)
+    trace: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
 class Scene:
     """A machine with a node, and what the world around it knows; made on the loop that it runs on."""
 
@@ -53,6 +65,7 @@ class Scene:
         self.ledger = Ledger(self.say, durable=self.durable)
         self.machine = Machine(plan.seed, plan.settings, self.ledger.blame)
         self._keep_trace = keep_trace
+        self._clusters: set[str] = set()
 
     def say(self, event: str) -> None:
         """Put what happened into the trace."""
@@ -79,6 +92,59 @@ class Scene:
             except KafkaError as error:
                 self.say(f"admin: {error.code.name}")
                 await asyncio.sleep(0.05)
+
+    def trouble(self, action: plans.Trouble) -> None:
+        """Let something befall the machine."""
+        machine = self.machine
+        match action:
+            case plans.PowerLoss(0):
+                machine.lose_power()
+            case plans.PowerLoss():
+                machine.crash_after(action.disk_steps)
+            case plans.Kill():
+                machine.kill()
+            case plans.Restart():
+                self.spawn(machine.restart())
+            case plans.FailDisk():
+                machine.disk.fail(action.after, action.error, on=action.kinds, lasting=action.lasting)
+            case plans.Heal():
+                machine.heal()
+            case plans.SlowDisk():
+                machine.workers.seconds_max = action.seconds_max
+            case plans.CutConnections():
+                machine.network.cut(machine.random)
+            case plans.JumpClock():
+                machine.clock.ahead_ms += action.ahead_ms
+            case _:
+                assert_never(action)
+
+    def look_at_start(self, node: Node) -> None:
+        """Look at a node that has just started: what was only forgotten is no damage, and its name stays."""
+        self.say(f"started for the {self.machine.lives}. time")
+        self._clusters.add(node.cluster_id)
+        if len(self._clusters) > 1:
+            self.ledger.blame("the cluster has another id than before")
+        (home,) = node._homes
+        if home.directory.clean and not self.machine.was_clean:
+            self.ledger.blame("the node takes a crash for a stop in good order")
+        if self.machine.was_clean:
+            self.ledger.stopped_cleanly()
+        self.machine.was_clean = False
+        for damage in home.directory.damage:
+            self.ledger.blame(f"damage: {damage}")
+
+    def outcome(self) -> Outcome:
+        """Give what came of the plan."""
+        machine = self.machine
+        self.say(f"end after {machine.lives} lives")
+        self.counts.update(
+            steps=len(self.plan.steps),
+            lives=machine.lives,
+            crashes=machine.crashes,
+            kills=machine.kills,
+            disk_calls=machine.disk.steps,
+        )
+        return Outcome(self.plan, self.hash.hexdigest(), self.ledger.violations, self.trace, self.counts)
 
     def watch(self) -> None:
         """Compare the node's offsets with what they were."""

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from tests.simulation.plan import Plan
-from tests.simulation.run import Outcome, simulate
+from tests.simulation.run import simulate
+from tests.simulation.scene import Outcome
 
 T = TypeVar("T")
 
