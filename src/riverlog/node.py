@@ -89,6 +89,7 @@ class Node:
         self.endpoints: tuple[Endpoint, ...] = ()
         """The addresses that clients are told."""
         self.metrics: Address | None = None
+        self.checkpoints: Address | None = None
         self._settings = settings
         self._world = world or World(processes=SystemProcesses())
         self._parts = AsyncExitStack()
@@ -117,6 +118,7 @@ class Node:
             self._open_data()
             server = self._open_server()
             await self._open_door()
+            self._open_checkpoints()
             await self._register()
         except BaseException:
             await self._parts.aclose()
@@ -256,6 +258,18 @@ class Node:
         self._parts.push_async_callback(door.close)
         host = settings.metrics_host or settings.listeners[0].host
         self.metrics = await door.open(host, settings.metrics_port)
+
+    def _open_checkpoints(self) -> None:
+        """Open the port of Spark's checkpoints; the store behind it is a client of this node, made by the first one."""
+        settings = self._settings
+        if settings.checkpoints_port < 0:
+            return
+        from riverlog.checkpoints.server import CheckpointServer  # not even this is read where it is off
+
+        server = CheckpointServer(str(self.endpoints[0].address))
+        self._parts.push_async_callback(server.close)
+        host = settings.checkpoints_host or settings.listeners[0].host
+        self.checkpoints = server.open(host, settings.checkpoints_port)
 
     def _scrubber(self) -> Scrubber:
         world = self._world

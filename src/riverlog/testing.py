@@ -60,7 +60,8 @@ def running_broker(**settings: object) -> Iterator[RunningBroker]:
     from riverlog.model.resolve import configure
 
     with tempfile.TemporaryDirectory(prefix="riverlog-test-") as folder:
-        flags = {"listeners": "PLAINTEXT://127.0.0.1:0", "metrics.port": "-1", "log.dirs": folder}
+        flags = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder}
+        flags |= {"metrics.port": "-1", "checkpoints.port": "-1"}
         flags |= {name.replace("_", "."): _text(value) for name, value in settings.items()}
         thread = _BrokerThread(configure(profile="dev", flags=flags).settings, folder)
         thread.start()

@@ -399,7 +399,8 @@ class Machine:
             await asyncio.sleep(_HOPELESS_SECONDS)
 
     def _build(self) -> Node:
-        given = {"listeners": f"PLAINTEXT://{ADDRESS}", "log.dirs": "/data", "metrics.port": "-1"} | self._settings
+        doors = {"listeners": f"PLAINTEXT://{ADDRESS}", "metrics.port": "-1", "checkpoints.port": "-1"}
+        given = {**doors, "log.dirs": "/data"} | self._settings
         world = World(
             clock=ClockOfOneLife(self.clock, self.disk),
             disk=OneLife(self.disk),

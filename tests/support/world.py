@@ -48,7 +48,8 @@ class Universe:
     def node(self, **settings: str) -> Node:
         """Build a node on this disk; settings are written with underscores: `log_segment_bytes="4096"`."""
         flags = {name.replace("_", "."): value for name, value in settings.items()}
-        given = {"listeners": "PLAINTEXT://node:9092", "log.dirs": "/data", "metrics.port": "-1"} | flags
+        doors = {"listeners": "PLAINTEXT://node:9092", "metrics.port": "-1", "checkpoints.port": "-1"}
+        given = {**doors, "log.dirs": "/data"} | flags
         world = World(
             clock=self.clock,
             disk=self.disk,

@@ -46,6 +46,7 @@ def dev(port: int | None, data: str | None, ephemeral: bool, settings: tuple[str
         flags["listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
         if port == 0:
             flags.setdefault("metrics.port", "0")
+            flags.setdefault("checkpoints.port", "0")
     if data is not None:
         _exclude("--data", "log.dirs", flags)
         flags["log.dirs"] = data

@@ -25,15 +25,15 @@ class Door(NamedTuple):
 
 
 def doors(settings: NodeSettings) -> list[Door]:
-    """List the doors: the listeners in their order, then metrics, if they are served."""
+    """List the doors: the listeners in their order, then metrics and checkpoints, where they are served."""
     listeners = client_listeners(settings)
     found = [
         Door(each.host, each.port, f"--set listeners={Endpoint(each.listener, each.host, 0)}"[:-1] + "PORT")
         for each in listeners
     ]
-    if settings.metrics_port >= 0:
-        host = settings.metrics_host or listeners[0].host
-        found.append(Door(host, settings.metrics_port, "--set metrics.port=PORT"))
+    for name, (host, port) in _others(settings).items():
+        if port >= 0:
+            found.append(Door(host or listeners[0].host, port, f"--set {name}=PORT"))
     return found
 
 
@@ -50,9 +50,19 @@ def moved(settings: NodeSettings) -> dict[str, str]:
     if taken[: len(listeners)] != [each.port for each in listeners]:
         endpoints = [each._replace(port=port) for each, port in zip(listeners, taken, strict=False)]
         changes["listeners"] = ",".join(map(str, endpoints))
-    if taken[len(listeners) :] not in ([], [settings.metrics_port]):
-        changes["metrics.port"] = str(taken[-1])
+    served = {name: port for name, (_, port) in _others(settings).items() if port >= 0}
+    for (name, wanted), port in zip(served.items(), taken[len(listeners) :], strict=True):
+        if port != wanted:
+            changes[name] = str(port)
     return changes
+
+
+def _others(settings: NodeSettings) -> dict[str, tuple[str, int]]:
+    """Give host and port of each door that is not a listener, by the setting of its port."""
+    return {
+        "metrics.port": (settings.metrics_host, settings.metrics_port),
+        "checkpoints.port": (settings.checkpoints_host, settings.checkpoints_port),
+    }
 
 
 def next_free(door: Door, taken: list[int]) -> int:

@@ -36,7 +36,7 @@ async def serve_until_told(settings: NodeSettings) -> int:
         raise Trouble(str(error)) from error
     try:
         node.stats.startup_seconds = seconds_since_start()
-        print(ready_line(node.endpoints[0].address, node.metrics, settings.log_dirs), flush=True)
+        print(ready_line(node.endpoints[0].address, node.metrics, node.checkpoints, settings.log_dirs), flush=True)
         failing = asyncio.create_task(node.run())
         waiting = asyncio.create_task(told.wait())
         await asyncio.wait({failing, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -48,11 +48,12 @@ async def serve_until_told(settings: NodeSettings) -> int:
     return ExitCode.DONE
 
 
-def ready_line(kafka: Address, metrics: Address | None, folders: tuple[str, ...]) -> str:
+def ready_line(kafka: Address, metrics: Address | None, checkpoints: Address | None, folders: tuple[str, ...]) -> str:
     """Say that the node can be used, with every address that it has."""
     words = [f"riverlog ready kafka={kafka}"]
-    if metrics is not None:
-        host = kafka.host if metrics.host in ("0.0.0.0", "::") else metrics.host
-        words.append(f"metrics=http://{Address(host, metrics.port)}")
+    for service, scheme, address in (("metrics", "http", metrics), ("checkpoints", "webhdfs", checkpoints)):
+        if address is not None:
+            host = kafka.host if address.host in ("0.0.0.0", "::") else address.host
+            words.append(f"{service}={scheme}://{Address(host, address.port)}")
     words.append(f"data={','.join(map(os.path.abspath, folders))}")
     return " ".join(words)

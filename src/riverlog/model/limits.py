@@ -276,3 +276,36 @@ VERIFIED_RECORDS_MAX: Final = 500_000
 
 VERIFIED_RECORDS_UNDER_WAY_MAX: Final = 1_000
 """Records of one producer of `verify` whose outcome is open; beyond it the producer waits."""
+
+CHECKPOINT_PATH_BYTES_MAX: Final = 2_048
+"""Bytes of a path in the checkpoint store; longer ones are refused."""
+
+CHECKPOINT_PATH_DEPTH_MAX: Final = 64
+"""Folders that lie in one another in the checkpoint store; deeper paths are refused."""
+
+CHECKPOINT_FILES_MAX: Final = 500_000
+"""Files and folders in the checkpoint store; further ones are refused."""
+
+CHECKPOINT_INLINE_BYTES_MAX: Final = 64 * 1024
+"""A file of the checkpoint store up to this size is one record; a temporary one of this size stays in memory."""
+
+CHECKPOINT_CHUNK_BYTES: Final = 512 * 1024
+"""A larger file is written in chunks of this size, as its bytes arrive."""
+
+CHECKPOINT_CHUNKS_MAX: Final = 20_000
+"""Chunks of one file; a longer file (about 10 GB) is refused when it gets there."""
+
+CHECKPOINT_TEMPORARY_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Bytes of all temporary files in memory; beyond it a new one is written as a chunk at once."""
+
+CHECKPOINT_TEMPORARY_FILES_MAX: Final = 10_000
+"""Temporary files at a time; one more and the oldest is forgotten: whoever made it has long gone."""
+
+CHECKPOINT_WRITE_BYTES_MAX: Final = 4 * 1024 * 1024
+"""Bytes of the changes that the checkpoint store writes in one transaction; one that is larger goes alone."""
+
+CHECKPOINT_CONNECTIONS_MAX: Final = 2_048
+"""Connections to the checkpoint store at a time; one more is answered 503."""
+
+CHECKPOINT_REQUESTS_MAX: Final = 512
+"""Requests that the checkpoint store deals with at a time; one more is told to try again."""

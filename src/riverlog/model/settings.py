@@ -83,6 +83,20 @@ class NodeSettings:
         "",
         "Where this node stands; replicas are spread over racks and readers prefer their own.",
     )
+    checkpoints_host: str = _node(
+        "checkpoints.host",
+        Kind.STRING,
+        "",
+        "The address on which checkpoints of Spark are served; no host means that of the first listener.",
+    )
+    checkpoints_port: int = _node(
+        "checkpoints.port",
+        Kind.INT,
+        -1,
+        "The port on which checkpoints of Spark are served, as webhdfs; 0 takes a free one, -1 serves none.",
+        least=-1,
+        most=PORT_MAX,
+    )
     connection_window_bytes: int = _node(
         "connection.window.bytes",
         Kind.INT,
@@ -498,6 +512,7 @@ PROFILES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         "serve": MappingProxyType({}),
         "dev": MappingProxyType(
             {
+                "checkpoints.port": "9870",
                 "durability": "os",
                 "group.initial.rebalance.delay.ms": "0",
                 "listeners": "PLAINTEXT://127.0.0.1:9092",

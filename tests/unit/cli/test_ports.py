@@ -24,7 +24,7 @@ def settings_of(**flags: str) -> NodeSettings:
     return configure(profile="dev", flags={name.replace("_", "."): value for name, value in flags.items()}).settings
 
 
-def test_doors_are_the_listeners_and_the_metrics() -> None:
+def test_doors_are_the_listeners_and_what_is_served_beside_them() -> None:
     settings = settings_of(
         listeners="PLAINTEXT://127.0.0.1:9092,INSIDE://[::1]:9095",
         listener_security_protocol_map="PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT",
@@ -33,8 +33,10 @@ def test_doors_are_the_listeners_and_the_metrics() -> None:
         Door("127.0.0.1", 9092, "--set listeners=PLAINTEXT://127.0.0.1:PORT"),
         Door("::1", 9095, "--set listeners=INSIDE://[::1]:PORT"),
         Door("127.0.0.1", 9644, "--set metrics.port=PORT"),
+        Door("127.0.0.1", 9870, "--set checkpoints.port=PORT"),
     ]
-    assert len(doors(settings_of(metrics_port="-1"))) == 1
+    assert len(doors(settings_of(metrics_port="-1"))) == 2
+    assert len(doors(settings_of(metrics_port="-1", checkpoints_port="-1"))) == 1
 
 
 def test_a_port_in_use_is_not_free(busy_port: int) -> None:
@@ -60,17 +62,18 @@ def test_the_search_for_a_port_ends(busy_port: int, monkeypatch: pytest.MonkeyPa
 
 
 def test_busy_doors_move_and_the_person_is_told(busy_port: int, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = settings_of(listeners=f"PLAINTEXT://{HOST}:{busy_port}", metrics_port=str(busy_port))
+    busy = str(busy_port)
+    settings = settings_of(listeners=f"PLAINTEXT://{HOST}:{busy}", metrics_port="-1", checkpoints_port=busy)
     changes = moved(settings)
-    kafka, metrics = int(changes["listeners"].rpartition(":")[2]), int(changes["metrics.port"])
-    assert busy_port < kafka < metrics
+    kafka, checkpoints = int(changes["listeners"].rpartition(":")[2]), int(changes["checkpoints.port"])
+    assert busy_port < kafka < checkpoints
     assert capsys.readouterr().err == (
         f"riverlog: port {busy_port} is in use; taking {kafka} instead\n"
-        f"riverlog: port {busy_port} is in use; taking {metrics} instead\n"
+        f"riverlog: port {busy_port} is in use; taking {checkpoints} instead\n"
     )
 
 
 def test_free_doors_stay(capsys: pytest.CaptureFixture[str]) -> None:
-    assert moved(settings_of(listeners=f"PLAINTEXT://{HOST}:0", metrics_port="0")) == {}
-    assert moved(settings_of(listeners=f"PLAINTEXT://{HOST}:0", metrics_port="-1")) == {}
+    assert moved(settings_of(listeners=f"PLAINTEXT://{HOST}:0", metrics_port="0", checkpoints_port="0")) == {}
+    assert moved(settings_of(listeners=f"PLAINTEXT://{HOST}:0", metrics_port="-1", checkpoints_port="-1")) == {}
     assert capsys.readouterr().err == ""

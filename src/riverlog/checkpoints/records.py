@@ -1,0 +1,153 @@
+"""The records of the topic. Partition 0 holds what there is: files, folders and uploads, each under a key that names
+it, so that compaction keeps the last word about each. Partition 1 holds the content of files that are too large for one
+record, in chunks under the file's own id.
+
+A value is one line of JSON; the content of a small file follows it. No value is a tombstone.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple
+
+FACTS: Final = 0
+CHUNKS: Final = 1
+PARTITIONS: Final = 2
+
+_FILE: Final = b"file:"
+_FOLDER: Final = b"folder:"
+_UPLOAD: Final = b"upload:"
+_CHUNK: Final = b"chunk:"
+
+
+class Unreadable(Exception):
+    """A record that no store has written."""
+
+
+class NewRecord(NamedTuple):
+    """A record to be written."""
+
+    partition: int
+    key: bytes
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """A file as its record tells it."""
+
+    id: str
+    size: int
+    modified_ms: int
+    user: str = ""
+    source: str = ""
+    """The path that it was renamed from: to repeat that RENAME is no mistake."""
+    chunks: tuple[int, ...] = ()
+    """The offsets of its chunks; none where the content follows the facts."""
+    chunk_bytes: int = 0
+    """The size of every chunk but the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileKept:
+    path: str
+    facts: FileFacts
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FileGone:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class FolderMade:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class FolderGone:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class UploadBegun:
+    """Chunks of a file are being written, at this offset or above."""
+
+    id: str
+    first_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class UploadEnded:
+    id: str
+
+
+Fact = FileKept | FileGone | FolderMade | FolderGone | UploadBegun | UploadEnded
+
+
+def write_fact(fact: Fact) -> NewRecord:
+    """Give the record that tells a fact."""
+    match fact:
+        case FileKept(path, facts, content):
+            return NewRecord(FACTS, _FILE + path.encode(), _line(asdict(facts)) + content)
+        case FileGone(path):
+            return NewRecord(FACTS, _FILE + path.encode(), None)
+        case FolderMade(path):
+            return NewRecord(FACTS, _FOLDER + path.encode(), _line({}))
+        case FolderGone(path):
+            return NewRecord(FACTS, _FOLDER + path.encode(), None)
+        case UploadBegun(name, first_offset):
+            return NewRecord(FACTS, _UPLOAD + name.encode(), _line({"first_offset": first_offset}))
+        case UploadEnded(name):
+            return NewRecord(FACTS, _UPLOAD + name.encode(), None)
+
+
+def read_fact(key: bytes | None, value: bytes | None) -> Fact:
+    """Give the fact that a record of partition 0 tells; Unreadable where it is none of ours."""
+    kind, colon, name = (key or b"").partition(b":")
+    try:
+        text = name.decode("utf-8")
+        match kind + colon:
+            case b"file:":
+                return FileGone(text) if value is None else FileKept(text, file_facts(_facts(value)), content_of(value))
+            case b"folder:":
+                return FolderGone(text) if value is None else FolderMade(text)
+            case b"upload:":
+                return UploadEnded(text) if value is None else UploadBegun(text, int(_facts(value)["first_offset"]))
+            case _:
+                pass
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+        raise Unreadable(f"{key!r}: {problem}") from problem
+    raise Unreadable(f"{key!r} is none of a checkpoint store")
+
+
+def file_facts(facts: dict[str, Any]) -> FileFacts:
+    """Read what `write_fact` wrote about a file."""
+    return FileFacts(**{**facts, "chunks": tuple(facts.get("chunks", ()))})
+
+
+def content_of(value: bytes) -> bytes:
+    """Give what follows the facts."""
+    return value.partition(b"\n")[2]
+
+
+def chunk(file_id: str, index: int, content: bytes | None) -> NewRecord:
+    """Give the record of a chunk, or its tombstone."""
+    return NewRecord(CHUNKS, b"%s%s:%d" % (_CHUNK, file_id.encode(), index), content)
+
+
+def chunk_owner(key: bytes | None) -> tuple[str, int] | None:
+    """Tell which file's chunk a record of partition 1 is, and the how manieth."""
+    name, _, index = (key or b"").removeprefix(_CHUNK).rpartition(b":")
+    return (name.decode("ascii", "replace"), int(index)) if name and index.isdigit() else None
+
+
+def _line(facts: dict[str, Any]) -> bytes:
+    return json.dumps(facts, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _facts(value: bytes) -> dict[str, Any]:
+    facts = json.loads(value.partition(b"\n")[0])
+    if not isinstance(facts, dict):
+        raise ValueError("the facts are no object")
+    return facts

@@ -1,0 +1,106 @@
+"""The port of the checkpoint store. It is bound at the start; all else is loaded when the first client comes.
+
+uvicorn parses HTTP and holds back senders; its own running, signals and log lines are not used. Heads are bounded,
+and so are connections. An upload may pause for as long as it likes: Spark keeps one open for a whole task.
+"""
+
+import asyncio
+import logging
+import socket
+from typing import TYPE_CHECKING, Final
+
+from riverlog.model.ids import Address
+from riverlog.model.limits import CHECKPOINT_CONNECTIONS_MAX, HTTP_IDLE_SECONDS_MAX
+
+if TYPE_CHECKING:
+    from uvicorn import Server
+
+    from riverlog.checkpoints.stores import Stores
+
+_BACKLOG: Final = 128
+_HEAD_BYTES_MAX: Final = 16 * 1024
+_STOP_SECONDS_MAX: Final = 1
+
+
+class CheckpointServer:
+    """Serves one cluster's checkpoint store on one address."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+        self._listening: socket.socket | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._server: Server | None = None
+        self._stores: Stores | None = None
+
+    def open(self, host: str, port: int) -> Address:
+        """Listen and give the address; port 0 takes a free one, a busy port is an OSError."""
+        assert self._listening is None
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or "0.0.0.0", port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(_BACKLOG)
+            listening.setblocking(False)
+        except OSError:
+            listening.close()
+            raise
+        self._listening = listening
+        asyncio.get_running_loop().add_reader(listening, self._first_client)
+        return Address(*listening.getsockname()[:2])
+
+    async def close(self) -> None:
+        """Answer what is under way, then let go of the port and the store."""
+        if self._listening is None:
+            return
+        listening, self._listening = self._listening, None
+        if self._starting is None:
+            asyncio.get_running_loop().remove_reader(listening)
+        else:
+            await asyncio.wait([self._starting])
+        if self._server is not None:
+            await self._server.shutdown(sockets=[listening])
+        if self._stores is not None:
+            await self._stores.close()
+        listening.close()
+
+    def _first_client(self) -> None:
+        assert self._listening is not None
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._listening)
+        self._starting = loop.create_task(self._serve(self._listening))
+
+    async def _serve(self, listening: socket.socket) -> None:
+        import uvicorn
+
+        from riverlog.checkpoints.edge import Edge
+        from riverlog.checkpoints.journal import Journal
+        from riverlog.checkpoints.store import Store
+        from riverlog.checkpoints.stores import Stores
+        from riverlog.client.ports import real_ports
+
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        ports = real_ports()
+        self._stores = Stores(lambda: Store(Journal(self._bootstrap, ports=ports), ports))
+        config = uvicorn.Config(
+            Edge(self._stores),
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=int(HTTP_IDLE_SECONDS_MAX),
+            timeout_graceful_shutdown=_STOP_SECONDS_MAX,
+            limit_concurrency=CHECKPOINT_CONNECTIONS_MAX,
+            h11_max_incomplete_event_size=_HEAD_BYTES_MAX,
+        )
+        config.load()
+        server = uvicorn.Server(config)
+        server.lifespan = config.lifespan_class(config)
+        await server.startup(sockets=[listening])
+        self._server = server

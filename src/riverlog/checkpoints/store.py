@@ -1,0 +1,189 @@
+"""The checkpoint store: an application over the client that keeps files in a topic, and answers only for what is kept.
+
+`open` locks out every other store and reads the topic. From then on this is the one writer; should it be replaced, or a
+write end in doubt, `usable` is false and another store is to be opened. Files are read back by the offsets of their
+records; an upload holds one chunk in memory, however long the file is.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from riverlog.checkpoints import changes
+from riverlog.checkpoints.changes import Decided
+from riverlog.checkpoints.journal import Journal
+from riverlog.checkpoints.paths import is_temporary
+from riverlog.checkpoints.records import CHUNKS, FACTS, Unreadable, chunk_owner, content_of, read_fact
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.temporary import Temporaries
+from riverlog.checkpoints.tree import File, Folder, Tree
+from riverlog.checkpoints.upload import Upload
+from riverlog.checkpoints.writer import Writer
+from riverlog.client.ports import Ports
+from riverlog.observe.logging import get_logger
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A file or folder as clients see it."""
+
+    name: str
+    is_folder: bool
+    size: int = 0
+    modified_ms: int = 0
+    user: str = ""
+    children: int = 0
+
+
+class Store:
+    """Files in a topic."""
+
+    def __init__(self, journal: Journal, ports: Ports) -> None:
+        self.journal = journal
+        self.ports = ports
+        self.tree = Tree()
+        self.temporaries = Temporaries(self.tree)
+        self.usable = False
+        self.writer = Writer(self.tree, self.temporaries, self.journal.write, failed=self._fail)
+        self.chunks_end = 0
+        """No chunk that is still to be written lies below this offset."""
+        self._log = get_logger("riverlog.checkpoints")
+
+    async def open(self) -> None:
+        """Become the one store, and read what is kept."""
+        await self.journal.open()
+        try:
+            async for record in self.journal.facts():
+                try:
+                    self.tree.apply(read_fact(record.key, record.value), record.offset)
+                except Unreadable as problem:
+                    self._log.warning("record of the checkpoint store passed over", detail=str(problem))
+            self.chunks_end = await self.journal.chunks_end()
+            self.usable = True
+            await self._end_uploads()
+        except BaseException:
+            self.usable = False
+            await self.journal.close()
+            raise
+        self._log.info("checkpoint store opened", entries=self.tree.entries)
+
+    async def close(self) -> None:
+        """Let what is being written come to its end, and let go of the topic."""
+        self.usable = False
+        await self.writer.close()
+        await self.journal.close()
+
+    # Reading ----------------------------------------------------------------------------------------------
+
+    def status(self, path: str) -> Status:
+        """Describe a file or folder; Refused where there is none."""
+        return _status("", self._found(path))
+
+    def listing(self, path: str) -> list[Status]:
+        """Describe what lies in a folder, by name; a file is its own listing."""
+        found = self._found(path)
+        if isinstance(found, File):
+            return [_status("", found)]
+        return [_status(name, found.children[name]) for name in sorted(found.children)]
+
+    def file(self, path: str) -> File:
+        """Give the file to be read."""
+        found = self._found(path)
+        if isinstance(found, Folder):
+            raise Refused.missing(f"{path} is a folder")
+        return found
+
+    async def content(self, file: File, offset: int, length: int) -> AsyncIterator[bytes]:
+        """Give the bytes of a file from `offset` on, chunk by chunk."""
+        facts = file.facts
+        if not facts.chunks:
+            content = file.content if file.is_temporary else await self._inline(file)
+            yield content[offset : offset + length]
+            return
+        position = 0
+        for index, place in enumerate(facts.chunks):
+            size = min(facts.chunk_bytes, facts.size - position)
+            first, last = max(offset - position, 0), min(offset + length - position, size)
+            if first < last:
+                content = await self._chunk(facts.id, index, place)
+                if len(content) != size:
+                    raise Refused.failed(f"a chunk of a file has {len(content)} bytes instead of {size}")
+                yield content[first:last]
+            position += size
+
+    # Changing ---------------------------------------------------------------------------------------------
+
+    async def make_folder(self, path: str) -> None:
+        await self.writer.change((path,), lambda: changes.make_folder(self.tree, path))
+
+    def upload(self, path: str, *, overwrite: bool, user: str) -> Upload:
+        """Begin to write a file; Refused where none can be. Nothing is seen of it before it is finished."""
+        changes.check_create(self.tree, path, overwrite=overwrite)
+        return Upload(self, path, overwrite=overwrite, user=user)
+
+    async def rename(self, source: str, destination: str, *, overwrite: bool) -> None:
+        """Move a temporary file to where it is to be kept; Refused where it is missing or something is there."""
+        size = 0 if (file := self.tree.file(source)) is None else len(file.content)
+
+        def decide() -> Decided:
+            return changes.rename(self.tree, source, destination, overwrite=overwrite)
+
+        await self.writer.change((source, destination), decide, size=size)
+
+    async def delete(self, path: str, *, recursive: bool) -> bool:
+        """Delete, and tell whether there was anything."""
+        outcome = await self.writer.change((path,), lambda: changes.delete(self.tree, path, recursive=recursive))
+        return outcome.answer
+
+    async def hold(self, path: str, file: File, *, overwrite: bool) -> None:
+        """Hold a temporary file in memory."""
+        assert is_temporary(path)
+        too_many = self.temporaries.too_many()
+
+        def decide() -> Decided:
+            return changes.hold(self.tree, path, file, overwrite=overwrite, too_many=too_many)
+
+        await self.writer.change((path, *too_many), decide)
+
+    # Inside -----------------------------------------------------------------------------------------------
+
+    def _found(self, path: str) -> File | Folder:
+        found = self.tree.find(path)
+        if found is None:
+            raise Refused.missing(path)
+        return found
+
+    async def _inline(self, file: File) -> bytes:
+        record = await self.journal.read(FACTS, file.offset)
+        if record is None or record.value is None:
+            raise Refused.failed("the file was replaced while it was opened")
+        return content_of(record.value)
+
+    async def _chunk(self, file_id: str, index: int, place: int) -> bytes:
+        record = await self.journal.read(CHUNKS, place)
+        if record is None or record.value is None or chunk_owner(record.key) != (file_id, index):
+            raise Refused.failed("the file was replaced while it was read")
+        return record.value
+
+    async def _end_uploads(self) -> None:
+        """Let go of the chunks of files that nobody will finish: who wrote them is gone."""
+        if not self.tree.uploads:
+            return
+        counts = dict.fromkeys(self.tree.uploads, 0)
+        async for record in self.journal.chunks(min(self.tree.uploads.values())):
+            owner = chunk_owner(record.key)
+            if owner is not None and owner[0] in counts:
+                counts[owner[0]] = max(counts[owner[0]], owner[1] + 1)
+        for file_id, count in counts.items():
+            decided = Decided(changes.end_upload(file_id, count))
+            await self.writer.change((), lambda: decided)  # noqa: B023 - awaited before it changes
+
+    def _fail(self, problem: Exception) -> None:
+        self.usable = False
+        self._log.warning("the checkpoint store lost its topic, and opens it again when asked", cause=repr(problem))
+
+
+def _status(name: str, found: File | Folder) -> Status:
+    if isinstance(found, Folder):
+        return Status(name, is_folder=True, children=len(found.children))
+    facts = found.facts
+    return Status(name, is_folder=False, size=facts.size, modified_ms=facts.modified_ms, user=facts.user)

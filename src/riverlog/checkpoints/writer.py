@@ -1,0 +1,146 @@
+"""The one writer of a checkpoint store: changes that do not concern one another share a transaction.
+
+A change is decided on the tree as it is kept, at the moment in which it is written, and the tree changes when its
+records are kept. Changes of paths that are the same, or lie in one another, wait for one another. After a failure
+nothing is known: every change that waits is refused, and so are all that follow.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from riverlog.checkpoints.changes import Decided
+from riverlog.checkpoints.paths import related_to_any
+from riverlog.checkpoints.records import FACTS, NewRecord, read_fact
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.temporary import Temporaries
+from riverlog.checkpoints.tree import Tree
+from riverlog.model.limits import CHECKPOINT_WRITE_BYTES_MAX
+
+Write = Callable[[Sequence[NewRecord]], Awaitable[list[int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a change: the answer, and where its records are."""
+
+    answer: bool
+    offsets: list[int]
+
+
+@dataclass(slots=True)
+class _Change:
+    paths: tuple[str, ...]
+    decide: Callable[[], Decided]
+    done: "asyncio.Future[Outcome]"
+    size: int
+    decided: Decided = field(default_factory=Decided)
+
+
+class Writer:
+    """Takes changes from many requests and writes them."""
+
+    def __init__(
+        self, tree: Tree, temporaries: Temporaries, write: Write, *, failed: Callable[[Exception], None]
+    ) -> None:
+        self._tree = tree
+        self._temporaries = temporaries
+        self._write = write
+        self._failed = failed
+        self._waiting: list[_Change] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._broken = False
+
+    async def change(self, paths: tuple[str, ...], decide: Callable[[], Decided], *, size: int = 0) -> Outcome:
+        """Write what `decide` says once no other change of these paths is under way; return when it is kept.
+
+        `size` says about how many bytes that will be. What `decide` raises is raised here.
+        """
+        if self._broken:
+            raise _unknown()
+        loop = asyncio.get_running_loop()
+        change = _Change(paths, decide, loop.create_future(), size)
+        self._waiting.append(change)
+        if self._writing is None:
+            self._writing = loop.create_task(self._write_all())
+        return await asyncio.shield(change.done)
+
+    async def close(self) -> None:
+        """Take no more changes, and let the transaction under way come to its end."""
+        self._break(Refused.later("the checkpoint store is stopping; try again"))
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+
+    async def _write_all(self) -> None:
+        try:
+            while self._waiting:
+                await self._write_group(self._next_group())
+        finally:
+            self._writing = None
+
+    async def _write_group(self, group: list[_Change]) -> None:
+        records = [record for change in group for record in change.decided.records]
+        try:
+            offsets = await self._write(records) if records else []
+        except Exception as problem:
+            for change in group:
+                _fail(change, _unknown())
+            self._break(_unknown())
+            self._failed(problem)
+            return
+        # Nothing else runs from here to the end: readers see all of a change, or nothing of it.
+        place = iter(offsets)
+        for change in group:
+            own = [next(place) for _ in change.decided.records]
+            self._apply(change.decided, own)
+            if not change.done.done():
+                change.done.set_result(Outcome(change.decided.answer, own))
+
+    def _next_group(self) -> list[_Change]:
+        """Decide on changes until the transaction is full; what concerns a path of it waits for the next one."""
+        group: list[_Change] = []
+        waiting: list[_Change] = []
+        taken: list[str] = []
+        room = CHECKPOINT_WRITE_BYTES_MAX
+        for change in self._waiting:
+            if change.done.done():
+                continue
+            if related_to_any(change.paths, taken) or (group and change.size > room):
+                taken += change.paths  # those behind it wait too: the order of changes of one path is kept
+                waiting.append(change)
+                continue
+            try:
+                change.decided = change.decide()
+            except Refused as problem:
+                _fail(change, problem)
+                continue
+            taken += change.paths
+            room -= change.size
+            group.append(change)
+        self._waiting = waiting
+        return group
+
+    def _apply(self, decided: Decided, offsets: list[int]) -> None:
+        for path in decided.forgotten:
+            self._temporaries.forget(path)
+        for record, offset in zip(decided.records, offsets, strict=True):
+            if record.partition == FACTS:
+                self._tree.apply(read_fact(record.key, record.value), offset)
+        if decided.held is not None:
+            self._temporaries.put(*decided.held)
+
+    def _break(self, problem: Refused) -> None:
+        self._broken = True
+        waiting, self._waiting = self._waiting, []
+        for change in waiting:
+            _fail(change, problem)
+
+
+def _fail(change: _Change, problem: Refused) -> None:
+    if not change.done.done():
+        change.done.set_exception(problem)
+        change.done.exception()  # whoever asked may have gone
+
+
+def _unknown() -> Refused:
+    return Refused.later("the checkpoint store cannot say whether this was kept; try again")

@@ -1,0 +1,80 @@
+"""The writer: changes share a transaction unless they concern one another, and nobody is told before it is kept."""
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from riverlog.checkpoints import changes, writer
+from riverlog.checkpoints.refusals import Refused
+from tests.support.checkpoints import MemoryJournal, MemoryTopic, opened
+from tests.support.virtual_time import run
+
+
+def test_changes_of_different_paths_share_a_transaction() -> None:
+    async def scenario() -> None:
+        store = await opened(MemoryTopic())
+        await asyncio.gather(*(store.make_folder(path) for path in ("/a", "/b", "/b/c", "/d", "/b")))
+        assert store.journal.transactions == [3, 1]  # type: ignore[attr-defined]
+        assert sorted(store.tree.find("/").children) == ["a", "b", "d"]  # type: ignore[union-attr]
+
+    run(scenario())
+
+
+def test_a_full_transaction_leaves_the_rest_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "CHECKPOINT_WRITE_BYTES_MAX", 10)
+
+    async def scenario() -> None:
+        store = await opened(MemoryTopic())
+        decide = partial(changes.make_folder, store.tree)
+        await asyncio.gather(
+            *(store.writer.change((path,), partial(decide, path), size=6) for path in ("/a", "/b", "/c"))
+        )
+        assert store.journal.transactions == [1, 1, 1]  # type: ignore[attr-defined]
+
+    run(scenario())
+
+
+def test_one_that_is_refused_harms_no_other() -> None:
+    async def scenario() -> None:
+        store = await opened(MemoryTopic())
+        results = await asyncio.gather(
+            store.delete("/", recursive=True), store.make_folder("/a"), return_exceptions=True
+        )
+        assert isinstance(results[0], Refused)
+        assert results[1] is None
+
+    run(scenario())
+
+
+def test_after_a_failure_nothing_is_answered_for() -> None:
+    async def scenario() -> None:
+        topic = MemoryTopic()
+        store = await opened(topic)
+        assert isinstance(store.journal, MemoryJournal)
+        store.journal.fails = True
+        results = await asyncio.gather(store.make_folder("/a"), store.make_folder("/a/b"), return_exceptions=True)
+        assert [result.name for result in results if isinstance(result, Refused)] == ["SafeModeException"] * 2
+        assert not store.usable
+        assert store.tree.find("/a") is None
+        with pytest.raises(Refused, match="try again"):
+            await store.make_folder("/c")
+        assert topic.ends == [0, 0]
+
+    run(scenario())
+
+
+def test_closing_waits_for_what_is_being_written_and_refuses_the_rest() -> None:
+    async def scenario() -> None:
+        store = await opened(MemoryTopic())
+        first = asyncio.ensure_future(store.make_folder("/a"))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        second = asyncio.ensure_future(store.make_folder("/a/b"))
+        await asyncio.sleep(0)
+        await store.close()
+        await first
+        with pytest.raises(Refused, match="stopping"):
+            await second
+
+    run(scenario())
