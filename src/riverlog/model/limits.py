@@ -243,7 +243,7 @@ TRANSACTION_END_WAIT_MS: Final = 500
 WAITING_PER_TRANSACTIONAL_ID_MAX: Final = 100
 """Requests for one transactional id that wait for the end of its transaction; further ones are told to try again."""
 
-TRANSACTION_PARTITIONS_WRITTEN_MAX: Final = 64
+TRANSACTION_PARTITIONS_WRITTEN_MAX: Final = 256
 """Sets of partitions whose bytes in the log of transactional ids are remembered: most transactions have the same as
 the one before."""
 

@@ -18,6 +18,7 @@ from riverlog.model.limits import TRANSACTION_PARTITIONS_WRITTEN_MAX
 from riverlog.model.ports import Buffer
 from riverlog.records.batch import BatchHeader
 from riverlog.records.record import BatchBuilder, Record
+from riverlog.transactions.members import Member
 from riverlog.transactions.records import (
     MEMBER_VERSION,
     VALUE_VERSION,
@@ -54,6 +55,13 @@ _TIMES: Final = Struct(">qqB")
 _ID_TAG: Final = Struct(">BBq")
 _VERSION_TAG: Final = Struct(">BBh")
 _EPOCH_TAG: Final = Struct(">2sBh")
+_MEMBER_KEY_HEAD: Final = Struct(">hB")
+_MEMBER_KEY_TAIL: Final = Struct(">qB")
+_MEMBER_HEAD: Final = Struct(">hhbB")
+_MEMBER_ATTEMPT: Final = Struct(">qiq")
+_NULL: Final = b"\0"
+_NO_TAGS: Final = b"\0"
+_SHORT_BYTES_MAX: Final = 0x7E  # one byte more and the length takes two
 _OWN_TAG_ON_WIRE: Final = varint_bytes(OWN_TAG)
 
 
@@ -70,9 +78,8 @@ def encode_facts(facts: Sequence[Fact], now_ms: int) -> bytearray:
                 key = _transaction_key(fact.transactional_id)
                 value = None if fact.transaction is None else _transaction_value(fact.transaction)
             case MemberFact():
-                key = _behind(_Kind.MEMBER, MemberLogKey(*fact.name), 0)
-                member = fact.member
-                value = None if member is None else _behind(MEMBER_VERSION, member_value_of(member), MEMBER_VERSION)
+                key = _member_key(fact.name)
+                value = None if fact.member is None else _member_value(fact.member)
             case _:
                 assert_never(fact)
         builder.append(key, value, timestamp_ms=now_ms)
@@ -151,19 +158,41 @@ def _transaction_value(held: Transaction) -> bytes:
     if last.epoch != NO_PRODUCER_EPOCH:
         tags.append(_EPOCH_TAG.pack(_OWN_TAG_ON_WIRE, 2, last.epoch))
     times = _TIMES.pack(held.updated_ms, held.started_ms, len(tags))
-    return b"".join((head, _partitions(held.partitions), times, *tags))
+    return b"".join((head, _partitions(held.partitions) if held.partitions else _NULL, times, *tags))
+
+
+def _member_key(name: MemberName) -> bytes:
+    """Write the name of a member, as its value below, without the codec: there are four of each for every member."""
+    owner = name.transactional_id.encode()
+    if len(owner) > _SHORT_BYTES_MAX:
+        return _behind(_Kind.MEMBER, MemberLogKey(*name), 0)
+    return _MEMBER_KEY_HEAD.pack(_Kind.MEMBER, len(owner) + 1) + owner + _MEMBER_KEY_TAIL.pack(name.producer_id, 0)
+
+
+def _member_value(member: Member) -> bytes:
+    """Write what holds for a member."""
+    incarnation = member.batch.incarnation.encode()
+    if len(incarnation) > _SHORT_BYTES_MAX:
+        return _behind(MEMBER_VERSION, member_value_of(member), MEMBER_VERSION)
+    head = _MEMBER_HEAD.pack(MEMBER_VERSION, member.producer.epoch, member.state, len(incarnation) + 1)
+    attempt = _MEMBER_ATTEMPT.pack(member.batch.number, member.task, member.attempt)
+    return b"".join((head, incarnation, attempt, _partitions(member.partitions), _NO_TAGS))
 
 
 @lru_cache(maxsize=TRANSACTION_PARTITIONS_WRITTEN_MAX)
 def _partitions(partitions: frozenset[TopicPartition]) -> bytes:
     """Write the partitions of a transaction; the next one mostly has the same."""
     topics = by_topic(partitions)
-    if not topics:
-        return b"\0"  # null
     written = [varint_bytes(len(topics) + 1)]
     for topic in topics:
         name, ids = topic.topic.encode(), topic.partition_ids
-        written += (varint_bytes(len(name) + 1), name, varint_bytes(len(ids) + 1), pack(f">{len(ids)}i", *ids), b"\0")
+        written += (
+            varint_bytes(len(name) + 1),
+            name,
+            varint_bytes(len(ids) + 1),
+            pack(f">{len(ids)}i", *ids),
+            _NO_TAGS,
+        )
     return b"".join(written)
 
 

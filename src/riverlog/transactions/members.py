@@ -46,10 +46,6 @@ class Member(NamedTuple):
         """Tell whether nobody can write with this id any more."""
         return self.state is MemberState.FREE and self.producer.epoch >= PRODUCER_EPOCH_MAX
 
-    def is_attempt(self, task: int, attempt: int) -> bool:
-        """Tell whether this attempt of a task has joined already."""
-        return self.state is MemberState.JOINED and (self.task, self.attempt) == (task, attempt)
-
     def joined(self, batch: BatchName, task: int, attempt: int) -> "Member":
         """Let an attempt of a task write with the id."""
         assert self.state is MemberState.FREE

@@ -31,6 +31,8 @@ from riverlog.transactions.states import FIRST_EPOCH, Transaction, TransactionSt
 from riverlog.transactions.turn import Turn
 
 _NOTHING: Final = Shared()
+_JOINED: Final = MemberState.JOINED  # looking it up takes as long as the rest of a loop over members
+_FREE: Final = MemberState.FREE
 _ENDING: Final = {
     TransactionState.COMPLETE_COMMIT: TransactionState.PREPARE_COMMIT,
     TransactionState.COMPLETE_ABORT: TransactionState.PREPARE_ABORT,
@@ -60,10 +62,14 @@ def join_batch(command: JoinBatch, turn: Turn) -> ProducerReply | NeedsProducerI
     members = turn.members(command.transactional_id)
     if not _have_joined(command.beside, members):
         return ProducerReply(ErrorCode.TRANSACTION_ABORTABLE)
-    for member in members:
-        if member.is_attempt(command.task, command.attempt):
-            return ProducerReply(producer=member.producer)
-    return _joined(command, held, members, turn)
+    free = None
+    for member in members:  # of which there may be many, for each of as many: this loop is to be quick
+        if member.state is _JOINED:
+            if member.task == command.task and member.attempt == command.attempt:
+                return ProducerReply(producer=member.producer)
+        elif free is None and member.state is _FREE and not member.is_spent:
+            free = member
+    return _joined(command, held, members, free, turn)
 
 
 def end_batch(command: EndBatch, turn: Turn) -> ProducerReply:
@@ -111,7 +117,8 @@ def complete_member(name: MemberName, producer: Producer, turn: Turn) -> bool:
     turn.write_member(name, member.completed())
     held = turn.find(name.transactional_id)
     assert held is not None
-    if any(each.state.is_ending for each in turn.members(name.transactional_id)):
+    # Markers are sent in the order of the pool, so that whoever is still ending stands at its end.
+    if any(each.state.is_ending for each in reversed(turn.members(name.transactional_id))):
         return False
     turn.write(name.transactional_id, held.completed(turn.now.wall_ms))
     return True
@@ -162,10 +169,9 @@ def _refusal_of_member(producer: Producer, member: Member) -> ErrorCode:
 
 
 def _joined(
-    command: JoinBatch, held: Transaction, members: Collection[Member], turn: Turn
+    command: JoinBatch, held: Transaction, members: Collection[Member], free: Member | None, turn: Turn
 ) -> ProducerReply | NeedsProducerId:
-    """Give the attempt a producer of the pool, or one more; the first to join opens the batch."""
-    free = next((each for each in members if each.state is MemberState.FREE and not each.is_spent), None)
+    """Give the attempt a free producer of the pool, or one more; the first to join opens the batch."""
     if free is None:
         if sum(not each.is_spent for each in members) >= MEMBERS_PER_BATCH_MAX:
             return ProducerReply(ErrorCode.POLICY_VIOLATION)
@@ -230,7 +236,9 @@ def _decide(transactional_id: str, ended: Transaction, listed: Collection[Produc
 
 
 def _have_joined(producers: Collection[Producer], members: Collection[Member]) -> bool:
-    joined = {member.producer for member in members if member.state is MemberState.JOINED}
+    if not producers:
+        return True
+    joined = {member.producer for member in members if member.state is _JOINED}
     return joined.issuperset(producers)
 
 

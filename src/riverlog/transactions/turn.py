@@ -69,7 +69,9 @@ class Turn:
     def write_member(self, name: MemberName, member: Member | None) -> None:
         """Add a fact about a member, and send out the markers where it ends."""
         self.facts.append(MemberFact(name, member))
-        drafts = self.pool_drafts.setdefault(name.transactional_id, dict(self.pools.get(name.transactional_id, {})))
+        drafts = self.pool_drafts.get(name.transactional_id)
+        if drafts is None:
+            drafts = self.pool_drafts[name.transactional_id] = dict(self.pools.get(name.transactional_id, {}))
         if member is None:
             drafts.pop(name.producer_id, None)
             return

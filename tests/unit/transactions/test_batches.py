@@ -6,8 +6,18 @@ from riverlog.model.ids import ProducerId, TopicPartition
 from riverlog.model.transactions import TransactionVersion
 from riverlog.records.record import BatchBuilder, read_batches
 from riverlog.transactions.batches import BadRecord, decode_facts, decode_record, encode_facts
-from riverlog.transactions.incarnations import Incarnation, Shared
-from riverlog.transactions.records import TransactionFact, TransactionLogKey, value_of
+from riverlog.transactions.incarnations import BatchName, Incarnation, Shared
+from riverlog.transactions.members import Member, MemberState
+from riverlog.transactions.records import (
+    Fact,
+    MemberFact,
+    MemberLogKey,
+    MemberName,
+    TransactionFact,
+    TransactionLogKey,
+    member_value_of,
+    value_of,
+)
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
 from riverlog.wire.codec import encode
 from tests.support.transactions import V2, producer_of
@@ -48,7 +58,7 @@ OPEN = Transaction(
 )
 
 
-def written(fact: TransactionFact) -> tuple[bytes | None, bytes | None]:
+def written(fact: Fact) -> tuple[bytes | None, bytes | None]:
     ((_, (record,)),) = read_batches(encode_facts([fact], 1_000))
     return record.key, record.value
 
@@ -78,6 +88,22 @@ LAST = ProducerId((1 << 63) - 1)
 def test_a_fact_is_written_as_the_wire_writes_it(transaction: Transaction, name: str) -> None:
     key, value = encode(TransactionLogKey(name), 0), encode(value_of(transaction), 1)
     assert written(TransactionFact(name, transaction)) == (b"\0\0" + key, b"\0\1" + value)
+
+
+@pytest.mark.parametrize("partitions", [frozenset(), OPEN.partitions, MANY])
+@pytest.mark.parametrize("name", ["tx", "x" * 126, "x" * 127, "ä" * 300])
+def test_a_member_is_written_as_the_wire_writes_it(partitions: frozenset[TopicPartition], name: str) -> None:
+    member = Member(producer_of(7, 3), BatchName(name, 1 << 40), 4, 5, MemberState.ABORTING, partitions)
+    key, value = encode(MemberLogKey(name, 7), 0), encode(member_value_of(member), 0)
+    fact = MemberFact(MemberName(name, ProducerId(7)), member)
+    assert written(fact) == (b"\x27\x10" + key, b"\0\0" + value)
+    assert decode_record(*_both(written(fact))) == fact
+
+
+def _both(pair: tuple[bytes | None, bytes | None]) -> tuple[bytes, bytes | None]:
+    key, value = pair
+    assert key is not None
+    return key, value
 
 
 def test_both_versions_of_kafka_are_understood() -> None:

@@ -20,12 +20,6 @@ def test_where_nothing_was_written_there_is_nothing_left_to_do() -> None:
     assert ended.joined(BatchName("a", 1), 5, 6) == Member(producer_of(7, 4), BatchName("a", 1), 5, 6)
 
 
-def test_an_attempt_is_known_only_while_it_is_in() -> None:
-    assert JOINED.is_attempt(1, 2)
-    assert not JOINED.is_attempt(1, 3)
-    assert not JOINED.ended(committed=True).is_attempt(1, 2)
-
-
 def test_an_id_is_spent_when_its_last_epoch_only_fences() -> None:
     last = Member(producer_of(7, PRODUCER_EPOCH_MAX - 1), BATCH, 0, 0)
     assert not last.is_spent
