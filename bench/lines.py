@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from bench import comparisons, groups, partitions, probes, transactions
+from bench import comparisons, groups, partitions, probes, shared, transactions
 from bench.trial import Better, Line, Row
 
 HIGHER, LOWER, NEITHER = Better
@@ -258,6 +258,24 @@ LINES: Final = (
         "init_transactions of a new confluent-kafka client: with an id that is new, and with one that was used before",
         transactions.initialization,
         (Row("new", "ms", LOWER, own_reach=20.0), Row("known", "ms", LOWER, own_reach=20.0)),
+    ),
+    *(
+        Line(
+            f"shared-transactions-{members}",
+            f"{members} writer{'s' if members > 1 else ''} in one transaction, batch after batch, beside one for each",
+            partial(shared.shared, members=members),
+            (
+                Row("join", "ms", LOWER),
+                Row("end", "ms", LOWER),
+                Row("rate", "/s", HIGHER),
+                Row("alone", "/s", HIGHER),
+                Row("gain", "x", HIGHER),
+                Row("CPU", "ms each", LOWER),
+                Row("CPU alone", "ms each", LOWER),
+            ),
+            ours_only=True,
+        )
+        for members in (1, 8, 64)
     ),
     Line(
         "fetch",
