@@ -9,6 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, Self
 
+from riverlog.drivers.metadata_snapshot import BadMetadata
+from riverlog.log.identity import DirectoryRefused
+from riverlog.model.errors import Refusal
 from tests.simulation.syncs import LeftOut
 from tests.support.disk import MemoryDisk
 
@@ -18,6 +21,9 @@ _LESS_IN_LATER_LIVES: Final = 6
 """There are many of those, one behind each crash of the first."""
 _WITHOUT_CHANGE: Final = ("open", "read")
 """Calls before which a power loss leaves the same as before the next one."""
+
+REFUSALS: Final = (Refusal, DirectoryRefused, BadMetadata, AssertionError, OSError)
+"""How a log, a directory or the metadata says that it cannot be used. Any other error is the drill's own."""
 
 Off = Callable[[], AbstractContextManager[Any]]
 
@@ -67,7 +73,7 @@ class _Left:
     crashes: tuple[Crash, ...]
     world: World
     lacks: bool
-    """A wait was left out, and what it would have waited for was not on the medium for another reason."""
+    """In this life or one before it, a wait was left out that nothing else made up for until the power failed."""
 
     def key(self) -> object:
         return frozenset(self.world.disk.everything().items()), self.world.expectations()
@@ -117,7 +123,7 @@ def _lose_everywhere(
         def lose_power(kind: str, _path: str) -> None:
             nonlocal calls
             calls += 1
-            lacks = not isinstance(left_out, LeftOut) or left_out.is_missed
+            lacks = before.lacks or not isinstance(left_out, LeftOut) or left_out.is_missed
             if kind in _WITHOUT_CHANGE or (only_lacking and not lacks):
                 return
             for copy in range(copies):
@@ -132,7 +138,7 @@ def _live(world: World, life: Callable[[Any], None], before_step: Callable[[str,
     world.disk.before_step = before_step
     try:
         life(world)
-    except Exception:
+    except REFUSALS:
         pass  # who looks at what the last power loss left will be told
     before_step("end", "")
 
@@ -162,7 +168,7 @@ def _lose_at(world: World, life: Callable[[Any], None], crash: Crash) -> World:
 def _aftermath(world: World) -> str | None:
     try:
         return next(iter(world.aftermath()), None)
-    except Exception as error:  # whatever it is, the directory cannot be used
+    except REFUSALS as error:
         return repr(error)
 
 

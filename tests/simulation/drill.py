@@ -16,14 +16,13 @@ from uuid import UUID
 
 from riverlog.log.directory import LogDirectory
 from riverlog.log.elsewhere import open_logs
-from riverlog.log.identity import DirectoryRefused
 from riverlog.log.log import Log
 from riverlog.log.recovery import list_folder
-from riverlog.model.errors import Refusal
 from riverlog.model.ids import LeaderEpoch, NodeId, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import read_header
 from riverlog.records.record import BatchBuilder
+from tests.simulation.crash_points import REFUSALS
 from tests.simulation.lost_bytes import lose_bytes
 from tests.support.batches import records_of
 from tests.support.compacting import compact
@@ -96,7 +95,7 @@ def noticed_in_drill(off: Callable[[], AbstractContextManager[Any]], seeds: Iter
 def _wrong_in(seed: int) -> list[str]:
     try:
         return drill(seed)
-    except (Refusal, DirectoryRefused, IndexError, OSError) as error:
+    except REFUSALS as error:
         return [repr(error)]
 
 
@@ -121,14 +120,14 @@ class Drill:
         }
         self._deletes = self._random.choice((0.0, 0.1, 0.5))
         self._changes = self._random.choice((1, 1, 4))
-        self._epoch = 0
+        self.epoch = 0
         self._values = 0
         self._directory: LogDirectory
 
     def run(self) -> list[str]:
         for _ in range(LIVES):
             self.disk.crash_after(self._random.choice((5, 40, 150, 400)) + self._random.randrange(40))
-            self._epoch += self._random.random() < 0.5
+            self.epoch += self._random.random() < 0.5
             try:
                 self._live()
             except Crashed:
@@ -233,7 +232,7 @@ class Drill:
     # -- steps
 
     def append(self, name: TopicPartition) -> None:
-        self._epoch += self._random.random() < 0.3
+        self.epoch += self._random.random() < 0.3
         draw = self._random
         self.append_batch(
             name,
@@ -250,14 +249,20 @@ class Drill:
             value = b"%c %d|" % (key, self._values) + b"x" * size
             builder.append(value[:1], value, timestamp_ms=timestamp_ms)
             expected.written.append(value)
-            expected.epochs.append(self._epoch)
+            expected.epochs.append(self.epoch)
             expected.times.append(timestamp_ms)
             expected.sequences.append(sequence + number)
         batch = memoryview(builder.build())
-        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(self._epoch), now_ms=NOW)
+        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(self.epoch), now_ms=NOW)
 
-    def flush(self, name: TopicPartition) -> None:
-        self.log(name).flush()
+    def flush(self, name: TopicPartition, *, meanwhile: Callable[[TopicPartition], None] | None = None) -> None:
+        """Flush, with something else happening while a worker has the flush still before it."""
+        log = self.log(name)
+        plan = log.pending_sync()
+        if meanwhile is not None:
+            meanwhile(name)
+        plan.run()
+        log.synced(plan)
         self._partitions[name].promised = len(self._partitions[name].written)
 
     def checkpoint(self, _name: TopicPartition) -> None:
@@ -288,11 +293,12 @@ class Drill:
             self.flush(name)
         self.compact(name, rounds=self._random.choice((1, 2, 3)))
 
-    def give_up(self, name: TopicPartition) -> None:
+    def give_up(self, name: TopicPartition, *, all_of_it: bool = False) -> None:
         """Delete the oldest records, as clients may ask for."""
         expected, log = self._partitions[name], self.log(name)
         self.flush(name)
-        expected.given_up = self._random.randrange(log.log_start_offset, len(expected.written) + 1)
+        end = len(expected.written)
+        expected.given_up = end if all_of_it else self._random.randrange(log.log_start_offset, end + 1)
         log.advance_log_start(Offset(expected.given_up))
         self.checkpoint(name)
         expected.gone = expected.given_up
@@ -301,9 +307,11 @@ class Drill:
             log.enforce_retention(NOW, upto=log.log_end_offset, segments_max=1)
         log.remove_deleted(NOW)
 
-    def truncate(self, name: TopicPartition) -> None:
+    def truncate(self, name: TopicPartition, offset: int | None = None) -> None:
+        """Cut off the end, at the batch that holds this offset or one that chance chooses."""
         expected, log = self._partitions[name], self.log(name)
-        offset = self._random.randrange(log.log_start_offset, len(expected.written) + 1)
+        if offset is None:
+            offset = self._random.randrange(log.log_start_offset, len(expected.written) + 1)
         end = log.start_of(Offset(offset))
         if end < max(log.log_start_offset, expected.clean):
             return  # a batch goes as a whole, and where the log began is not given to other records
@@ -323,7 +331,8 @@ class Drill:
 
     # -- opening and looking
 
-    def open(self) -> None:
+    def open(self, *, elsewhere: bool | None = None) -> None:
+        """Open the directory and look at it; in half of all cases another process opens the logs, or as is said."""
         must_be_clean, self._must_be_clean, self._is_cutting = self._must_be_clean, False, False
         self._directory = directory = LogDirectory.open(
             self.disk, FOLDER, node_id=NodeId(1), random=self._random, region=self._random.choice(("", "north"))
@@ -342,7 +351,7 @@ class Drill:
                 self.wrong.append(f"{name} was deleted and is back")
             if directory.topic_id(name) != self._partitions[name].topic_id and not self._lost_its_id(name):
                 directory.set_aside(name, self._random)
-        if self._random.random() < 0.5:
+        if self._random.random() < 0.5 if elsewhere is None else elsewhere:
             self.open_elsewhere()
         for name in self._partitions:
             self._look_at(name)
@@ -361,10 +370,13 @@ class Drill:
     def _look_at(self, name: TopicPartition) -> None:
         expected, log = self._partitions[name], self.log(name)
         self.wrong += log.damage
+        if log.log_end_offset > len(expected.written):
+            self.wrong.append(f"{name} ends at {log.log_end_offset}, but {len(expected.written)} offsets were given")
+            return
         found = _values(log)
         newest = {value[:1]: offset for offset, value in found.items()} if name == COMPACTED else {}
         for offset, value in found.items():
-            if offset >= len(expected.written) or expected.written[offset] != value:
+            if expected.written[offset] != value:
                 self.wrong.append(f"{name} holds {value!r} at offset {offset}, which is not what was written there")
         for offset, value in enumerate(expected.written[: expected.promised]):
             if offset >= expected.given_up and offset not in found and newest.get(value[:1], -1) < offset:
