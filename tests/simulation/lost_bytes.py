@@ -4,6 +4,7 @@ Whoever opens the log finds each record that was flushed, or is told that it can
 compacted log, in which a missing offset by itself is no sign of damage.
 """
 
+from copy import copy
 from random import Random
 from typing import Final
 
@@ -26,30 +27,73 @@ CONFIG: Final = TopicConfig(
 
 def lose_bytes(seed: int) -> list[str]:
     """Run the drill of a seed; give what was wrong."""
-    random, disk = Random(f"{seed} lost"), MemoryDisk(seed)
-    disk.make_folder("/data")
-    disk.sync_folder("/")
-    log = _open(disk, Offset(0))
-    for _ in range(random.randrange(1, 12)):
-        _append(log)
-    log.flush()
-    flushed = log.flushed_offset
-    _lose(disk, log, random)
+    drill = LostBytesDrill(seed)
+    random = drill.random
     for _ in range(LIVES):
-        disk.crash_after(random.randrange(random.choice((6, 20))), on=("create", "rename", "sync", "sync_folder"))
+        drill.disk.crash_after(random.randrange(random.choice((6, 20))), on=("create", "rename", "sync", "sync_folder"))
         try:
-            log = _open(disk, flushed)
-            _append(log)
-            log.flush()
+            drill.live()
         except Crashed:
             pass
-        disk.crash()
-    disk.heal()
-    return _silently_lost(_open(disk, flushed), flushed)
+        drill.disk.crash()
+    drill.disk.heal()
+    return drill.aftermath()
 
 
-def _open(disk: MemoryDisk, recovery_point: Offset) -> Log:
-    return Log.open(disk, FOLDER, CONFIG, recovery_point=recovery_point, clean=False, now_ms=NOW)
+class LostBytesDrill:
+    """A log that was flushed, whose last segment has lost its end, or all of it."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random = Random(f"{seed} lost")
+        self.disk = MemoryDisk(seed)
+        self.disk.make_folder("/data")
+        self.disk.sync_folder("/")
+        self._flushed = Offset(0)
+        log = self._open()
+        for _ in range(random.randrange(1, 12)):
+            _append(log)
+        log.flush()
+        self._flushed = log.flushed_offset
+        self._lose(log, random)
+
+    def after_crash(self, seed: int) -> "LostBytesDrill":
+        """Give this drill as it would go on if the power failed now; this one knows nothing of it."""
+        other = copy(self)
+        other.disk = self.disk.after_crash(Random(seed))
+        return other
+
+    def expectations(self) -> str:
+        """Tell what must be found, to compare drills by."""
+        return f"{self._flushed}"
+
+    def live(self) -> None:
+        """Open what was left, and go on."""
+        log = self._open()
+        _append(log)
+        log.flush()
+
+    def aftermath(self) -> list[str]:
+        """Look for what nobody knows of."""
+        log = self._open()
+        found = _values(log)
+        missing = [
+            offset
+            for offset in range(0, self._flushed, 2)
+            if found.get(offset) != b"%d" % offset and log.quarantine.at(Offset(offset)) is None
+        ]
+        return [f"offsets {missing} were flushed; now nobody knows of them"] if missing else []
+
+    def _open(self) -> Log:
+        return Log.open(self.disk, FOLDER, CONFIG, recovery_point=self._flushed, clean=False, now_ms=NOW)
+
+    def _lose(self, log: Log, random: Random) -> None:
+        """Let the last segment lose its end, and be gone altogether in some drills."""
+        path = log.segments.active.path(LOG_SUFFIX)
+        self.disk.shorten(path, random.randrange(log.segments.active.size))
+        if random.random() < 0.3:
+            self.disk.remove(path)
+            self.disk.sync_folder(FOLDER)
+        self.disk.kill()
 
 
 def _append(log: Log) -> None:
@@ -57,17 +101,8 @@ def _append(log: Log) -> None:
     log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=NOW)
 
 
-def _lose(disk: MemoryDisk, log: Log, random: Random) -> None:
-    """Let the last segment lose its end, and be gone altogether in some drills."""
-    path = log.segments.active.path(LOG_SUFFIX)
-    disk.shorten(path, random.randrange(log.segments.active.size))
-    if random.random() < 0.3:
-        disk.remove(path)
-        disk.sync_folder(FOLDER)
-    disk.kill()
-
-
-def _silently_lost(log: Log, flushed: Offset) -> list[str]:
+def _values(log: Log) -> dict[int, bytes]:
+    """Read all that can be read."""
     found: dict[int, bytes] = {}
     offset = log.log_start_offset
     while offset < log.log_end_offset:
@@ -80,7 +115,4 @@ def _silently_lost(log: Log, flushed: Offset) -> list[str]:
         else:
             found |= {record.offset: record.value or b"" for record in records_of(read.records)}
             offset = read.next_offset if read.records else log.log_end_offset
-    missing = [
-        at for at in range(0, flushed, 2) if found.get(at) != b"%d" % at and log.quarantine.at(Offset(at)) is None
-    ]
-    return [f"offsets {missing} were flushed; now nobody knows of them"] if missing else []
+    return found

@@ -4,16 +4,22 @@ import asyncio
 from copy import copy
 from random import Random
 
+from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
+from riverlog.metadata.commands.topics import DeleteTopics
+from riverlog.metadata.image import ConfigResourceType
+from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 from tests.support.disk import MemoryDisk
-from tests.unit.drivers.metadata_node import Node, names
+from tests.unit.drivers.metadata_node import Node, names, topic
 
 
 class MetadataDrill:
-    """Topics whose creation was answered are there."""
+    """Topics whose creation was answered are there, deleted ones are not, and settings are as they were changed."""
 
     def __init__(self) -> None:
         self.disk = MemoryDisk()
         self._answered: list[str] = []
+        self._deleted: set[str] = set()
+        self._retention: dict[str, str] = {}
         self._created = 0
 
     def after_crash(self, seed: int) -> "MetadataDrill":
@@ -21,11 +27,13 @@ class MetadataDrill:
         other = copy(self)
         other.disk = self.disk.after_crash(Random(seed))
         other._answered = list(self._answered)
+        other._deleted = set(self._deleted)
+        other._retention = dict(self._retention)
         return other
 
     def expectations(self) -> str:
         """Tell what must be found, to compare drills by."""
-        return f"{self._answered}"
+        return f"{self._answered} {sorted(self._deleted)} {self._retention}"
 
     def live(self) -> None:
         """Create topics, with a snapshot now and then that takes the place of several segments and of the last one."""
@@ -43,6 +51,8 @@ class MetadataDrill:
             await self._create(node)  # while it is written
             if (writing := node.log._snapshotting) is not None:
                 await writing
+        await self._alter(node, self._answered[0])
+        await self._delete(node, self._answered[-1])
         await node.driver.close()
 
     async def _create(self, node: Node) -> None:
@@ -50,6 +60,16 @@ class MetadataDrill:
         self._created += 1
         await node.create(name)
         self._answered.append(name)
+
+    async def _alter(self, node: Node, name: str) -> None:
+        change = ConfigChange("retention.ms", ConfigOperation.SET, "7")
+        await node.driver.submit(AlterConfigs((ResourceChanges(ConfigResourceType.TOPIC, name, (change,)),)))
+        self._retention[name] = "7"
+
+    async def _delete(self, node: Node, name: str) -> None:
+        self._answered.remove(name)
+        await node.driver.submit(DeleteTopics((topic(name).id,)))
+        self._deleted.add(name)
 
     def aftermath(self) -> list[str]:
         """Open what was left, go on, and lose power again."""
@@ -62,6 +82,11 @@ class MetadataDrill:
         found = names(node.driver.image)
         if [name for name in found if name in self._answered] != self._answered:
             return [f"the metadata holds {found}; {self._answered} were created"]
+        if back := self._deleted.intersection(found):
+            return [f"the metadata holds {back} again"]
+        for name, value in self._retention.items():
+            if (held := node.driver.image.topic_overrides(name).get("retention.ms")) != value:
+                return [f"{name} has retention.ms={held}; {value} was answered"]
         if goes_on:
             await node.register()
             await self._create(node)

@@ -1,13 +1,14 @@
 """What happens in the scenarios of `crash_points.py`: few calls to the disk, one idea each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
 from riverlog.model.ids import TopicPartition
 from riverlog.model.settings import Durability
 from tests.simulation.crash_points import Scenario
-from tests.simulation.drill import COMPACTED, NOW, PLAIN, Drill
+from tests.simulation.drill import COMPACTED, KEYS, NOW, PLAIN, Drill
+from tests.simulation.lost_bytes import LostBytesDrill
 from tests.simulation.metadata_drill import MetadataDrill
 from tests.simulation.transactions_drill import TransactionsDrill
 
@@ -83,12 +84,62 @@ def _cut(drill: Drill) -> None:
         drill.flush(PLAIN)
 
 
+def _write_epochs(drill: Drill) -> None:
+    """Compact all records of the first epoch away, so that nothing but the file of epochs knows of it."""
+    drill.open()
+    for epoch, batches in ((1, 1), (2, 13), (3, 2)):
+        drill.epoch = epoch
+        for _ in range(batches):
+            drill.append_batch(COMPACTED, [(KEYS[0], 5, NOW)])
+    drill.compact(COMPACTED, rounds=1)
+    drill.close()
+
+
+def _cut_epoch(drill: Drill) -> None:
+    drill.open()
+    drill.truncate(COMPACTED, 13)
+
+
+def _go_on_in_epoch(drill: Drill) -> None:
+    """Let the epoch begin earlier than it did before the cut."""
+    drill.open()
+    drill.append_batch(COMPACTED, [(KEYS[0], 5, NOW)])
+    drill.flush(COMPACTED)
+
+
+def _flush_slowly(drill: Drill) -> None:
+    """Let the checkpoints be written while a flush is under way."""
+    drill.open()
+    drill.append(PLAIN)
+    drill.flush(PLAIN, meanwhile=drill.checkpoint)
+
+
+def _be_killed(drill: Drill) -> None:
+    """Leave everything to the page cache, where another process finds it."""
+    drill.open()
+    for name in (PLAIN, COMPACTED):
+        drill.append(name)
+    drill.disk.kill()
+    drill.open(elsewhere=True)
+    for name in (PLAIN, COMPACTED):
+        drill.append(name)
+        drill.flush(name)
+
+
 def _give_up(drill: Drill) -> None:
     drill.open()
     for _ in range(2):
         _fill(drill, PLAIN, 10)
         drill.give_up(PLAIN)
         drill.append(PLAIN)
+    drill.flush(PLAIN)
+
+
+def _give_up_all(drill: Drill) -> None:
+    drill.open()
+    _fill(drill, PLAIN, 4)
+    drill.give_up(PLAIN, all_of_it=True)
+    drill.append(PLAIN)
     drill.flush(PLAIN)
 
 
@@ -113,8 +164,8 @@ def _stop(drill: Drill) -> None:
     drill.close()
 
 
-def _prepared(prepare: Callable[[Drill], None], seed: int) -> Drill:
-    drill = Drill(seed, durability=Durability.FSYNC)
+def _prepared(prepare: Callable[[Drill], None], durability: Durability, seed: int) -> Drill:
+    drill = Drill(seed, durability)
     prepare(drill)
     return drill
 
@@ -127,21 +178,27 @@ def _drills(
     name: str,
     *lives: Callable[[Drill], None],
     prepare: Callable[[Drill], None] = _nothing,
-    variants: int = 1,
+    durability: Durability = Durability.FSYNC,
+    seeds: Iterable[int] = (0,),
 ) -> list[Scenario]:
     """Give a scenario in variants: in each there are other batches, times and epochs."""
-    return [Scenario(f"{name} {seed}", partial(_prepared, prepare, seed), lives) for seed in range(variants)]
+    return [Scenario(f"{name} {seed}", partial(_prepared, prepare, durability, seed), lives) for seed in seeds]
 
 
 SCENARIOS: Final = (
     *_drills("begin", _begin),
-    *_drills("swap", _swap, _go_on, prepare=_shrink, variants=2),
-    *_drills("times", _tell_time),
+    *_drills("meanwhile", _flush_slowly),
+    *_drills("kill", _be_killed, durability=Durability.OS),
+    *_drills("epochs", _cut_epoch, _go_on_in_epoch, prepare=_write_epochs),
+    *(Scenario(f"lost bytes {seed}", partial(LostBytesDrill, seed), (LostBytesDrill.live,)) for seed in (3, 13)),
+    *_drills("give up all", _give_up_all),
     *_drills("delete", _delete),
     *_drills("stop", _stop),
     Scenario("transactions", TransactionsDrill, (TransactionsDrill.live,)),
+    *_drills("swap", _swap, _go_on, prepare=_shrink, seeds=(2, 5)),
+    *_drills("times", _tell_time),
     Scenario("metadata", MetadataDrill, (MetadataDrill.live,)),
+    *_drills("cut", _cut, seeds=(0, 1)),
     *_drills("give up", _give_up),
-    *_drills("cut", _cut, variants=2),
     *_drills("merge", _merge),
 )
