@@ -244,6 +244,20 @@ def draw_troubles(random: Random) -> list[str]:
     return [trouble for trouble in TROUBLES if trouble in chosen]
 
 
+def draw_failing_flushes(seed: int) -> Plan:
+    """Draw a short plan in which flushes fail while records are on their way, and the power after each."""
+    random = Random(f"{seed} flushes")
+    steps = [Step(0.0, CreateTopic(0, 1)), Step(0.5, Wait())]
+    for _ in range(6):
+        steps += [
+            Step(0.0, FailDisk(random.randrange(3), errno.EIO, ("sync",), lasting=False)),
+            *(Step(0.1 * random.random(), Produce(random.randrange(2), 0, 0, 3)) for _ in range(3)),
+            Step(0.5, Heal()),
+            Step(0.0, PowerLoss(0)),
+        ]
+    return Plan(seed, draw_settings(Random(f"{seed} settings")) | {"durability": "fsync"}, steps)
+
+
 def with_rot(plan: Plan) -> Plan:
     """Let bits rot now and then while a plan is carried out."""
     random = Random(f"{plan.seed} rot")

@@ -5,7 +5,7 @@ simulation notices is either a rule that nothing rests on, or a simulation that 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,9 +25,9 @@ from riverlog.log.quarantine import QUARANTINE_FILE
 from riverlog.log.segment import Segment
 from riverlog.log.sync import SyncPlan
 from riverlog.metadata.records import ConfigRecord, RemoveTopicRecord, TopicRecord
-from tests.simulation.crash_points import noticed_at_crash_points
+from tests.simulation.crash_points import Off, noticed_at_crash_points
 from tests.simulation.drill import noticed_in_drill
-from tests.simulation.plan import Plan, draw_plan, with_groups
+from tests.simulation.plan import Plan, draw_failing_flushes, draw_plan, with_groups
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import SCENARIOS
 from tests.simulation.syncs import Place
@@ -36,6 +36,7 @@ from tests.support.disk import MemoryDisk, MemoryFile
 METADATA: Final = "__cluster_metadata"
 DRILLS: Final = 3_000
 """A drill is fifty times cheaper than a simulated node."""
+SEEDS: Final = 100
 
 
 @dataclass(frozen=True)
@@ -43,41 +44,43 @@ class Switch:
     """A rule that can be switched off."""
 
     name: str
-    off: Callable[[], AbstractContextManager[Any]]
-    draw: Callable[[int], Plan] = draw_plan
-    """Gives the plan of a seed."""
-    drilled: bool = False
-    """Drills of a log directory alone notice it."""
+    off: Off
+    draw: Callable[[int], Plan] | None = None
+    """Gives the plan of a seed, where it takes a node to notice."""
+    scenario: str = ""
+    """The scenario that notices, where drills do not."""
 
 
-def noticed(switch: Switch, seeds: Iterable[int]) -> str | None:
-    """Switch the rule off and run seeds until one fails that does not fail otherwise; give the violation, or None."""
-    if switch.drilled:
-        return noticed_in_drill(switch.off, range(DRILLS)) or noticed_at_crash_points(switch.off, SCENARIOS)
-    for seed in seeds:
-        with switch.off():
-            outcome = simulate(switch.draw(seed))
-        if outcome.violations and not simulate(switch.draw(seed)).violations:
+def noticed(switch: Switch) -> str | None:
+    """Switch the rule off until something fails that does not fail otherwise; say what, or None."""
+    if switch.draw is not None:
+        return _noticed_by_nodes(switch.off, switch.draw)
+    if switch.scenario:
+        return noticed_at_crash_points(switch.off, [each for each in SCENARIOS if each.name == switch.scenario])
+    return noticed_in_drill(switch.off, range(DRILLS))
+
+
+def noticed_without(place: Place) -> str | None:
+    """Leave out a wait where it matters most, and then ever further; give what goes wrong, or None."""
+    return noticed_at_crash_points(place.left_out, SCENARIOS) or noticed_in_drill(place.left_out, range(DRILLS))
+
+
+def _noticed_by_nodes(off: Off, draw: Callable[[int], Plan]) -> str | None:
+    for seed in range(SEEDS):
+        with off():
+            outcome = simulate(draw(seed))
+        if outcome.violations and not simulate(draw(seed)).violations:
             return f"seed {seed}: {outcome.violations[0]}"
     return None
 
 
-def noticed_without(place: Place, seeds: Iterable[int]) -> str | None:
-    """Leave out a wait where it matters most, and then ever further; give what goes wrong, or None."""
-    return (
-        noticed_at_crash_points(place.left_out, SCENARIOS)
-        or noticed_in_drill(place.left_out, range(DRILLS))
-        or noticed(Switch(str(place), place.left_out), seeds)
-    )
-
-
-def _skip_sync(of: Callable[[str], bool]) -> Callable[[], AbstractContextManager[Any]]:
+def _skip_sync(of: Callable[[str], bool]) -> Off:
     """Let the sync of some files do nothing."""
     sync = MemoryFile.sync
     return lambda: mock.patch.object(MemoryFile, "sync", lambda file: None if of(file.path) else sync(file))
 
 
-def _skip_folder_sync(of: Callable[[str], bool]) -> Callable[[], AbstractContextManager[Any]]:
+def _skip_folder_sync(of: Callable[[str], bool]) -> Off:
     """Let the sync of some folders do nothing."""
     sync = MemoryDisk.sync_folder
     return lambda: mock.patch.object(
@@ -325,7 +328,7 @@ def _keep_for_the_next_flush(disk: Any, path: str, content: bytes) -> None:
         checkpoint.replace_file(disk, path, content)
 
 
-def _metadata_is_answered_before_the_flush(kind: type[object]) -> Callable[[], AbstractContextManager[Any]]:
+def _answered_before_the_flush(kind: type[object]) -> Off:
     """Take records of this kind for committed as soon as they are submitted, where nothing is ahead of them."""
     append = MetadataLog.append
     latest: WeakKeyDictionary[MetadataLog, asyncio.Future[None]] = WeakKeyDictionary()
@@ -342,35 +345,57 @@ def _metadata_is_answered_before_the_flush(kind: type[object]) -> Callable[[], A
 
 SWITCHES: Final = (
     Switch("segments are synced", _skip_sync(_ends(".log"))),
-    Switch("metadata is synced", _skip_sync(lambda path: path.endswith(".log") and METADATA in path)),
+    Switch(
+        "metadata is synced", _skip_sync(lambda path: path.endswith(".log") and METADATA in path), scenario="metadata"
+    ),
     Switch("closed segments are synced too", _only_the_active_segment_is_synced),
     Switch("names in a partition's folder are synced", _skip_folder_sync(_is_partition)),
     Switch("names of partitions' folders are synced", _skip_folder_sync(_ends("/data"))),
     Switch("the log directory's own name is synced", _skip_folder_sync(lambda folder: folder in ("", "/"))),
-    Switch("names in the metadata's folder are synced", _skip_folder_sync(lambda folder: METADATA in folder)),
+    Switch(
+        "names in the metadata's folder are synced",
+        _skip_folder_sync(lambda folder: METADATA in folder),
+        scenario="metadata",
+    ),
     Switch("small files are synced before they take a name", _names_are_in_place_before_the_content),
     Switch("the identity is durable", _identity_takes_its_name_before_its_content),
-    Switch("acknowledged after the flush", _acknowledged_before_the_flush),
-    Switch("flushed after the flush", _flushed_before_the_flush),
+    Switch("acknowledged after the flush", _acknowledged_before_the_flush, draw=draw_plan),
+    Switch("flushed after the flush", _flushed_before_the_flush, scenario="meanwhile 0"),
     Switch("the recovery point follows the flush", _recovery_point_ahead_of_the_flush),
-    Switch("a failed flush is final", _a_failed_flush_is_tried_again),
-    Switch("a failed flush is noticed", _a_failed_flush_is_taken_for_done),
+    Switch("a failed flush is final", _a_failed_flush_is_tried_again, draw=draw_failing_flushes),
+    Switch("a failed flush is noticed", _a_failed_flush_is_taken_for_done, draw=draw_failing_flushes),
     Switch("what was recovered is synced before it counts", _recovered_records_count_before_they_are_synced),
     Switch("what was cut off stays off", _what_was_cut_off_comes_back),
     Switch("a deleted partition's offsets are forgotten", _offsets_of_a_deleted_partition_are_remembered),
-    Switch("a metadata snapshot is durable before it replaces", _old_metadata_goes_before_its_snapshot_is_durable),
+    Switch(
+        "a metadata snapshot is durable before it replaces",
+        _old_metadata_goes_before_its_snapshot_is_durable,
+        scenario="metadata",
+    ),
     Switch("a stop in good order flushes", _a_stop_does_not_flush),
     Switch(
         "groups are answered after the commit",
         _groups_are_answered_before_the_commit,
         draw=lambda seed: with_groups(draw_plan(seed)),
     ),
-    Switch("a topic is there after the flush", _metadata_is_answered_before_the_flush(TopicRecord)),
-    Switch("a topic is gone after the flush", _metadata_is_answered_before_the_flush(RemoveTopicRecord)),
-    Switch("a setting is changed after the flush", _metadata_is_answered_before_the_flush(ConfigRecord)),
-    Switch("the marker of a clean stop goes first", _a_marker_stays_when_the_directory_is_opened, drilled=True),
-    Switch("the marker of a clean stop comes last", _a_stop_is_marked_as_clean_before_it_is, drilled=True),
-    Switch("a compaction flushes first", _a_compaction_does_not_flush, drilled=True),
-    Switch("a segment goes when the next one is durable", _segments_go_before_the_next_one_is_durable, drilled=True),
-    Switch("damage is written down before it is hidden", _damage_is_written_down_with_the_next_flush, drilled=True),
+    Switch("a topic is there after the flush", _answered_before_the_flush(TopicRecord), scenario="metadata"),
+    Switch(
+        "a topic is gone after the flush",
+        _answered_before_the_flush(RemoveTopicRecord),
+        scenario="metadata",
+    ),
+    Switch(
+        "a setting is changed after the flush",
+        _answered_before_the_flush(ConfigRecord),
+        scenario="metadata",
+    ),
+    Switch("the marker of a clean stop goes first", _a_marker_stays_when_the_directory_is_opened),
+    Switch("the marker of a clean stop comes last", _a_stop_is_marked_as_clean_before_it_is),
+    Switch("a compaction flushes first", _a_compaction_does_not_flush),
+    Switch(
+        "a segment goes when the next one is durable",
+        _segments_go_before_the_next_one_is_durable,
+        scenario="give up all 0",
+    ),
+    Switch("damage is written down before it is hidden", _damage_is_written_down_with_the_next_flush),
 )
