@@ -5,8 +5,10 @@ from typing import cast
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from bench.transactions import commit_many, commit_one, expect_readable
+from bench.lines import select
+from bench.transactions import commit_many, commit_one, expect_readable, large
 from bench.trial import Failed
+from tests.support.trials import short_trial
 
 
 class Transacting:
@@ -61,3 +63,11 @@ def test_markers_that_come_late_are_waited_for() -> None:
 def test_a_log_that_holds_more_than_was_committed_fails_the_run() -> None:
     with pytest.raises(Failed, match="5 records and 2 markers were committed, but readers get to 8"):
         expect_readable(lambda: 8, records=5, markers=2)
+
+
+def test_transactions_are_measured_between_two_plain_runs() -> None:
+    with short_trial(seconds=0.02) as trial:
+        values = large(trial, partitions=2, durable=True)
+    (line,) = select(["fsync-transactions-1k"])
+    assert values.keys() == {row.name for row in line.rows}
+    assert values["share"] == values["rate"] / values["plain"] > 0
