@@ -13,7 +13,7 @@ from riverlog.model.ids import NO_OFFSET, LeaderEpoch, Offset, ProducerId, Topic
 from riverlog.model.ports import Buffer
 from riverlog.records.batch import HEADER_BYTES, BatchHeader, headers, read_header
 from riverlog.records.errors import CorruptBatch
-from riverlog.records.record import ControlType, Header, Record, control_type, read_batch
+from riverlog.records.record import ControlType, Header, Record, check_batch, control_type, records_in, unfolded
 
 
 class ConsumerRecord(NamedTuple):
@@ -27,6 +27,14 @@ class ConsumerRecord(NamedTuple):
     value: bytes | None
     headers: tuple[Header, ...]
     leader_epoch: LeaderEpoch
+
+
+class RawBatch(NamedTuple):
+    """A whole batch whose checksum is right, its records still folded, and whether the reader is to see them."""
+
+    header: BatchHeader
+    content: memoryview
+    is_visible: bool
 
 
 class DecodedBatch(NamedTuple):
@@ -54,31 +62,46 @@ class Chunk:
 
     def next_batch(self, partition: TopicPartition, from_offset: Offset) -> DecodedBatch | None:
         """Decode the next batch that reaches beyond `from_offset`; None at the end, CorruptRecords if it is broken."""
+        position = self._position
+        raw = self.next_raw(partition, from_offset)
+        if raw is None:
+            return None
+        header = raw.header
+        if not raw.is_visible:
+            return DecodedBatch([], header.next_offset)
+        try:
+            records = records_in(unfolded(raw.content, header), header)
+        except CorruptBatch as problem:
+            self._position = position
+            raise CorruptRecords(partition, header.base_offset, problem.message) from problem
+        return DecodedBatch(_consumer_records(partition, header, records, from_offset), header.next_offset)
+
+    def next_raw(self, partition: TopicPartition, from_offset: Offset) -> RawBatch | None:
+        """Give the next batch that reaches beyond `from_offset`, with its records as they are."""
         while len(self._data) - self._position >= HEADER_BYTES:
             header = read_header(self._data, self._position)
             if header.size > len(self._data) - self._position:
                 return None
             batch = self._data[self._position : self._position + header.size]
-            if header.next_offset > from_offset:
+            if header.next_offset > from_offset or header.size < HEADER_BYTES:
                 try:
-                    records = read_batch(batch)
-                    wanted = self._counts(header, records)
+                    check_batch(batch)
+                    is_visible = self._is_visible(header, batch)
                 except CorruptBatch as problem:
                     raise CorruptRecords(partition, header.base_offset, problem.message) from problem
                 self._position += header.size
-                return DecodedBatch(
-                    _consumer_records(partition, header, records, from_offset) if wanted else [], header.next_offset
-                )
+                return RawBatch(header, batch, is_visible)
             self._position += header.size
         return None
 
-    def _counts(self, header: BatchHeader, records: list[Record]) -> bool:
+    def _is_visible(self, header: BatchHeader, batch: memoryview) -> bool:
         """Tell whether the reader sees this batch; keeps track of the transactions that are aborted at this place."""
         if self._aborted is None:
             return not header.is_control
         while self._aborted and self._aborted[0][0] <= header.last_offset:
             self._aborted_now.add(self._aborted.popleft()[1])
         if header.is_control:
+            records = records_in(unfolded(batch, header), header)
             if records and control_type(records[0]) is ControlType.ABORT:
                 self._aborted_now.discard(header.producer_id)
             return False

@@ -83,6 +83,12 @@ HeadersLike = Mapping[str, bytes | None] | Iterable[tuple[str, bytes | None]]
 
 def read_batch(batch: Buffer, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX) -> list[Record]:
     """Give the records of one whole batch after checking its checksum and counts; raise CorruptBatch otherwise."""
+    header = check_batch(batch)
+    return records_in(unfolded(batch, header, decompressed_bytes_max=decompressed_bytes_max), header)
+
+
+def check_batch(batch: Buffer) -> BatchHeader:
+    """Give the header of one whole batch whose size and checksum are right; raise CorruptBatch otherwise."""
     if len(batch) <= MAGIC_POSITION:
         raise CorruptBatch(f"{len(batch)} bytes are too few for a record batch")
     _check_magic(batch[MAGIC_POSITION])
@@ -93,7 +99,7 @@ def read_batch(batch: Buffer, *, decompressed_bytes_max: int = DECOMPRESSED_BYTE
         raise CorruptBatch(f"the batch says that it has {header.size} bytes, but {len(batch)} are there")
     if checksum(batch) != header.crc:
         raise CorruptBatch("the batch's checksum does not match its content")
-    return _records_of(batch, header, decompressed_bytes_max)
+    return header
 
 
 def read_batches(
@@ -132,12 +138,19 @@ def _check_magic(magic: int) -> None:
         raise CorruptBatch(f"record format {magic} does not exist")
 
 
-def _records_of(batch: Buffer, header: BatchHeader, decompressed_bytes_max: int) -> list[Record]:
-    data = bytes(
-        decompress(header.compression, memoryview(batch)[HEADER_BYTES:], decompressed_bytes_max=decompressed_bytes_max)
+def unfolded(batch: Buffer, header: BatchHeader, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX) -> Buffer:
+    """Give the bytes of a batch's records, decompressed within the bound; they have room for as many as it counts."""
+    data = decompress(
+        header.compression, memoryview(batch)[HEADER_BYTES:], decompressed_bytes_max=decompressed_bytes_max
     )
     if not 0 <= header.record_count * RECORD_BYTES_MIN <= len(data):
         raise CorruptBatch(f"the batch counts {header.record_count} records in {len(data)} bytes")
+    return data
+
+
+def records_in(content: Buffer, header: BatchHeader) -> list[Record]:
+    """Take the unfolded bytes of a batch apart; raise CorruptBatch where they are not the records that it counts."""
+    data = bytes(content)
     try:
         return _decode(data, header)
     except IndexError:
@@ -279,6 +292,7 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 _VARINT_BYTES_MAX: Final = 10
+_VARINT_BITS_MAX: Final = 64
 
 
 def long_varint(data: bytes, position: int) -> tuple[int, int]:
@@ -289,9 +303,11 @@ def long_varint(data: bytes, position: int) -> tuple[int, int]:
         byte = data[place]
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
+            if number >> _VARINT_BITS_MAX:
+                break
             return number, place + 1
         shift += 7
-    raise CorruptBatch(f"a number has more than {_VARINT_BYTES_MAX} bytes")
+    raise CorruptBatch(f"a number has more than {_VARINT_BITS_MAX} bits")
 
 
 # Writing --------------------------------------------------------------------------------------------------

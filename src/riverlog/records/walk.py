@@ -18,14 +18,13 @@ from riverlog.records.batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
-    RECORD_BYTES_MIN,
     BatchHeader,
     Compression,
     checksum,
 )
-from riverlog.records.compression import compress, decompress
+from riverlog.records.compression import compress
 from riverlog.records.errors import CorruptBatch
-from riverlog.records.record import VARINTS, long_varint
+from riverlog.records.record import VARINTS, long_varint, unfolded
 
 
 class Slice(NamedTuple):
@@ -43,10 +42,7 @@ class Slice(NamedTuple):
 
 def unfold(batch: Buffer, header: BatchHeader) -> bytes:
     """Give the bytes of all records, decompressed within the usual bound."""
-    data = bytes(decompress(header.compression, memoryview(batch)[HEADER_BYTES:]))
-    if not 0 <= header.record_count * RECORD_BYTES_MIN <= len(data):
-        raise CorruptBatch(f"the batch counts {header.record_count} records in {len(data)} bytes")
-    return data
+    return bytes(unfolded(batch, header))
 
 
 def walk(data: bytes, header: BatchHeader) -> Iterator[Slice]:

@@ -107,6 +107,20 @@ def test_a_broken_batch_is_named_after_the_good_ones_before_it() -> None:
     assert (raised.value.partition, raised.value.offset) == (HERE, 1)
 
 
+def test_a_batch_that_claims_to_be_shorter_than_its_header_ends_the_reading() -> None:
+    liar = batch(0, b"a")
+    liar[8:12] = (-12).to_bytes(4, signed=True)  # its size would be nothing, and the next batch the same one again
+    with pytest.raises(CorruptRecords, match="too few"):
+        Chunk(liar, [], read_committed=False).next_batch(HERE, Offset(5))
+
+
+def test_batches_are_given_as_they_are_with_a_word_on_who_sees_them() -> None:
+    first, second = batch(0, b"a", producer_id=1, transactional=True), batch(1, b"b")
+    chunk = Chunk(first + second, [(Offset(0), ProducerId(1))], read_committed=True)
+    found = [chunk.next_raw(HERE, Offset(0)) for _ in range(3)]
+    assert [each and (bytes(each.content), each.is_visible) for each in found] == [(first, False), (second, True), None]
+
+
 def test_a_jump_forgets_what_was_fetched() -> None:
     state = AssignedPartition(HERE)
     state.jump(Offset(0))
