@@ -8,6 +8,7 @@ The client is imported on first use, so that importing the package costs nothing
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from riverlog.arrow.scan import Scan, scan
     from riverlog.client.admin import Admin
     from riverlog.client.consumer import Consumer
     from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
@@ -26,6 +27,7 @@ __all__ = [
     "NewRecord",
     "Producer",
     "ProducerFenced",
+    "Scan",
     "SharedTransactions",
     "SyncMember",
     "SyncSharedTransactions",
@@ -33,6 +35,7 @@ __all__ = [
     "TransactionAborted",
     "__version__",
     "process_exactly_once",
+    "scan",
 ]
 
 _HOMES = {
@@ -43,12 +46,14 @@ _HOMES = {
     "NewRecord": "riverlog.client.processing",
     "Producer": "riverlog.client.producer",
     "ProducerFenced": "riverlog.client.errors",
+    "Scan": "riverlog.arrow.scan",
     "SharedTransactions": "riverlog.client.shared",
     "SyncMember": "riverlog.client.shared_sync",
     "SyncSharedTransactions": "riverlog.client.shared_sync",
     "TopicPartition": "riverlog.model.ids",
     "TransactionAborted": "riverlog.client.errors",
     "process_exactly_once": "riverlog.client.processing",
+    "scan": "riverlog.arrow.scan",
 }
 
 

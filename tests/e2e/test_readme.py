@@ -79,6 +79,9 @@ def test_the_five_minutes(node: Node, capsys: pytest.CaptureFixture[str]) -> Non
             at_a_notebook(block)
             assert "1 lamp" in shell("riverlog consume invoices --from-beginning -e", node)
             done.append("transactions")
+        elif "riverlog.scan(" in block:
+            assert "value: binary" in python(block.replace("riverlog.scan", "print(riverlog.scan").rstrip() + ")")
+            done.append("scan")
         elif "from riverlog" in block:
             at_a_notebook(block)
             assert "b'1 lamp'" in capsys.readouterr().out
@@ -95,6 +98,14 @@ def test_the_five_minutes(node: Node, capsys: pytest.CaptureFixture[str]) -> Non
                 assert "2 lamps" in output
                 assert "Partition 2: Leader=1, ISR=[1]" in output
                 done.append("command line")
-    assert {"command line", "groups", "confluent-kafka", "kafka-python", "aiokafka", "riverlog", "transactions"} <= set(
-        done
-    )
+    wanted = {
+        "command line",
+        "groups",
+        "confluent-kafka",
+        "kafka-python",
+        "aiokafka",
+        "riverlog",
+        "scan",
+        "transactions",
+    }
+    assert wanted <= set(done)

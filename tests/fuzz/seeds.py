@@ -20,6 +20,9 @@ def seeds_of(target: str, random: Random) -> list[bytes]:
             return [bytes([random.randrange(256)]) + b"".join(random.sample(frames, 3)) for _ in range(50)]
         case "batch":
             return batches(random)
+        case "columns":
+            made = batches(random)
+            return [*made, *(b"".join(random.sample(made, 3)) for _ in range(10))]
         case _:
             plain = [b"", b"a" * 70_000, random.randbytes(300), b"abc" * 200]
             return [bytes([codec]) + bytes(compress(codec, data)) for codec in Compression for data in plain]

@@ -8,11 +8,17 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from riverlog.arrow import compiled, plain
+from riverlog.arrow.columns import TYPES, Cut, schema_of
+from riverlog.arrow.decoder import record_batches
+from riverlog.client.errors import CorruptRecords
+from riverlog.client.fetched import Chunk
 from riverlog.model.errors import Refusal
-from riverlog.records.batch import CRC_POSITION, HEADER_BYTES, check_produced, checksum
+from riverlog.model.ids import Offset, TopicPartition
+from riverlog.records.batch import CRC_POSITION, HEADER_BYTES, check_produced, checksum, headers
 from riverlog.records.compression import decompress
 from riverlog.records.errors import BatchTooLarge, CorruptBatch
-from riverlog.records.record import read_batch
+from riverlog.records.record import read_batch, unfolded
 from riverlog.wire.apis import API_BY_KEY
 from riverlog.wire.codec import MalformedMessage, decode, encode
 from riverlog.wire.framing import FrameBuffer, FrameRefused
@@ -21,7 +27,10 @@ from riverlog.wire.headers import decode_request_header
 SECONDS_PER_INPUT_MAX: Final = 2.0
 FRAME_BYTES_MAX: Final = 1024 * 1024
 UNFOLDED_BYTES_MAX: Final = 4 * 1024 * 1024
-_REFUSALS: Final = (MalformedMessage, FrameRefused, Refusal, CorruptBatch, BatchTooLarge)
+HERE: Final = TopicPartition("orders", 0)
+WHOLE: Final = Cut(Offset(0), Offset(2**63 - 1))
+ALL_COLUMNS: Final = schema_of(TYPES)
+_REFUSALS: Final = (MalformedMessage, FrameRefused, Refusal, CorruptBatch, BatchTooLarge, CorruptRecords)
 
 
 class TooSlow(Exception):
@@ -91,9 +100,34 @@ def folded(data: bytes) -> str:
     return "bytes"
 
 
+def columns(data: bytes) -> str:
+    """Read fetched bytes as columns, by the kernel and record by record: the same comes out, or both refuse."""
+    raw = bytearray(data)
+    for position, header in list(headers(raw)):
+        batch = raw[position : position + header.size]
+        raw[position + CRC_POSITION : position + CRC_POSITION + 4] = checksum(batch).to_bytes(4)
+        unfolded(batch, header, decompressed_bytes_max=UNFOLDED_BYTES_MAX)
+    outcomes = []
+    for record_batch in (plain.record_batch, compiled.record_batch):
+        try:
+            chunk = Chunk(bytes(raw), [], read_committed=True)
+            outcomes.append(list(record_batches(record_batch, chunk, HERE, ALL_COLUMNS, WHOLE)))
+        except CorruptRecords as refusal:
+            outcomes.append(refusal)
+    expected, found = outcomes
+    if isinstance(expected, CorruptRecords) or isinstance(found, CorruptRecords):
+        assert type(expected) is type(found)
+        raise expected
+    for batch in found:
+        batch.validate(full=True)
+    assert found == expected
+    return "records" if found else "no records"
+
+
 TARGETS: Final[dict[str, Callable[[bytes], str]]] = {
     "request": request,
     "stream": stream,
     "batch": batch,
     "folded": folded,
+    "columns": columns,
 }

@@ -102,6 +102,17 @@ COMMANDS: Final = (
         ),
     ),
     Command(
+        "scan",
+        "riverlog.cli.scan",
+        "scan",
+        "Print a topic as a table, or write it to a file",
+        (
+            "scan orders --since 1h",
+            "scan orders --offset -10 --columns offset,key,value -o json",
+            "scan orders --since 2026-01-31 --write orders.parquet",
+        ),
+    ),
+    Command(
         "groups list",
         "riverlog.cli.groups",
         "list_groups",

@@ -4,7 +4,8 @@ import asyncio
 import inspect
 import signal
 import types
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -33,12 +34,20 @@ def run(work: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]],
 
     SIGTERM ends it as Ctrl-C does: what is open is closed, and a member leaves its group.
     """
+    with told():
+        try:
+            return runner(_until_terminated(work))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what the cluster refuses into a sentence."""
     from riverlog.client.errors import KafkaError, TimedOut, Unreachable
 
     try:
-        return runner(_until_terminated(work))
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+        yield
     except Unreachable as error:
         sentence = f"{error.message} `riverlog doctor` looks closer; -b HOST:PORT names another broker"
         raise Trouble(sentence, ExitCode.UNREACHABLE) from error

@@ -2,16 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum, auto
 from typing import Final
 
 from riverlog.cli.exits import usage
+from riverlog.model import moments
 
-UNIT_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_RELATIVE: Final = re.compile(r"-([0-9]{1,12}(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
-_MILLISECONDS: Final = re.compile(r"[0-9]{1,18}")
-_CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 _ESCAPE: Final = re.compile(rb"\\(x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 _ESCAPED: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"0": b"\0", b"\\": b"\\"}
 
@@ -36,37 +33,11 @@ def pairs(texts: Sequence[str], *, option: str) -> dict[str, str]:
 
 
 def moment_ms(text: str, *, now: datetime) -> int:
-    """Read a moment: `-15m`, `15:00` (today), ISO 8601, or milliseconds since 1970, which is also the earliest.
-
-    `now` knows its time zone, and a moment without one is in the same.
-    """
-    return max(0, _moment_ms(text, now))  # below zero, Kafka's protocol means something else
-
-
-def _moment_ms(text: str, now: datetime) -> int:
-    stripped = text.strip()
-    if relative := _RELATIVE.fullmatch(stripped):
-        return _milliseconds(now) - round(float(relative[1]) * UNIT_MS[relative[2]])
-    if stripped == "now":
-        return _milliseconds(now)
-    if _MILLISECONDS.fullmatch(stripped) and len(stripped) != len("20260131"):
-        return int(stripped)
+    """Read a moment, as `model.moments` does."""
     try:
-        if _CLOCK.fullmatch(stripped):
-            clock = datetime.strptime(stripped, "%H:%M:%S" if stripped.count(":") == 2 else "%H:%M")
-            return _milliseconds(now.replace(hour=clock.hour, minute=clock.minute, second=clock.second, microsecond=0))
-        found = datetime.fromisoformat(stripped)
-    except ValueError:
-        raise usage(
-            f"'{text}' is not a time; give one as -15m (units ms, s, m, h, d, w), 15:00, 2026-01-31T15:00, "
-            f"2026-01-31T15:00:00Z, or milliseconds since 1970"
-        ) from None
-    return _milliseconds(found if found.tzinfo else found.replace(tzinfo=now.tzinfo))
-
-
-def _milliseconds(moment: datetime) -> int:
-    """Count exactly: a float of seconds would lose the last digit."""
-    return (moment - datetime.fromtimestamp(0, moment.tzinfo)) // timedelta(milliseconds=1)
+        return moments.moment_ms(text, now=now)
+    except ValueError as error:
+        raise usage(str(error)) from None
 
 
 class Edge(Enum):

@@ -73,7 +73,12 @@ def as_line(record: RecordLike, *, null: bytes = b"") -> bytes:
 def as_visible_line(record: RecordLike, *, null: bytes = b"") -> bytes:
     """Print the value for a terminal: what is not printable is shown, not executed."""
     text = as_line(record, null=null)[:-1].decode("utf-8", "backslashreplace")
-    return (_UNPRINTABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", text) + "\n").encode()
+    return (visible(text) + "\n").encode()
+
+
+def visible(text: str) -> str:
+    """Show what is not printable instead of printing it."""
+    return _UNPRINTABLE.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def as_json_line(record: RecordLike) -> bytes:

@@ -10,16 +10,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from riverlog.cli.exits import usage
-from riverlog.cli.expressions import UNIT_MS, Edge
+from riverlog.cli.expressions import Edge
 from riverlog.cli.render import Row
 from riverlog.model.ids import TopicPartition
+from riverlog.model.moments import span_ms
 
 if TYPE_CHECKING:
     from riverlog import Admin
     from riverlog.client.group_admin import GroupDescription, MemberDescription
     from riverlog.client.offsets import OffsetQuestion
 
-_SHORT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
 _ISO: Final = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 
 
@@ -166,8 +166,8 @@ def plan_moves(
 
 def duration_ms(text: str) -> int:
     """Read a length of time: `90s`, `15m`, `1.5h`, `2d`, or ISO 8601 as Kafka's tools take it, `PT1H30M`."""
-    if short := _SHORT.fullmatch(text.strip()):
-        return round(float(short[1]) * UNIT_MS[short[2]])
+    if (short := span_ms(text)) is not None:
+        return short
     iso = _ISO.fullmatch(text.strip())
     if iso is None or not any(iso.groups()):
         raise usage(f"'{text}' is not a length of time; give one as 15m (units ms, s, m, h, d, w) or PT1H30M")

@@ -23,7 +23,7 @@ PROGRAM: Final = "$PROGRAM"
 
 SECTIONS: Final = {
     "Run a broker": ("dev", "serve"),
-    "Topics and records": ("topics", "produce", "consume", "bench", "verify"),
+    "Topics and records": ("topics", "produce", "consume", "scan", "bench", "verify"),
     "Consumer groups": ("groups", "lag"),
     "Transactions": ("transactions",),
     "Look inside": ("cluster", "log", "doctor", "config", "version"),

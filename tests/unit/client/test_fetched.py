@@ -8,22 +8,9 @@ from riverlog.client.errors import CorruptRecords
 from riverlog.client.fetched import AssignedPartition, Chunk
 from riverlog.model.ids import Offset, ProducerId, TopicPartition
 from riverlog.records.record import BatchBuilder
+from tests.support.chunks import ABORT, COMMIT, batch, marker
 
 HERE = TopicPartition("orders", 3)
-ABORT, COMMIT = b"\x00\x00\x00\x00", b"\x00\x00\x00\x01"
-
-
-def batch(base_offset: int, *values: bytes, producer_id: int = -1, transactional: bool = False) -> bytearray:
-    builder = BatchBuilder(producer_id=ProducerId(producer_id), transactional=transactional)
-    for value in values:
-        builder.append(None, value, timestamp_ms=5)
-    return builder.build(Offset(base_offset))
-
-
-def marker(base_offset: int, kind: bytes, producer_id: int) -> bytearray:
-    builder = BatchBuilder(producer_id=ProducerId(producer_id), transactional=True, control=True)
-    builder.append(kind, b"\x00" * 6, timestamp_ms=5)
-    return builder.build(Offset(base_offset))
 
 
 def read(

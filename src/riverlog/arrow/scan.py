@@ -1,0 +1,169 @@
+"""A topic as a table, for people at a prompt.
+
+    riverlog.scan("orders", since="1h").to_pandas()
+    riverlog.scan("orders", since="2026-01-31", columns=["key", "value"]).to_polars()
+    for batch in riverlog.scan("orders", partitions=[0]): ...
+
+A scan reads what lies between two places that are looked up when it begins; it never waits for new records. Batches
+come as they arrive and memory stays bounded; tables are in the order of partitions and offsets. Fetching runs in a
+thread of its own, so that it also works where an event loop is running, as in a notebook.
+"""
+
+import os
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from riverlog.arrow.background import Background
+from riverlog.arrow.columns import USUAL, Cut, schema_of
+from riverlog.arrow.decoder import decoder_for, record_batches
+from riverlog.arrow.extras import need
+from riverlog.arrow.places import Bound, cuts, place
+from riverlog.arrow.reader import Reader, Taken
+from riverlog.client.offsets import IsolationLevel
+from riverlog.model.ids import TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BOOTSTRAP_VARIABLE: Final = "RIVERLOG_BOOTSTRAP_SERVERS"
+BOOTSTRAP: Final = "127.0.0.1:9092"
+_ISOLATION: Final = {
+    "read_committed": IsolationLevel.READ_COMMITTED,
+    "read_uncommitted": IsolationLevel.READ_UNCOMMITTED,
+}
+
+
+def scan(
+    topic: str,
+    *,
+    since: Bound = "earliest",
+    until: Bound = "latest",
+    columns: Iterable[str] = USUAL,
+    partitions: Iterable[int] | None = None,
+    limit: int | None = None,
+    bootstrap: str | None = None,
+    isolation_level: Literal["read_committed", "read_uncommitted"] = "read_committed",
+    **client: Any,
+) -> "Scan":
+    """Describe what to read; nothing is asked of the cluster before rows are.
+
+    `since` and `until` are times ("1h" ago, "15:00", a datetime), offsets (7, or -7 for the last seven of each
+    partition; {0: 7, 2: 9}), "earliest" or "latest"; what lies at `until` is not read. `columns` are those of Spark's
+    Kafka source, "headers" too. `limit` stops after so many rows, whichever come first. `bootstrap` is
+    RIVERLOG_BOOTSTRAP_SERVERS or 127.0.0.1:9092. Further settings are the client's, such as `request_timeout_ms`.
+    """
+    if isolation_level not in _ISOLATION:
+        raise ValueError(f"isolation_level={isolation_level!r}: choose {' or '.join(map(repr, _ISOLATION))}")
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit={limit}: a scan gives no fewer rows than none")
+    for bound in (since, until):
+        place(bound, now=datetime.now().astimezone())  # a mistake is told now, not when rows are asked for
+    return Scan(
+        topic,
+        since,
+        until,
+        schema_of(columns),
+        None if partitions is None else tuple(partitions),
+        limit,
+        bootstrap or os.environ.get(BOOTSTRAP_VARIABLE) or BOOTSTRAP,
+        _ISOLATION[isolation_level],
+        client,
+    )
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What is to be read; each use reads it anew."""
+
+    topic: str
+    since: Bound
+    until: Bound
+    schema: "pa.Schema" = field(repr=False)
+    partitions: Sequence[int] | None
+    limit: int | None
+    bootstrap: str
+    isolation: IsolationLevel = field(repr=False)
+    client: dict[str, Any] = field(repr=False)
+
+    def __iter__(self) -> "Iterator[pa.RecordBatch]":
+        """Give batches of rows, each of one partition, as they come."""
+        with closing(self._batches()) as batches:
+            for _, batch in batches:
+                yield batch
+
+    def to_arrow(self) -> "pa.Table":
+        """Read everything into a table, in the order of partitions and offsets."""
+        pa = need("pyarrow")
+        found: dict[TopicPartition, list[Any]] = {}
+        for partition, batch in self._batches():
+            found.setdefault(partition, []).append(batch)
+        return pa.Table.from_batches([batch for each in sorted(found) for batch in found[each]], self.schema)
+
+    def to_pandas(self) -> Any:
+        """Read everything into a pandas DataFrame."""
+        need("pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Read everything into a Polars DataFrame."""
+        polars = need("polars")
+        return polars.from_arrow(self.to_arrow())
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """Read everything and give it as a relation of DuckDB, of this connection or of the usual one."""
+        duckdb = need("duckdb")
+        return (duckdb if connection is None else connection).from_arrow(self.to_arrow())
+
+    def _batches(self) -> "Generator[tuple[TopicPartition, pa.RecordBatch]]":
+        with Background("riverlog-scan") as background:
+            reader = background.run(self._reader())
+            try:
+                wanted = background.run(self._begin(reader))
+                yield from self._limited(self._decoded(background, reader, _row_count(wanted.values(), self.limit)))
+            finally:
+                background.run(reader.close())
+
+    async def _reader(self) -> Reader:
+        return await Reader(self.bootstrap, isolation=self.isolation, **self.client).start()
+
+    async def _begin(self, reader: Reader) -> dict[TopicPartition, Cut]:
+        """Look up where to read, and begin to fetch."""
+        count = len((await reader.cluster.topic(self.topic)).partitions)
+        chosen = range(count) if self.partitions is None else dict.fromkeys(self.partitions)
+        now = datetime.now().astimezone()
+        since, until = place(self.since, now=now), place(self.until, now=now)
+        partitions = [TopicPartition(self.topic, index) for index in chosen]
+        wanted = await cuts(reader.cluster, partitions, since, until, self.isolation)
+        reader.want(wanted)
+        return wanted
+
+    def _decoded(
+        self, background: Background, reader: Reader, rows: int
+    ) -> "Iterator[tuple[TopicPartition, pa.RecordBatch]]":
+        """Decode here what is fetched there."""
+        decode = decoder_for(rows)
+        taken: Taken | None
+        while (taken := background.run(reader.next_chunk())) is not None:
+            for batch in record_batches(decode, taken.chunk, taken.partition, self.schema, taken.cut):
+                yield taken.partition, batch
+
+    def _limited(
+        self, batches: "Iterator[tuple[TopicPartition, pa.RecordBatch]]"
+    ) -> "Iterator[tuple[TopicPartition, pa.RecordBatch]]":
+        if self.limit is None:
+            yield from batches
+            return
+        left = self.limit
+        while left > 0 and (found := next(batches, None)) is not None:
+            partition, batch = found
+            yield partition, batch[:left]
+            left -= batch.num_rows
+
+
+def _row_count(wanted: Iterable[Cut], limit: int | None) -> int:
+    """Give how many rows there are at most."""
+    count = sum(cut.until_offset - cut.from_offset for cut in wanted)
+    return count if limit is None else min(count, limit)
