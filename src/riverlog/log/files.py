@@ -4,7 +4,6 @@ A `HeldFile` closes itself when nobody refers to it any more. So a range that a 
 valid after its segment was let go, rolled away or deleted, and nobody has to count.
 """
 
-from collections import deque
 from typing import Final, Protocol
 
 from riverlog.model.limits import OPEN_SEGMENT_FILES_MAX
@@ -71,7 +70,7 @@ class Holder(Protocol):
         ...
 
     def let_go(self) -> None:
-        """Drop the file and whatever can be read from it again."""
+        """Drop the file and whatever can be read from it again, and tell the open files."""
         ...
 
 
@@ -84,25 +83,28 @@ class OpenFiles:
 
     def __init__(self, files_max: int = OPEN_SEGMENT_FILES_MAX) -> None:
         self._files_max = files_max
-        self._holders: deque[Holder] = deque()
+        self._holders: dict[Holder, None] = {}  # in the order in which they were opened or last looked at
 
     @property
     def count(self) -> int:
         """Count the files that are open."""
-        return sum(holder.held is not None for holder in self._holders)
+        return len(self._holders)
 
     def opened(self, holder: Holder) -> None:
         """Take note of a file just opened, and let another one go if they are too many."""
-        self._holders.append(holder)
+        self._holders[holder] = None
         for _ in range(min(len(self._holders) - 1, _CANDIDATES_MAX)):
             if len(self._holders) <= self._files_max:
                 return
-            candidate = self._holders.popleft()
+            candidate = next(iter(self._holders))
             held = candidate.held
-            if held is None:
-                continue
+            assert held is not None
             if held.used or candidate.unsynced:
                 held.used = False
-                self._holders.append(candidate)
+                self._holders[candidate] = self._holders.pop(candidate)
             else:
                 candidate.let_go()
+
+    def let_go(self, holder: Holder) -> None:
+        """Take note that a file is not held any more, and know nothing of who held it: it may have been deleted."""
+        self._holders.pop(holder, None)

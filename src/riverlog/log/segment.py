@@ -393,6 +393,7 @@ class Segment:
     def let_go(self) -> None:
         """Drop the file, and the indexes where they can be read again."""
         self.held = None
+        self.files.let_go(self)
         if self.closed:
             self._indexes = None
 

@@ -1,5 +1,7 @@
 """Open files, bounded, and closed with their last holder."""
 
+import weakref
+
 from riverlog.log.files import HeldFile, OpenFiles, write_file
 from tests.support.disk import MemoryDisk
 
@@ -10,18 +12,21 @@ class Segment:
     def __init__(self, disk: MemoryDisk, name: str) -> None:
         self._disk = disk
         self._name = name
+        self._files = OpenFiles()
         self.held: HeldFile | None = None
         self.unsynced = False
 
     def use(self, files: OpenFiles) -> HeldFile:
         if self.held is None:
             self.held = HeldFile(self._disk.open(self._name, create=True))
+            self._files = files
             files.opened(self)
         self.held.used = True
         return self.held
 
     def let_go(self) -> None:
         self.held = None
+        self._files.let_go(self)
 
 
 def test_a_file_closes_with_its_last_holder() -> None:
@@ -46,6 +51,18 @@ def test_the_one_not_used_lately_is_let_go() -> None:
     assert disk.open_files <= 4
     assert files.count == disk.open_files
     assert segments[0].held is not None
+
+
+def test_whoever_has_let_go_is_forgotten() -> None:
+    disk, files = MemoryDisk(), OpenFiles()
+    segment = Segment(disk, "/a")
+    segment.use(files)
+    segment.let_go()
+    segment.let_go()
+    gone = weakref.ref(segment)
+    del segment
+    assert gone() is None
+    assert files.count == disk.open_files == 0
 
 
 def test_a_file_with_unsynced_bytes_stays_open() -> None:
