@@ -52,6 +52,11 @@ class Verification:
         self.answer: Refusal | bool | None = None
         """What the coordinator said: yes, or why not."""
 
+    @property
+    def is_refused(self) -> bool:
+        """Tell whether the coordinator's no will stay."""
+        return isinstance(self.answer, Refusal) and self.answer.code not in _PLACE_KEPT
+
 
 class Verifications:
     """Those of one partition, one per producer id."""
@@ -64,6 +69,8 @@ class Verifications:
     def begin(self, producer: Producer, sequence: int, *, begins_epoch: bool, now_ms: int) -> Verification | None:
         """Give the producer's own, to be answered if it is not yet; None where a later epoch has one."""
         known = self._by_id.get(producer.id)
+        if known is not None and known.producer.epoch > producer.epoch and known.is_refused:
+            known = None  # it is forgotten when the loop turns, and does not stand in the way until then
         if known is not None and known.producer.epoch >= producer.epoch:
             if known.producer.epoch > producer.epoch:
                 return None

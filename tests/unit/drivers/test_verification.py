@@ -88,6 +88,21 @@ def refused(verifications: Verifications, batch: BatchHeader, *, is_known: bool 
 
 
 @on_virtual_time
+async def test_a_later_epoch_that_was_refused_does_not_stand_in_the_way() -> None:
+    verifications = Verifications()
+    await verify(Oracle(ErrorCode.PRODUCER_FENCED), [question(verifications, epoch=2)])
+    assert refused(verifications, header(epoch=2)) is ErrorCode.INVALID_PRODUCER_EPOCH
+    assert verifications.begin(producer(1), 0, begins_epoch=True, now_ms=100) is not None
+
+
+@on_virtual_time
+async def test_a_later_epoch_that_may_be_let_in_yet_keeps_its_place() -> None:
+    verifications = Verifications()
+    await verify(Oracle(ErrorCode.COORDINATOR_NOT_AVAILABLE), [question(verifications, epoch=2)])
+    assert verifications.begin(producer(1), 0, begins_epoch=True, now_ms=100) is None
+
+
+@on_virtual_time
 async def test_a_yes_holds_until_the_transaction_begins_or_ends() -> None:
     verifications = Verifications()
     assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
