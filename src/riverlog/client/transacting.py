@@ -206,7 +206,7 @@ class Transactions:
                         f"it is not known yet whether the transaction of {self.transactional_id!r} is committed; "
                         f"commit() may be called again: {problem.message}"
                     ) from problem
-                if problem.code is not ErrorCode.TRANSACTION_ABORTABLE:
+                if not self._is_aborted(problem):
                     raise
                 self._state = Broken(problem)
         elif not isinstance(self._state, Broken):
@@ -394,7 +394,7 @@ class Transactions:
             if not self._by_epoch and self._sender.has_gap:
                 await self._again(self._take_over)
         except KafkaError as problem:
-            if not problem.retriable and problem.code is not ErrorCode.TRANSACTION_ABORTABLE:
+            if not problem.retriable and not (committed and self._is_aborted(problem)):
                 self._lose(problem)
             raise
         self._touched = False
@@ -403,6 +403,11 @@ class Transactions:
         self._wanted.clear()
         self._sender.accept()
         self._state = Idle()
+
+    def _is_aborted(self, problem: KafkaError) -> bool:
+        """Tell whether a commit was refused because the transaction is aborted, or has to be: its time may be up."""
+        ended = problem.code is ErrorCode.INVALID_TXN_STATE and self._by_epoch
+        return ended or problem.code is ErrorCode.TRANSACTION_ABORTABLE
 
     async def _ask_for_end(self, *, committed: bool) -> None:
         request = EndTxnRequest(

@@ -275,7 +275,10 @@ def refused(command: ClientCommand, code: ErrorCode) -> ProducerReply | Partitio
 
 
 def _abort(transactional_id: str, turn: Turn) -> None:
-    """Abort a transaction whose time is up. The only producer is fenced; an owner of members may begin again."""
+    """Abort a transaction whose time is up, with an epoch that its producer does not have.
+
+    It may go on from there, as after a request whose answer was lost; an owner of members may begin again.
+    """
     held = turn.find(transactional_id)
     if held is None or held.state is not TransactionState.ONGOING:
         return
@@ -283,7 +286,8 @@ def _abort(transactional_id: str, turn: Turn) -> None:
     if held.is_shared_now:
         abort_batch(transactional_id, held, turn)
     else:
-        turn.write(transactional_id, held.fenced(last=NOBODY, now_ms=turn.now.wall_ms))
+        last = NOBODY if held.is_exhausted else held.producer
+        turn.write(transactional_id, held.fenced(last=last, now_ms=turn.now.wall_ms))
 
 
 def _complete_own(command: MarkersWritten, turn: Turn) -> bool:

@@ -161,13 +161,29 @@ def test_a_fenced_producer_says_so_where_its_block_ends() -> None:
     with_node(scenario)
 
 
-def test_a_transaction_that_is_open_for_too_long_is_aborted() -> None:
+def test_a_transaction_that_is_open_for_too_long_is_aborted_and_may_be_repeated(rules: str) -> None:
+    async def scenario(universe: Universe) -> None:
+        async with writer(universe, transaction_timeout_ms=5_000) as producer:
+            with pytest.raises(ProducerFenced if rules == "older rules" else TransactionAborted):
+                async with producer.transaction():
+                    await producer.send(TOPIC, b"slow", partition=0)
+                    await asyncio.sleep(6)
+            if rules != "older rules":
+                async with producer.transaction():
+                    await producer.send(TOPIC, b"again", partition=0)
+        assert await read(universe) == ([] if rules == "older rules" else [b"again"])
+
+    with_node(scenario)
+
+
+def test_who_writes_to_a_transaction_that_was_open_for_too_long_is_fenced() -> None:
     async def scenario(universe: Universe) -> None:
         async with writer(universe, transaction_timeout_ms=5_000) as producer:
             with pytest.raises(ProducerFenced, match="transaction_timeout_ms"):
                 async with producer.transaction():
                     await producer.send(TOPIC, b"slow", partition=0)
                     await asyncio.sleep(6)
+                    await producer.send(TOPIC, b"slower", partition=0)
         assert await read(universe) == []
 
     with_node(scenario)

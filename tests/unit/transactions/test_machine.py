@@ -7,7 +7,7 @@ import pytest
 from riverlog.model.errors import ErrorCode
 from riverlog.model.limits import TRANSACTION_END_WAIT_MS
 from riverlog.model.settings import NodeSettings
-from riverlog.model.transactions import Outcome, TransactionVersion
+from riverlog.model.transactions import PRODUCER_EPOCH_MAX, Outcome, Producer, TransactionVersion
 from riverlog.transactions import machine
 from riverlog.transactions.commands import (
     AddPartitions,
@@ -25,6 +25,7 @@ from riverlog.transactions.states import Transaction, TransactionState
 from tests.support.transactions import ID, P0, P1, V2, Coordinator, producer_of
 
 DAY = 86_400.0
+CLASSIC = TransactionVersion.CLASSIC
 
 
 def begun() -> tuple[Coordinator, machine.TransactionsMachine]:
@@ -117,7 +118,34 @@ def test_a_transaction_that_stays_open_is_aborted_with_an_epoch_of_its_own() -> 
     (markers,) = coordinator.write_markers()
     assert (markers.producer, markers.committed) == (producer_of(first.id, 1), False)
     assert coordinator.add(first) is ErrorCode.PRODUCER_FENCED
-    assert coordinator.end(first, committed=False).code is ErrorCode.PRODUCER_FENCED
+    assert coordinator.end(first, committed=False, version=CLASSIC).code is ErrorCode.PRODUCER_FENCED
+
+
+def out_of_time(epoch: int = 0) -> tuple[Coordinator, Producer]:
+    """Give a coordinator that has aborted a producer's transaction because its time was up."""
+    coordinator, producer = Coordinator(), producer_of(7, epoch)
+    coordinator.log.append(TransactionFact(ID, Transaction(producer, 10_000, 0).joined([P0], V2, 0)))
+    coordinator.restart()
+    coordinator.pass_time(11)
+    return coordinator, producer
+
+
+def test_a_producer_whose_time_was_up_may_go_on_and_commits_nothing() -> None:
+    coordinator, producer = out_of_time()
+    assert coordinator.end(producer, committed=True).code is ErrorCode.INVALID_TXN_STATE
+    coordinator.write_markers()
+    assert coordinator.end(producer, committed=True).code is ErrorCode.INVALID_TXN_STATE
+    assert coordinator.end(producer, committed=False) == ProducerReply(producer=producer_of(7, 1))
+    assert coordinator.init(producer) == producer_of(7, 1)
+    assert coordinator.add(producer_of(7, 1)) is ErrorCode.NONE
+    assert coordinator.ask(InitProducer(ID, 60_000, producer)).code is ErrorCode.PRODUCER_FENCED
+
+
+def test_a_producer_whose_time_was_up_does_not_go_on_with_the_epoch_that_only_fences() -> None:
+    coordinator, producer = out_of_time(PRODUCER_EPOCH_MAX - 1)
+    coordinator.write_markers()
+    assert coordinator.end(producer, committed=False).code is ErrorCode.PRODUCER_FENCED
+    assert coordinator.ask(InitProducer(ID, 60_000, producer)).code is ErrorCode.PRODUCER_FENCED
 
 
 def test_a_transaction_that_has_ended_is_not_aborted_for_an_older_one() -> None:
