@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from bench import comparisons, groups, partitions, probes, shared, transactions
+from bench import comparisons, groups, partitions, probes, scans, shared, transactions
 from bench.trial import Better, Line, Row
 
 HIGHER, LOWER, NEITHER = Better
@@ -199,6 +199,17 @@ LINES: Final = (
         "1 KB records, the same",
         partial(probes.consume, value_bytes=1_000),
         throughput(1.0),
+    ),
+    Line(
+        "scan",
+        "a topic of 100 B records as an Arrow table by riverlog.scan, beside a loop over confluent-kafka's consumer",
+        scans.scan,
+        (
+            Row("scan", "M rows/s", HIGHER),
+            Row("consumer", "M rows/s", HIGHER),
+            Row("gain", "x", HIGHER, own_reach=2.0),
+            Row("kernel", "M rows/s", NEITHER),
+        ),
     ),
     Line(
         "group-consume",
