@@ -195,10 +195,10 @@ SCENARIOS: Final = (
     *_drills("delete", _delete),
     *_drills("stop", _stop),
     Scenario("transactions", TransactionsDrill, (TransactionsDrill.live,)),
-    *_drills("swap", _swap, _go_on, prepare=_shrink, seeds=(2, 5)),
     *_drills("times", _tell_time),
     Scenario("metadata", MetadataDrill, (MetadataDrill.live,)),
     *_drills("cut", _cut, seeds=(0, 1)),
     *_drills("give up", _give_up),
     *_drills("merge", _merge),
+    *_drills("swap", _swap, _go_on, prepare=_shrink, seeds=(2, 5)),
 )

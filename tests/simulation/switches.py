@@ -21,7 +21,6 @@ from riverlog.log import log as log_module
 from riverlog.log.directory import LogDirectory
 from riverlog.log.files import write_file
 from riverlog.log.log import Log
-from riverlog.log.quarantine import QUARANTINE_FILE
 from riverlog.log.segment import Segment
 from riverlog.log.sync import SyncPlan
 from riverlog.metadata.records import ConfigRecord, RemoveTopicRecord, TopicRecord
@@ -109,6 +108,18 @@ def _only_the_active_segment_is_synced() -> Iterator[None]:
 
 
 @contextmanager
+def _the_folder_of_a_log_is_taken_for_durable() -> Iterator[None]:
+    pending_sync = Log.pending_sync
+
+    def trusting(log: Log) -> SyncPlan:
+        log._unsynced_folder = False
+        return pending_sync(log)
+
+    with mock.patch.object(Log, "pending_sync", trusting):
+        yield
+
+
+@contextmanager
 def _acknowledged_before_the_flush() -> Iterator[None]:
     write = Partition.write
 
@@ -185,7 +196,7 @@ def _recovered_records_count_before_they_are_synced() -> Iterator[None]:
     opened = Log.open.__func__  # type: ignore[attr-defined]
 
     def hasty(cls: type[Log], *given: Any, **named: Any) -> Log:
-        with mock.patch.object(Log, "flush", return_value=None):
+        with mock.patch.object(Log, "flush", lambda log: log.synced(log.pending_sync())):
             return opened(cls, *given, **named)
 
     with mock.patch.object(Log, "open", classmethod(hasty)):
@@ -319,13 +330,15 @@ def _segments_go_before_the_next_one_is_durable() -> Iterator[None]:
 
 @contextmanager
 def _damage_is_written_down_with_the_next_flush() -> Iterator[None]:
-    with mock.patch.object(log_module, "replace_file", _keep_for_the_next_flush):
+    find_ends = Log._find_ends
+
+    def hasty(log: Log, *given: Any, **named: Any) -> None:
+        with mock.patch.object(log_module, "replace_file", return_value=None):
+            find_ends(log, *given, **named)
+        log.quarantine.unsaved = True
+
+    with mock.patch.object(Log, "_find_ends", hasty):
         yield
-
-
-def _keep_for_the_next_flush(disk: Any, path: str, content: bytes) -> None:
-    if not path.endswith(QUARANTINE_FILE):
-        checkpoint.replace_file(disk, path, content)
 
 
 def _answered_before_the_flush(kind: type[object]) -> Off:
@@ -350,7 +363,8 @@ SWITCHES: Final = (
     ),
     Switch("closed segments are synced too", _only_the_active_segment_is_synced),
     Switch("names in a partition's folder are synced", _skip_folder_sync(_is_partition)),
-    Switch("names of partitions' folders are synced", _skip_folder_sync(_ends("/data"))),
+    Switch("names in the log directory are synced", _skip_folder_sync(_ends("/data"))),
+    Switch("the name of a partition's folder is synced", _the_folder_of_a_log_is_taken_for_durable, scenario="begin 0"),
     Switch("the log directory's own name is synced", _skip_folder_sync(lambda folder: folder in ("", "/"))),
     Switch(
         "names in the metadata's folder are synced",
@@ -397,5 +411,9 @@ SWITCHES: Final = (
         _segments_go_before_the_next_one_is_durable,
         scenario="give up all 0",
     ),
-    Switch("damage is written down before it is hidden", _damage_is_written_down_with_the_next_flush),
+    Switch(
+        "damage is written down before it is hidden",
+        _damage_is_written_down_with_the_next_flush,
+        scenario="lost bytes 3",
+    ),
 )
