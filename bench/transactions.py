@@ -18,7 +18,7 @@ from bench.clients import REQUEST_SECONDS_MAX, Moved, fresh_topic
 from bench.probes import GIGABYTE, MEGABYTE
 from bench.trial import Failed, Node, Stopwatch, Trial, Values
 
-IDEMPOTENT: Final = {"enable.idempotence": True}
+IDEMPOTENT: Final[clients.Settings] = {"enable.idempotence": True}
 TRANSACTION_SECONDS: Final = 0.1
 VALUE_BYTES: Final = 1_000
 SMALL_VALUE: Final = bytes(100)
@@ -75,8 +75,8 @@ def initialization(trial: Trial) -> Values:
     new_ms, known_ms = [], []
     with fresh_topic(trial.node) as topic:
         for _ in range(INITIALIZATIONS):
-            transactional_id = _new_id()
-            producer, another = _connected(trial.node, transactional_id), _connected(trial.node, transactional_id)
+            named = {"transactional.id": _new_id()}
+            producer, another = _connected(trial.node, named), _connected(trial.node, named)
             new_ms.append(_initialize(producer) * 1e3)
             commit_one(producer, topic)
             known_ms.append(_initialize(another) * 1e3)
@@ -89,6 +89,18 @@ def commit_one(producer: Producer, topic: str) -> float:
     producer.produce(topic, SMALL_VALUE, partition=0)
     _, seconds = _timed(lambda: _asked(producer.commit_transaction, REQUEST_SECONDS_MAX))
     return seconds
+
+
+def send_plainly(producer: Producer, topic: str, *, partitions: int, seconds: float) -> int:
+    """Send as fast as it goes, and wait until all is acknowledged; give how many records were."""
+    values, turns, records = clients.values_of(VALUE_BYTES), itertools.cycle(range(partitions)), 0
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        clients.send_all(producer, topic, values, turns)
+        records += len(values)
+    if unanswered := producer.flush(REQUEST_SECONDS_MAX):
+        raise Failed(f"{unanswered} records were not answered")
+    return records
 
 
 def commit_many(producer: Producer, topic: str, *, partitions: int, seconds: float) -> tuple[int, int]:
@@ -120,16 +132,16 @@ def expect_readable(stable_end: Callable[[], int], *, records: int, markers: int
 
 
 def _plain(trial: Trial, settings: Mapping[str, str], *, partitions: int) -> Moved:
-    with fresh_topic(trial.node, settings, partitions=partitions) as topic:
-        clients.produce_into_each(trial.node, topic, partitions=partitions, value_bytes=VALUE_BYTES)
-        return clients.produce(
-            trial.node,
-            topic,
-            value_bytes=VALUE_BYTES,
-            seconds=trial.seconds / 2,
-            settings=IDEMPOTENT,
-            partitions=partitions,
-        )
+    """Send the same without transactions, by a client that is connected, as one with a transactional id has to be."""
+    node = trial.node
+    with fresh_topic(node, settings, partitions=partitions) as topic:
+        clients.produce_into_each(node, topic, partitions=partitions, value_bytes=VALUE_BYTES)
+        producer = _connected(node, IDEMPOTENT)
+        stopwatch = Stopwatch(node)
+        records = send_plainly(producer, topic, partitions=partitions, seconds=trial.seconds / 2)
+        stopwatch.stop()
+        expect_readable(lambda: _stable_end(node, topic, partitions), records=partitions + records, markers=0)
+    return Moved(records, records * VALUE_BYTES, stopwatch.seconds, stopwatch.cpu_seconds)
 
 
 def _produce(node: Node, topic: str, *, partitions: int, seconds: float) -> Moved:
@@ -149,19 +161,19 @@ def _stable_end(node: Node, topic: str, partitions: int = 1) -> int:
 
 
 def _initialized(node: Node, transactional_id: str) -> Producer:
-    producer = _connected(node, transactional_id)
+    producer = _connected(node, {"transactional.id": transactional_id})
     _initialize(producer)
     return producer
 
 
-def _connected(node: Node, transactional_id: str) -> Producer:
+def _connected(node: Node, settings: clients.Settings) -> Producer:
     """Make a client that is connected to the node; between its first connections it may wait, for 50 or 500 ms."""
     producer = Producer(
         {
             "bootstrap.servers": f"{node.host}:{node.port}",
             "log_level": 2,
-            "transactional.id": transactional_id,
             "delivery.report.only.error": True,
+            **settings,
         }
     )
     for _ in range(2):  # the first answer comes over a connection that is given up for one to the node by its id

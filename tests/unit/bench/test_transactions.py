@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from bench.lines import select
-from bench.transactions import commit_many, commit_one, expect_readable, large
+from bench.transactions import commit_many, commit_one, expect_readable, large, send_plainly
 from bench.trial import Failed
 from tests.support.trials import short_trial
 
@@ -41,6 +41,28 @@ def test_each_transaction_has_records_for_every_partition_and_all_are_counted() 
     assert transactions == len(producer.committed) > 0
     assert records == sum(sum(each.values()) for each in producer.committed)
     assert {tuple(sorted(each)) for each in producer.committed} == {(0, 1, 2)}
+
+
+class Plain:
+    """A producer that counts, and of which so many are never answered."""
+
+    def __init__(self, unanswered: int = 0) -> None:
+        self.sent: dict[int, int] = {}
+        self._unanswered = unanswered
+
+    def produce(self, topic: str, value: bytes, *, partition: int) -> None:
+        self.sent[partition] = self.sent.get(partition, 0) + 1
+
+    def flush(self, timeout: float) -> int:
+        return self._unanswered
+
+
+def test_plain_records_go_to_every_partition_and_all_must_be_answered() -> None:
+    producer = Plain()
+    assert send_plainly(cast(Producer, producer), "orders", partitions=3, seconds=0.01) == sum(producer.sent.values())
+    assert sorted(producer.sent) == [0, 1, 2]
+    with pytest.raises(Failed, match="2 records were not answered"):
+        send_plainly(cast(Producer, Plain(unanswered=2)), "orders", partitions=3, seconds=0.01)
 
 
 def test_a_small_transaction_has_one_record() -> None:
