@@ -85,10 +85,24 @@ class MemoryJournal:
         return [self.topic.append(record) for record in records]
 
 
+class NoOwners:
+    """No sink has said anything, so that nobody is asked about batches."""
+
+    async def close(self) -> None:
+        await asyncio.sleep(0)
+
+
+class NoGroups(NoOwners):
+    """What groups would show goes nowhere."""
+
+    async def commit(self, group: str, offsets: object) -> None:
+        await asyncio.sleep(0)
+
+
 def memory_store(topic: MemoryTopic) -> Store:
     """Make a store that is to be opened, on virtual time."""
     ports = Ports(MemoryNetwork(), VirtualClock(), Random(topic.writer))
-    return Store(MemoryJournal(topic), ports)  # type: ignore[arg-type]
+    return Store(MemoryJournal(topic), NoOwners(), NoGroups(), ports)  # type: ignore[arg-type]
 
 
 async def opened(topic: MemoryTopic) -> Store:

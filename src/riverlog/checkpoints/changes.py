@@ -14,6 +14,7 @@ from riverlog.checkpoints.records import (
     FolderGone,
     FolderMade,
     NewRecord,
+    PipelineGone,
     UploadEnded,
     chunk,
     write_fact,
@@ -87,6 +88,13 @@ def was_renamed(tree: Tree, source: str, destination: str) -> bool:
     return there is not None and not there.is_temporary and there.facts.source == source != destination
 
 
+def keep_decided(tree: Tree, path: str, facts: FileFacts, content: bytes) -> Decided:
+    """Let the file be there whose batch was decided, whatever was under its name; its temporary one is gone."""
+    moved, there = tree.file(facts.source), tree.file(path)
+    gone = (*_chunks_gone(tree, there), *_chunks_gone(tree, moved))
+    return Decided((*_kept(path, facts, content), *gone), (facts.source,))
+
+
 def delete(tree: Tree, path: str, *, recursive: bool) -> Decided:
     """Let a file or folder be gone; the answer tells whether there was one."""
     found = tree.find(path)
@@ -101,6 +109,7 @@ def delete(tree: Tree, path: str, *, recursive: bool) -> Decided:
     for each_path, each in tree.walk(path):
         if isinstance(each, Folder):
             records += [write_fact(FolderGone(each_path))] if each.made else []
+            records += [write_fact(PipelineGone(each_path))] if each_path in tree.pipelines else []
         else:
             if each.is_temporary:
                 forgotten.append(each_path)

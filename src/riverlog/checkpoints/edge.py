@@ -13,11 +13,12 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+from riverlog.checkpoints.calls import CALLS, read_call
 from riverlog.checkpoints.paths import ROOT, check_path, parse_path
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.store import Status, Store
 from riverlog.checkpoints.stores import Stores
-from riverlog.model.limits import CHECKPOINT_REQUESTS_MAX
+from riverlog.model.limits import CHECKPOINT_CALL_BYTES_MAX, CHECKPOINT_REQUESTS_MAX
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -25,6 +26,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 PREFIX: Final = b"/webhdfs/v1"
+CALLS_PREFIX: Final = b"/riverlog/v1"
 _FIELDS_MAX: Final = 32
 _LENGTH_MAX: Final = 2**63 - 1
 
@@ -39,14 +41,18 @@ class Request:
         self.answered = False
         """Whether the answer has begun: then nothing else can be said."""
         self.path = ROOT
+        self.is_call = False
+        """Whether it is a sink that calls."""
         self.parameters: dict[str, str] = {}
 
     def read(self) -> str:
         """Read path and parameters, and give the operation, with its method: `PUT MKDIRS`."""
         raw: bytes = self._scope["raw_path"]
-        if raw != PREFIX and not raw.startswith(PREFIX + b"/"):
+        prefix = next((each for each in (PREFIX, CALLS_PREFIX) if raw == each or raw.startswith(each + b"/")), None)
+        if prefix is None:
             raise Refused.missing("there is /webhdfs/v1 here, and nothing else")
-        self.path = parse_path(raw[len(PREFIX) :] or b"/")
+        self.is_call = prefix == CALLS_PREFIX
+        self.path = parse_path(raw[len(prefix) :] or b"/")
         try:
             fields = parse_qsl(
                 self._scope["query_string"].decode("ascii"),
@@ -139,7 +145,8 @@ class Edge:
         try:
             if self._under_way > CHECKPOINT_REQUESTS_MAX:
                 raise Refused.later("the checkpoint store has too many requests to deal with; try again")
-            operation = _OPERATIONS.get(request.read())
+            name = request.read()
+            operation = _OPERATIONS.get(name) if not request.is_call else _call if name in CALLS else None
             if operation is None:
                 raise Refused.illegal("Spark's checkpoints need no such operation, and this store has none")
             await operation(request, await self._stores.current())
@@ -229,6 +236,18 @@ async def _get_server_defaults(request: Request, _: Store) -> None:
 
 async def _get_home(request: Request, _: Store) -> None:
     await request.answer(facts={"Path": f"/user/{request.user or 'spark'}"})
+
+
+async def _call(request: Request, store: Store) -> None:
+    body = bytearray()
+    while (part := await request.more()) is not None:
+        body += part[0]
+        if len(body) > CHECKPOINT_CALL_BYTES_MAX:
+            raise Refused.illegal(f"a call has at most {CHECKPOINT_CALL_BYTES_MAX} bytes")
+        if not part[1]:
+            answer = CALLS[f"POST {request.parameters['op'].upper()}"]
+            await request.answer(facts=await answer(request.path, read_call(bytes(body)), store))
+            return
 
 
 async def _discard(upload: Any) -> None:

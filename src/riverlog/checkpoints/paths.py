@@ -72,6 +72,6 @@ def numbered(path: str) -> Numbered | None:
     """Read `<checkpoint>/<log>/<number>`; None for every other path."""
     folder, _, name = path.rpartition("/")
     checkpoint, _, log = folder.rpartition("/")
-    if not checkpoint or not name.isascii() or not name.isdigit() or len(name) > 18:
+    if not checkpoint or not name.isascii() or not name.isdigit() or len(name) > 18 or name != str(int(name)):
         return None
     return Numbered(checkpoint, log, int(name))

@@ -1,6 +1,6 @@
-"""The records of the topic. Partition 0 holds what there is: files, folders and uploads, each under a key that names
-it, so that compaction keeps the last word about each. Partition 1 holds the content of files that are too large for one
-record, in chunks under the file's own id.
+"""The records of the topic. Partition 0 holds what there is: files, folders, uploads and pipelines, each under a key
+that names it, so that compaction keeps the last word about each. Partition 1 holds the content of files that are too
+large for one record, in chunks under the file's own id.
 
 A value is one line of JSON; the content of a small file follows it. No value is a tombstone.
 """
@@ -16,6 +16,7 @@ PARTITIONS: Final = 2
 _FILE: Final = b"file:"
 _FOLDER: Final = b"folder:"
 _UPLOAD: Final = b"upload:"
+_PIPELINE: Final = b"pipeline:"
 _CHUNK: Final = b"chunk:"
 
 
@@ -82,7 +83,21 @@ class UploadEnded:
     id: str
 
 
-Fact = FileKept | FileGone | FolderMade | FolderGone | UploadBegun | UploadEnded
+@dataclass(frozen=True, slots=True)
+class PipelineNoted:
+    """What a pipeline's sink has said; `pipelines` knows what it means."""
+
+    path: str
+    facts: dict[str, Any]
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineGone:
+    path: str
+
+
+Fact = FileKept | FileGone | FolderMade | FolderGone | UploadBegun | UploadEnded | PipelineNoted | PipelineGone
 
 
 def write_fact(fact: Fact) -> NewRecord:
@@ -100,6 +115,10 @@ def write_fact(fact: Fact) -> NewRecord:
             return NewRecord(FACTS, _UPLOAD + name.encode(), _line({"first_offset": first_offset}))
         case UploadEnded(name):
             return NewRecord(FACTS, _UPLOAD + name.encode(), None)
+        case PipelineNoted(path, noted, content):
+            return NewRecord(FACTS, _PIPELINE + path.encode(), _line(noted) + content)
+        case PipelineGone(path):
+            return NewRecord(FACTS, _PIPELINE + path.encode(), None)
 
 
 def read_fact(key: bytes | None, value: bytes | None) -> Fact:
@@ -114,6 +133,8 @@ def read_fact(key: bytes | None, value: bytes | None) -> Fact:
                 return FolderGone(text) if value is None else FolderMade(text)
             case b"upload:":
                 return UploadEnded(text) if value is None else UploadBegun(text, int(_facts(value)["first_offset"]))
+            case b"pipeline:":
+                return PipelineGone(text) if value is None else PipelineNoted(text, _facts(value), content_of(value))
             case _:
                 pass
     except (ValueError, KeyError, TypeError, RecursionError) as problem:

@@ -22,6 +22,11 @@ class Refused(Exception):
         """Give the name of the exception without its package."""
         return self.java_class.rpartition(".")[2]
 
+    @property
+    def is_for_now(self) -> bool:
+        """Tell whether the same may be asked for again."""
+        return self.name == "SafeModeException"
+
     @classmethod
     def illegal(cls, message: str) -> Self:
         return cls(HTTPStatus.BAD_REQUEST, "java.lang.IllegalArgumentException", message)

@@ -76,14 +76,13 @@ class CheckpointServer:
         import uvicorn
 
         from riverlog.checkpoints.edge import Edge
-        from riverlog.checkpoints.journal import Journal
-        from riverlog.checkpoints.store import Store
+        from riverlog.checkpoints.store import store_over
         from riverlog.checkpoints.stores import Stores
         from riverlog.client.ports import real_ports
 
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         ports = real_ports()
-        self._stores = Stores(lambda: Store(Journal(self._bootstrap, ports=ports), ports))
+        self._stores = Stores(lambda: store_over(self._bootstrap, ports))
         config = uvicorn.Config(
             Edge(self._stores),
             http="h11",

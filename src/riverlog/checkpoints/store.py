@@ -10,8 +10,11 @@ from dataclasses import dataclass
 
 from riverlog.checkpoints import changes
 from riverlog.checkpoints.changes import Decided
+from riverlog.checkpoints.decisions import Decisions
+from riverlog.checkpoints.groups import Groups
 from riverlog.checkpoints.journal import Journal
-from riverlog.checkpoints.paths import is_temporary
+from riverlog.checkpoints.owners import Owners
+from riverlog.checkpoints.paths import is_temporary, numbered
 from riverlog.checkpoints.records import CHUNKS, FACTS, Unreadable, chunk_owner, content_of, read_fact
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.temporary import Temporaries
@@ -37,13 +40,14 @@ class Status:
 class Store:
     """Files in a topic."""
 
-    def __init__(self, journal: Journal, ports: Ports) -> None:
+    def __init__(self, journal: Journal, owners: Owners, groups: Groups, ports: Ports) -> None:
         self.journal = journal
         self.ports = ports
         self.tree = Tree()
         self.temporaries = Temporaries(self.tree)
         self.usable = False
         self.writer = Writer(self.tree, self.temporaries, self.journal.write, failed=self._fail)
+        self.decisions = Decisions(self, owners, groups)
         self.chunks_end = 0
         """No chunk that is still to be written lies below this offset."""
         self._log = get_logger("riverlog.checkpoints")
@@ -58,17 +62,18 @@ class Store:
                 except Unreadable as problem:
                     self._log.warning("record of the checkpoint store passed over", detail=str(problem))
             self.chunks_end = await self.journal.chunks_end()
-            self.usable = True
             await self._end_uploads()
+            await self.decisions.settle_all()
         except BaseException:
-            self.usable = False
-            await self.journal.close()
+            await self.close()
             raise
+        self.usable = True
         self._log.info("checkpoint store opened", entries=self.tree.entries)
 
     async def close(self) -> None:
         """Let what is being written come to its end, and let go of the topic."""
         self.usable = False
+        await self.decisions.close()
         await self.writer.close()
         await self.journal.close()
 
@@ -121,7 +126,18 @@ class Store:
         return Upload(self, path, overwrite=overwrite, user=user)
 
     async def rename(self, source: str, destination: str, *, overwrite: bool) -> None:
-        """Move a temporary file to where it is to be kept; Refused where it is missing or something is there."""
+        """Move a temporary file to where it is to be kept; Refused where it is missing or something is there.
+
+        As `commits/N` it ends a batch, and all that belongs to the batch with it.
+        """
+        place = numbered(destination)
+        if place is not None and place.log == "commits":
+            await self.decisions.rename(source, destination, place, overwrite=overwrite)
+        else:
+            await self.move(source, destination, overwrite=overwrite)
+
+    async def move(self, source: str, destination: str, *, overwrite: bool) -> None:
+        """Rename, and nothing else."""
         size = 0 if (file := self.tree.file(source)) is None else len(file.content)
 
         def decide() -> Decided:
@@ -180,6 +196,11 @@ class Store:
     def _fail(self, problem: Exception) -> None:
         self.usable = False
         self._log.warning("the checkpoint store lost its topic, and opens it again when asked", cause=repr(problem))
+
+
+def store_over(bootstrap: str, ports: Ports) -> Store:
+    """Make the store of a cluster; it is to be opened."""
+    return Store(Journal(bootstrap, ports=ports), Owners(bootstrap, ports=ports), Groups(bootstrap, ports=ports), ports)
 
 
 def _status(name: str, found: File | Folder) -> Status:

@@ -5,9 +5,10 @@ exists because it was made, or because something lies in it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from riverlog.checkpoints.paths import ROOT, check_path, names_of
+from riverlog.checkpoints.pipelines import Pipeline, read_pipeline
 from riverlog.checkpoints.records import (
     Fact,
     FileFacts,
@@ -15,6 +16,8 @@ from riverlog.checkpoints.records import (
     FileKept,
     FolderGone,
     FolderMade,
+    PipelineGone,
+    PipelineNoted,
     Unreadable,
     UploadBegun,
     UploadEnded,
@@ -47,11 +50,13 @@ class Folder:
 
 
 class Tree:
-    """All files and folders, and the uploads that have not ended."""
+    """All files and folders, the uploads that have not ended, and the pipelines."""
 
     def __init__(self) -> None:
         self.uploads: dict[str, int] = {}
         """Files whose chunks are being written, with an offset that none of these lies below."""
+        self.pipelines: dict[str, Pipeline] = {}
+        """What the sinks of pipelines have said, by checkpoint."""
         self.last_offset = -1
         """The offset of the last fact."""
         self.entries = 0
@@ -80,6 +85,10 @@ class Tree:
                 self.uploads[name] = first_offset
             case UploadEnded(name):
                 self.uploads.pop(name, None)
+            case PipelineNoted(path, noted, _):
+                self.pipelines[check_path(path)] = replace(read_pipeline(noted), noted_at=offset)
+            case PipelineGone(path):
+                self.pipelines.pop(path, None)
 
     # What is there ----------------------------------------------------------------------------------------
 

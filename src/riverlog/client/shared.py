@@ -79,6 +79,7 @@ class SharedTransactions(Startable):
         transactional_id: str,
         *,
         incarnation: str,
+        owner: tuple[int, int] | None = None,
         transaction_timeout_ms: int = 60_000,
         request_timeout_ms: int = 30_000,
         block_ms_max: int = 60_000,
@@ -88,7 +89,8 @@ class SharedTransactions(Startable):
         """Describe the owner; nothing is connected before `start`.
 
         `incarnation` names the run of the pipeline whose batches are counted: one that begins from nothing has another
-        name. A batch that is open for longer than `transaction_timeout_ms` is aborted by the cluster.
+        name. A batch that is open for longer than `transaction_timeout_ms` is aborted by the cluster. `owner` is the id
+        and epoch of one who took over before, and in whose name this one goes on: nobody is fenced then.
         """
         if not transactional_id or not incarnation:
             raise ValueError("transactional_id and incarnation are names, and must not be empty")
@@ -104,14 +106,18 @@ class SharedTransactions(Startable):
         )
         self._coordinator = TransactionCoordinator(self._cluster, transactional_id)
         self._owner = InitProducerIdResponse(producer_id=NO_PRODUCER)
+        if owner is not None:
+            self._owner = InitProducerIdResponse(producer_id=owner[0], producer_epoch=owner[1])
+        self._goes_on = owner is not None
         self._in_doubt: EndTransactionRequest | None = None
         """The commit of which nobody has said whether it took effect."""
 
     async def start(self) -> Self:
-        """Take over the transactional id."""
+        """Take over the transactional id, unless there is an owner to go on as."""
         try:
             await self._cluster.start()
-            self._owner = await self._again(self._take_over)
+            if not self._goes_on:
+                self._owner = await self._again(self._take_over)
         except BaseException:
             await self._cluster.disconnect()
             raise
@@ -127,6 +133,11 @@ class SharedTransactions(Startable):
         if response.committed_batch < 0:
             return None
         return CommittedBatch(response.committed_batch, bytes(response.marker))
+
+    async def open_batch(self) -> int | None:
+        """Give the batch that somebody has joined and that is not ended, if there is one."""
+        response = await self._again(self._describe)
+        return None if response.open_batch < 0 else response.open_batch
 
     def batch(self, number: int) -> SharedBatch:
         """Name a batch for those who are to write in it."""

@@ -309,3 +309,15 @@ CHECKPOINT_CONNECTIONS_MAX: Final = 2_048
 
 CHECKPOINT_REQUESTS_MAX: Final = 512
 """Requests that the checkpoint store deals with at a time; one more is told to try again."""
+
+CHECKPOINT_RUNS_REMEMBERED_MAX: Final = 64
+"""Runs of a pipeline that were replaced, and are known to be; one that is older looks like a new one."""
+
+CHECKPOINT_PIPELINES_MAX: Final = 256
+"""Pipelines whose sinks write in shared transactions; further ones are refused."""
+
+CHECKPOINT_CALL_BYTES_MAX: Final = 256 * 1024
+"""The longest body of a call by a pipeline's sink: all members of a batch must fit."""
+
+CHECKPOINT_COMMIT_BYTES_MAX: Final = 512 * 1024
+"""The longest `commits/N` and `offsets/N` that are decided about, or looked into; a longer `commits/N` is refused."""

@@ -61,5 +61,12 @@ def test_spark_names_temporary_files_so() -> None:
 
 def test_files_of_a_log_are_numbered() -> None:
     assert numbered("/pipelines/orders/commits/12") == Numbered("/pipelines/orders", "commits", 12)
-    for path in ("/commits/1", "/p/commits/.1.tmp", "/p/commits/x", "/p/commits/²", "/p/commits/" + "1" * 19):
+    for path in (
+        "/commits/1",
+        "/p/commits/.1.tmp",
+        "/p/commits/x",
+        "/p/commits/²",
+        "/p/commits/" + "1" * 19,
+        "/p/commits/01",
+    ):
         assert numbered(path) is None

@@ -19,3 +19,4 @@ def test_each_has_its_status_and_name() -> None:
     for refused, (status, name) in expected.items():
         assert (refused.status, refused.name) == (status, name)
         assert str(refused) == refused.message
+        assert refused.is_for_now is (name == "SafeModeException")

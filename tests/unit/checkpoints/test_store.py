@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from riverlog.checkpoints import temporary
-from riverlog.checkpoints.journal import Journal
 from riverlog.checkpoints.records import CHUNKS
 from riverlog.checkpoints.refusals import Refused
-from riverlog.checkpoints.store import Store
+from riverlog.checkpoints.store import Store, store_over
 from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES
 from tests.support.checkpoints import MemoryTopic, opened, put, read
 from tests.support.members import ADDRESS, with_node
@@ -20,7 +19,7 @@ LARGE = bytes(range(256)) * (3 * CHECKPOINT_CHUNK_BYTES // 512)
 
 
 async def node_store(universe: Universe) -> Store:
-    store = Store(Journal(ADDRESS, ports=universe.ports), universe.ports)
+    store = store_over(ADDRESS, universe.ports)
     await store.open()
     return store
 

@@ -67,6 +67,26 @@ def mishaps(monkeypatch: pytest.MonkeyPatch) -> Mishaps:
     return Mishaps(monkeypatch)
 
 
+def test_an_owner_goes_on_in_the_name_of_one_before() -> None:
+    async def scenario(universe: Universe) -> None:
+        async with owner(universe) as first:
+            batch = first.batch(0)
+        name = (batch.owner_id, batch.owner_epoch)
+        async with owner(universe, owner=name) as second:
+            assert second.batch(0) == batch
+            assert await second.open_batch() is None
+            membership = await written(universe, batch, b"a1")
+            assert await second.open_batch() == 0
+            await second.commit(batch, [membership])
+        async with owner(universe):
+            pass
+        async with owner(universe, owner=name) as replaced:
+            with pytest.raises(ProducerFenced):
+                await replaced.commit(replaced.batch(1), [])
+
+    with_node(scenario)
+
+
 def test_listed_members_count_and_no_others() -> None:
     async def scenario(universe: Universe) -> None:
         async with owner(universe) as pipeline:

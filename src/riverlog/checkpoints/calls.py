@@ -1,0 +1,46 @@
+"""What sinks call, beside WebHDFS: POST /riverlog/v1/<checkpoint>?op=BEGIN, ANNOUNCE or ABORT, with JSON both ways."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from riverlog.checkpoints.pipelines import batch_of, caller_of, members_of
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.store import Store
+
+_TIMEOUT_MS = 60_000
+
+
+def read_call(body: bytes) -> dict[str, Any]:
+    """Read a call; Refused where it is none."""
+    try:
+        call = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refused.illegal("the call is not JSON") from None
+    if not isinstance(call, dict):
+        raise Refused.illegal("the call is no JSON object")
+    return call
+
+
+async def begin(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Let a task join a batch: query, run, batch, perhaps timeout_ms -> the batch's name and owner."""
+    timeout_ms = call.get("timeout_ms", _TIMEOUT_MS)
+    if not isinstance(timeout_ms, int) or not 0 < timeout_ms < 2**31:
+        raise Refused.illegal("timeout_ms is a number of milliseconds")
+    batch = await store.decisions.begin(path, caller_of(call), batch_of(call), timeout_ms=timeout_ms)
+    return asdict(batch)
+
+
+async def announce(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Name the members of a batch that count: query, run, batch, members."""
+    await store.decisions.announce(path, caller_of(call), batch_of(call), members_of(call.get("members")))
+    return {}
+
+
+async def abort(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Take a batch back: query, run, batch."""
+    await store.decisions.abort(path, caller_of(call), batch_of(call))
+    return {}
+
+
+CALLS = {"POST BEGIN": begin, "POST ANNOUNCE": announce, "POST ABORT": abort}

@@ -1,0 +1,301 @@
+"""The decision about a batch: `commits/N`, the output and the offsets of the group are there together, or none of them.
+
+The RENAME to `commits/N` first keeps the file as prepared, with the members that the sink announced. Then it asks the
+coordinator to end the batch's shared transaction: that is the decision. Then the file is put where it belongs. After a
+crash in between the next store finds what was prepared and asks again, which gets the same answer; nobody was told
+otherwise meanwhile. docs/adr/0010-one-decision-per-batch.md has the reasons.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from riverlog.checkpoints import changes
+from riverlog.checkpoints.changes import Decided
+from riverlog.checkpoints.groups import Groups
+from riverlog.checkpoints.owners import Owners, batch_of
+from riverlog.checkpoints.paths import Numbered
+from riverlog.checkpoints.pipelines import (
+    Announced,
+    Begun,
+    Caller,
+    Member,
+    Pipeline,
+    Prepared,
+    name_of,
+    transactional_id_of,
+)
+from riverlog.checkpoints.records import FACTS, content_of, write_fact
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.spark_logs import SourceOffset, source_offsets, state_names
+from riverlog.checkpoints.tree import File, Folder, Tree
+from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
+from riverlog.client.shared import SharedBatch
+from riverlog.model.limits import CHECKPOINT_COMMIT_BYTES_MAX, CHECKPOINT_PIPELINES_MAX
+from riverlog.observe.logging import get_logger
+
+if TYPE_CHECKING:
+    from riverlog.checkpoints.store import Store
+
+
+class Decisions:
+    """Speaks with the sinks of pipelines, and with the coordinator about their batches."""
+
+    def __init__(self, store: "Store", owners: Owners, groups: Groups) -> None:
+        self._store = store
+        self._owners = owners
+        self._groups = groups
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._shown: dict[str, int] = {}
+        """Queries without our sink, and the batch whose offsets their groups are still to show."""
+        self._showing: asyncio.Task[None] | None = None
+        self._log = get_logger("riverlog.checkpoints")
+
+    async def settle_all(self) -> None:
+        """Learn what became of every batch that was prepared by the store before."""
+        for path in list(self._tree.pipelines):
+            async with self._turn(path):
+                await self._settle(path)
+
+    async def close(self) -> None:
+        if self._showing is not None:
+            self._showing.cancel()
+            await asyncio.wait([self._showing])
+        await self._owners.close()
+        await self._groups.close()
+
+    # What sinks call --------------------------------------------------------------------------------------
+
+    async def begin(self, path: str, caller: Caller, batch: int, *, timeout_ms: int) -> SharedBatch:
+        """Give a task what it needs to join the batch. The first call of a new run fences the runs before it."""
+        async with self._turn(path):
+            await self._settle(path)
+            known = self._tree.pipelines.get(path)
+            if known is None or known.is_new(caller):
+                known = await self._take_over(path, known, caller, batch, timeout_ms)
+            return batch_of(path, known, batch)
+
+    async def announce(self, path: str, caller: Caller, batch: int, members: tuple[Member, ...]) -> None:
+        """Note the attempts of tasks that count: all that the RENAME to `commits/N` needs to know."""
+        async with self._turn(path):
+            await self._settle(path)
+            pipeline = self._current(path, caller)
+            await self._note(path, pipeline.at(Announced(batch, members)))
+
+    async def abort(self, path: str, caller: Caller, batch: int) -> None:
+        """Take back what the tasks of a batch wrote."""
+        async with self._turn(path):
+            await self._settle(path)
+            pipeline = self._current(path, caller)
+            await self._note(path, pipeline.at(Begun()))
+            try:
+                aborted = await self._owners.abort(path, pipeline, batch)
+            except KafkaError as problem:
+                raise _refusal(problem, batch) from problem
+            if not aborted:
+                raise Refused.failed(f"batch {batch} is committed, and is not taken back")
+
+    # What Spark renames -----------------------------------------------------------------------------------
+
+    async def rename(self, source: str, destination: str, place: Numbered, *, overwrite: bool) -> None:
+        """Move a file to `commits/N`, and decide about the batch with it where a sink has announced it."""
+        path, number = place.checkpoint, place.number
+        async with self._turn(path):
+            await self._settle(path)
+            pipeline = self._tree.pipelines.get(path)
+            if pipeline is None or changes.was_renamed(self._tree, source, destination):
+                await self._store.move(source, destination, overwrite=overwrite)
+                self._show(path, number)
+            elif isinstance(pipeline.step, Announced) and pipeline.step.batch == number:
+                await self._commit(path, pipeline, pipeline.step, source, destination)
+            else:
+                await self._without_members(path, pipeline, number, source, destination)
+
+    async def _commit(self, path: str, pipeline: Pipeline, announced: Announced, source: str, destination: str) -> None:
+        changes.rename(self._tree, source, destination, overwrite=False)  # refused before anything is asked
+        file = self._store.file(source)
+        content = await self._whole(file)
+        if content is None:
+            raise Refused.failed(f"{destination} is longer than {CHECKPOINT_COMMIT_BYTES_MAX} bytes")
+        check_state(self._tree, path, pipeline, content)
+        facts = replace(file.facts, source=source, chunks=(), chunk_bytes=0)
+        prepared = pipeline.at(Prepared(announced, facts))
+        await self._note(path, prepared, content)
+        await self._decide(path, prepared, content)
+
+    async def _decide(self, path: str, pipeline: Pipeline, content: bytes) -> None:
+        """Ask the coordinator, and do what it says; Refused where the batch is not committed."""
+        prepared = pipeline.step
+        assert isinstance(prepared, Prepared)
+        batch = prepared.announced.batch
+        try:
+            offsets = await self._groups.known(await self._planned(path, batch))
+            await self._owners.commit(path, pipeline, prepared, offsets)
+        except KafkaError as problem:
+            refusal = _refusal(problem, batch)
+            if refusal.is_for_now:
+                raise refusal from problem
+            if not await self._came_true(path, pipeline, prepared, problem):
+                await self._note(path, pipeline.at(Begun()))
+                raise refusal from problem
+        destination = f"{path}/commits/{batch}"
+
+        def decide() -> Decided:
+            kept = changes.keep_decided(self._tree, destination, prepared.file, content)
+            return replace(kept, records=(*kept.records, write_fact(pipeline.at(Begun()).note(path))))
+
+        await self._store.writer.change((prepared.file.source, destination), decide, size=len(content))
+
+    async def _came_true(self, path: str, pipeline: Pipeline, prepared: Prepared, problem: KafkaError) -> bool:
+        """Make sure that a commit that was refused never comes true, or learn that an earlier try of it has."""
+        try:
+            if isinstance(problem, ProducerFenced):
+                return await self._owners.is_committed(path, pipeline, prepared)
+            if isinstance(problem, TransactionAborted):
+                return False
+            return not await self._owners.abort(path, pipeline, prepared.announced.batch)
+        except ProducerFenced:
+            return await self._came_true(path, pipeline, prepared, ProducerFenced(transactional_id_of(path)))
+        except KafkaError as worse:
+            raise Refused.later(f"a batch is in doubt, try again: {worse.message}") from worse
+
+    async def _without_members(self, path: str, pipeline: Pipeline, number: int, source: str, destination: str) -> None:
+        """Let a batch pass that no task of our sink has written in, and no other."""
+        changes.rename(self._tree, source, destination, overwrite=False)
+        try:
+            is_open = number <= pipeline.first_batch or await self._owners.open_batch(path, pipeline) == number
+        except KafkaError as problem:
+            raise _refusal(problem, number) from problem
+        if is_open:
+            raise Refused.replaced(
+                f"batch {number} is being written by run {pipeline.caller.run}, which has not announced it; "
+                "this commit is of a run that was replaced"
+            )
+        await self._store.move(source, destination, overwrite=False)
+        self._show(path, number)
+
+    async def _settle(self, path: str) -> None:
+        """Bring a decision to its end whose answer was lost, or whose store is gone."""
+        pipeline = self._tree.pipelines.get(path)
+        if pipeline is None or not isinstance(pipeline.step, Prepared):
+            return
+        record = await self._store.journal.read(FACTS, pipeline.noted_at)
+        if record is None or record.value is None:
+            raise Refused.later(f"what was prepared for {path} cannot be read")
+        try:
+            await self._decide(path, pipeline, content_of(record.value))
+        except Refused as refusal:
+            if refusal.is_for_now:
+                raise
+            self._log.info("a batch that was prepared is not committed", pipeline=name_of(path), why=refusal.message)
+
+    # Runs -------------------------------------------------------------------------------------------------
+
+    async def _take_over(
+        self, path: str, known: Pipeline | None, caller: Caller, batch: int, timeout_ms: int
+    ) -> Pipeline:
+        """Let a new run be the current one: fence the tasks of those before it, and forget their commits."""
+        if known is None and len(self._tree.pipelines) >= CHECKPOINT_PIPELINES_MAX:
+            raise Refused.failed(f"the checkpoint store has {CHECKPOINT_PIPELINES_MAX} pipelines; delete some first")
+        try:
+            owner = await self._owners.take_over(path, caller.query, timeout_ms=timeout_ms)
+        except KafkaError as problem:
+            raise Refused.later(f"the pipeline {name_of(path)} cannot be taken over: {problem.message}") from problem
+        stale = self._store.temporaries.below(f"{path}/commits")
+
+        def decide() -> Decided:
+            replaced = () if known is None else known.runs_replaced()
+            taken = Pipeline(caller, owner, self._tree.last_offset, batch, replaced)
+            forgotten = changes.forget(self._tree, stale)
+            return replace(forgotten, records=(*forgotten.records, write_fact(taken.note(path))))
+
+        await self._store.writer.change((f"{path}/commits",), decide)
+        self._log.info("a run took a pipeline over", pipeline=name_of(path), run=caller.run)
+        return self._tree.pipelines[path]
+
+    def _current(self, path: str, caller: Caller) -> Pipeline:
+        pipeline = self._tree.pipelines.get(path)
+        if pipeline is None:
+            raise Refused.failed(f"nobody has begun a batch of {path}")
+        pipeline.check(caller)
+        return pipeline
+
+    async def _note(self, path: str, pipeline: Pipeline, content: bytes = b"") -> None:
+        def decide() -> Decided:
+            if path not in self._tree.pipelines:
+                raise Refused.failed(f"{path} was deleted")
+            return Decided((write_fact(pipeline.note(path, content)),))
+
+        await self._store.writer.change((f"{path}/commits",), decide, size=len(content))
+
+    # What the logs of a query say -------------------------------------------------------------------------
+
+    async def _planned(self, path: str, batch: int) -> tuple[SourceOffset, ...]:
+        file = self._tree.file(f"{path}/offsets/{batch}")
+        content = None if file is None else await self._whole(file)
+        return () if content is None else source_offsets(content)
+
+    async def _whole(self, file: File) -> bytes | None:
+        if file.facts.size > CHECKPOINT_COMMIT_BYTES_MAX:
+            return None
+        return b"".join([part async for part in self._store.content(file, 0, file.facts.size)])
+
+    def _show(self, path: str, number: int) -> None:
+        """Let the group of a query show where it stands, soon: nobody waits for that."""
+        self._shown[path] = number
+        if self._showing is None or self._showing.done():
+            self._showing = asyncio.get_running_loop().create_task(self._show_all())
+
+    async def _show_all(self) -> None:
+        while self._shown:
+            path, number = self._shown.popitem()
+            try:
+                await self._groups.commit(name_of(path), await self._planned(path, number))
+            except (KafkaError, Refused) as problem:
+                self._log.warning("a query's offsets are not shown", query=name_of(path), cause=str(problem))
+
+    @property
+    def _tree(self) -> Tree:
+        return self._store.tree
+
+    def _turn(self, path: str) -> asyncio.Lock:
+        """Wait until nobody else deals with this pipeline."""
+        lock = self._turns.get(path)
+        if lock is None:
+            lock = self._turns[path] = asyncio.Lock()
+        return lock
+
+
+def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> None:
+    """Refuse a `commits/N` that names state from before the current run: it is of a run that was replaced."""
+    for operator, partition, name in state_names(commit):
+        folder = tree.find(f"{path}/state/{operator}/{partition}") if operator.isdigit() else None
+        written = [file.offset for file_name, file in _files(folder) if name in file_name and not file.is_temporary]
+        if written and min(written) <= pipeline.began_at:
+            raise Refused.replaced(
+                f"this commit names state that was written before run {pipeline.caller.run} took over; "
+                "it is of a run that was replaced"
+            )
+
+
+def _files(folder: File | Folder | None) -> Iterator[tuple[str, File]]:
+    """Give the files of a partition of state, and of the stores in it."""
+    if isinstance(folder, Folder):
+        for name, each in folder.children.items():
+            if isinstance(each, File):
+                yield name, each
+            elif name != "SSTs":
+                yield from _files(each)
+
+
+def _refusal(problem: KafkaError, batch: int) -> Refused:
+    """Say what an answer of the coordinator means for whoever renamed."""
+    if isinstance(problem, ProducerFenced):
+        return Refused.replaced(f"batch {batch} was written by a run that was replaced; nothing of it is kept")
+    if isinstance(problem, TransactionAborted):
+        return Refused.failed(f"batch {batch} was open for too long and is aborted; a restart writes it again")
+    if problem.retriable:
+        return Refused.later(f"it is not known yet whether batch {batch} is committed; try again")
+    return Refused.failed(f"batch {batch} is not committed: {problem.message}")

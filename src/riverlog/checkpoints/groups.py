@@ -1,0 +1,52 @@
+"""The groups that stand for queries: their offsets are those behind the last committed batch."""
+
+import asyncio
+
+from riverlog.checkpoints.spark_logs import SourceOffset
+from riverlog.client.admin import Admin
+from riverlog.client.errors import KafkaError
+from riverlog.client.ports import Ports
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import TopicPartition
+
+
+class Groups:
+    """Knows which offsets are of topics here, and commits them."""
+
+    def __init__(self, bootstrap: str, *, ports: Ports | None = None) -> None:
+        self._admin = Admin(bootstrap, client_id="riverlog-checkpoints", ports=ports)
+        self._starting = asyncio.Lock()
+        self._started = False
+
+    async def close(self) -> None:
+        if self._started:
+            await self._admin.close()
+
+    async def known(self, offsets: tuple[SourceOffset, ...]) -> tuple[SourceOffset, ...]:
+        """Leave out what is of no topic of this cluster: a query may read from others."""
+        if not offsets:
+            return ()
+        await self._start()
+        counts = {topic: await self._partitions(topic) for topic in {topic for topic, _, _ in offsets}}
+        return tuple(each for each in offsets if each[1] < counts[each[0]])
+
+    async def commit(self, group: str, offsets: tuple[SourceOffset, ...]) -> None:
+        """Let the group stand at these offsets; KafkaError where it has members of its own."""
+        if known := await self.known(offsets):
+            await self._admin.alter_group_offsets(
+                group, {TopicPartition(topic, index): offset for topic, index, offset in known}
+            )
+
+    async def _partitions(self, topic: str) -> int:
+        try:
+            return len((await self._admin.describe_topics(topic))[0].partitions)
+        except KafkaError as problem:
+            if problem.code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION):
+                return 0
+            raise
+
+    async def _start(self) -> None:
+        async with self._starting:
+            if not self._started:
+                await self._admin.start()
+                self._started = True

@@ -1,0 +1,77 @@
+"""The calls of a pipeline's sink to the store that its checkpoint lies in: for Spark's tasks and drivers.
+
+    calls = SinkCalls("webhdfs://127.0.0.1:9870/pipelines/orders")
+    batch = calls.begin(query=query_id, run=run_id, batch=7)                    # in a task
+    with SyncMember(bootstrap, batch, task=partition_id, attempt=task_attempt_id) as member:
+        ...
+    calls.announce(query=query_id, run=run_id, batch=7, memberships=[...])      # in the driver's commit()
+
+The batch is committed when Spark renames its file to `commits/7`. Each call may be repeated.
+"""
+
+import http.client
+import json
+import time
+from collections.abc import Iterable
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from riverlog.checkpoints.paths import parse_path
+from riverlog.checkpoints.refusals import Refused
+from riverlog.client.shared import Membership, SharedBatch
+
+_PAUSE_SECONDS: Final = 0.2
+_ANSWER_SECONDS_MAX: Final = 60.0
+
+
+class SinkCalls:
+    """Calls one store about one pipeline; a store that is out of reach is called again for a while."""
+
+    def __init__(self, location: str, *, seconds_max: float = 30.0) -> None:
+        """Take the checkpoint's location; ValueError where it lies in no store of ours."""
+        parts = urlsplit(location)
+        if parts.scheme != "webhdfs" or not parts.netloc:
+            raise ValueError(f"{location!r} is not in a checkpoint store: webhdfs://host:9870/pipelines/name is")
+        self._address = parts.netloc
+        self._path = parse_path(parts.path.encode())
+        self._seconds_max = seconds_max
+
+    def begin(self, *, query: str, run: str, batch: int, timeout_ms: int = 60_000) -> SharedBatch:
+        """Give what a task needs to join the batch; Refused for a run that was replaced."""
+        call = {"query": query, "run": run, "batch": batch, "timeout_ms": timeout_ms}
+        return SharedBatch(**self._call("BEGIN", call))
+
+    def announce(self, *, query: str, run: str, batch: int, memberships: Iterable[Membership]) -> None:
+        """Name the attempts of tasks that count. Those that had nothing to write, for it was committed, need not."""
+        members = [each.producer for each in memberships if each.producer is not None]
+        self._call("ANNOUNCE", {"query": query, "run": run, "batch": batch, "members": members})
+
+    def abort(self, *, query: str, run: str, batch: int) -> None:
+        """Take back what the tasks of a batch wrote."""
+        self._call("ABORT", {"query": query, "run": run, "batch": batch})
+
+    def _call(self, operation: str, call: dict[str, Any]) -> dict[str, Any]:
+        deadline = time.monotonic() + self._seconds_max
+        while True:
+            try:
+                return self._ask(operation, json.dumps(call).encode())
+            except Refused as refusal:
+                if not refusal.is_for_now or time.monotonic() > deadline:
+                    raise
+            except (OSError, http.client.HTTPException):
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
+
+    def _ask(self, operation: str, body: bytes) -> dict[str, Any]:
+        connection = http.client.HTTPConnection(self._address, timeout=_ANSWER_SECONDS_MAX)
+        try:
+            connection.request("POST", f"/riverlog/v1{quote(self._path)}?op={operation}", body)
+            response = connection.getresponse()
+            facts: dict[str, Any] = json.loads(response.read())
+        finally:
+            connection.close()
+        if response.status != http.client.OK:
+            told = facts["RemoteException"]
+            raise Refused(http.HTTPStatus(response.status), told["javaClassName"], told["message"])
+        return facts

@@ -1,0 +1,66 @@
+"""The calls of sinks, as they come over HTTP."""
+
+import json
+from typing import Any
+
+import pytest
+
+from riverlog.checkpoints.calls import read_call
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.store import store_over
+from riverlog.checkpoints.stores import Stores
+from riverlog.model.limits import CHECKPOINT_CALL_BYTES_MAX
+from tests.support.members import ADDRESS, with_node
+from tests.support.pipelines import PATH
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+from tests.unit.checkpoints.test_edge import Answer, Caller
+
+WHO = {"query": "q", "run": "r1", "batch": 0}
+
+
+async def call(caller: Caller, operation: str, body: Any) -> Answer:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return await caller.ask("POST", f"{PATH}?op={operation}", [raw[:5], raw[5:]], prefix="/riverlog/v1")
+
+
+def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
+    async def scenario(universe: Universe) -> None:
+        caller = Caller()
+        caller.stores = caller.edge._stores = Stores(lambda: store_over(ADDRESS, universe.ports))
+        begun = await call(caller, "BEGIN", {**WHO, "timeout_ms": 5_000})
+        assert begun.status == 200
+        assert begun.facts == begun.facts | {"transactional_id": "pipeline:revenue", "incarnation": "q", "number": 0}
+        assert (await call(caller, "begin", WHO)).facts == begun.facts
+        assert (await call(caller, "ANNOUNCE", {**WHO, "members": [[1, 0]]})).facts == {}
+        assert (await call(caller, "ABORT", WHO)).facts == {}
+        assert (await call(caller, "BEGIN", {**WHO, "run": "r2"})).status == 200
+        for operation in ("BEGIN", "ANNOUNCE", "ABORT"):
+            refused = await call(caller, operation, {**WHO, "members": []})
+            assert (refused.status, refused.exception) == (403, "AccessControlException")
+        await caller.stores.close()
+
+    with_node(scenario)
+
+
+@pytest.mark.parametrize(
+    ("operation", "body"),
+    [
+        ("BEGIN", b"{"),
+        ("BEGIN", b"[]"),
+        ("BEGIN", {}),
+        ("BEGIN", {**WHO, "timeout_ms": 0}),
+        ("BEGIN", {**WHO, "timeout_ms": "5"}),
+        ("ANNOUNCE", WHO),
+        ("ANNOUNCE", b"x" * (CHECKPOINT_CALL_BYTES_MAX + 1)),
+        ("LISTSTATUS", {}),
+    ],
+)
+def test_what_is_no_call_is_refused(operation: str, body: Any) -> None:
+    assert run(call(Caller(), operation, body)).status == 400
+
+
+def test_a_call_is_an_object() -> None:
+    assert read_call(b'{"a": 1}') == {"a": 1}
+    with pytest.raises(Refused):
+        read_call(b"[" * 100_000)

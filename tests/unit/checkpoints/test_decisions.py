@@ -1,0 +1,346 @@
+"""One decision per batch: output, offsets of the group and `commits/N` together, whatever crashes or comes back."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from riverlog import Admin, Producer
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.store import Store
+from riverlog.client.errors import ProducerFenced
+from riverlog.wire.messages.end_transaction import EndTransactionRequest
+from riverlog.wire.messages.init_producer_id import InitProducerIdRequest
+from tests.support.checkpoints import put
+from tests.support.members import ADDRESS, with_node
+from tests.support.mishaps import Mishaps
+from tests.support.pipelines import (
+    PATH,
+    SOURCE,
+    Run,
+    committer,
+    create_source,
+    group_offset,
+    opened,
+    output,
+    written_by,
+)
+from tests.support.world import Universe
+
+Scenario = Callable[[Universe, Store], Awaitable[None]]
+
+
+def with_store(scenario: Scenario) -> None:
+    async def whole(universe: Universe) -> None:
+        await create_source(universe)
+        store = await opened(universe)
+        await scenario(universe, store)
+        await store.close()
+
+    with_node(whole)
+
+
+class Crash(Exception):
+    """The store's process ends here."""
+
+
+class CrashPoints:
+    """Counts what the store does to the world, and ends it before or after one of these acts."""
+
+    def __init__(self, store: Store, act: int, *, after: bool) -> None:
+        self._left = act
+        self._after = after
+        self.happened = False
+        owners = store.decisions._owners
+        store.writer._write = self._crashing(store.writer._write)
+        for name in ("take_over", "commit", "abort", "open_batch", "is_committed"):
+            setattr(owners, name, self._crashing(getattr(owners, name)))
+
+    def _crashing(self, work: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def act(*arguments: Any, **named: Any) -> Any:
+            if self.happened:
+                raise Crash
+            self._left -= 1
+            if self._left < 0 and not self._after:
+                self.happened = True
+                raise Crash
+            result = await work(*arguments, **named)
+            if self._left < 0:
+                self.happened = True
+                raise Crash
+            return result
+
+        return act
+
+
+async def until_crash(run: Run, number: int) -> bool:
+    """Run a batch; tell whether it came to its end."""
+    try:
+        await run.batch(number)
+    except (Crash, Refused):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("repeats", [False, True], ids=["a new run follows", "the RENAME is repeated"])
+def test_a_crash_at_any_act_leaves_all_of_a_batch_or_nothing(after: bool, repeats: bool) -> None:
+    acts = crashed = 0
+    while crashed == acts:
+        acts += 1
+        outcomes: list[bool] = []
+
+        async def scenario(universe: Universe, act: int = acts - 1, outcomes: list[bool] = outcomes) -> None:
+            await create_source(universe)
+            first = await opened(universe)
+            await Run(universe, first, "r0").batch(0)
+            points = CrashPoints(first, act, after=after)
+            ended = await until_crash(Run(universe, first, "r1"), 1)
+            outcomes.append(points.happened)
+
+            second = await opened(universe)
+            whose = await committer(second, 1)
+            assert whose == "r1" or not ended
+            assert await output(universe) == written_by("r0", 0) + (written_by("r1", 1) if whose else [])
+            assert await group_offset(universe) == (20 if whose else 10)
+            if repeats:
+                await repeat_rename(universe, second)
+            else:
+                await go_on(universe, second)
+            await second.close()
+
+        with_node(scenario)
+        crashed += outcomes[0]
+    assert crashed >= 8
+
+
+async def repeat_rename(universe: Universe, store: Store) -> None:
+    """Do as the client does whose answer was lost: what it is told is what is so."""
+    told = True
+    try:
+        await Run(universe, store, "r1").rename(1)
+    except Refused:
+        told = False
+    assert (await committer(store, 1) == "r1") is told
+    assert await output(universe) == written_by("r0", 0) + (written_by("r1", 1) if told else [])
+
+
+async def go_on(universe: Universe, store: Store) -> None:
+    """Do as a new driver does: write what is not committed, and the next batch."""
+    run = Run(universe, store, "r2")
+    whose = await committer(store, 1)
+    if whose is None:
+        await run.batch(1)
+    await run.batch(2)
+    expected = [*written_by("r0", 0), *written_by(whose or "r2", 1), *written_by("r2", 2)]
+    assert await output(universe) == expected
+    assert await committer(store, 1) == (whose or "r2")
+    assert await group_offset(universe) == 30
+
+
+@pytest.mark.parametrize("lost", [EndTransactionRequest, InitProducerIdRequest])
+def test_lost_answers_change_nothing(lost: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    mishaps = Mishaps(monkeypatch)
+
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1")
+        mishaps.lost.append(lost)
+        await run.batch(0)
+        await run.rename(0)
+        assert await output(universe) == written_by("r1", 0)
+
+    with_store(scenario)
+
+
+def test_a_run_that_was_replaced_is_refused_wherever_it_wakes_up() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        await old.plan(0)
+        await old.announce(0, await old.write(0))
+        await old.create(0)
+        await new.begin(0)
+        with pytest.raises(Refused, match="File does not exist"):
+            await old.rename(0)  # its file was made before the new run began
+        await old.create(0)
+        with pytest.raises(Refused, match="by run new, which has not announced it"):
+            await old.rename(0)  # no task of the new run has joined yet
+        membership = await new.write(0)
+        with pytest.raises(Refused, match="by run new, which has not announced it"):
+            await old.rename(0)
+        await new.announce(0, membership)
+        for call in (old.begin(0), old.announce(0), store.decisions.abort(PATH, old.caller, 0)):
+            with pytest.raises(Refused, match="run old of this query was replaced by run new"):
+                await call
+        await old.create(0)
+        with pytest.raises(Refused, match="names state that was written before run new took over"):
+            await old.rename(0)
+        assert await output(universe) == []
+        await new.create(0)
+        await new.rename(0)
+        assert await output(universe) == written_by("new", 0)
+        assert await committer(store, 0) == "new"
+        await old.create(0)
+        with pytest.raises(Refused, match="already exists"):
+            await old.rename(0)
+
+    with_store(scenario)
+
+
+def test_tasks_of_a_run_that_was_replaced_write_nothing() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        stale = await old.begin(0)
+        await new.begin(0)
+        old.begin = lambda _: _given(stale)  # type: ignore[method-assign]
+        with pytest.raises(ProducerFenced):
+            await old.write(0)
+
+    with_store(scenario)
+
+
+async def _given(value: Any) -> Any:
+    return value
+
+
+def test_a_query_without_state_may_be_committed_by_either_run() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        await old.announce(0, await old.write(0))
+        await new.announce(0, await new.write(0))
+        await old.create(0, stateful=False)
+        await old.rename(0)
+        assert await output(universe) == written_by("new", 0)
+
+    with_store(scenario)
+
+
+def test_members_that_nobody_listed_are_aborted() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1")
+        await run.write(0)
+        await run.announce(0)
+        await run.create(0)
+        await run.rename(0)
+        assert await output(universe) == []
+        await run.batch(1)
+        assert await output(universe) == written_by("r1", 1)
+
+    with_store(scenario)
+
+
+def test_a_batch_that_was_open_for_too_long_is_not_committed() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1", timeout_ms=5_000)
+        await run.announce(0, await run.write(0))
+        await run.create(0)
+        await asyncio.sleep(60)
+        with pytest.raises(Refused, match="open for too long"):
+            await run.rename(0)
+        assert await committer(store, 0) is None
+        await Run(universe, store, "r2").batch(0)
+        assert await output(universe) == written_by("r2", 0)
+
+    with_store(scenario)
+
+
+def test_a_commit_that_is_refused_is_aborted_before_anybody_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1")
+        await run.plan(0)
+        await run.announce(0, await run.write(0))
+        await run.create(0)
+        with monkeypatch.context() as patched:
+            patched.setattr("riverlog.checkpoints.owners.name_of", lambda _: "")  # no group has this name
+            with pytest.raises(Refused, match="batch 0 is not committed: "):
+                await run.rename(0)
+        assert await committer(store, 0) is None
+        await Run(universe, store, "r2").batch(0)
+        assert await output(universe) == written_by("r2", 0)
+
+    with_store(scenario)
+
+
+def test_offsets_of_a_topic_that_is_gone_hold_nobody_up() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1")
+        await run.plan(0)
+        await run.announce(0, await run.write(0))
+        await run.create(0)
+        async with Admin(ADDRESS, ports=universe.ports) as admin:
+            await admin.delete_topics(SOURCE)
+        await run.rename(0)
+        assert await output(universe) == written_by("r1", 0)
+        assert await group_offset(universe) is None
+
+    with_store(scenario)
+
+
+def test_what_was_aborted_by_the_sink_is_not_committed() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1")
+        await run.write(0)
+        await store.decisions.abort(PATH, run.caller, 0)
+        assert await output(universe) == []
+        await run.batch(0)
+        with pytest.raises(Refused, match="is committed, and is not taken back"):
+            await store.decisions.abort(PATH, run.caller, 0)
+
+    with_store(scenario)
+
+
+def test_a_checkpoint_that_was_deleted_begins_anew_and_skips_nothing() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        await Run(universe, store, "r1", query="first").batch(0)
+        await store.delete(PATH, recursive=True)
+        assert store.tree.pipelines == {}
+        with pytest.raises(Refused, match="nobody has begun"):
+            await Run(universe, store, "r1", query="first").announce(0)
+        await Run(universe, store, "r2", query="second").batch(0)
+        assert await output(universe) == [*written_by("r1", 0), *written_by("r2", 0)]
+
+    with_store(scenario)
+
+
+def test_a_query_without_our_sink_is_seen_as_a_group() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        async with Producer(ADDRESS, ports=universe.ports) as producer:
+            await producer.send(SOURCE, b"x")
+        run = Run(universe, store, "r1")
+        await run.plan(0)
+        await run.create(0)
+        await run.rename(0)
+        assert await committer(store, 0) == "r1"
+        await asyncio.sleep(1)
+        assert await group_offset(universe) == 10
+
+    with_store(scenario)
+
+
+def test_a_batch_without_tasks_passes() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1")
+        await run.batch(0)
+        await run.plan(1)
+        await run.create(1)
+        await run.rename(1)
+        await run.batch(2)
+        assert await output(universe) == written_by("r1", 0, 2)
+
+    with_store(scenario)
+
+
+def test_a_commit_that_is_too_long_is_refused_before_anything_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("riverlog.checkpoints.decisions.CHECKPOINT_COMMIT_BYTES_MAX", 100)
+
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1")
+        await run.announce(0, await run.write(0))
+        await put(store, run.temporary(0), b"x" * 101)
+        with pytest.raises(Refused, match="longer than 100 bytes"):
+            await run.rename(0)
+        await run.create(0)
+        await run.rename(0)
+        assert await output(universe) == written_by("r1", 0)
+
+    with_store(scenario)

@@ -1,0 +1,30 @@
+"""The groups that stand for queries."""
+
+from riverlog import Admin, TopicPartition
+from riverlog.checkpoints.groups import Groups
+from tests.support.members import ADDRESS, TOPIC, with_node
+from tests.support.world import Universe
+
+
+def test_offsets_of_topics_that_are_here_are_committed() -> None:
+    async def scenario(universe: Universe) -> None:
+        groups = Groups(ADDRESS, ports=universe.ports)
+        offsets = (("elsewhere", 0, 1), (TOPIC, 1, 5), (TOPIC, 99, 5), ("no name!", 0, 1))
+        assert await groups.known(()) == ()
+        assert await groups.known(offsets) == ((TOPIC, 1, 5),)
+        await groups.commit("query", offsets)
+        await groups.commit("nothing", offsets[:1])
+        async with Admin(ADDRESS, ports=universe.ports) as admin:
+            found = await admin.group_offsets("query")
+            assert {partition: each.offset for partition, each in found.items()} == {TopicPartition(TOPIC, 1): 5}
+            assert "nothing" not in [group.name for group in await admin.list_groups()]
+        await groups.close()
+
+    with_node(scenario)
+
+
+def test_nothing_is_connected_before_it_is_needed() -> None:
+    async def scenario(universe: Universe) -> None:
+        await Groups("nowhere:9092", ports=universe.ports).close()
+
+    with_node(scenario)

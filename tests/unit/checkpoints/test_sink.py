@@ -1,0 +1,101 @@
+"""A sink's calls, to a server that answers what it is told to."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from riverlog.checkpoints import sink
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.sink import SinkCalls
+from riverlog.client.shared import Membership, SharedBatch
+
+BATCH = SharedBatch("pipeline:orders", 4_000, 1, "q", 7)
+LATER = {"RemoteException": {"javaClassName": Refused.later("").java_class, "message": "try again"}}
+REPLACED = {"RemoteException": {"javaClassName": Refused.replaced("").java_class, "message": "replaced"}}
+
+
+class Server(ThreadingHTTPServer):
+    """Answers in turn, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: list[tuple[int, Any]] = []
+        self.asked: list[tuple[str, Any]] = []
+
+    @property
+    def calls(self) -> SinkCalls:
+        return SinkCalls(f"webhdfs://127.0.0.1:{self.server_port}/pipelines/or%20ders")
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.asked.append((self.path, json.loads(body)))
+        status, facts = self.server.answers.pop(0)
+        if status == 0:
+            return  # the connection is closed without an answer
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps(facts).encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_a_batch_is_begun_and_announced(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sink, "_PAUSE_SECONDS", 0.0)
+    facts = {
+        "transactional_id": "pipeline:orders",
+        "owner_id": 4_000,
+        "owner_epoch": 1,
+        "incarnation": "q",
+        "number": 7,
+    }
+    server.answers = [(0, None), (403, LATER), (200, facts), (200, {}), (200, {})]
+    who: dict[str, Any] = {"query": "q", "run": "r", "batch": 7}
+    assert server.calls.begin(**who) == BATCH
+    server.calls.announce(**who, memberships=[Membership((1, 2)), Membership(None)])
+    server.calls.abort(**who)
+    paths = [path for path, _ in server.asked]
+    prefix = "/riverlog/v1/pipelines/or%20ders?op="
+    assert paths == [f"{prefix}{operation}" for operation in ("BEGIN", "BEGIN", "BEGIN", "ANNOUNCE", "ABORT")]
+    assert server.asked[3][1] == {**who, "members": [[1, 2]]}
+
+
+def test_a_refusal_is_told_at_once(server: Server) -> None:
+    server.answers = [(403, REPLACED)]
+    with pytest.raises(Refused, match="replaced") as refused:
+        server.calls.announce(query="q", run="r", batch=7, memberships=[])
+    assert refused.value.name == "AccessControlException"
+    assert len(server.asked) == 1
+
+
+def test_it_does_not_call_for_ever(server: Server) -> None:
+    server.answers = [(403, LATER), (0, None)]
+    location = f"webhdfs://127.0.0.1:{server.server_port}/p"
+    with pytest.raises(Refused, match="try again"):
+        SinkCalls(location, seconds_max=-1).begin(query="q", run="r", batch=7)
+    with pytest.raises(OSError):  # noqa: PT011 - what an operating system says of a closed connection differs
+        SinkCalls(location, seconds_max=-1).begin(query="q", run="r", batch=7)
+
+
+@pytest.mark.parametrize("location", ["/tmp/checkpoint", "s3://bucket/a", "webhdfs:///a"])
+def test_other_locations_have_no_such_calls(location: str) -> None:
+    with pytest.raises(ValueError, match="not in a checkpoint store"):
+        SinkCalls(location)
