@@ -2,5 +2,6 @@
 
 `columns` names what a record has. `runs` takes fetched chunks apart, `decoder` makes Arrow batches of them: by the
 `kernel` where numba is installed (`compiled`), without it otherwise (`plain`, which is also what tests compare with).
-`reader` fetches ranges of partitions, `places` says where they begin and end, and `scan` is the door for people.
+`json_values` types values that are JSON. `reader` fetches ranges of partitions, `places` says where they begin and end,
+and `scan` is the door for people.
 """

@@ -32,9 +32,14 @@ class Decode(Protocol):
         """Decode a portion to one Arrow batch, which may have no rows."""
 
 
+def is_kernel_worth_loading(rows: int, least: int) -> bool:
+    """Tell whether about as many rows are done sooner with numba; where it is loaded already, any number is."""
+    return has("numba") and (rows >= least or "riverlog.arrow.kernel" in sys.modules)
+
+
 def decoder_for(rows: int) -> Decode:
     """Choose how to decode about as many rows."""
-    if has("numba") and (rows >= KERNEL_ROWS_MIN or "riverlog.arrow.compiled" in sys.modules):
+    if is_kernel_worth_loading(rows, KERNEL_ROWS_MIN):
         from riverlog.arrow.compiled import record_batch as compiled
 
         return compiled

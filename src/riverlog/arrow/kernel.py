@@ -79,7 +79,7 @@ def _copy(_context: Any, target: Any, source: Any, count: Any) -> Any:
     return types.void(target, source, count), generate
 
 
-def _compiled(function: Any) -> Any:
+def compiled(function: Any) -> Any:
     """Compile with a cache; without one where no folder can be written."""
     try:
         return njit(cache=True, nogil=True)(function)
@@ -87,7 +87,7 @@ def _compiled(function: Any) -> Any:
         return njit(nogil=True)(function)
 
 
-@_compiled
+@compiled
 def _varint(data: int, position: int, end: int) -> tuple[int, int]:
     """Read a number, still zig-zag, and the position behind it; -1 as position where there is none."""
     number, shift = 0, 0
@@ -103,12 +103,12 @@ def _varint(data: int, position: int, end: int) -> tuple[int, int]:
     return 0, -1
 
 
-@_compiled
+@compiled
 def _signed(number: int) -> int:
     return ((number >> 1) & _POSITIVE) ^ -(number & 1)
 
 
-@_compiled
+@compiled
 def _added(one: int, other: int) -> int:
     """Add, and stay at the largest number there is where the sum has more bits."""
     total = one + other
@@ -117,7 +117,7 @@ def _added(one: int, other: int) -> int:
     return total
 
 
-@_compiled
+@compiled
 def _content(data: int, position: int, end: int) -> tuple[int, int, int]:
     """Find nullable bytes: their start, their length or -1, and what is wrong with it."""
     number, position = _varint(data, position, end)
@@ -133,7 +133,7 @@ def _content(data: int, position: int, end: int) -> tuple[int, int, int]:
     return position, length, 0
 
 
-@_compiled
+@compiled
 def _measure_headers(data: int, position: int, record_end: int, end: int) -> tuple[int, int, int, int, int]:
     """Walk over a record's headers: the position behind them, what is wrong, how many, and their bytes."""
     number, position = _varint(data, position, end)
@@ -159,7 +159,7 @@ def _measure_headers(data: int, position: int, record_end: int, end: int) -> tup
     return position, 0, count, name_bytes, value_bytes
 
 
-@_compiled
+@compiled
 def decode(
     content: Bytes,
     runs: Longs,
@@ -265,7 +265,7 @@ def decode(
     return 0, 0, row, key_nulls, value_nulls, headers, name_bytes, header_bytes
 
 
-@_compiled
+@compiled
 def decode_headers(
     content: Bytes,
     starts: Longs,

@@ -17,16 +17,19 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from riverlog.arrow.background import Background
-from riverlog.arrow.columns import USUAL, Cut, schema_of
+from riverlog.arrow.columns import Cut
 from riverlog.arrow.decoder import decoder_for, record_batches
 from riverlog.arrow.extras import need
 from riverlog.arrow.places import Bound, cuts, place
 from riverlog.arrow.reader import Reader, Taken
+from riverlog.arrow.table import BadValues, TableColumns
 from riverlog.client.offsets import IsolationLevel
 from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from riverlog.arrow.json_values import Fields
 
 BOOTSTRAP_VARIABLE: Final = "RIVERLOG_BOOTSTRAP_SERVERS"
 BOOTSTRAP: Final = "127.0.0.1:9092"
@@ -41,9 +44,11 @@ def scan(
     *,
     since: Bound = "earliest",
     until: Bound = "latest",
-    columns: Iterable[str] = USUAL,
+    columns: Iterable[str] | None = None,
     partitions: Iterable[int] | None = None,
     limit: int | None = None,
+    value_schema: "pa.Schema | Fields | None" = None,
+    bad_values: BadValues = "fail",
     bootstrap: str | None = None,
     isolation_level: Literal["read_committed", "read_uncommitted"] = "read_committed",
     **client: Any,
@@ -52,8 +57,10 @@ def scan(
 
     `since` and `until` are times ("1h" ago, "15:00", a datetime), offsets (7, or -7 for the last seven of each
     partition; {0: 7, 2: 9}), "earliest" or "latest"; what lies at `until` is not read. `columns` are those of Spark's
-    Kafka source, "headers" too. `limit` stops after so many rows, whichever come first. `bootstrap` is
-    RIVERLOG_BOOTSTRAP_SERVERS or 127.0.0.1:9092. Further settings are the client's, such as `request_timeout_ms`.
+    Kafka source, "headers" too. `limit` stops after so many rows, whichever come first. `value_schema`, as in
+    {"order": "int64", "amount": "double"}, makes columns of values that are JSON; those that are not what it says are
+    `bad_values`: "fail" or "null". `bootstrap` is RIVERLOG_BOOTSTRAP_SERVERS or 127.0.0.1:9092. Further settings are
+    the client's, such as `request_timeout_ms`.
     """
     if isolation_level not in _ISOLATION:
         raise ValueError(f"isolation_level={isolation_level!r}: choose {' or '.join(map(repr, _ISOLATION))}")
@@ -65,7 +72,7 @@ def scan(
         topic,
         since,
         until,
-        schema_of(columns),
+        TableColumns(columns, value_schema, bad_values),
         None if partitions is None else tuple(partitions),
         limit,
         bootstrap or os.environ.get(BOOTSTRAP_VARIABLE) or BOOTSTRAP,
@@ -81,12 +88,17 @@ class Scan:
     topic: str
     since: Bound
     until: Bound
-    schema: "pa.Schema" = field(repr=False)
+    columns: TableColumns = field(repr=False)
     partitions: Sequence[int] | None
     limit: int | None
     bootstrap: str
     isolation: IsolationLevel = field(repr=False)
     client: dict[str, Any] = field(repr=False)
+
+    @property
+    def schema(self) -> "pa.Schema":
+        """Give the names and types of the columns."""
+        return self.columns.schema
 
     def __iter__(self) -> "Iterator[pa.RecordBatch]":
         """Give batches of rows, each of one partition, as they come."""
@@ -147,8 +159,9 @@ class Scan:
         decode = decoder_for(rows)
         taken: Taken | None
         while (taken := background.run(reader.next_chunk())) is not None:
-            for batch in record_batches(decode, taken.chunk, taken.partition, self.schema, taken.cut):
-                yield taken.partition, batch
+            partition, columns = taken.partition, self.columns
+            for batch in record_batches(decode, taken.chunk, partition, columns.decoded, taken.cut):
+                yield partition, columns.of(batch, partition)
 
     def _limited(
         self, batches: "Iterator[tuple[TopicPartition, pa.RecordBatch]]"

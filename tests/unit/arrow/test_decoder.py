@@ -9,7 +9,7 @@ from riverlog.arrow.decoder import KERNEL_ROWS_MIN, decoder_for
 
 
 def test_few_rows_are_not_worth_loading_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "riverlog.arrow.compiled")
+    monkeypatch.delitem(sys.modules, "riverlog.arrow.kernel")
     assert decoder_for(KERNEL_ROWS_MIN - 1) is plain.record_batch
 
 

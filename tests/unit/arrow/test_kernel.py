@@ -33,7 +33,7 @@ def test_where_nothing_can_be_written_it_is_compiled_all_the_same(monkeypatch: p
         return compile_
 
     monkeypatch.setattr(kernel, "njit", njit)
-    assert kernel._compiled(len) is len
+    assert kernel.compiled(len) is len
     assert [options.get("cache", False) for options in asked] == [True, False]
 
 

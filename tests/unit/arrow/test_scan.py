@@ -11,6 +11,7 @@ import pytest
 import riverlog
 from riverlog import Producer
 from riverlog.arrow import decoder
+from riverlog.arrow.extras import MissingExtra, has
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.testing import RunningBroker
 
@@ -105,6 +106,33 @@ def test_the_kernel_gives_the_same(riverlog_broker: RunningBroker, monkeypatch: 
     monkeypatch.undo()
     monkeypatch.setattr(decoder, "KERNEL_ROWS_MIN", 0)
     assert scan.to_arrow().equals(expected)
+
+
+def test_values_that_are_json_become_columns(riverlog_broker: RunningBroker) -> None:
+    values_ = [b'{"order": 1, "amount": 2.5}', b'{"order": 2}', b"bad"]
+    servers = write(riverlog_broker, "orders", [(0, 5, value) for value in values_])
+    fields = {"order": "int64", "amount": "double"}
+    scan = riverlog.scan("orders", columns=["offset"], value_schema=fields, bad_values="null", bootstrap=servers)
+    assert scan.to_arrow().to_pylist() == [
+        {"offset": 0, "order": 1, "amount": 2.5},
+        {"offset": 1, "order": 2, "amount": None},
+        {"offset": 2, "order": None, "amount": None},
+    ]
+    with pytest.raises(ValueError, match="the value at offset 2 of orders-0"):
+        riverlog.scan("orders", value_schema=fields, bootstrap=servers).to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("module", "method"), [("pandas", "to_pandas"), ("polars", "to_polars"), ("duckdb", "to_duckdb")]
+)
+def test_other_libraries_take_it_or_are_named(riverlog_broker: RunningBroker, module: str, method: str) -> None:
+    servers = write(riverlog_broker, "orders", [(0, 5, b"one"), (0, 6, b"two")])
+    read = getattr(riverlog.scan("orders", bootstrap=servers), method)
+    if has(module):
+        assert read().shape == (2, 7)
+    else:
+        with pytest.raises(MissingExtra, match=f"{module} is not installed; run: pip install {module}"):
+            read()
 
 
 def test_an_empty_topic_is_an_empty_table(riverlog_broker: RunningBroker) -> None:

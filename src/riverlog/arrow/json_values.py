@@ -1,0 +1,114 @@
+"""Values that are JSON as typed columns: a struct per row, null where the value is null or not what the schema says.
+
+pyarrow parses many values at once, two million a second; before, each is found to be exactly one object (`objects`), so
+that no row gets what belongs to another. Where some of them do not fit the schema, halves are tried again until
+the bad ones stand alone. What happens to those is the caller's choice.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as arrow_json
+from numpy.typing import NDArray
+
+from riverlog.arrow import objects
+from riverlog.arrow.decoder import is_kernel_worth_loading
+
+NO_OBJECT: Final = "it is not one JSON object"
+SEARCH_ROWS_MIN: Final = 10_000
+"""Fewer values are looked through sooner than numba is loaded."""
+
+Fields = Mapping[str, Any]
+"""Names with types: Arrow's own or what they are called, as in `{"order": "int64", "amount": "double"}`."""
+
+
+class Typed(NamedTuple):
+    """Typed values, one for each row, and what is wrong with those that are bad, by their row."""
+
+    values: pa.StructArray
+    bad: Mapping[int, str]
+
+
+def json_schema(fields: "pa.Schema | Fields") -> pa.Schema:
+    """Understand a schema; ValueError says which types there are."""
+    if isinstance(fields, pa.Schema):
+        return fields
+    return pa.schema([pa.field(name, _type(kind)) for name, kind in fields.items()])
+
+
+def typed(values: pa.BinaryArray, schema: pa.Schema) -> Typed:
+    """Parse every value; a field that is missing is null, and one that the schema does not name is left out."""
+    is_object = _find_objects(values)
+    bad = {int(row): NO_OBJECT for row in np.flatnonzero(~is_object & np.asarray(values.is_valid()))}
+    rows = np.flatnonzero(is_object)
+    parsed = _parsed(values if len(rows) == len(values) else values.take(pa.array(rows)), rows, schema, bad)
+    structs = pa.concat_arrays([pa.array([], pa.struct(list(schema))), *parsed])
+    if len(structs) == len(values):
+        return Typed(structs, {})
+    is_object[list(bad)] = False
+    places = pa.array(np.cumsum(is_object) - 1, mask=~is_object)
+    return Typed(structs.take(places), dict(sorted(bad.items())))
+
+
+def _type(kind: Any) -> pa.DataType:
+    if isinstance(kind, pa.DataType):
+        return kind
+    try:
+        return pa.type_for_alias(kind)
+    except ValueError:
+        raise ValueError(
+            f"there is no type {kind!r}; there are int64, double, string, bool and Arrow's others"
+        ) from None
+
+
+def _find_objects(values: pa.BinaryArray) -> NDArray[np.bool_]:
+    """Tell which values are exactly one object."""
+    is_object = np.zeros(len(values), np.bool_)
+    _, ends, content = values.buffers()
+    if len(values) > 0 and content is not None:
+        find = _compiled_search() if is_kernel_worth_loading(len(values), SEARCH_ROWS_MIN) else objects.find_objects
+        places = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1]
+        find(np.frombuffer(content, np.uint8), places, is_object)
+    return is_object
+
+
+@cache
+def _compiled_search() -> Any:
+    from riverlog.arrow.kernel import compiled
+
+    return compiled(objects.find_objects)
+
+
+def _parsed(
+    values: pa.BinaryArray, rows: NDArray[np.int64], schema: pa.Schema, bad: dict[int, str]
+) -> list[pa.StructArray]:
+    """Parse objects, in halves where all together do not fit the schema; note those that do not even alone."""
+    if len(values) == 0:
+        return []
+    try:
+        return [_parsed_together(values, schema)]
+    except pa.ArrowInvalid as problem:
+        if len(values) == 1:
+            bad[int(rows[0])] = str(problem)
+            return []
+    half = len(values) // 2
+    return _parsed(values[:half], rows[:half], schema, bad) + _parsed(values[half:], rows[half:], schema, bad)
+
+
+def _parsed_together(values: pa.BinaryArray, schema: pa.Schema) -> pa.StructArray:
+    """Parse objects where they lie: they need nothing between them."""
+    _, ends, content = values.buffers()
+    begin, end = np.frombuffer(ends, np.int32)[[values.offset, values.offset + len(values)]].tolist()
+    table = arrow_json.read_json(
+        pa.BufferReader(content.slice(begin, end - begin)),
+        read_options=arrow_json.ReadOptions(use_threads=False, block_size=end - begin + 1),
+        parse_options=arrow_json.ParseOptions(
+            explicit_schema=schema, newlines_in_values=True, unexpected_field_behavior="ignore"
+        ),
+    )
+    table.validate(full=True)  # the parser lets bytes pass that are no text
+    assert table.num_rows == len(values), "an object is a row"
+    return pa.StructArray.from_arrays([column.combine_chunks() for column in table.columns], fields=list(schema))
