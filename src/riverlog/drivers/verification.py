@@ -40,7 +40,7 @@ class Verifying(Exception):
 class Verification:
     """One producer's transaction that is about to begin."""
 
-    __slots__ = ("answer", "begins_epoch", "begun_ms", "lowest_sequence", "producer")
+    __slots__ = ("answer", "begins_epoch", "begun_ms", "lowest_sequence", "producer", "waiting")
 
     def __init__(self, producer: Producer, sequence: int, begun_ms: int, *, begins_epoch: bool) -> None:
         self.producer = producer
@@ -51,6 +51,8 @@ class Verification:
         self.begun_ms = begun_ms
         self.answer: Refusal | bool | None = None
         """What the coordinator said: yes, or why not."""
+        self.waiting = 0
+        """How many requests will come again for the answer; a no is kept for them, and forgotten behind the last."""
 
     @property
     def is_refused(self) -> bool:
@@ -146,6 +148,11 @@ class Question:
     """The client knows what to do when it is told that its transaction has to be aborted."""
 
     @property
+    def is_answered(self) -> bool:
+        """Tell whether the coordinator has said something that is not forgotten yet."""
+        return self.verification.answer is not None
+
+    @property
     def _adds(self) -> bool:
         """Tell whether the client leaves it to the partition to join its transaction."""
         return self.verification.begins_epoch
@@ -181,24 +188,31 @@ class Question:
 
 
 def verify(port: VerifyTransaction, questions: Sequence[Question]) -> "asyncio.Future[None]":
-    """Ask for all at once; when the future is done, whoever waited for it finds the answers, and a no only then.
+    """Ask for all that are unanswered; when the future is done, whoever waited for it finds the answers to all, and a
+    no only then.
 
     It is done at once where the coordinator says yes at once: nothing can come between that and the batch.
     """
     loop = asyncio.get_running_loop()
-    asked = [question.ask(port) for question in questions]
+    unanswered = [question for question in questions if not question.is_answered]
+    asked = [question.ask(port) for question in unanswered]
     if all(_is_yes(each) for each in asked):
-        for question in questions:
+        for question in unanswered:
             question.verification.answer = True
         done: asyncio.Future[None] = loop.create_future()
         done.set_result(None)
         return done
 
+    for question in questions:
+        question.verification.waiting += 1
+
     def forget() -> None:
         for question in questions:
-            question.verifications.forget_no(question.verification)
+            question.verification.waiting -= 1
+            if not question.verification.waiting:
+                question.verifications.forget_no(question.verification)
 
-    asking = loop.create_task(_hear_all(port, questions, asked))
+    asking = loop.create_task(_hear_all(port, unanswered, asked))
     asking.add_done_callback(lambda _: loop.call_soon(forget))  # behind those who wait for it
     return asking
 

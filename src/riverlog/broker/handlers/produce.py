@@ -168,7 +168,7 @@ class OneBatchRoute:
         question = _question(
             self._partition, batch, self._transactional_id, version=self._header.api_version, now_ms=now_ms
         )
-        if question is None:
+        if question is None or question.is_answered:
             return None
         _verify(self._transactions, [question])
         try:
@@ -238,7 +238,8 @@ def _check_verified(request: ProduceRequest, transactional_id: str, context: Con
                 )
                 if question is not None:
                     questions.append(question)
-    if questions:
+    # With the answered ones: a no that is forgotten while another is awaited would let the request come again for ever.
+    if not all(question.is_answered for question in questions):
         _verify(context.services.transactions, questions)
 
 
@@ -252,7 +253,10 @@ def _verify(port: VerifyTransaction, questions: list[Question]) -> None:
 def _question(
     partition: Partition, batch: memoryview | None, transactional_id: str, *, version: int, now_ms: int
 ) -> Question | None:
-    """Say what is to be verified before a batch may begin its transaction; None where there is nothing to ask."""
+    """Say what is to be verified before a batch may begin its transaction; None where there is nothing to ask.
+
+    A no that was given and not forgotten yet is part of it.
+    """
     if batch is None or len(batch) < HEADER_BYTES:
         return None
     header = read_header(batch)
@@ -264,7 +268,7 @@ def _question(
         begins_epoch=version >= _FIRST_VERSION_WITH_TRANSACTIONS_2,
         now_ms=now_ms,
     )
-    if verification is None or verification.answer is not None:
+    if verification is None or verification.answer is True:
         return None
     knows_abortable = version >= _FIRST_VERSION_WITH_ABORTABLE
     return Question(partition.name, transactional_id, partition.verifications, verification, knows_abortable)

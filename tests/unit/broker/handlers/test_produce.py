@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from riverlog.drivers.transactions import Transactions
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest
@@ -13,6 +14,8 @@ from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tests.support.asking import Line, connected, serving
 from tests.support.batches import batch_of
+from tests.support.coordinator_lines import ID, init, prepared
+from tests.support.reading_committed import transactional_batch
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 
@@ -260,5 +263,41 @@ def test_one_line_may_write_to_many_partitions_by_turns() -> None:
                 for index in range(3):
                     answer = await produced(line, request(batch_of(), index=index))
                     assert (answer.index, answer.base_offset) == (index, expected)
+
+    run(scenario())
+
+
+def test_a_fenced_producer_is_refused_in_each_of_its_requests_that_are_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The second request finds the no to the first, has to ask for another partition, and must not ask for ever."""
+    verify, asked = Transactions.verify, iter(range(20))
+
+    def count(*given: Any, **named: Any) -> "asyncio.Future[ErrorCode]":
+        next(asked)
+        return verify(*given, **named)
+
+    monkeypatch.setattr(Transactions, "verify", count)
+
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await prepared(line, "orders", "invoices")
+            fenced = await init(line)
+            await init(line)
+            batch = transactional_batch(fenced.producer_id, 0, b"late", epoch=fenced.producer_epoch)
+            part = PartitionProduceData(index=0, records=batch)
+            under_way = [
+                line.send(
+                    ApiKey.PRODUCE,
+                    12,
+                    ProduceRequest(
+                        ID, -1, 1_000, [TopicProduceData(name=each, partition_data=[part]) for each in topics]
+                    ),
+                )
+                for topics in (["orders"], ["orders", "invoices"], ["invoices", "orders"])
+            ]
+            for answer in under_way:
+                codes = [topic.partition_responses[0].error_code for topic in (await answer).responses]
+                assert set(codes) == {ErrorCode.INVALID_PRODUCER_EPOCH}
 
     run(scenario())
