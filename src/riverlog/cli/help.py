@@ -26,6 +26,7 @@ SECTIONS: Final = {
     "Topics and records": ("topics", "produce", "consume", "scan", "bench", "verify"),
     "Consumer groups": ("groups", "lag"),
     "Transactions": ("transactions",),
+    "Pipelines": ("pipelines",),
     "Look inside": ("cluster", "log", "doctor", "config", "version"),
 }
 
@@ -50,13 +51,15 @@ def overview(program: str) -> str:
 
 def group(program: str, name: str) -> str:
     """Render the list of a group's commands."""
-    members = [command for command in COMMANDS if command.words.startswith(f"{name} ")]
+    below = GROUPS | {command.words: command.summary for command in COMMANDS}
+    members = {words: text for words, text in below.items() if words.rpartition(" ")[0] == name}
+    first = next(command for command in COMMANDS if command.words.startswith(f"{name} "))
     return "\n".join(
         [
             f"Usage: {program} {name} COMMAND [OPTIONS]\n",
             f"{GROUPS[name]}.\n",
-            "Commands:\n" + _columns((command.words.split()[1], command.summary) for command in members),
-            f"`{program} {members[0].words} --help` explains one.\n",
+            "Commands:\n" + _columns((words.rpartition(" ")[2], text) for words, text in members.items()),
+            f"`{program} {first.words} --help` explains one.\n",
         ]
     )
 

@@ -67,8 +67,8 @@ def _run(arguments: list[str]) -> int | None:
     if arguments[0].startswith("-"):
         raise usage(f"options stand behind the command, as in `{program_name()} topics list {arguments[0]} …`")
     command, rest = _find(arguments)
-    if command is None:
-        print(pages.group(program_name(), arguments[0]), end="")
+    if isinstance(command, str):
+        print(pages.group(program_name(), command), end="")
         return ExitCode.DONE
     options = rest[: rest.index("--")] if "--" in rest else rest
     if not HELP_FLAGS.isdisjoint(options):
@@ -82,23 +82,21 @@ def _is_text(argument: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
-def _find(arguments: list[str]) -> tuple[Command | None, list[str]]:
-    """Find the command and its arguments; no command where only the name of a group was given."""
-    first, *rest = arguments
-    if first not in GROUPS:
-        if first in COMMAND_BY_WORDS:
-            return COMMAND_BY_WORDS[first], rest
-        names = [*GROUPS, *COMMAND_BY_WORDS]
-        raise usage(f"there is no command '{first}'{_nearest(first, names)} See `{program_name()} --help`.")
-    if not rest or rest[0] in HELP_FLAGS:
-        return None, []
-    command = COMMAND_BY_WORDS.get(f"{first} {rest[0]}")
-    if command is None:
-        names = [words.split()[1] for words in COMMAND_BY_WORDS if words.startswith(f"{first} ")]
-        raise usage(
-            f"there is no command '{first} {rest[0]}'{_nearest(rest[0], names)} See `{program_name()} {first} --help`."
-        )
-    return command, rest[1:]
+def _find(arguments: list[str]) -> tuple[Command | str, list[str]]:
+    """Find the command and its arguments; the name of a group where no more than that was given."""
+    group = ""
+    for depth, word in enumerate(arguments):
+        words = f"{group} {word}".strip()
+        if words in COMMAND_BY_WORDS:
+            return COMMAND_BY_WORDS[words], arguments[depth + 1 :]
+        if word in HELP_FLAGS:
+            break
+        if words not in GROUPS:
+            names = [each.removeprefix(f"{group} ") for each in [*GROUPS, *COMMAND_BY_WORDS] if each.startswith(group)]
+            where = f"{program_name()} {group}".strip()
+            raise usage(f"there is no command '{words}'{_nearest(word, names)} See `{where} --help`.")
+        group = words
+    return group, []
 
 
 def _call(command: Command, arguments: list[str]) -> int | None:

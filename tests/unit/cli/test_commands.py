@@ -25,7 +25,8 @@ def test_a_function_takes_what_its_decorators_declare_in_their_order(command: Co
 
 
 def test_a_group_has_commands_and_is_none_itself() -> None:
-    used = {command.words.split()[0] for command in COMMANDS if " " in command.words}
+    groups = {command.words.rpartition(" ")[0] for command in COMMANDS} - {""}
+    used = groups | {group.split()[0] for group in groups}
     assert used == set(GROUPS)
     assert not used & set(COMMAND_BY_WORDS)
 

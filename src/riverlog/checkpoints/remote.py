@@ -1,0 +1,97 @@
+"""A checkpoint store from outside, without an event loop: list, read and write files by WebHDFS."""
+
+import http.client
+import json
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+from urllib.parse import quote, urlsplit
+
+from riverlog.checkpoints.paths import check_path
+from riverlog.checkpoints.refusals import Refused
+
+_SECONDS_MAX: Final = 60.0
+_PART_BYTES: Final = 256 * 1024
+
+
+class RemoteFile(NamedTuple):
+    """A file or folder of a store."""
+
+    path: str
+    is_folder: bool
+    size: int
+    modified_ms: int
+
+
+class RemoteStore:
+    """One connection to a store; OSError where it breaks, Refused where the store says no."""
+
+    def __init__(self, address: str) -> None:
+        """Take `host:port`, with or without `webhdfs://` before it."""
+        host = urlsplit(address if "://" in address else f"webhdfs://{address}").netloc
+        self._connection = http.client.HTTPConnection(host, timeout=_SECONDS_MAX)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def walk(self, path: str) -> Iterator[RemoteFile]:
+        """Give all files and folders below a path, folders before what lies in them; Refused where it is missing."""
+        found = self._json("GET", path, "LISTSTATUS")["FileStatuses"]["FileStatus"]
+        for each in found:
+            below = check_path(f"{path}/{each['pathSuffix']}")
+            is_folder = each["type"] == "DIRECTORY"
+            yield RemoteFile(below, is_folder, int(each["length"]), int(each["modificationTime"]))
+            if is_folder:
+                yield from self.walk(below)
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """Give the content of a file, part by part."""
+        response = self._exchange("GET", f"{_target(path, 'OPEN')}&data=true", None)
+        while part := response.read(_PART_BYTES):
+            yield part
+
+    def write(self, path: str, parts: Iterable[bytes]) -> None:
+        """Write a file; it is kept when this returns."""
+        self._exchange("PUT", f"{_target(path, 'CREATE')}&overwrite=false&data=true", parts).read()
+
+    def make_folder(self, path: str) -> None:
+        self._json("PUT", path, "MKDIRS")
+
+    def _json(self, method: str, path: str, operation: str) -> dict[str, Any]:
+        facts: dict[str, Any] = json.loads(self._exchange(method, _target(path, operation), None).read())
+        return facts
+
+    def _exchange(self, method: str, target: str, body: Iterable[bytes] | None) -> http.client.HTTPResponse:
+        """Send a request whose data flows at once: who knows where it does needs no redirect."""
+        headers = {} if body is None else {"Transfer-Encoding": "chunked"}
+        try:
+            self._connection.request(method, target, body, headers, encode_chunked=body is not None)
+            response = self._connection.getresponse()
+        except http.client.HTTPException as problem:
+            self._connection.close()
+            raise OSError(f"the checkpoint store does not speak HTTP: {problem!r}") from problem
+        except OSError:
+            self._connection.close()
+            raise
+        if response.status not in (HTTPStatus.OK, HTTPStatus.CREATED):
+            raise _refusal(response)
+        return response
+
+
+def _target(path: str, operation: str) -> str:
+    return f"/webhdfs/v1{quote(path)}?op={operation}"
+
+
+def _refusal(response: http.client.HTTPResponse) -> Refused:
+    body = response.read()
+    try:
+        told = json.loads(body)["RemoteException"]
+        return Refused(HTTPStatus(response.status), str(told["javaClassName"]), str(told["message"]))
+    except (ValueError, KeyError, TypeError):
+        return Refused(HTTPStatus.BAD_GATEWAY, "java.io.IOException", "this is no checkpoint store")
