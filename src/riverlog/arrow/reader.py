@@ -103,6 +103,8 @@ class Reader(Startable):
         partition, cut = state.partition, self._cuts[state.partition]
         chunk = state.chunks.popleft() if state.chunks else None
         if chunk is not None:
+            assert state.position is not None, "what was fetched was fetched from somewhere"
+            cut = cut._replace(from_offset=state.position)  # behind what was deleted, perhaps out of this very batch
             state.buffered_bytes -= chunk.size
             state.position = chunk.next_offset
         del self._fetcher.assigned[partition]

@@ -16,13 +16,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from riverlog.arrow.background import Background
-from riverlog.arrow.columns import Cut
-from riverlog.arrow.decoder import decoder_for, record_batches
 from riverlog.arrow.extras import need
 from riverlog.arrow.places import Bound, cuts, place
-from riverlog.arrow.reader import Reader, Taken
+from riverlog.arrow.ranges import Cuts, Found, read_planned
 from riverlog.arrow.table import BadValues, TableColumns
+from riverlog.client.cluster import Cluster
 from riverlog.client.offsets import IsolationLevel
 from riverlog.model.ids import TopicPartition
 
@@ -129,54 +127,26 @@ class Scan:
         duckdb = need("duckdb")
         return (duckdb if connection is None else connection).from_arrow(self.to_arrow())
 
-    def _batches(self) -> "Generator[tuple[TopicPartition, pa.RecordBatch]]":
-        with Background("riverlog-scan") as background:
-            reader = background.run(self._reader())
-            try:
-                wanted = background.run(self._begin(reader))
-                yield from self._limited(self._decoded(background, reader, _row_count(wanted.values(), self.limit)))
-            finally:
-                background.run(reader.close())
+    def _batches(self) -> Generator[Found, None, None]:
+        decoded = self.columns.decoded
+        found = read_planned(
+            self.bootstrap, self._cuts, decoded, isolation=self.isolation, rows_max=self.limit, **self.client
+        )
+        with closing(found):
+            left = self.limit
+            for partition, batch in found if left != 0 else ():
+                wanted = batch if left is None else batch[:left]
+                yield Found(partition, self.columns.of(wanted, partition))
+                if left is not None:
+                    left -= wanted.num_rows
+                    if left == 0:
+                        return
 
-    async def _reader(self) -> Reader:
-        return await Reader(self.bootstrap, isolation=self.isolation, **self.client).start()
-
-    async def _begin(self, reader: Reader) -> dict[TopicPartition, Cut]:
-        """Look up where to read, and begin to fetch."""
-        count = len((await reader.cluster.topic(self.topic)).partitions)
+    async def _cuts(self, cluster: Cluster) -> Cuts:
+        """Look up where to read."""
+        count = len((await cluster.topic(self.topic)).partitions)
         chosen = range(count) if self.partitions is None else dict.fromkeys(self.partitions)
         now = datetime.now().astimezone()
         since, until = place(self.since, now=now), place(self.until, now=now)
         partitions = [TopicPartition(self.topic, index) for index in chosen]
-        wanted = await cuts(reader.cluster, partitions, since, until, self.isolation)
-        reader.want(wanted)
-        return wanted
-
-    def _decoded(
-        self, background: Background, reader: Reader, rows: int
-    ) -> "Iterator[tuple[TopicPartition, pa.RecordBatch]]":
-        """Decode here what is fetched there."""
-        decode = decoder_for(rows)
-        taken: Taken | None
-        while (taken := background.run(reader.next_chunk())) is not None:
-            partition, columns = taken.partition, self.columns
-            for batch in record_batches(decode, taken.chunk, partition, columns.decoded, taken.cut):
-                yield partition, columns.of(batch, partition)
-
-    def _limited(
-        self, batches: "Iterator[tuple[TopicPartition, pa.RecordBatch]]"
-    ) -> "Iterator[tuple[TopicPartition, pa.RecordBatch]]":
-        if self.limit is None:
-            yield from batches
-            return
-        left = self.limit
-        while left > 0 and (found := next(batches, None)) is not None:
-            partition, batch = found
-            yield partition, batch[:left]
-            left -= batch.num_rows
-
-
-def _row_count(wanted: Iterable[Cut], limit: int | None) -> int:
-    """Give how many rows there are at most."""
-    count = sum(cut.until_offset - cut.from_offset for cut in wanted)
-    return count if limit is None else min(count, limit)
+        return await cuts(cluster, partitions, since, until, self.isolation)

@@ -32,7 +32,7 @@ async def read(reader: Reader, cuts: dict[TopicPartition, Cut]) -> dict[int, lis
     reader.want(cuts)
     found: dict[int, list[int]] = {}
     while (taken := await reader.next_chunk()) is not None:
-        assert taken.cut == cuts[taken.partition]
+        assert taken.cut.until_offset == cuts[taken.partition].until_offset
         while (raw := taken.chunk.next_raw(taken.partition, taken.cut.from_offset)) is not None:
             found.setdefault(taken.partition.partition, []).append(raw.header.base_offset)
     return found
