@@ -15,6 +15,7 @@ from uuid import UUID
 from riverlog.metadata.records import (
     LEADER_UNCHANGED,
     BrokerRegistrationChangeRecord,
+    ClearElrRecord,
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
@@ -243,7 +244,7 @@ class MetadataImage:
                 )
             case BrokerRegistrationChangeRecord():
                 return self._with_change(record)
-            case NoOpRecord() | RegisterControllerRecord():
+            case NoOpRecord() | RegisterControllerRecord() | ClearElrRecord():
                 return self
             case _:
                 assert_never(record)

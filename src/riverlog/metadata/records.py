@@ -184,6 +184,13 @@ class RegisterControllerRecord:
 
 
 @record(flexible_since=0)
+class ClearElrRecord:
+    """A topic's eligible leaders are forgotten; Apache Kafka writes this where `min.insync.replicas` is set for it."""
+
+    topic_name: str = string()
+
+
+@record(flexible_since=0)
 class BeginTransactionRecord:
     """The records from here to the end of the transaction take effect together, or not at all (KIP-868)."""
 
@@ -217,6 +224,7 @@ MetadataRecord = (
     | FeatureLevelRecord
     | ProducerIdsRecord
     | NoOpRecord
+    | ClearElrRecord
 )
 
 
@@ -245,4 +253,5 @@ RECORD_TYPES: Final = (
     RecordType(EndTransactionRecord, 24, 0),
     RecordType(AbortTransactionRecord, 25, 0),
     RecordType(RegisterControllerRecord, 27, 0),
+    RecordType(ClearElrRecord, 28, 0),
 )

@@ -4,6 +4,7 @@ import pytest
 
 from riverlog.metadata.image import PARTITIONS_PER_CHUNK, ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.records import (
+    ClearElrRecord,
     ConfigRecord,
     FeatureLevelRecord,
     NoOpRecord,
@@ -87,7 +88,12 @@ def test_a_setting_without_value_is_gone():
 
 def test_features_and_producer_ids():
     image = MetadataImage().after_all(
-        [FeatureLevelRecord(name="x", feature_level=3), ProducerIdsRecord(next_producer_id=1000), NoOpRecord()]
+        [
+            FeatureLevelRecord(name="x", feature_level=3),
+            ProducerIdsRecord(next_producer_id=1000),
+            NoOpRecord(),
+            ClearElrRecord(topic_name="orders"),
+        ]
     )
     assert image.features == {"x": 3}
     assert image.features_epoch == 3
