@@ -171,6 +171,22 @@ def test_a_second_owner_fences_the_first_and_its_members() -> None:
     with_node(scenario)
 
 
+def test_a_pipeline_that_begins_from_nothing_loses_nothing() -> None:
+    async def scenario(universe: Universe) -> None:
+        for incarnation in ("a", "b"):
+            async with owner(universe, incarnation) as pipeline:
+                assert await pipeline.committed() is None
+                for number in range(2):
+                    batch = pipeline.batch(number)
+                    value = f"{incarnation}{number}".encode()
+                    await pipeline.commit(batch, [await written(universe, batch, value)], marker=value)
+        async with owner(universe, "a") as pipeline:
+            assert await pipeline.committed() == CommittedBatch(1, b"a1")
+        assert await read(universe) == [b"a0", b"a1", b"b0", b"b1"]
+
+    with_node(scenario)
+
+
 def test_answers_that_are_lost_are_asked_for_again(mishaps: Mishaps) -> None:
     async def scenario(universe: Universe) -> None:
         async with owner(universe) as pipeline:

@@ -12,6 +12,8 @@ from riverlog.client import transacting
 from riverlog.client.commits import GroupMetadata
 from riverlog.client.deliveries import Delivery
 from riverlog.client.errors import Closed, CommitFailed, KafkaError, ProducerFenced, TimedOut, TransactionAborted
+from riverlog.drivers.transactions import Transactions as NodeTransactions
+from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from riverlog.wire.messages.end_txn import EndTxnRequest
@@ -495,3 +497,48 @@ def test_readers_see_what_was_committed_and_nothing_else_whatever_is_interleaved
         assert 40 < len(kept) < len(written)
 
     with_node(scenario, partitions=2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nothing_is_lost_or_left_open_however_faulty_the_way_of_verification_is(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    chance = Random(seed)
+    verify = NodeTransactions.verify
+
+    async def on_its_way(*asked: Any, **how: Any) -> ErrorCode:
+        """Ask late, perhaps never, perhaps twice; and let the answer come later still, or not at all."""
+        await asyncio.sleep(chance.random() * 0.3)
+        if chance.random() < 0.2:
+            return ErrorCode.NETWORK_EXCEPTION
+        code = await verify(*asked, **how)
+        if chance.random() < 0.2:
+            code = await verify(*asked, **how)
+        await asyncio.sleep(chance.random() * 0.3)
+        return ErrorCode.REQUEST_TIMED_OUT if chance.random() < 0.2 else code
+
+    monkeypatch.setattr(NodeTransactions, "verify", on_its_way)
+
+    async def scenario(universe: Universe) -> None:
+        committed: list[bytes] = []
+        async with writer(universe) as producer:
+            for number in range(30):
+                values = [b"%02d %d" % (number, index) for index in range(4)]
+                await producer.begin()
+                for index, value in enumerate(values):
+                    producer.send_soon(TOPIC, value, partition=index)
+                if chance.random() < 0.5:
+                    await asyncio.sleep(chance.random() * 0.5)
+                if chance.random() < 0.4:
+                    await producer.abort()
+                else:
+                    await producer.commit()
+                    committed += values
+        assert sorted(each or b"" for each in await read(universe)) == committed
+        async with Admin(ADDRESS, ports=universe.ports) as admin:
+            partitions = [TopicPartition(TOPIC, index) for index in range(4)]
+            producers = await admin.describe_producers(partitions)
+        assert producers
+        assert all(each.transaction_offset < 0 for each in producers)
+
+    with_node(scenario)
