@@ -97,6 +97,7 @@ OWN_SUITES: Final = (
     Suite("Apache Kafka's tools", "Java client", ("foreign/check_tools.py",)),
     Suite("Apache Kafka's dump of our files", "Java client", ("foreign/check_files.py",)),
     Suite("a folder of Apache Kafka", "Java client", ("foreign/check_kafka_folder.py",)),
+    Suite("transactions in folders of both", "Java client", ("foreign/check_transactional_folder.py",)),
     Suite("our transactions at Apache Kafka", "Java client", ("foreign/check_own_client.py",)),
     Suite("transactions as Apache Kafka decides them", "Java client", ("foreign/check_transaction_rules.py",)),
     Suite("programs in docs/clients.md", None, ("test_documented_clients.py", "foreign/check_documented_clients.py")),

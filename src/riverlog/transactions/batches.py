@@ -36,7 +36,7 @@ from riverlog.transactions.records import (
     transaction_of,
     value_of,
 )
-from riverlog.transactions.states import Transaction
+from riverlog.transactions.states import Transaction, TransactionState
 from riverlog.wire.codec import MalformedMessage, decode, encode_parts, joined
 from riverlog.wire.primitives import STRING_BYTES_MAX, varint_bytes
 from riverlog.wire.types import OWN_TAG
@@ -158,7 +158,8 @@ def _transaction_value(held: Transaction) -> bytes:
     if last.epoch != NO_PRODUCER_EPOCH:
         tags.append(_EPOCH_TAG.pack(_OWN_TAG_ON_WIRE, 2, last.epoch))
     times = _TIMES.pack(held.updated_ms, held.started_ms, len(tags))
-    return b"".join((head, _partitions(held.partitions) if held.partitions else _NULL, times, *tags))
+    partitions = _NULL if held.state is TransactionState.EMPTY else _partitions(held.partitions)
+    return b"".join((head, partitions, times, *tags))
 
 
 def _member_key(name: MemberName) -> bytes:

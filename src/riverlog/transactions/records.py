@@ -139,6 +139,7 @@ Fact = TransactionFact | MemberFact
 
 def value_of(transaction: Transaction) -> TransactionLogValue:
     """Say it in Kafka's words."""
+    is_empty = transaction.state is TransactionState.EMPTY
     return TransactionLogValue(
         producer_id=transaction.producer.id,
         previous_producer_id=transaction.last.id,
@@ -146,7 +147,8 @@ def value_of(transaction: Transaction) -> TransactionLogValue:
         producer_epoch=transaction.producer.epoch,
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=transaction.state,
-        transaction_partitions=by_topic(transaction.partitions) or None,
+        # Apache Kafka stops reading the topic at a transaction without a list, unless it is Empty.
+        transaction_partitions=None if is_empty else by_topic(transaction.partitions),
         transaction_last_update_timestamp_ms=transaction.updated_ms,
         transaction_start_timestamp_ms=transaction.started_ms,
         client_transaction_version=transaction.version,

@@ -111,7 +111,7 @@ def test_kafka_goes_on_where_a_node_ended(tmp_path: Path, ended: str) -> None:
             assert node.stop() == 0, node.log_tail()
     kafka = Kafka(cache_folder())
     kafka.prepare()
-    (tmp_path / "server.properties").write_text("\n".join(_kafka_settings(node.data)))
+    (tmp_path / "server.properties").write_text("\n".join(kafka_settings(node.data)))
     broker = kafka.start(tmp_path)
     client = JavaClient(f"{broker.host}:{broker.port}")
     try:
@@ -139,7 +139,7 @@ def _read_in_group(client: JavaClient, protocol: Protocol) -> list[Placed]:
     return read
 
 
-def _kafka_settings(data: Path) -> list[str]:
+def kafka_settings(data: Path) -> list[str]:
     """Name the voters here: a node's metadata log does not."""
     controller = f"{HOST}:{free_port()}"
     return [

@@ -32,8 +32,10 @@ def test_partitions_stand_under_their_topic_in_order() -> None:
     assert [(each.topic, each.partition_ids) for each in partitions] == [("t", (0, 1))]
 
 
-def test_kafka_writes_no_partitions_as_null() -> None:
+def test_kafka_reads_null_as_no_partitions_of_an_empty_transaction_alone() -> None:
     assert value_of(Transaction(producer_of(7, 3), 1, 2)).transaction_partitions is None
+    ended = OPEN.ended(committed=True, version=V2, now_ms=20).completed(30)
+    assert value_of(ended).transaction_partitions == ()
 
 
 def test_a_state_that_does_not_exist_is_an_error() -> None:
