@@ -99,6 +99,7 @@ LINES: Final = (
         partial(partitions.recovery, partitions=1_000, total_bytes=4_000_000_000),
         recovery(1 / 5),
         on_shared_node=False,
+        runs_max=1,
     ),
     Line(
         "idle-connections",

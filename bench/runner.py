@@ -124,7 +124,7 @@ def _alternate(
     say: Say,
 ) -> None:
     for line, number, entrant in itertools.product(lines, range(1, plan.runs + 1), entrants):
-        if not _takes_part(entrant, line):
+        if not _takes_part(entrant, line) or number > line.runs(plan.runs):
             continue
         column = columns[line.name][entrant.name]
         column.absence = column.absence or entrant.absence
@@ -132,7 +132,7 @@ def _alternate(
             continue
         samples = len(column.samples)
         said = _add_sample(plan, line, entrant, column)
-        say(f"{line.name}, run {number} of {plan.runs}, {entrant.name}: {said}")
+        say(f"{line.name}, run {number} of {line.runs(plan.runs)}, {entrant.name}: {said}")
         if len(column.samples) == samples and line.on_shared_node:
             _replace_if_dead(plan, entrant, stack, say)
 

@@ -159,3 +159,8 @@ class Line:
     on_shared_node: bool = True
     ours_only: bool = False
     """Whether it compares two ways of riverlog's own, between which other brokers give no choice."""
+    runs_max: int | None = None
+    """How often it is measured at most, where a run takes a broker minutes."""
+
+    def runs(self, planned: int) -> int:
+        return planned if self.runs_max is None else min(planned, self.runs_max)

@@ -153,6 +153,13 @@ def test_a_line_of_our_own_leaves_the_others_out(tmp_path: Path) -> None:
     assert list(columns["one"]) == ["riverlog"]
 
 
+def test_a_line_that_takes_minutes_is_measured_less_often(tmp_path: Path) -> None:
+    probe = Recorder()
+    once = Line("one", "about", probe, (Row("rate", "/s", Better.HIGHER),), on_shared_node=False, runs_max=1)
+    run(plan(tmp_path, once), prepare([FakeBroker("riverlog"), FakeBroker("Kafka")], quiet), quiet)
+    assert [trial.contender.name for trial in probe.trials] == ["riverlog", "Kafka"]
+
+
 def test_a_shared_node_that_died_with_a_line_is_replaced_for_the_next(tmp_path: Path) -> None:
     ours = FakeBroker("riverlog", warm_seconds=1.0)
     broken, sound = Recorder(fails_for="riverlog"), Recorder()
