@@ -39,7 +39,7 @@ unit: $(STAMP) ## Unit, property and scenario tests: no network, no waiting
 	@$(PYTEST) tests/test_tidy.py tests/unit tests/property tests/scenarios
 
 test: check unit ## All that the README promises, in minutes
-	@$(PYTEST) tests/fuzz tests/simulation tests/e2e tests/conformance
+	@$(PYTEST) tests/fuzz tests/simulation tests/e2e tests/conformance tests/spark
 
 chaos: $(STAMP) ## Kills by the twenty ROUNDS=5 times, 200 producers at a slow disk, a disk that fills up (needs root)
 	@EXACTLY_ONCE=full $(PYTEST) tests/e2e/test_exactly_once.py

@@ -1,0 +1,46 @@
+"""One Spark for all tests of this folder: a JVM takes seconds to start."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.support.node import Node
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Give a local Spark whose Python workers are this Python."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    folder = tmp_path_factory.mktemp("spark")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("riverlog-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+        .config("spark.local.dir", str(folder / "local"))
+        .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={folder}")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    """Give a node that tests share; whoever restarts one takes another."""
+    with Node(tmp_path_factory.mktemp("node")) as node:
+        yield node
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    """Give a place for a query's checkpoint."""
+    return str(tmp_path / "checkpoint")
