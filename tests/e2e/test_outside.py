@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 
 from riverlog.observe.metrics import Kind, Metric
@@ -92,7 +92,13 @@ def test_every_metric_of_the_table_is_there(node: Node) -> None:
     reader = Consumer({"bootstrap.servers": node.bootstrap, "group.id": "readers", "log_level": 0})
     reader.commit(offsets=[TopicPartition("orders", 1, 1)], asynchronous=False)
     reader.close()
-    names = {name for name, _ in scrape(node)}
+    writer = Producer({"bootstrap.servers": node.bootstrap, "transactional.id": "slow writer", "log_level": 0})
+    writer.init_transactions()
+    writer.begin_transaction()
+    writer.produce("orders", b"d", partition=1)
+    writer.flush()
+    names = {name for name, _ in scrape(node)}  # what is open holds readers back, and that has a metric
+    writer.abort_transaction()
     for metric in set(Metric) - {Metric.ERRORS}:  # there is no series of errors until there is an error
         assert metric.metric + ("_count" if metric.kind is Kind.HISTOGRAM else "") in names
 
