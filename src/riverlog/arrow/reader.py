@@ -81,6 +81,7 @@ class Reader(Startable):
         self._fetcher.assigned = {}
         for partition, cut in self._cuts.items():
             state = self._fetcher.assigned[partition] = AssignedPartition(partition)
+            state.until_offset = cut.until_offset
             state.jump(cut.from_offset)
         self.cluster.watch({partition.topic for partition in cuts})
         self._fetcher.wake()

@@ -116,6 +116,8 @@ class AssignedPartition:
         self.position: Offset | None = None
         """The next offset for the reader; None until it is looked up."""
         self.fetch_offset = NO_OFFSET
+        self.until_offset: Offset | None = None
+        """Where the reader will stop; what lies behind is not fetched."""
         self.generation = 0
         """Grows with each jump: an answer to a fetch from before it no longer counts."""
         self.paused = False
@@ -132,6 +134,11 @@ class AssignedPartition:
     def is_being_fetched(self) -> bool:
         """Tell whether an answer is due that still counts."""
         return self._fetching == self.generation
+
+    @property
+    def is_fetched(self) -> bool:
+        """Tell whether all is here that the reader will want."""
+        return self.until_offset is not None and self.fetch_offset >= self.until_offset
 
     def begin_fetch(self) -> int:
         """Note that a fetch is under way, and give the generation to which its answer will belong."""

@@ -86,7 +86,9 @@ class Fetcher:
             if state.position is None:
                 unplaced.append(state)
                 continue
-            if state.is_being_fetched or state.buffered_bytes >= self._rules.partition_bytes_max:
+            if state.is_being_fetched or state.is_fetched:
+                continue
+            if state.buffered_bytes >= self._rules.partition_bytes_max:
                 continue
             leader = self._cluster.leader_of(state.partition)
             if leader is None:

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.datasource import DataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
+    from pyspark.sql.datasource import (
+        DataSourceArrowWriter,
+        DataSourceReader,
+        DataSourceStreamArrowWriter,
+        DataSourceStreamReader,
+    )
     from pyspark.sql.types import StructType
 
 SINK: Final = "riverlog.spark.sink"
@@ -23,6 +28,27 @@ class RiverlogDataSource(DataSource):
     def name(cls) -> str:
         """Give the name of the format."""
         return "riverlog"
+
+    def schema(self) -> "str | StructType":
+        """Give the columns where the program names none."""
+        from riverlog.spark.columns import default_schema
+        from riverlog.spark.source_options import source_options
+
+        return default_schema(source_options(self.options))
+
+    def reader(self, schema: "StructType") -> "DataSourceReader":
+        """Read what there is."""
+        from riverlog.spark.batch_reader import BatchReader
+        from riverlog.spark.source_options import batch_options
+
+        return BatchReader(batch_options(self.options), schema)
+
+    def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802 - Spark's name
+        """Read on and on."""
+        from riverlog.spark.source_options import stream_options
+        from riverlog.spark.stream_reader import StreamReader
+
+        return StreamReader(stream_options(self.options), schema)
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":
         """Write a DataFrame."""

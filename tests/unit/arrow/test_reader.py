@@ -120,3 +120,18 @@ def test_what_cannot_be_mended_is_raised() -> None:
             assert raised.value.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
     run(scenario())
+
+
+def test_nothing_behind_a_range_is_fetched() -> None:
+    async def scenario() -> None:
+        cluster = filled(partitions=2)
+        async with Reader(cluster.bootstrap, ports=cluster.ports, partition_bytes_max=3_000) as reader:
+            await reader.cluster.topic("orders")
+            await read(reader, {TopicPartition("orders", 0): cut(0, 8), TopicPartition("orders", 1): cut(5, 20)})
+            await asyncio.sleep(5)
+            fetches = [topic for request in cluster.asked(ApiKey.FETCH) for topic in request.topics]
+            asked = {(part.partition, part.fetch_offset) for topic in fetches for part in topic.partitions}
+            assert max(offset for partition, offset in asked if partition == 0) < 8
+            assert max(offset for partition, offset in asked if partition == 1) < 20
+
+    run(scenario())

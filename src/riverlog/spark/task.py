@@ -1,0 +1,214 @@
+"""What a task does: fetch its part, decode it, and give Spark Arrow batches.
+
+A worker of Spark lives for many tasks. It keeps its readers, with their connections and what they know of the cluster,
+and the kernel once it was worth loading; the readers are few, and each is lent to one task at a time.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import monotonic
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql.datasource import InputPartition
+
+from riverlog.arrow.background import Background
+from riverlog.arrow.columns import Cut
+from riverlog.arrow.decoder import Decode, decoder_for, record_batches
+from riverlog.arrow.reader import Reader, Taken
+from riverlog.client.errors import KafkaError, OffsetOutOfRange, TimedOut
+from riverlog.client.offsets import list_offsets
+from riverlog.model.ids import NO_TOPIC_ID, Offset, TopicId, TopicPartition
+from riverlog.spark.columns import Columns
+from riverlog.spark.losses import lost
+from riverlog.spark.source_options import SourceOptions
+from riverlog.spark.values import Values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+READERS_KEPT_MAX: Final = 4
+"""Readers that a worker keeps between tasks; of further ones the oldest is let go."""
+CHECK_SECONDS: Final = 5.0
+"""How long a task waits for bytes before it asks whether there will be any."""
+
+
+@dataclass(frozen=True)
+class Part(InputPartition):
+    """Offsets of a partition for one task, of the topic that had this id when it was planned."""
+
+    partition: TopicPartition
+    cut: Cut
+    topic_id: TopicId = NO_TOPIC_ID
+
+
+def read_part(part: Part, options: SourceOptions, columns: Columns) -> "Iterator[pa.RecordBatch]":
+    """Give the rows of a part, in batches of a few megabytes that Spark takes as they are."""
+    with _Lease(options) as lent, Values(options, columns, lent.background) as values:
+        for decoded in lent.read(part, columns.decoded):
+            shaped = values.shaped(decoded, part.partition)
+            if shaped.num_rows:
+                yield shaped
+
+
+class LentReader:
+    """A reader with a loop of its own in this worker, for one task after another."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.background = Background("riverlog-spark")
+        self._options = options
+        self._rows = 0
+        self._reader: Reader | None = None
+
+    def open(self) -> None:
+        """Reach the cluster; it is waited for as long as for bytes."""
+        self.background.__enter__()
+        deadline = monotonic() + self._options.stall_seconds_max
+        while self._reader is None:
+            try:
+                self._reader = self.background.run(self._started())
+            except KafkaError as problem:
+                if not problem.retriable or monotonic() > deadline:
+                    raise
+                self.background.run(asyncio.sleep(0.2))
+
+    def serve(self, options: SourceOptions) -> None:
+        """Take the options of the next task: as far as the reader depends on them, they are the same."""
+        self._options = options
+
+    def close(self) -> None:
+        """Let go of the cluster."""
+        try:
+            if self._reader is not None:
+                self.background.run(self._reader.close())
+        finally:
+            self.background.__exit__(None, None, None)
+
+    def read(self, part: Part, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+        """Give the rows of a part, decoded."""
+        self._rows += part.cut.until_offset - part.cut.from_offset
+        decode: Decode = decoder_for(self._rows)  # of all tasks: in a worker that lives long the kernel pays sooner
+        cut = part.cut
+        self.background.run(self._want(part.partition, cut))
+        while (taken := self._next(part, cut)) is not None:
+            if isinstance(taken, Cut):
+                cut = taken
+                continue
+            yield from record_batches(decode, taken.chunk, part.partition, schema, taken.cut)
+            cut = cut._replace(from_offset=max(cut.from_offset, taken.chunk.next_offset))
+
+    def _next(self, part: Part, cut: Cut) -> Taken | Cut | None:
+        """Wait for a chunk; give what is left to be read instead where records are gone, and None at the end."""
+        begun = monotonic()
+        while True:
+            try:
+                taken = self.background.run(self._chunk())
+            except TimeoutError:
+                if (left := self._left(part, cut)) != cut:
+                    return left
+                if monotonic() - begun > self._options.stall_seconds_max:
+                    raise TimedOut(_stalled(part.partition, cut, self._options.stall_seconds_max)) from None
+                continue
+            except OffsetOutOfRange:
+                return self._left(part, cut)
+            self._check_topic(part)
+            return taken
+
+    def _left(self, part: Part, cut: Cut) -> Cut | None:
+        """Find out what of a range is still there; where that is less, tell or fail, and go on with it."""
+        try:
+            begin, end = self.background.run(self._bounds(part.partition))
+        except KafkaError as problem:
+            if not problem.retriable:
+                raise
+            return cut
+        if begin <= cut.from_offset and cut.until_offset <= end:
+            return cut
+        lost(self._options, _gone(part.partition, cut, begin, end))
+        left = cut._replace(from_offset=max(begin, cut.from_offset), until_offset=min(end, cut.until_offset))
+        self.background.run(self._want(part.partition, left))
+        return left if left.from_offset < left.until_offset else None
+
+    def _check_topic(self, part: Part) -> None:
+        assert self._reader is not None, "it was opened"
+        known = self._reader.cluster.topics.get(part.partition.topic)
+        if known is not None and part.topic_id not in (NO_TOPIC_ID, known.topic_id):
+            lost(self._options, f"topic {part.partition.topic!r} was deleted and created anew while a batch was read")
+
+    # In the reader's loop -------------------------------------------------------------------------------------
+
+    async def _started(self) -> Reader:
+        options = self._options
+        where = options.connection
+        reader = Reader(
+            where.bootstrap, isolation=options.isolation, skip_deleted=False, **{**where.client, **options.reader}
+        )
+        return await reader.start()
+
+    async def _want(self, partition: TopicPartition, cut: Cut) -> None:
+        assert self._reader is not None, "it was opened"
+        self._reader.want({partition: cut})
+
+    async def _chunk(self) -> Taken | None:
+        assert self._reader is not None, "it was opened"
+        async with asyncio.timeout(CHECK_SECONDS):
+            return await self._reader.next_chunk()
+
+    async def _bounds(self, partition: TopicPartition) -> tuple[Offset, Offset]:
+        assert self._reader is not None, "it was opened"
+        cluster, isolation = self._reader.cluster, self._options.isolation
+        await cluster.refresh()
+        begin = await list_offsets(cluster, {partition: "earliest"}, isolation=isolation, seconds=CHECK_SECONDS)
+        end = await list_offsets(cluster, {partition: "latest"}, isolation=isolation, seconds=CHECK_SECONDS)
+        return begin[partition].offset, end[partition].offset
+
+
+def _stalled(partition: TopicPartition, cut: Cut, seconds: float) -> str:
+    return (
+        f"{partition} gave no bytes at offset {cut.from_offset} for {seconds:.0f} s. Is its broker well? "
+        "kafkaConsumer.pollTimeoutMs says how long a task waits"
+    )
+
+
+def _gone(partition: TopicPartition, cut: Cut, begin: Offset, end: Offset) -> str:
+    return (
+        f"{partition} was to be read from offset {cut.from_offset} up to {cut.until_offset}, and has those from "
+        f"{begin} up to {end}: the others were deleted, or the topic was deleted and created anew"
+    )
+
+
+class _Lease:
+    """Lends a reader to a task: one that was kept, or a new one. After a failure it is not kept."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+        where = options.connection
+        self._key = repr(
+            (where.bootstrap, sorted(where.client.items()), options.isolation, sorted(options.reader.items()))
+        )
+        self._lent: LentReader | None = None
+
+    def __enter__(self) -> LentReader:
+        self._lent = _kept.pop(self._key, None)
+        if self._lent is None:
+            self._lent = LentReader(self._options)
+            self._lent.open()
+        self._lent.serve(self._options)
+        return self._lent
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        assert self._lent is not None, "it was entered"
+        if kind is not None:
+            self._lent.close()
+            return
+        _kept[self._key] = self._lent
+        while len(_kept) > READERS_KEPT_MAX:
+            _kept.pop(next(iter(_kept))).close()
+
+
+_kept: dict[str, LentReader] = {}
+"""Readers that wait for the next task. The one thing in this package that a process shares: Spark hands a task nothing
+that outlives it."""
