@@ -6,6 +6,7 @@ place in it. Pure bookkeeping: nothing here waits for a broker or sends.
 
 import asyncio
 from collections.abc import Generator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from riverlog.client.errors import KafkaError
@@ -31,6 +32,15 @@ class RecordMetadata(NamedTuple):
     timestamp_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedBatch:
+    """A batch that is encoded already, with a checksum and nobody's name: its sender writes both into `content`."""
+
+    partition: TopicPartition
+    content: memoryview
+    count: int
+
+
 class Batch:
     """Records that are sent, acknowledged and refused together. One future serves them all."""
 
@@ -52,7 +62,7 @@ class Batch:
     def __init__(
         self,
         partition: TopicPartition,
-        builder: BatchBuilder,
+        builder: BatchBuilder | EncodedBatch,
         *,
         order: int,
         created: float,
@@ -69,10 +79,15 @@ class Batch:
         """Whether somebody asked for the outcome; a failure that nobody saw is raised by flush."""
         self.base_sequence = NO_SEQUENCE
         self.log_append_time_ms = NO_TIMESTAMP
-        self.count = 0
-        self.size = builder.size
-        self._builder: BatchBuilder | None = builder
-        self._bytes: bytearray | None = None
+        self.count = builder.count
+        self._builder: BatchBuilder | None = None
+        self._bytes: bytearray | memoryview | None = None
+        if isinstance(builder, EncodedBatch):
+            self.size = len(builder.content)
+            self._bytes = builder.content
+        else:
+            self.size = builder.size
+            self._builder = builder
 
     @property
     def is_open(self) -> bool:

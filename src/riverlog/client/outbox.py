@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
-from riverlog.client.deliveries import Batch
+from riverlog.client.deliveries import Batch, EncodedBatch
 from riverlog.client.errors import KafkaError
 from riverlog.model.ids import (
     NO_SEQUENCE,
@@ -82,6 +82,12 @@ class PartitionQueue:
         loop: asyncio.AbstractEventLoop,
     ) -> Batch:
         builder = BatchBuilder(compression, level=level, transactional=self._transactional)
+        return self.add(builder, now=now, deadline=deadline, loop=loop)
+
+    def add(
+        self, builder: BatchBuilder | EncodedBatch, *, now: float, deadline: float, loop: asyncio.AbstractEventLoop
+    ) -> Batch:
+        """Put a batch behind all others; one that is encoded already takes no more records."""
         self._batches_started += 1
         batch = Batch(self.partition, builder, order=self._batches_started, created=now, deadline=deadline, loop=loop)
         self._waiting.append(batch)

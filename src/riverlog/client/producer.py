@@ -23,7 +23,7 @@ from typing import Final, Literal, Protocol, Self
 
 from riverlog.client.cluster import Cluster, Topic
 from riverlog.client.commits import CommittedOffset, GroupMetadata
-from riverlog.client.deliveries import Batch, Delivery, RecordMetadata
+from riverlog.client.deliveries import Batch, Delivery, EncodedBatch, RecordMetadata
 from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut
 from riverlog.client.lifetime import Startable
 from riverlog.client.partitioner import DefaultPartitioner, Partitioner, RoundRobin
@@ -184,10 +184,7 @@ class Producer(Startable):
         Raises BufferFull where there is no room: `await producer.ready()` waits for it. A failure of a delivery
         that nobody awaits is raised by `flush` and `close`.
         """
-        if self._sender is None:
-            raise self._end or _not_started()
-        if self._transactions is not None:
-            self._transactions.check_open()
+        self._check_accepts()
         key_bytes = key.encode() if isinstance(key, str) else key
         value_bytes = value.encode() if isinstance(value, str) else value
         if headers and not isinstance(headers, Mapping):
@@ -203,6 +200,27 @@ class Producer(Startable):
         else:
             self._place(known, *record)
         return delivery
+
+    async def send_encoded(self, batch: EncodedBatch) -> None:
+        """Accept a batch as it is, waiting while the buffer is full; what becomes of it is told by `flush`.
+
+        Its partition is one that `partitions` has counted. With a transactional id it is marked as transactional.
+        """
+        size = len(batch.content)
+        if size > self._rules.request_bytes_max:
+            raise _too_large(size, self._rules.request_bytes_max)
+        await self._wait_for_room(size)
+        sender = self._check_accepts()
+        assert self._loop is not None
+        now = self._loop.time()
+        queue = sender.queue_of(*batch.partition)
+        queue.add(batch, now=now, deadline=now + self._delivery_seconds, loop=self._loop)
+        self._buffered += size
+        sender.wake()
+
+    async def partitions(self, topic: str) -> int:
+        """Count the partitions of a topic, which is created where the cluster allows that; KafkaError without one."""
+        return len((await self._cluster.topic(topic, seconds=self._block_seconds)).partitions)
 
     async def ready(self, size: int | None = None) -> None:
         """Let others run, and wait until there is room for `size` bytes more, by default a quarter of the buffer.
@@ -323,6 +341,14 @@ class Producer(Startable):
         transactions = Transactions(self._cluster, rules, sender, settle=self._settle, drop=self._drop_unplaced)
         await transactions.start()
         return transactions
+
+    def _check_accepts(self) -> Sender:
+        """Give the sender, or raise why nothing may be written now."""
+        if self._sender is None:
+            raise self._end or _not_started()
+        if self._transactions is not None:
+            self._transactions.check_open()
+        return self._sender
 
     def _require_transactions(self) -> Transactions:
         if self._rules.transactional_id is None:
@@ -538,11 +564,14 @@ def _check_sizes(key: bytes | None, value: bytes | None, headers: HeadersLike, r
             )
     size = record_bytes_max(key, value, headers)
     if size + HEADER_BYTES > request_bytes_max:
-        raise KafkaError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"the record needs {size} bytes; request_bytes_max allows {request_bytes_max}",
-        )
+        raise _too_large(size, request_bytes_max)
     return size
+
+
+def _too_large(size: int, request_bytes_max: int) -> KafkaError:
+    return KafkaError(
+        ErrorCode.MESSAGE_TOO_LARGE, f"the record needs {size} bytes; request_bytes_max allows {request_bytes_max}"
+    )
 
 
 def _compression(name: str | None) -> Compression:

@@ -19,6 +19,7 @@ from typing import Any, Final, Self, TypeVar
 from riverlog.client.cluster import Cluster
 from riverlog.client.commits import CommittedOffset, by_topic
 from riverlog.client.coordinator import MOVED, TransactionCoordinator, asking_again
+from riverlog.client.deliveries import EncodedBatch
 from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted, error_code, failure
 from riverlog.client.lifetime import Startable
 from riverlog.client.ports import Ports
@@ -281,6 +282,15 @@ class Member(Startable):
         """Send records, waiting where too much is under way; without effect where the member is not needed."""
         if self.is_needed:
             await send_all(self._producer, records)
+
+    async def send_encoded(self, batch: EncodedBatch) -> None:
+        """Send a batch as it is, as `Producer.send_encoded` does; without effect where the member is not needed."""
+        if self.is_needed:
+            await self._producer.send_encoded(batch)
+
+    async def partitions(self, topic: str) -> int:
+        """Count the partitions of a topic, as `Producer.partitions` does."""
+        return await self._producer.partitions(topic)
 
     async def flush(self) -> None:
         """Wait until all that was sent so far is kept; raise where it is not."""

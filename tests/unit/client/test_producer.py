@@ -4,10 +4,13 @@ import asyncio
 
 import pytest
 
+from riverlog.client.deliveries import EncodedBatch
 from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut, Unreachable
 from riverlog.client.producer import Producer
 from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import TopicPartition
 from riverlog.records.batch import read_header
+from riverlog.records.record import BatchBuilder
 from riverlog.wire.apis import ApiKey
 from tests.support.brokers import FakeCluster
 from tests.support.virtual_time import run
@@ -55,6 +58,45 @@ def test_records_sent_together_share_a_batch() -> None:
             deliveries = [producer.send_soon("orders", b"%d" % number) for number in range(100)]
             assert [(await delivery).offset for delivery in deliveries] == list(range(100))
         assert len(cluster.topics["orders"].logs[0].batches) == 1
+
+    run(scenario())
+
+
+def encoded(partition: int, *values: bytes, transactional: bool = False) -> EncodedBatch:
+    builder = BatchBuilder(transactional=transactional)
+    for value in values:
+        builder.append(None, value, timestamp_ms=77)
+    return EncodedBatch(TopicPartition("orders", partition), memoryview(builder.build()), len(values))
+
+
+def test_batches_that_are_encoded_already_are_sent_as_they_are() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.create_topic("orders", 3)
+        async with Producer(cluster.bootstrap, ports=cluster.ports) as producer:
+            assert await producer.partitions("orders") == 3
+            await producer.send_encoded(encoded(2, b"a", b"b"))
+            await producer.send_encoded(encoded(2, b"c"))
+            await producer.send("orders", b"d", partition=2)
+        log = cluster.topics["orders"].logs[2]
+        assert [record.value for record in log.records()] == [b"a", b"b", b"c", b"d"]
+        assert [(at.base_sequence, at.record_count) for at in map(read_header, log.batches)] == [(0, 2), (2, 1), (3, 1)]
+
+    run(scenario())
+
+
+def test_an_encoded_batch_waits_for_room_and_one_that_is_too_large_is_refused() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.create_topic("orders")
+        async with Producer(
+            cluster.bootstrap, ports=cluster.ports, buffer_bytes_max=1_000, request_bytes_max=2_000
+        ) as producer:
+            for _ in range(3):
+                await producer.send_encoded(encoded(0, b"x" * 600))
+            with pytest.raises(KafkaError, match="request_bytes_max allows 2000"):
+                await producer.send_encoded(encoded(0, b"x" * 3_000))
+        assert len(cluster.topics["orders"].logs[0].records()) == 3
 
     run(scenario())
 

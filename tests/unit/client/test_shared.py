@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from riverlog import Admin, Consumer, Member, NewRecord, SharedTransactions
+from riverlog.client.deliveries import EncodedBatch
 from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted
 from riverlog.client.shared import CommittedBatch, Membership, SharedBatch
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
+from riverlog.records.record import BatchBuilder
 from riverlog.wire.messages.end_transaction import EndTransactionRequest
 from riverlog.wire.messages.join_transaction import JoinTransactionRequest
 from tests.support.members import ADDRESS, TOPIC, with_node
@@ -65,6 +67,26 @@ async def offset_of_group(universe: Universe) -> int | None:
 @pytest.fixture
 def mishaps(monkeypatch: pytest.MonkeyPatch) -> Mishaps:
     return Mishaps(monkeypatch)
+
+
+def test_a_member_sends_batches_that_are_encoded_already() -> None:
+    async def scenario(universe: Universe) -> None:
+        async with owner(universe) as pipeline:
+            batch = pipeline.batch(0)
+            async with member(universe, batch) as part:
+                assert await part.partitions(TOPIC) == 4
+                builder = BatchBuilder(transactional=True)
+                builder.append(None, b"one", timestamp_ms=1)
+                await part.send_encoded(EncodedBatch(ZERO, memoryview(builder.build()), 1))
+                membership = await part.finish()
+            assert await read(universe) == []
+            await pipeline.commit(batch, [membership])
+            async with member(universe, batch) as again:
+                assert not again.is_needed
+                await again.send_encoded(EncodedBatch(ZERO, memoryview(builder.build()), 1))
+        assert await read(universe) == [b"one"]
+
+    with_node(scenario)
 
 
 def test_an_owner_goes_on_in_the_name_of_one_before() -> None:
