@@ -32,9 +32,9 @@ class Decode(Protocol):
         """Decode a portion to one Arrow batch, which may have no rows."""
 
 
-def is_kernel_worth_loading(rows: int, least: int) -> bool:
+def is_kernel_worth_loading(rows: int, least: int, kernel: str = "riverlog.arrow.kernel") -> bool:
     """Tell whether about as many rows are done sooner with numba; where it is loaded already, any number is."""
-    return has("numba") and (rows >= least or "riverlog.arrow.kernel" in sys.modules)
+    return has("numba") and (rows >= least or kernel in sys.modules)
 
 
 def decoder_for(rows: int) -> Decode:

@@ -42,11 +42,11 @@ _LAST_SHIFT: Final = 63
 _NULL: Final = 1
 """A length of -1, still zig-zag."""
 
-_intrinsic: Callable[[Any], Any] = intrinsic
+inline: Callable[[Any], Any] = intrinsic
 
 
-@_intrinsic
-def _address(_context: Any, array: Any) -> Any:
+@inline
+def address_of(_context: Any, array: Any) -> Any:
     """Give where an array's bytes lie. Handing on the array itself would count references, ten times per record."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -56,8 +56,8 @@ def _address(_context: Any, array: Any) -> Any:
     return types.int64(array), generate
 
 
-@_intrinsic
-def _byte(_context: Any, address: Any) -> Any:
+@inline
+def byte_at(_context: Any, address: Any) -> Any:
     """Read the byte at an address."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -67,8 +67,8 @@ def _byte(_context: Any, address: Any) -> Any:
     return types.int64(address), generate
 
 
-@_intrinsic
-def _copy(_context: Any, target: Any, source: Any, count: Any) -> Any:
+@inline
+def copy_bytes(_context: Any, target: Any, source: Any, count: Any) -> Any:
     """Copy bytes from one address to another, as memcpy does."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -92,7 +92,7 @@ def _varint(data: int, position: int, end: int) -> tuple[int, int]:
     """Read a number, still zig-zag, and the position behind it; -1 as position where there is none."""
     number, shift = 0, 0
     while position < end and shift <= _LAST_SHIFT:
-        byte = _byte(data + position)
+        byte = byte_at(data + position)
         position += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
@@ -185,7 +185,7 @@ def decode(
 
     Written flat and in one piece: a tuple of arrays, or an array of counts, would make it ten times slower.
     """
-    data, key_data, value_data = _address(content), _address(keys), _address(values)
+    data, key_data, value_data = address_of(content), address_of(keys), address_of(values)
     row, key_nulls, value_nulls, headers, name_bytes, header_bytes = 0, 0, 0, 0, 0, 0
     key_filled, value_filled = np.int64(0), np.int64(0)
     wants_key, wants_value = key_ends.shape[0] > 0, value_ends.shape[0] > 0
@@ -241,7 +241,7 @@ def decode(
                     key_nulls += 1
                 else:
                     key_valid[row >> 3] |= np.uint8(1 << (row & 7))
-                    _copy(key_data + key_filled, data + key_start, key_length)
+                    copy_bytes(key_data + key_filled, data + key_start, key_length)
                     key_filled += key_length
                 key_ends[row + 1] = key_filled
             if wants_value:
@@ -249,7 +249,7 @@ def decode(
                     value_nulls += 1
                 else:
                     value_valid[row >> 3] |= np.uint8(1 << (row & 7))
-                    _copy(value_data + value_filled, data + value_start, value_length)
+                    copy_bytes(value_data + value_filled, data + value_start, value_length)
                     value_filled += value_length
                 value_ends[row + 1] = value_filled
             if wants_headers:
@@ -278,7 +278,7 @@ def decode_headers(
     values: Bytes,
 ) -> None:
     """Fill the headers of rows that `decode` has found whole; the caller has made room for what it counted."""
-    data, name_data, value_data, end = _address(content), _address(names), _address(values), content.shape[0]
+    data, name_data, value_data, end = address_of(content), address_of(names), address_of(values), content.shape[0]
     header, name_filled, value_filled = 0, np.int64(0), np.int64(0)
     for row in range(starts.shape[0]):
         number, position = _varint(data, starts[row], end)
@@ -287,13 +287,13 @@ def decode_headers(
             list_valid[row >> 3] |= np.uint8(1 << (row & 7))
         for _ in range(count):
             start, length, _flaw = _content(data, position, end)
-            _copy(name_data + name_filled, data + start, length)
+            copy_bytes(name_data + name_filled, data + start, length)
             name_filled += length
             name_ends[header + 1] = name_filled
             start, length, _flaw = _content(data, start + length, end)
             if length >= 0:
                 value_valid[header >> 3] |= np.uint8(1 << (header & 7))
-                _copy(value_data + value_filled, data + start, length)
+                copy_bytes(value_data + value_filled, data + start, length)
                 value_filled += length
             value_ends[header + 1] = value_filled
             position = start + max(length, 0)

@@ -400,25 +400,50 @@ class BatchBuilder:
         attributes = self.compression | (TRANSACTIONAL if self.transactional else 0) | (CONTROL if self.control else 0)
         batch = bytearray(HEADER_BYTES)
         batch += records
-        HEADER.pack_into(
+        write_header(
             batch,
-            0,
-            base_offset,
-            len(batch) - LOG_OVERHEAD,
-            leader_epoch,
-            MAGIC,
-            0,
-            attributes,
-            self.count - 1,
-            self._first_timestamp,
-            self._max_timestamp,
-            self.producer_id,
-            self.producer_epoch,
-            self.base_sequence,
-            self.count,
+            attributes=attributes,
+            count=self.count,
+            first_timestamp=self._first_timestamp,
+            max_timestamp=self._max_timestamp,
+            base_offset=base_offset,
+            leader_epoch=leader_epoch,
+            producer=(self.producer_id, self.producer_epoch, self.base_sequence),
         )
-        _CRC.pack_into(batch, CRC_POSITION, checksum(batch))
         return batch
+
+
+NOBODY: Final = (NO_PRODUCER, NO_PRODUCER_EPOCH, NO_SEQUENCE)
+
+
+def write_header(
+    batch: bytearray | memoryview,
+    *,
+    attributes: int,
+    count: int,
+    first_timestamp: int,
+    max_timestamp: int,
+    base_offset: Offset = Offset(0),  # noqa: B008
+    leader_epoch: LeaderEpoch = NO_EPOCH,
+    producer: tuple[ProducerId, ProducerEpoch, int] = NOBODY,
+) -> None:
+    """Make a batch of records that stand behind the room for its header: all fields, and the checksum."""
+    HEADER.pack_into(
+        batch,
+        0,
+        base_offset,
+        len(batch) - LOG_OVERHEAD,
+        leader_epoch,
+        MAGIC,
+        0,
+        attributes,
+        count - 1,
+        first_timestamp,
+        max_timestamp,
+        *producer,
+        count,
+    )
+    _CRC.pack_into(batch, CRC_POSITION, checksum(batch))
 
 
 _CRC: Final = Struct(">I")
