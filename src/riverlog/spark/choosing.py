@@ -1,0 +1,68 @@
+"""Which way a sink commits: by what the user wants, where the checkpoint lies, and what the cluster offers.
+
+The choice is made in the driver once per job, and with it the transactional id is taken over where the sink owns it:
+whoever wrote under it before can write nothing any more.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+from uuid import UUID, uuid4
+
+from riverlog.client.errors import KafkaError
+from riverlog.client.shared import SharedTransactions
+from riverlog.spark.commitments import AtLeastOnce, InCheckpoint, Owned, SinkRefused, Way, shared_arguments
+from riverlog.spark.sink_options import AT_LEAST_ONCE, SinkOptions
+
+_PREFIX: Final = "spark:"
+_STORE: Final = "webhdfs://"
+
+
+def choose_way(options: SinkOptions, *, is_stream: bool) -> Way:
+    """Choose, in the driver; SinkRefused where no way is open."""
+    if not options.is_exactly_once:
+        return AtLeastOnce()
+    if is_stream and (options.checkpoint or "").startswith(_STORE):
+        return InCheckpoint(options.checkpoint or "")
+    name = name_of(options) if is_stream else f"{_PREFIX}{uuid4()}"
+    try:
+        return asyncio.run(_take_over(name, options))
+    except KafkaError as problem:
+        raise SinkRefused(f"the transaction cannot be begun: {problem}") from None
+
+
+async def _take_over(name: str, options: SinkOptions) -> Owned:
+    # No member is known under this incarnation: the batches that tasks join have that of their query.
+    async with SharedTransactions(
+        options.connection.bootstrap, name, incarnation=name, **shared_arguments(options)
+    ) as owner:
+        taken = owner.batch(0)
+    return Owned(name, taken.owner_id, taken.owner_epoch)
+
+
+def name_of(options: SinkOptions) -> str:
+    """Name the pipeline: whoever has the same name takes over from whoever had it before."""
+    if options.transactional_id:
+        return options.transactional_id
+    if options.checkpoint:
+        return _PREFIX + (_query_in(options.checkpoint) or options.checkpoint)
+    if options.query_name:
+        return _PREFIX + options.query_name
+    raise SinkRefused(
+        "this query has no name of its own, so a second start could not take over from the first: set "
+        f'.option("checkpointLocation", ...), .queryName(...), or the option delivery={AT_LEAST_ONCE}'
+    )
+
+
+def _query_in(location: str) -> str | None:
+    """Read the query's id from a checkpoint in a local folder, whose path alone is the same on many machines."""
+    parts = urlsplit(location)
+    if parts.scheme not in ("", "file"):
+        return None
+    path = Path(unquote(parts.path) if parts.scheme else location)
+    try:
+        return str(UUID(str(json.loads((path / "metadata").read_text())["id"])))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

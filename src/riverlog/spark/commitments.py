@@ -1,0 +1,227 @@
+"""How what all tasks of a job wrote becomes visible, once: a way is chosen in the driver, and travels to its tasks.
+
+    AtLeastOnce     each task's producer by itself; what failed attempts wrote stays
+    InCheckpoint    one shared transaction per batch, which the store of the query's checkpoint ends with `commits/N`
+    Owned           one shared transaction per batch or job, which the sink's own commit() ends
+
+Messages carry the way as well: Spark commits the batch of a stream with a new writer, in another process.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pyspark.sql.datasource import WriterCommitMessage
+
+from riverlog.spark.attempt import Attempt, StreamAttempt
+from riverlog.spark.sink_options import SinkOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from riverlog.client.shared import Membership, SharedBatch
+
+
+class SinkRefused(RuntimeError):
+    """The sink cannot write, or not commit; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written(WriterCommitMessage):
+    """What a task tells the driver: how it wrote, and as whom."""
+
+    way: "Way"
+    batch: "SharedBatch | None" = None
+    membership: "Membership | None" = None
+    attempt: StreamAttempt | None = None
+
+
+class Way(Protocol):
+    """How rows become visible."""
+
+    def write(
+        self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
+    ) -> Written:
+        """Write a task's rows, in the task."""
+        ...
+
+    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
+        """Make visible what these attempts wrote, and nothing else, in the driver; to repeat it changes nothing."""
+
+    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
+        """Take back what was written, unless it is committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeastOnce:
+    """Every record is written when its task has sent it."""
+
+    def write(
+        self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
+    ) -> Written:
+        from riverlog.client.producer import Producer
+        from riverlog.spark.sending import send
+
+        where = options.connection
+        producer = Producer(where.bootstrap, **{**_CLIENT, **where.client, **options.producer})
+        send(rows, producer, producer.flush, options, first_partition=_first_partition(attempt))
+        return Written(self)
+
+    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
+        """All is visible already."""
+
+    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
+        """Nothing can be taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class InCheckpoint:
+    """The store of the query's checkpoint owns the transaction, and ends it with the RENAME to `commits/N`."""
+
+    location: str
+
+    def write(
+        self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
+    ) -> Written:
+        from riverlog.checkpoints.refusals import Refused
+        from riverlog.checkpoints.sink import SinkCalls
+
+        assert isinstance(attempt, StreamAttempt)
+        try:
+            batch = SinkCalls(self.location).begin(
+                query=attempt.query, run=attempt.run, batch=attempt.batch, timeout_ms=options.timeout_ms
+            )
+        except Refused as refusal:
+            raise SinkRefused(f"batch {attempt.batch} is not written: {refusal.message}") from None
+        return Written(self, batch, write_as_member(rows, batch, options, attempt), attempt)
+
+    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
+        """Name the attempts that count; Spark's next step decides."""
+        from riverlog.checkpoints.refusals import Refused
+        from riverlog.checkpoints.sink import SinkCalls
+
+        attempt = messages[0].attempt
+        assert attempt is not None
+        memberships = [each.membership for each in messages if each.membership is not None]
+        try:
+            SinkCalls(self.location).announce(
+                query=attempt.query, run=attempt.run, batch=attempt.batch, memberships=memberships
+            )
+        except Refused as refusal:
+            raise SinkRefused(f"batch {attempt.batch} is not committed: {refusal.message}") from None
+
+    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
+        from riverlog.checkpoints.refusals import Refused
+        from riverlog.checkpoints.sink import SinkCalls
+
+        attempt = messages[0].attempt
+        assert attempt is not None
+        try:
+            SinkCalls(self.location).abort(query=attempt.query, run=attempt.run, batch=attempt.batch)
+        except Refused:
+            pass  # it is committed, or another run has taken over: nothing of this one is left to take back
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """Whoever plans a batch in the driver owns the transaction, which the sink's commit() ends."""
+
+    transactional_id: str
+    owner_id: int
+    owner_epoch: int
+
+    def write(
+        self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
+    ) -> Written:
+        stream = attempt if isinstance(attempt, StreamAttempt) else None
+        batch = self._batch(stream)
+        return Written(self, batch, write_as_member(rows, batch, options, attempt), stream)
+
+    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
+        """Decide about the batch."""
+        from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
+
+        batch = messages[0].batch
+        assert batch is not None
+        try:
+            with self._owner(batch, options) as owner:
+                owner.commit(batch, [each.membership for each in messages if each.membership is not None])
+        except ProducerFenced:
+            raise SinkRefused(f"batch {batch.number} is not committed: {_REPLACED}") from None
+        except TransactionAborted:
+            raise SinkRefused(
+                f"batch {batch.number} is not committed: it was open for more than {options.timeout_ms} ms, and "
+                "nothing of it is kept; write smaller batches, or set a longer kafka.transaction.timeout.ms"
+            ) from None
+        except KafkaError as problem:
+            raise SinkRefused(f"batch {batch.number} may not be committed: {problem}") from problem
+
+    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
+        from riverlog.client.errors import KafkaError
+
+        batch = messages[0].batch if messages else self._batch(None)
+        assert batch is not None
+        try:
+            with self._owner(batch, options) as owner:
+                owner.abort(batch)
+        except KafkaError:
+            pass  # it is committed, or another has taken over, or time will do the same
+
+    def _batch(self, attempt: StreamAttempt | None) -> "SharedBatch":
+        """Name what is decided about: a batch of a query, or a job of its own."""
+        from riverlog.client.shared import SharedBatch
+
+        incarnation, number = (self.transactional_id, 0) if attempt is None else (attempt.query, attempt.batch)
+        return SharedBatch(self.transactional_id, self.owner_id, self.owner_epoch, incarnation, number)
+
+    def _owner(self, batch: "SharedBatch", options: SinkOptions) -> Any:
+        from riverlog.client.shared_sync import SyncSharedTransactions
+
+        return SyncSharedTransactions(
+            options.connection.bootstrap,
+            self.transactional_id,
+            incarnation=batch.incarnation,
+            owner=(self.owner_id, self.owner_epoch),
+            **shared_arguments(options),
+        )
+
+
+def write_as_member(
+    rows: "Iterator[pa.RecordBatch]", batch: "SharedBatch", options: SinkOptions, attempt: Attempt | StreamAttempt
+) -> "Membership":
+    """Write a task's rows in a shared transaction."""
+    from riverlog.client.errors import ProducerFenced
+    from riverlog.client.shared import Member
+    from riverlog.spark.sending import send
+
+    where = options.connection
+    member = Member(
+        where.bootstrap,
+        batch,
+        task=attempt.partition,
+        attempt=attempt.number,
+        **{**_CLIENT, **where.client, **options.producer},
+    )
+    try:
+        return send(rows, member, member.finish, options, first_partition=_first_partition(attempt))
+    except ProducerFenced:
+        raise SinkRefused(f"batch {batch.number} is not written: {_REPLACED}") from None
+
+
+def shared_arguments(options: SinkOptions) -> dict[str, Any]:
+    """Give the arguments of whoever owns a shared transaction."""
+    client = {**_CLIENT, **options.connection.client}
+    client.pop("retry_backoff_ms", None)
+    return client | {"transaction_timeout_ms": options.timeout_ms, "block_ms_max": options.producer["block_ms_max"]}
+
+
+def _first_partition(attempt: Attempt | StreamAttempt) -> int:
+    """Let tasks begin at different partitions, and small batches not all at the same."""
+    return attempt.partition + (attempt.batch if isinstance(attempt, StreamAttempt) else 0)
+
+
+_CLIENT: Final = {"client_id": "riverlog-spark-sink"}
+_REPLACED: Final = (
+    "another driver has taken over this query, or the transaction was open for longer than "
+    "kafka.transaction.timeout.ms; nothing that this one writes from here on is kept"
+)

@@ -1,0 +1,99 @@
+"""The sink: what Spark calls for `df.write.format("riverlog")` and `df.writeStream.format("riverlog")`.
+
+Spark makes a writer in the driver, pickles it for the tasks of one job, and for a stream makes another one to commit.
+So a writer decides how it commits when it is about to leave the driver, and a message says so to the one that commits.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from riverlog.spark.attempt import this_attempt, this_stream_attempt
+from riverlog.spark.commitments import Way, Written
+from riverlog.spark.sink_columns import check_columns
+from riverlog.spark.sink_options import SinkOptions, read_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+
+def batch_writer(given: Mapping[str, str], schema: "StructType", *, overwrite: bool) -> DataSourceArrowWriter:
+    """Write a DataFrame, all of it or nothing."""
+    if overwrite:
+        raise ValueError('records are never replaced, so there is no mode("overwrite"); write with mode("append")')
+    options = read_options(given, is_stream=False)
+    check_columns(schema, options.topic)
+    return BatchSink(options)
+
+
+def stream_writer(given: Mapping[str, str], schema: "StructType", *, overwrite: bool) -> DataSourceStreamArrowWriter:
+    """Write the batches of a query. What `overwrite` stands for, complete output, is appended, as Spark's sink does."""
+    options = read_options(given, is_stream=True)
+    check_columns(schema, options.topic)
+    return StreamSink(options)
+
+
+class _Departing:
+    """A writer that chooses its way once, when it is pickled for its tasks."""
+
+    _is_stream: bool
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._options = options
+        self._way: Way | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._way is None:
+            from riverlog.spark.choosing import choose_way
+
+            self._way = choose_way(self._options, is_stream=self._is_stream)
+        return self.__dict__
+
+    def _chosen(self) -> Way:
+        assert self._way is not None, "tasks get a writer that was pickled"
+        return self._way
+
+
+class BatchSink(_Departing, DataSourceArrowWriter):
+    """Writes a DataFrame. The writer that commits is a copy of the one that the tasks have."""
+
+    _is_stream = False
+
+    def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
+        """Write a task's rows, in the task."""
+        return self._chosen().write(iterator, self._options, this_attempt())
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Make visible what the tasks wrote, in the driver."""
+        if written := _written(messages):
+            self._chosen().commit(written, self._options)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Take back what the tasks wrote, in the driver."""
+        self._chosen().abort(_written(messages), self._options)
+
+
+class StreamSink(_Departing, DataSourceStreamArrowWriter):
+    """Writes the batches of a query. The writer that commits is a new one, which knows what its messages say."""
+
+    _is_stream = True
+
+    def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
+        """Write a task's rows, in the task."""
+        return self._chosen().write(iterator, self._options, this_stream_attempt())
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        """Make visible what the tasks wrote, in the driver. A batch without tasks has nothing to commit."""
+        if written := _written(messages):
+            written[0].way.commit(written, self._options)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        """Take back what the tasks wrote, in the driver; where none got that far, the next start or time does."""
+        if written := _written(messages):
+            written[0].way.abort(written, self._options)
+
+
+def _written(messages: Sequence[WriterCommitMessage | None]) -> list[Written]:
+    return [each for each in messages if isinstance(each, Written)]

@@ -1,0 +1,38 @@
+"""The door of the sink: what is refused before anything is connected."""
+
+import pytest
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
+from pyspark.sql.types import StringType, StructType
+
+from riverlog.spark.options import BadOption
+from riverlog.spark.sink import batch_writer, stream_writer
+from riverlog.spark.sink_columns import BadColumn
+
+VALUES = StructType().add("value", StringType())
+
+
+def test_both_kinds_of_writers_take_arrow() -> None:
+    assert isinstance(batch_writer({"topic": "t"}, VALUES, overwrite=False), DataSourceArrowWriter)
+    assert isinstance(stream_writer({"topic": "t"}, VALUES, overwrite=False), DataSourceStreamArrowWriter)
+
+
+def test_a_stream_of_complete_results_is_appended_as_by_sparks_own_sink() -> None:
+    assert stream_writer({"topic": "t"}, VALUES, overwrite=True)
+
+
+def test_records_cannot_be_overwritten() -> None:
+    with pytest.raises(ValueError, match=r'mode\("append"\)'):
+        batch_writer({"topic": "t"}, VALUES, overwrite=True)
+
+
+@pytest.mark.parametrize("writer", [batch_writer, stream_writer])
+def test_columns_and_options_are_looked_at_first(writer) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(BadColumn):
+        writer({}, VALUES, overwrite=False)
+    with pytest.raises(BadOption):
+        writer({"topic": "t", "topik": "t"}, VALUES, overwrite=False)
+
+
+def test_messages_of_tasks_that_failed_are_passed_over() -> None:
+    stream_writer({"topic": "t"}, VALUES, overwrite=False).commit([], 0)
+    stream_writer({"topic": "t"}, VALUES, overwrite=False).abort([None, None], 0)
