@@ -86,10 +86,11 @@ def _failing(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def task_context(partition: int, attempt: int, properties: dict[str, str]) -> Iterator[None]:
+def task_context(partition: int, attempt: int, properties: dict[str, str], *, retry: int = 0) -> Iterator[None]:
     """Let this thread be a task's."""
     context = TaskContext._getOrCreate()
-    context._partitionId, context._taskAttemptId, context._localProperties = partition, attempt, properties
+    context._partitionId, context._taskAttemptId, context._attemptNumber = partition, attempt, retry
+    context._localProperties = properties
     try:
         yield
     finally:

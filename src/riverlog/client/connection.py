@@ -121,6 +121,10 @@ class Connection:
             )
         return version
 
+    def offers(self, key: ApiKey) -> bool:
+        """Tell whether there is a version of a request that both sides speak."""
+        return key in self._versions
+
     async def request(self, message: object, *, seconds: float | None = None, version_max: int | None = None) -> Any:
         """Send when there is room and wait for the answer; `seconds` bounds the answer, not the wait for room."""
         while not self.has_room and not self.closed:

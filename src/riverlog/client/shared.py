@@ -29,6 +29,7 @@ from riverlog.client.sender import Sender
 from riverlog.client.transacting import Idle, Open, TransactionRules, Transactions
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, TopicPartition
+from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.describe_batches import DescribeBatchesRequest, DescribeBatchesResponse
 from riverlog.wire.messages.end_transaction import (
     EndTransactionMember,
@@ -127,6 +128,11 @@ class SharedTransactions(Startable):
     async def close(self) -> None:
         """Let go of all connections. A batch that is open stays so until its time is up, or another takes over."""
         await self._cluster.close()
+
+    async def is_offered(self) -> bool:
+        """Tell whether the cluster has shared transactions: riverlog's own does."""
+        connection = await self._coordinator.connection()
+        return connection.offers(ApiKey.JOIN_TRANSACTION)
 
     async def committed(self) -> CommittedBatch | None:
         """Give the last batch that is committed, if one is: those up to it need not be written again."""

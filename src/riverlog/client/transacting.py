@@ -20,6 +20,7 @@ from typing import Final, Self
 
 from riverlog.client.cluster import Cluster
 from riverlog.client.commits import CommittedOffset, GroupMetadata, by_topic, check_commit
+from riverlog.client.connection import Connection
 from riverlog.client.coordinator import MOVED, GroupCoordinator, TransactionCoordinator, asking_again
 from riverlog.client.errors import (
     CommitFailed,
@@ -57,7 +58,7 @@ _ADD_PARTITIONS_VERSION_MAX: Final = 3  # those above are for brokers
 _FIRST_INIT_THAT_GOES_ON: Final = 3
 _LAST_SECONDS_MAX: Final = 5.0
 """How long one who is being cancelled waits for an abort; without it the time-out of the transaction does the same."""
-_FENCED: Final = frozenset(
+FENCED: Final = frozenset(
     {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
 )
 
@@ -174,7 +175,7 @@ class Transactions:
 
     def broke(self, cause: KafkaError) -> None:
         """Take note that something of the open transaction could not be written."""
-        if isinstance(cause, ProducerFenced) or cause.code in _FENCED:
+        if isinstance(cause, ProducerFenced) or cause.code in FENCED:
             self._lose(cause if isinstance(cause, ProducerFenced) else ProducerFenced(self.transactional_id))
         elif isinstance(self._state, Open | Settling):
             self._state = Broken(cause)
@@ -302,6 +303,9 @@ class Transactions:
 
     # Requests ---------------------------------------------------------------------------------------------
 
+    async def _learn_rules(self) -> None:
+        self._by_epoch = is_by_epoch(await self._coordinator.connection())
+
     async def _take_over(self) -> None:
         """Become the producer, or the one with the next epoch; decide by which rules transactions are made."""
         connection = await self._coordinator.connection()
@@ -312,8 +316,7 @@ class Transactions:
                 "a record was lost, and the broker is too old to let this producer go on; close it and start a new one",
             )
         if not goes_on:
-            level = connection.features.get(_FEATURE, 0)
-            self._by_epoch = level >= TransactionVersion.EPOCH_PER_TRANSACTION
+            self._by_epoch = is_by_epoch(connection)
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
             transaction_timeout_ms=self._rules.timeout_ms,
@@ -383,7 +386,7 @@ class Transactions:
         )
         for topic in response.topics:
             for entry in topic.partitions:
-                if entry.error_code in _FENCED:
+                if entry.error_code in FENCED:
                     raise ProducerFenced(self.transactional_id)
                 check_commit(coordinator, entry.error_code, "offsets")
 
@@ -441,7 +444,7 @@ class Transactions:
             return
         if code in MOVED:
             self._coordinator.moved()
-        if code in _FENCED:
+        if code in FENCED:
             raise ProducerFenced(self.transactional_id)
         raise failure(number, f"{what} of the transactional id {self.transactional_id!r}")
 
@@ -464,6 +467,16 @@ class Transactions:
             case _:
                 why = "the transaction is about to end"
         return KafkaError(ErrorCode.INVALID_TXN_STATE, why)
+
+
+def is_by_epoch(connection: Connection) -> bool:
+    """Tell whether the cluster gives each transaction an epoch of its own."""
+    return connection.features.get(_FEATURE, 0) >= TransactionVersion.EPOCH_PER_TRANSACTION
+
+
+def version_max(key: ApiKey, connection: Connection) -> int | None:
+    """Give the newest version of a request that may be used in transactions of this cluster; None for any."""
+    return None if is_by_epoch(connection) else _FIRST_BY_EPOCH[key] - 1
 
 
 class Transaction:

@@ -14,6 +14,8 @@ class Attempt(NamedTuple):
     partition: int
     number: int
     """No two attempts of an application have the same."""
+    retry: int
+    """How many attempts of this task were made before; those that run at once have different numbers."""
 
 
 class StreamAttempt(NamedTuple):
@@ -21,6 +23,7 @@ class StreamAttempt(NamedTuple):
 
     partition: int
     number: int
+    retry: int
     query: str
     """Stays with the checkpoint."""
     run: str
@@ -32,7 +35,7 @@ def this_attempt() -> Attempt:
     """Tell who is running this code, which must be a task."""
     context = TaskContext.get()
     assert context is not None, "rows are written in tasks"
-    return Attempt(context.partitionId(), context.taskAttemptId())
+    return Attempt(context.partitionId(), context.taskAttemptId(), context.attemptNumber())
 
 
 def this_stream_attempt() -> StreamAttempt:

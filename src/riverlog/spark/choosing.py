@@ -28,18 +28,24 @@ def choose_way(options: SinkOptions, *, is_stream: bool) -> Way:
         return InCheckpoint(options.checkpoint or "")
     name = name_of(options) if is_stream else f"{_PREFIX}{uuid4()}"
     try:
-        return asyncio.run(_take_over(name, options))
+        return asyncio.run(_take_over(name, options, is_stream=is_stream))
     except KafkaError as problem:
         raise SinkRefused(f"the transaction cannot be begun: {problem}") from None
 
 
-async def _take_over(name: str, options: SinkOptions) -> Owned:
+async def _take_over(name: str, options: SinkOptions, *, is_stream: bool) -> Way:
     # No member is known under this incarnation: the batches that tasks join have that of their query.
     async with SharedTransactions(
         options.connection.bootstrap, name, incarnation=name, **shared_arguments(options)
     ) as owner:
         taken = owner.batch(0)
-    return Owned(name, taken.owner_id, taken.owner_epoch)
+        if await owner.is_offered():
+            return Owned(name, taken.owner_id, taken.owner_epoch)
+    from riverlog.spark import listed
+
+    if not is_stream:
+        return listed.Listed(name)
+    return await listed.take_over(name, (taken.owner_id, taken.owner_epoch), options)
 
 
 def name_of(options: SinkOptions) -> str:

@@ -3,6 +3,7 @@
     AtLeastOnce     each task's producer by itself; what failed attempts wrote stays
     InCheckpoint    one shared transaction per batch, which the store of the query's checkpoint ends with `commits/N`
     Owned           one shared transaction per batch or job, which the sink's own commit() ends
+    Listed          one transaction per task, all listed before the first is ended: where none can be shared (`listed`)
 
 Messages carry the way as well: Spark commits the batch of a stream with a new writer, in another process.
 """
@@ -19,6 +20,7 @@ from riverlog.spark.sink_options import SinkOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from riverlog.client.handed_over import HandedTransaction
     from riverlog.client.shared import Membership, SharedBatch
 
 
@@ -34,6 +36,7 @@ class Written(WriterCommitMessage):
     batch: "SharedBatch | None" = None
     membership: "Membership | None" = None
     attempt: StreamAttempt | None = None
+    handed: "HandedTransaction | None" = None
 
 
 class Way(Protocol):
@@ -63,8 +66,8 @@ class AtLeastOnce:
         from riverlog.spark.sending import send
 
         where = options.connection
-        producer = Producer(where.bootstrap, **{**_CLIENT, **where.client, **options.producer})
-        send(rows, producer, producer.flush, options, first_partition=_first_partition(attempt))
+        producer = Producer(where.bootstrap, **{**CLIENT, **where.client, **options.producer})
+        send(rows, producer, producer.flush, options, first_partition=first_partition(attempt))
         return Written(self)
 
     def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
@@ -147,7 +150,7 @@ class Owned:
             with self._owner(batch, options) as owner:
                 owner.commit(batch, [each.membership for each in messages if each.membership is not None])
         except ProducerFenced:
-            raise SinkRefused(f"batch {batch.number} is not committed: {_REPLACED}") from None
+            raise SinkRefused(f"batch {batch.number} is not committed: {REPLACED}") from None
         except TransactionAborted:
             raise SinkRefused(
                 f"batch {batch.number} is not committed: it was open for more than {options.timeout_ms} ms, and "
@@ -200,28 +203,28 @@ def write_as_member(
         batch,
         task=attempt.partition,
         attempt=attempt.number,
-        **{**_CLIENT, **where.client, **options.producer},
+        **{**CLIENT, **where.client, **options.producer},
     )
     try:
-        return send(rows, member, member.finish, options, first_partition=_first_partition(attempt))
+        return send(rows, member, member.finish, options, first_partition=first_partition(attempt))
     except ProducerFenced:
-        raise SinkRefused(f"batch {batch.number} is not written: {_REPLACED}") from None
+        raise SinkRefused(f"batch {batch.number} is not written: {REPLACED}") from None
 
 
 def shared_arguments(options: SinkOptions) -> dict[str, Any]:
     """Give the arguments of whoever owns a shared transaction."""
-    client = {**_CLIENT, **options.connection.client}
+    client = {**CLIENT, **options.connection.client}
     client.pop("retry_backoff_ms", None)
     return client | {"transaction_timeout_ms": options.timeout_ms, "block_ms_max": options.producer["block_ms_max"]}
 
 
-def _first_partition(attempt: Attempt | StreamAttempt) -> int:
+def first_partition(attempt: Attempt | StreamAttempt) -> int:
     """Let tasks begin at different partitions, and small batches not all at the same."""
     return attempt.partition + (attempt.batch if isinstance(attempt, StreamAttempt) else 0)
 
 
-_CLIENT: Final = {"client_id": "riverlog-spark-sink"}
-_REPLACED: Final = (
+CLIENT: Final = {"client_id": "riverlog-spark-sink"}
+REPLACED: Final = (
     "another driver has taken over this query, or the transaction was open for longer than "
     "kafka.transaction.timeout.ms; nothing that this one writes from here on is kept"
 )

@@ -10,8 +10,8 @@ DESCRIPTION = f"orders\nid = 4a3c86a6-8f5b-4b2e-9f0e-0c8f3c1d2e4f\nrunId = {RUN}
 
 
 def test_a_task_of_a_job() -> None:
-    with task_context(3, 11, {}):
-        assert this_attempt() == Attempt(partition=3, number=11)
+    with task_context(3, 11, {}, retry=2):
+        assert this_attempt() == Attempt(partition=3, number=11, retry=2)
 
 
 def test_a_task_of_a_query() -> None:
@@ -21,7 +21,7 @@ def test_a_task_of_a_query() -> None:
         "spark.job.description": DESCRIPTION,
     }
     with task_context(3, 11, properties):
-        assert this_stream_attempt() == StreamAttempt(3, 11, "query", RUN, 7)
+        assert this_stream_attempt() == StreamAttempt(3, 11, 0, "query", RUN, 7)
 
 
 def test_a_task_that_is_told_nothing_says_so() -> None:

@@ -1,0 +1,139 @@
+"""Exactly once on clusters without shared transactions: one per task, all of them listed before the first ends.
+
+A driver that dies while it commits leaves the list, and the next start finishes it before anything else is written.
+What remains is named: transactions are committed one after another, so readers may see a part of a batch for a moment;
+and one whose time is up before its turn is lost, which is said.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from riverlog.client.errors import KafkaError, ProducerFenced
+from riverlog.client.handed_over import AdoptingProducer, Ender, HandedTransaction, HandingProducer
+from riverlog.spark.attempt import Attempt, StreamAttempt
+from riverlog.spark.commitments import CLIENT, REPLACED, SinkRefused, Written, first_partition
+from riverlog.spark.lists import ListedBatch, last_list, list_writer, write_list
+from riverlog.spark.sending import send
+from riverlog.spark.sink_options import SinkOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ENDS_AT_ONCE: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Each attempt of a task has a transaction of its own, and the sink's commit() ends those that count."""
+
+    pipeline: str
+    owner: tuple[int, int] | None = None
+    """In whose name lists are written; None for a job, which nobody continues."""
+    done: tuple[str, int] | None = None
+    """The query and its last batch that was listed, which is committed by now."""
+
+    def write(
+        self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
+    ) -> Written:
+        """Write a task's rows, unless its batch is committed."""
+        stream = attempt if isinstance(attempt, StreamAttempt) else None
+        if stream is not None and self._is_committed(stream):
+            for _ in rows:  # to the end all the same: Spark keeps a task's state when its rows are read
+                pass
+            return Written(self, attempt=stream)
+        producer = HandingProducer(
+            options.connection.bootstrap,
+            transactional_id=f"{self.pipeline}-{attempt.partition}-{attempt.retry}",
+            transaction_timeout_ms=options.timeout_ms,
+            **{**CLIENT, **options.connection.client, **options.producer},
+        )
+        handed = send(rows, producer, producer.hand_over, options, first_partition=first_partition(attempt))
+        return Written(self, attempt=stream, handed=handed)
+
+    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
+        """Keep the list, then commit one after another."""
+        attempt = messages[0].attempt
+        handed = tuple(each.handed for each in messages if each.handed is not None)
+        if not handed:
+            return
+        listed = None if attempt is None else ListedBatch(attempt.query, attempt.batch, handed)
+        name = "the job" if attempt is None else f"batch {attempt.batch}"
+        try:
+            asyncio.run(self._commit(listed, handed, options))
+        except ProducerFenced:
+            raise SinkRefused(f"{name} is not committed: {REPLACED}") from None
+        except KafkaError as problem:
+            raise SinkRefused(f"{name} may not be committed: {problem}") from problem
+
+    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
+        """Take back what was written; where that fails, time does the same."""
+        handed = [each.handed for each in messages if each.handed is not None]
+        try:
+            asyncio.run(_end_all(handed, options, committed=False))
+        except KafkaError:
+            pass
+
+    def _is_committed(self, attempt: StreamAttempt) -> bool:
+        return self.done is not None and self.done[0] == attempt.query and attempt.batch <= self.done[1]
+
+    async def _commit(
+        self, listed: ListedBatch | None, handed: Sequence[HandedTransaction], options: SinkOptions
+    ) -> None:
+        if listed is None or self.owner is None:
+            await _end_all(handed, options, committed=True)
+            return
+        async with _writer(self.pipeline, self.owner, options) as producer:
+            await write_list(producer, self.pipeline, listed)
+            await _finish(producer, self.pipeline, listed, options)
+
+
+async def take_over(pipeline: str, owner: tuple[int, int], options: SinkOptions) -> Listed:
+    """Finish what the driver before has listed, and give the way of this one."""
+    listed = await last_list(options.connection.bootstrap, pipeline, _client(options))
+    if listed is None:
+        return Listed(pipeline, owner)
+    if not listed.is_done:
+        async with _writer(pipeline, owner, options) as producer:
+            await _finish(producer, pipeline, listed, options)
+            owner = producer.identity
+    return Listed(pipeline, owner, (listed.query, listed.batch))
+
+
+async def _finish(producer: AdoptingProducer, pipeline: str, listed: ListedBatch, options: SinkOptions) -> None:
+    """Commit all that is listed, and note that it is done, also where a part is lost: it will not come back."""
+    try:
+        await _end_all(listed.transactions, options, committed=True)
+    except ProducerFenced as lost:
+        await write_list(producer, pipeline, ListedBatch(listed.query, listed.batch, (), is_done=True))
+        raise SinkRefused(
+            f"a part of batch {listed.batch} is lost, and the rest of it is committed: {lost.message}. It was open for "
+            f"longer than kafka.transaction.timeout.ms={options.timeout_ms}; started again, the query goes on behind it"
+        ) from lost
+    await write_list(producer, pipeline, ListedBatch(listed.query, listed.batch, (), is_done=True))
+
+
+async def _end_all(handed: Sequence[HandedTransaction], options: SinkOptions, *, committed: bool) -> None:
+    """End all of them, also behind one that cannot be ended; raise the first problem."""
+    turns = asyncio.Semaphore(_ENDS_AT_ONCE)
+    async with Ender(options.connection.bootstrap, **_client(options)) as ender:
+
+        async def end(each: HandedTransaction) -> None:
+            async with turns:
+                await ender.end(each, committed=committed)
+
+        outcomes = await asyncio.gather(*(end(each) for each in handed), return_exceptions=True)
+    problems = [each for each in outcomes if isinstance(each, BaseException)]
+    if problems:
+        raise problems[0]
+
+
+def _writer(pipeline: str, owner: tuple[int, int], options: SinkOptions) -> AdoptingProducer:
+    return list_writer(options.connection.bootstrap, pipeline, owner, _client(options))
+
+
+def _client(options: SinkOptions) -> dict[str, Any]:
+    client = {**CLIENT, **options.connection.client}
+    client.pop("retry_backoff_ms", None)
+    return client
