@@ -88,7 +88,8 @@ class Planner:
     async def _persist(self, work: Callable[[Cluster], Awaitable[T]]) -> T:
         """Do it, and again while the cluster cannot be reached, until that has taken too long."""
         loop = asyncio.get_running_loop()
-        seconds = WAIT_SECONDS_MAX if self._was_reached else FIRST_WAIT_SECONDS_MAX
+        usual = WAIT_SECONDS_MAX if self._was_reached else FIRST_WAIT_SECONDS_MAX
+        seconds = self._options.wait_seconds_max or usual
         deadline = loop.time() + seconds
         attempt = 0
         if self._cluster is None:
@@ -187,7 +188,7 @@ async def _topics(cluster: Cluster, names: Iterable[str], may_miss: bool) -> lis
 
 def _told(problem: KafkaError, seconds: float) -> KafkaError:
     if isinstance(problem, Unreachable):
-        return Unreachable(f"{problem.message} It was tried for {seconds:.0f} s")
+        return Unreachable(f"{problem.message} It was tried for {seconds:g} s")
     if problem.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return KafkaError(problem.code, f"{problem.message.partition('. Create it')[0]}. Create it, or name another")
     return problem

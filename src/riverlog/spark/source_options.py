@@ -56,6 +56,8 @@ class SourceOptions:
     """How long a stream waits for `records_min`."""
     parts_min: int | None
     part_records_max: int | None
+    wait_seconds_max: float | None
+    """How long a plan waits for the cluster, where the program says so."""
     stall_seconds_max: float
     """How long a task waits for bytes."""
     reader: Mapping[str, Any]
@@ -86,7 +88,7 @@ def source_options(given: Mapping[str, str]) -> SourceOptions:
 def _understood(options: Options, *, starting: Edge) -> SourceOptions:
     check_names(options, KNOWN, REFUSED)
     reach = connection(options)
-    poll_ms = options.number("kafkaConsumer.pollTimeoutMs")
+    poll_ms, wait_ms = options.number("kafkaConsumer.pollTimeoutMs"), options.number("kafka.default.api.timeout.ms")
     records_max, records_min = options.number("maxOffsetsPerTrigger"), options.number("minOffsetsPerTrigger")
     if records_max is not None and records_min is not None and records_min > records_max:
         raise BadOption("minOffsetsPerTrigger", str(records_min), f"maxOffsetsPerTrigger={records_max} allows fewer")
@@ -107,6 +109,7 @@ def _understood(options: Options, *, starting: Edge) -> SourceOptions:
         delay_seconds_max=_seconds(options, "maxTriggerDelay", default=DELAY_SECONDS_MAX),
         parts_min=options.number("minPartitions"),
         part_records_max=options.number("maxRecordsPerPartition"),
+        wait_seconds_max=None if wait_ms is None else wait_ms / 1000,
         stall_seconds_max=STALL_SECONDS_MAX if poll_ms is None else poll_ms / 1000,
         reader={"partition_bytes_max": options.number("kafka.max.partition.fetch.bytes") or PARTITION_BYTES_MAX},
     )
@@ -182,6 +185,7 @@ KNOWN: Final = (
     "deadLetterTopic",
     "kafka.isolation.level",
     "kafka.max.partition.fetch.bytes",
+    "kafka.default.api.timeout.ms",
     "kafkaConsumer.pollTimeoutMs",
     "groupIdPrefix",
     "kafka.group.id",
