@@ -168,7 +168,8 @@ class Planner:
     async def _ask(self, cluster: Cluster, questions: Mapping[TopicPartition, OffsetQuestion]) -> Offsets:
         if not questions:
             return {}
-        found = await list_offsets(cluster, questions, isolation=self._options.isolation)
+        seconds = self._options.wait_seconds_max or WAIT_SECONDS_MAX
+        found = await list_offsets(cluster, questions, isolation=self._options.isolation, seconds=seconds)
         return {each: answer.offset for each, answer in found.items()}
 
 

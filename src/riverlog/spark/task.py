@@ -6,7 +6,9 @@ and the kernel once it was worth loading; the readers are few, and each is lent 
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import count
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
@@ -60,18 +62,17 @@ class LentReader:
         self._options = options
         self._rows = 0
         self._reader: Reader | None = None
+        self._stack = ExitStack()
 
     def open(self) -> None:
         """Reach the cluster; it is waited for as long as for bytes."""
-        self.background.__enter__()
-        deadline = monotonic() + self._options.stall_seconds_max
-        while self._reader is None:
-            try:
-                self._reader = self.background.run(self._started())
-            except KafkaError as problem:
-                if not problem.retriable or monotonic() > deadline:
-                    raise
-                self.background.run(asyncio.sleep(0.2))
+        self._stack.enter_context(self.background)
+        try:
+            self._reader = self.background.run(self._started())
+        except BaseException:
+            self._stack.close()
+            raise
+        self._stack.callback(lambda: self.background.run(self._open.close()))
 
     def serve(self, options: SourceOptions) -> None:
         """Take the options of the next task: as far as the reader depends on them, they are the same."""
@@ -79,11 +80,7 @@ class LentReader:
 
     def close(self) -> None:
         """Let go of the cluster."""
-        try:
-            if self._reader is not None:
-                self.background.run(self._reader.close())
-        finally:
-            self.background.__exit__(None, None, None)
+        self._stack.close()
 
     def read(self, part: Part, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
         """Give the rows of a part, decoded."""
@@ -131,33 +128,42 @@ class LentReader:
         return left if left.from_offset < left.until_offset else None
 
     def _check_topic(self, part: Part) -> None:
-        assert self._reader is not None, "it was opened"
-        known = self._reader.cluster.topics.get(part.partition.topic)
+        known = self._open.cluster.topics.get(part.partition.topic)
         if known is not None and part.topic_id not in (NO_TOPIC_ID, known.topic_id):
             lost(self._options, f"topic {part.partition.topic!r} was deleted and created anew while a batch was read")
+
+    @property
+    def _open(self) -> Reader:
+        assert self._reader is not None, "it was opened"
+        return self._reader
 
     # In the reader's loop -------------------------------------------------------------------------------------
 
     async def _started(self) -> Reader:
-        options = self._options
-        where = options.connection
-        reader = Reader(
-            where.bootstrap, isolation=options.isolation, skip_deleted=False, **{**where.client, **options.reader}
-        )
-        return await reader.start()
+        """Reach the cluster, and try again while that may still succeed."""
+        where, options = self._options.connection, self._options
+        deadline = monotonic() + options.stall_seconds_max
+        for attempt in count(1):
+            settings = {**where.client, **options.reader}
+            reader = Reader(where.bootstrap, isolation=options.isolation, skip_deleted=False, **settings)
+            try:
+                return await reader.start()
+            except KafkaError as problem:
+                pause = reader.cluster.backoff(attempt)
+                if not problem.retriable or monotonic() + pause > deadline:
+                    raise
+                await asyncio.sleep(pause)
+        raise AssertionError("counting does not end")
 
     async def _want(self, partition: TopicPartition, cut: Cut) -> None:
-        assert self._reader is not None, "it was opened"
-        self._reader.want({partition: cut})
+        self._open.want({partition: cut})
 
     async def _chunk(self) -> Taken | None:
-        assert self._reader is not None, "it was opened"
         async with asyncio.timeout(CHECK_SECONDS):
-            return await self._reader.next_chunk()
+            return await self._open.next_chunk()
 
     async def _bounds(self, partition: TopicPartition) -> tuple[Offset, Offset]:
-        assert self._reader is not None, "it was opened"
-        cluster, isolation = self._reader.cluster, self._options.isolation
+        cluster, isolation = self._open.cluster, self._options.isolation
         await cluster.refresh()
         begin = await list_offsets(cluster, {partition: "earliest"}, isolation=isolation, seconds=CHECK_SECONDS)
         end = await list_offsets(cluster, {partition: "latest"}, isolation=isolation, seconds=CHECK_SECONDS)

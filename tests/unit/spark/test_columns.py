@@ -1,7 +1,7 @@
 """Columns for Spark: schemas it is told, schemas it tells, and what is decoded for them."""
 
 import pytest
-from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, DateType, DoubleType, LongType, MapType, StringType, StructField, StructType
 
 from riverlog.spark.columns import Columns, columns, default_schema, field_names
 from riverlog.spark.options import BadOption
@@ -82,6 +82,14 @@ def test_a_field_may_have_the_name_of_a_column_that_is_not_read() -> None:
     assert found.fields is not None
     assert found.fields.names == ["timestamp"]
     assert found.of_records == ["offset"]
+
+
+@pytest.mark.parametrize("kind", [DateType(), MapType(StringType(), LongType())])
+def test_types_that_the_parser_does_not_know_are_told(kind: DataType) -> None:
+    with pytest.raises(
+        BadOption, match="fields of this type cannot be read from JSON; read it as a string and cast it"
+    ):
+        columns(struct(x=kind), JsonValues("x", BadValues.FAIL, None))
 
 
 @pytest.mark.parametrize(
