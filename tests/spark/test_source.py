@@ -151,6 +151,7 @@ def test_only_what_was_committed_is_read(spark: SparkSession, node: Node, checkp
     for end in (writer.commit_transaction, writer.abort_transaction, writer.commit_transaction):
         writer.begin_transaction()
         writer.produce("transactions", end.__name__)
+        assert writer.flush(30) == 0
         end()
     values = [row.value for part in available_now(stream(spark, node, "transactions"), checkpoint) for row in part]
     assert values == [b"commit_transaction"] * 2

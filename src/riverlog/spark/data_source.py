@@ -4,8 +4,7 @@ Spark makes one of these in a new process for each step of planning. So nothing 
 not need is not imported for it.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
         DataSourceStreamReader,
     )
     from pyspark.sql.types import StructType
-
-SINK: Final = "riverlog.spark.sink"
 
 
 class RiverlogDataSource(DataSource):
@@ -52,12 +49,12 @@ class RiverlogDataSource(DataSource):
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":
         """Write a DataFrame."""
-        writer: DataSourceArrowWriter = import_module(SINK).batch_writer(self.options, schema, overwrite=overwrite)
-        return writer
+        from riverlog.spark.sink import batch_writer
+
+        return batch_writer(self.options, schema, overwrite=overwrite)
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamArrowWriter":  # noqa: N802
         """Write the batches of a streaming query."""
-        writer: DataSourceStreamArrowWriter = import_module(SINK).stream_writer(
-            self.options, schema, overwrite=overwrite
-        )
-        return writer
+        from riverlog.spark.sink import stream_writer
+
+        return stream_writer(self.options, schema, overwrite=overwrite)
