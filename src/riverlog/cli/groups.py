@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -140,7 +140,7 @@ def reset_offsets(
             "say where to, in one way: "
             "--to-earliest, --to-latest, --to-datetime, --to-offset, --shift-by or --by-duration"
         )
-    wanted = dict(map(_topic, topics))
+    wanted = partitions_meant(topics)
 
     async def work() -> list[Move]:
         from riverlog import Admin
@@ -379,6 +379,15 @@ async def _partitions(
                 raise usage(f"topic {topic.name} has partitions 0 to {count - 1}, not {index}")
             partitions.append(TopicPartition(topic.name, index))
     return partitions
+
+
+def partitions_meant(topics: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Put together what is said about each topic; none of its partitions means all of them."""
+    wanted: dict[str, tuple[int, ...]] = {}
+    for name, numbers in map(_topic, topics):
+        earlier = wanted.get(name, numbers)
+        wanted[name] = tuple(sorted({*earlier, *numbers})) if earlier and numbers else ()
+    return wanted
 
 
 def _topic(text: str) -> tuple[str, tuple[int, ...]]:

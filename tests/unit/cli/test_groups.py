@@ -4,7 +4,7 @@ import pytest
 
 from riverlog.cli.exits import ExitCode
 from riverlog.cli.group_facts import Progress, Standing
-from riverlog.cli.groups import description, lines_of
+from riverlog.cli.groups import description, lines_of, partitions_meant
 from riverlog.cli.main import main
 from riverlog.client.group_admin import GroupDescription, MemberDescription
 from riverlog.model.ids import TopicPartition
@@ -52,6 +52,11 @@ def test_a_program_is_told_the_same() -> None:
         },
         {"member": "x-17", "instance": "Consumer-2", "client": "app", "host": "10.0.0.2", "partitions": [], "lag": 0},
     ]
+
+
+def test_a_topic_that_is_named_again_means_both() -> None:
+    assert partitions_meant(["t:0,1", "u:3", "t:2,1"]) == {"t": (0, 1, 2), "u": (3,)}
+    assert partitions_meant(["t:0", "t"]) == partitions_meant(["t", "t:0"]) == {"t": ()}
 
 
 @pytest.mark.parametrize(
