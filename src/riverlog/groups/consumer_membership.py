@@ -100,6 +100,9 @@ class ConsumerMembership:
 
     def described(self, group_id: str) -> DescribedConsumerGroup:
         """Describe the group and its members."""
+        if not group_id:
+            message = "The id of a group must not be empty."
+            return DescribedConsumerGroup(group_id, code=ErrorCode.INVALID_GROUP_ID, message=message)
         group = self._state.consumers.get(group_id)
         if group is None:
             return DescribedConsumerGroup(

@@ -129,10 +129,10 @@ class ConsumerRebalance:
         live.is_current = True
 
     def renew(self, draft: Draft, turn: Turn, *, changed: bool) -> None:
-        """Begin another epoch if the group has changed or its topics have; assign if it is time."""
+        """Begin another epoch if the group is new, has changed or its topics have; assign if it is time."""
         group = draft.group
         topics = digest(found(self._live.topics, group.subscribed_topics()))
-        if changed or topics != group.metadata_hash:
+        if changed or topics != group.metadata_hash or group.epoch == JOINING:
             draft.write(ConsumerGroupMetadataKey(group.id), ConsumerGroupMetadataValue(group.epoch + 1, topics))
             live = self.sessions.live(group.id, turn)
             live.changed = turn.now.instant

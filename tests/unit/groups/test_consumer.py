@@ -21,6 +21,15 @@ def test_the_first_member_gets_everything_with_its_first_heartbeat() -> None:
     )
 
 
+def test_the_first_member_has_an_epoch_even_if_it_wants_nothing_yet() -> None:
+    alice = ConsumerCoordinator().consumer("a")
+    nothing = {"subscribed_topic_names": frozenset()}
+    assert alice.beat(**nothing).member_epoch == 1, "in epoch 0 its next heartbeat would be another way of joining"
+    assert alice.beat(**nothing).member_epoch == 1
+    assert named(alice.beat().assignment) == {"orders": [0, 1, 2, 3]}
+    assert alice.epoch == 2
+
+
 def test_a_heartbeat_that_says_nothing_new_is_answered_with_nothing_new_and_writes_nothing() -> None:
     coordinator = ConsumerCoordinator()
     alice = coordinator.consumer("a")

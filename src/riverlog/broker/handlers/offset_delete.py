@@ -15,19 +15,21 @@ from riverlog.wire.messages.offset_delete import (
 
 
 def offset_delete(request: OffsetDeleteRequest, context: Context) -> Answer[OffsetDeleteResponse]:
-    """Ask the coordinator about the topics that exist and may be read."""
+    """Ask the coordinator about the partitions that exist and may be read."""
     response = OffsetDeleteResponse()
     partitions: list[TopicPartition] = []
     asked: list[OffsetDeleteResponsePartition] = []
     for topic in request.topics:
-        code = _why_not(topic.name, context)
-        answers = [OffsetDeleteResponsePartition(each.partition_index, code) for each in topic.partitions]
+        answers = [OffsetDeleteResponsePartition(each.partition_index) for each in topic.partitions]
         response.topics.append(OffsetDeleteResponseTopic(topic.name, answers))
-        if code is not ErrorCode.NONE:
-            context.stats.failed(code)
-            continue
-        asked += answers
-        partitions += [TopicPartition(topic.name, each.partition_index) for each in topic.partitions]
+        for answer in answers:
+            partition = TopicPartition(topic.name, answer.partition_index)
+            answer.error_code = _why_not(partition, context)
+            if answer.error_code is not ErrorCode.NONE:
+                context.stats.failed(answer.error_code)
+                continue
+            asked.append(answer)
+            partitions.append(partition)
 
     def decided(reply: DeleteOffsetsReply) -> OffsetDeleteResponse:
         if reply.code is not ErrorCode.NONE:
@@ -49,7 +51,9 @@ def offset_delete(request: OffsetDeleteRequest, context: Context) -> Answer[Offs
     )
 
 
-def _why_not(topic: str, context: Context) -> ErrorCode:
-    if not context.allows_on_topic(Operation.READ, topic):
+def _why_not(partition: TopicPartition, context: Context) -> ErrorCode:
+    if not context.allows_on_topic(Operation.READ, partition.topic):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return ErrorCode.NONE if context.image.topic(topic) is not None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    topic = context.image.topic(partition.topic)
+    exists = topic is not None and 0 <= partition.partition < topic.partition_count
+    return ErrorCode.NONE if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

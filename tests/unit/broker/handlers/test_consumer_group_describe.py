@@ -21,9 +21,9 @@ def test_a_group_is_described_with_its_members(version: int) -> None:
             join = ConsumerGroupHeartbeatRequest(GROUP, "m", 0, None, None, 10_000, ["t"], topic_partitions=[])
             told = await line.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, join)
             await in_a_group(line, "classic")
-            request = ConsumerGroupDescribeRequest([GROUP, "classic", "nobody"], include_authorized_operations=True)
+            request = ConsumerGroupDescribeRequest([GROUP, "classic", "nobody", ""], include_authorized_operations=True)
             response = await line.ask(ApiKey.CONSUMER_GROUP_DESCRIBE, version, request)
-            group, classic, missing = response.groups
+            group, classic, missing, nameless = response.groups
             assert (group.error_code, group.group_id, group.assignor_name) == (ErrorCode.NONE, GROUP, "uniform")
             assert group.authorized_operations > 0
             (member,) = group.members
@@ -34,6 +34,7 @@ def test_a_group_is_described_with_its_members(version: int) -> None:
                 assert (topic.topic_name, topic.partitions) == ("t", [0, 1])
             assert member.member_type == (1 if version >= 1 else -1)
             assert classic.error_code == missing.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+            assert nameless.error_code == ErrorCode.INVALID_GROUP_ID
 
     run(scenario())
 

@@ -17,7 +17,7 @@ from tests.support.virtual_time import run
 
 
 def request(group: str = GROUP) -> OffsetDeleteRequest:
-    parts = [OffsetDeleteRequestPartition(0), OffsetDeleteRequestPartition(1)]
+    parts = [OffsetDeleteRequestPartition(index) for index in (0, 1, 2)]
     return OffsetDeleteRequest(group, [OffsetDeleteRequestTopic(name, parts) for name in ("missing", "t")])
 
 
@@ -30,8 +30,8 @@ def test_offsets_are_forgotten() -> None:
             assert response.error_code == ErrorCode.NONE
             codes = {topic.name: [each.error_code for each in topic.partitions] for topic in response.topics}
             assert codes == {
-                "missing": [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2,
-                "t": [ErrorCode.NONE] * 2,
+                "missing": [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 3,
+                "t": [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
             }
             assert await committed(line, "t") == -1
 
