@@ -21,7 +21,7 @@ async def alter_configs(request: whole.AlterConfigsRequest, context: Context) ->
         ResourceChanges(
             each.resource_type,
             each.resource_name,
-            tuple(ConfigChange(config.name, _set_or_delete(config.value), config.value) for config in each.configs),
+            tuple(ConfigChange(config.name, ConfigOperation.SET, config.value) for config in each.configs),
         )
         for each in request.resources
     ]
@@ -45,10 +45,6 @@ async def incremental_alter_configs(
     return incremental.IncrementalAlterConfigsResponse(
         responses=_results(incremental.AlterConfigsResourceResponse, resources, outcomes)
     )
-
-
-def _set_or_delete(value: str | None) -> ConfigOperation:
-    return ConfigOperation.DELETE if value is None else ConfigOperation.SET
 
 
 async def _alter(

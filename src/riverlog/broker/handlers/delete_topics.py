@@ -1,5 +1,7 @@
 """DeleteTopics: by name or by id. Clients see the topics gone when the answer comes; the files follow."""
 
+from collections import Counter
+
 from riverlog.broker.context import Context
 from riverlog.metadata.commands.outcome import Outcome
 from riverlog.metadata.commands.topics import DeleteTopics
@@ -20,22 +22,30 @@ async def delete_topics(request: DeleteTopicsRequest, context: Context) -> Delet
     asked = [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
     results: list[DeletableTopicResult] = []
     found: list[tuple[DeletableTopicResult, TopicImage]] = []
-    seen: set[object] = set()
     for each in asked:
         result = DeletableTopicResult(name=each.name, topic_id=each.topic_id)
         results.append(result)
         try:
             topic = _find(each, context)
-            if topic.id in seen:
-                raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names the topic {topic.name!r} more than once.")
         except Refusal as refusal:
             _refuse(result, Outcome.of(refusal), context)
             continue
-        seen.add(topic.id)
         result.name, result.topic_id = topic.name, topic.id
         found.append((result, topic))
-    await _delete(found, context)
+    await _delete(_named_once(found, context), context)
     return DeleteTopicsResponse(responses=results)
+
+
+def _named_once(
+    found: list[tuple[DeletableTopicResult, TopicImage]], context: Context
+) -> list[tuple[DeletableTopicResult, TopicImage]]:
+    """Refuse whatever is named more than once, each time: it may not be what was meant."""
+    mentions = Counter(topic.id for _, topic in found)
+    for result, topic in found:
+        if mentions[topic.id] > 1:
+            message = f"The request names the topic {topic.name!r} more than once; it was not deleted."
+            _refuse(result, Outcome(ErrorCode.INVALID_REQUEST, message), context)
+    return [each for each in found if mentions[each[1].id] == 1]
 
 
 async def _delete(found: list[tuple[DeletableTopicResult, TopicImage]], context: Context) -> None:

@@ -38,8 +38,8 @@ def _result(asked: DescribeConfigsResource, request: DescribeConfigsRequest, con
         context.stats.failed(refusal.code)
         result.error_code, result.error_message = refusal.code, refusal.message
         return result
-    wanted = None if asked.configuration_keys is None else set(asked.configuration_keys)
-    result.configs = [_config(each, request) for each in described if wanted is None or each.name in wanted]
+    wanted = set(asked.configuration_keys or ())  # who names none asks for all, be it with null or an empty list
+    result.configs = [_config(each, request) for each in described if not wanted or each.name in wanted]
     return result
 
 
@@ -76,7 +76,14 @@ def _set_for_all(resource: ConfigResource, context: Context) -> Iterable[Describ
     values = context.image.config(resource)
     described = describe_node(context.services.metadata.settings.layers)
     return [
-        Described(each.setting, each.name, values[each.name], Source.CLUSTER, each.said, each.read_only)
+        Described(
+            each.setting,
+            each.name,
+            values[each.name],
+            Source.CLUSTER,
+            tuple(synonym for synonym in each.said if synonym.source is Source.CLUSTER),
+            each.read_only,
+        )
         for each in described
         if each.name in values
     ]

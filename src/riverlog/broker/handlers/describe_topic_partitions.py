@@ -23,12 +23,17 @@ def describe_topic_partitions(
     room = min(max(request.response_partition_limit, 1), limit)
     response = DescribeTopicPartitionsResponse()
     cursor = request.cursor
+    names = {topic.name for topic in request.topics}
+    if cursor is not None and (cursor.partition_index < 0 or (names and cursor.topic_name not in names)):
+        context.stats.failed(ErrorCode.INVALID_REQUEST)
+        refused = (DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, name) for name in sorted(names))
+        return DescribeTopicPartitionsResponse(topics=list(refused))
     for name, topic in _asked_for(request, context):
         if topic is None:
             response.topics.append(_missing(name, context))
             continue
         resumes = cursor is not None and cursor.topic_name == name
-        first = max(cursor.partition_index, 0) if cursor is not None and resumes else 0
+        first = cursor.partition_index if cursor is not None and resumes else 0
         if room == 0 and first < topic.partition_count:
             response.next_cursor = Cursor(topic_name=name, partition_index=first)
             break

@@ -157,4 +157,5 @@ def _check(resource: ConfigResource, after: Mapping[str, str], before: Mapping[s
         else:
             check_node({name: value for name, value in after.items() if before.get(name) != value})
     except BadSetting as problem:
-        raise Refusal(ErrorCode.INVALID_CONFIG, str(problem)) from None
+        is_broker = resource.type is ConfigResourceType.BROKER  # of brokers Kafka says it in other words
+        raise Refusal(ErrorCode.INVALID_REQUEST if is_broker else ErrorCode.INVALID_CONFIG, str(problem)) from None

@@ -40,7 +40,7 @@ def test_every_version_deletes_by_name():
 def test_by_name_or_by_id_but_not_both_and_not_twice():
     async def scenario() -> None:
         async with serving() as (line, _node):
-            first, second = await create(line, "orders", "bills")
+            first, second, third = await create(line, "orders", "bills", "refunds")
             answers = await delete(
                 line,
                 DeleteTopicState(name="orders"),
@@ -49,16 +49,20 @@ def test_by_name_or_by_id_but_not_both_and_not_twice():
                 DeleteTopicState(name="bills", topic_id=second),
                 DeleteTopicState(topic_id=UUID(int=9)),
                 DeleteTopicState(),
+                DeleteTopicState(name="refunds"),
             )
             assert [each.error_code for each in answers] == [
-                ErrorCode.NONE,
+                ErrorCode.INVALID_REQUEST,
                 ErrorCode.INVALID_REQUEST,
                 ErrorCode.NONE,
                 ErrorCode.INVALID_REQUEST,
                 ErrorCode.UNKNOWN_TOPIC_ID,
                 ErrorCode.INVALID_REQUEST,
+                ErrorCode.NONE,
             ]
-            assert [(each.name, each.topic_id) for each in answers[:3:2]] == [("orders", first), ("bills", second)]
+            assert [(each.name, each.topic_id) for each in answers[2::4]] == [("bills", second), ("refunds", third)]
+            (still_there,) = await delete(line, DeleteTopicState(topic_id=first))
+            assert still_there.error_code == ErrorCode.NONE
 
     run(scenario())
 

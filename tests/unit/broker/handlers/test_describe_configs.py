@@ -40,8 +40,10 @@ def test_every_version_describes_every_setting_of_a_topic():
         async with serving(log_retention_hours="2") as (line, _node):
             await with_orders(line)
             for version in range(1, 5):
-                (result,) = await describe(line, DescribeConfigsResource(TOPIC, "orders"), version=version)
-                assert [each.name for each in result.configs] == list(TOPIC_SETTINGS)
+                for nothing_named in (None, []):
+                    asked = DescribeConfigsResource(TOPIC, "orders", nothing_named)
+                    (result,) = await describe(line, asked, version=version)
+                    assert [each.name for each in result.configs] == list(TOPIC_SETTINGS)
                 retention = next(each for each in result.configs if each.name == "retention.ms")
                 assert (retention.value, retention.config_source) == ("5", Source.TOPIC)
                 assert retention.synonyms == []
@@ -100,6 +102,10 @@ def test_all_brokers_have_what_was_set_for_all():
             ]
             (own,) = await describe(line, DescribeConfigsResource(BROKER, "1", ["max.connections"]))
             assert [(each.value, each.config_source) for each in own.configs] == [("7", Source.CLUSTER)]
+            change = AlterConfigsResource(BROKER, "1", [AlterableConfig("max.connections", 0, "8")])
+            await line.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(resources=[change]))
+            (result,) = await describe(line, DescribeConfigsResource(BROKER, ""), include_synonyms=True)
+            assert [(each.value, each.source) for each in result.configs[0].synonyms] == [("7", Source.CLUSTER)]
 
     run(scenario())
 

@@ -60,6 +60,20 @@ def test_the_node_bounds_a_page():
     run(scenario())
 
 
+@pytest.mark.parametrize("cursor", [Cursor("a", -1), Cursor("b", 0)])
+def test_a_cursor_that_no_page_gave_is_refused(cursor):
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await with_topics(line)
+            response = await describe(line, "c", "a", cursor=cursor)
+            assert [(topic.name, topic.error_code) for topic in response.topics] == [
+                ("a", ErrorCode.INVALID_REQUEST),
+                ("c", ErrorCode.INVALID_REQUEST),
+            ]
+
+    run(scenario())
+
+
 def test_topics_by_name_come_sorted_and_once():
     async def scenario() -> None:
         async with serving() as (line, _node):
