@@ -74,8 +74,9 @@ def test_serve_refuses_a_busy_port_and_names_the_flag(tmp_path: Path, busy_port:
 
 def test_serve_runs_from_a_file(tmp_path: Path) -> None:
     config = tmp_path / "server.properties"
-    config.write_text(f"listeners=PLAINTEXT://127.0.0.1:0\nlog.dirs={tmp_path / 'data'}\nmetrics.port=0\n")
-    with subprocess.Popen([RIVERLOG, "serve", "--config", str(config)], stdout=subprocess.PIPE, text=True) as serving:
+    config.write_text("listeners=PLAINTEXT://127.0.0.1:0\nlog.dirs=data\nmetrics.port=0\n")
+    command = [RIVERLOG, "serve", "--config", str(config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as serving:
         assert serving.stdout is not None
         try:
             ready = serving.stdout.readline()
@@ -83,6 +84,8 @@ def test_serve_runs_from_a_file(tmp_path: Path) -> None:
             bootstrap = ready.split("kafka=")[1].split()[0]
             create_topic(bootstrap, "kept")
             assert send(bootstrap, "kept", [b"a", b"b"]) == [0, 1]
+            status = subprocess.run([RIVERLOG, "cluster", "status", "-b", bootstrap, "-o", "json"], capture_output=True)
+            assert str(tmp_path / "data") in status.stdout.decode(), "whoever asks is told where it really is"
         finally:
             serving.send_signal(signal.SIGTERM)
         assert serving.wait(20) == 0

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from dataclasses import replace
 from typing import Final
 
 from riverlog.cli.exits import ExitCode, Trouble
@@ -29,6 +30,7 @@ async def serve_until_told(settings: NodeSettings) -> int:
 
     for each in STOPPING:
         loop.add_signal_handler(each, tell)
+    settings = replace(settings, log_dirs=tuple(map(os.path.abspath, settings.log_dirs)))  # as clients are told them
     node = Node(settings)
     try:
         await node.start()
@@ -55,5 +57,5 @@ def ready_line(kafka: Address, metrics: Address | None, checkpoints: Address | N
         if address is not None:
             host = kafka.host if address.host in ("0.0.0.0", "::") else address.host
             words.append(f"{service}={scheme}://{Address(host, address.port)}")
-    words.append(f"data={','.join(map(os.path.abspath, folders))}")
+    words.append(f"data={','.join(folders)}")
     return " ".join(words)

@@ -27,7 +27,7 @@ async def init_producer_id(request: InitProducerIdRequest, context: Context) -> 
     except Refusal as refusal:
         code = known_since(_FIRST_VERSION_WITH_FENCED, refusal.code, context)
         context.stats.failed(code)
-        return InitProducerIdResponse(error_code=code)
+        return InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH)
     return InitProducerIdResponse(producer_id=producer.id, producer_epoch=producer.epoch)
 
 

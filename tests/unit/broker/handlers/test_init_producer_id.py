@@ -95,7 +95,8 @@ def test_a_wrong_request_is_refused(wrong: dict[str, object], code: ErrorCode) -
     async def scenario() -> None:
         async with serving() as (line, _node):
             await prepared(line)
-            assert (await init(line, **wrong)).error_code == code
+            refused = await init(line, **wrong)
+            assert (refused.error_code, refused.producer_id, refused.producer_epoch) == (code, -1, -1)
 
     run(scenario())
 
