@@ -4,7 +4,7 @@ A partition's pending offsets stand in the order of the log. Whatever takes effe
 before it: a transaction that ends later than a newer commit changes nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from riverlog.groups.records import GroupRecord, OffsetCommitKey, OffsetCommitValue
@@ -45,16 +45,18 @@ class Offsets:
         """Name the topics for which anything is committed."""
         return {partition.topic for committed in self.by_group.values() for partition in committed}
 
-    def of_topics(self, topics: frozenset[str]) -> list[tuple[str, TopicPartition]]:
-        """Name groups and partitions of these topics for which there is an offset, committed or pending, in order."""
-        found = {
-            (group_id, partition)
-            for partitions_by_group in (self.by_group, self.pending)
-            for group_id, partitions in partitions_by_group.items()
-            for partition in partitions
-            if partition.topic in topics
-        }
-        return sorted(found)
+    def of_topics(self, group_id: str, topics: Container[str]) -> Iterator[TopicPartition]:
+        """Name the group's partitions of these topics for which there is an offset, committed or pending."""
+        committed = self.of(group_id)
+        yield from (partition for partition in committed if partition.topic in topics)
+        pending = self.pending.get(group_id, ())
+        yield from (each for each in pending if each.topic in topics and each not in committed)
+
+    def values(self, group_id: str, partition: TopicPartition) -> Iterator[OffsetCommitValue]:
+        """Give the partition's offset and those that may take its place."""
+        if (committed := self.of(group_id).get(partition)) is not None:
+            yield committed
+        yield from self.pending.get(group_id, {}).get(partition, {}).values()
 
     def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None, producer_id: ProducerId) -> None:
         """Remember an offset, or that there is none any more."""

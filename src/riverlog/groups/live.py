@@ -64,7 +64,12 @@ class OffsetsExpire:
     """It is time to look for offsets that nobody needs any more."""
 
 
-Deadline = SessionEnds | JoinEnds | SyncEnds | OffsetsExpire | ConsumerDeadline
+@dataclass(frozen=True, slots=True)
+class GoneForgotten:
+    """There is more to forget of topics that are gone."""
+
+
+Deadline = SessionEnds | JoinEnds | SyncEnds | OffsetsExpire | GoneForgotten | ConsumerDeadline
 
 
 @dataclass(slots=True)
@@ -315,3 +320,7 @@ class Live:
     arrivals: Arrivals = field(default_factory=Arrivals)
     expiry_goes_on_at: str = ""
     """The group at which a look for expired offsets goes on that one turn did not finish."""
+    gone_topics: set[str] = field(default_factory=set)
+    """Topics that are gone, as long as somebody's offsets in them may not be forgotten yet."""
+    groups_to_search: list[str] = field(default_factory=list)
+    """Groups that may have such offsets; the next one stands last."""

@@ -38,7 +38,7 @@ from riverlog.groups.commands import (
 )
 from riverlog.groups.consumer import ConsumerProtocol
 from riverlog.groups.consumer_membership import ConsumerMembership
-from riverlog.groups.live import JoinEnds, Live, OffsetsExpire, SessionEnds, SyncEnds
+from riverlog.groups.live import GoneForgotten, JoinEnds, Live, OffsetsExpire, SessionEnds, SyncEnds
 from riverlog.groups.membership import Membership
 from riverlog.groups.offsets import GroupOffsets
 from riverlog.groups.records import GroupFact, OffsetCommitValue
@@ -47,7 +47,7 @@ from riverlog.groups.topics import Topics
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from riverlog.model.limits import OFFSETS_EXPIRED_PER_TURN_MAX
+from riverlog.model.limits import OFFSETS_EXPIRED_PER_TURN_MAX, OFFSETS_FORGOTTEN_PER_TURN_MAX
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
 
@@ -76,7 +76,7 @@ class GroupsMachine:
         self._consumer = ConsumerProtocol(self.state, self.live, settings, self._classic)
         self._classic_consumers = ClassicConsumers(self.state, self.live, settings, self._consumer)
         self._consumer_membership = ConsumerMembership(self.state, self.live, settings)
-        self._offsets = GroupOffsets(self.state, self._membership, settings)
+        self._offsets = GroupOffsets(self.state, self.live, self._membership, settings)
 
     def decide(self, command: GroupsCommand, ticket: Ticket, now: Moment) -> Decision[GroupFact, Never]:
         """Say what follows from the command; of all that is remembered, change nothing."""
@@ -205,6 +205,8 @@ class GroupsMachine:
             match deadline:
                 case OffsetsExpire():
                     self._expire_offsets(turn)
+                case GoneForgotten():
+                    self._offsets.forget_gone(turn)
                 case SessionEnds() | JoinEnds() | SyncEnds():
                     self._classic.time_is_up(deadline, turn)
                 case _:
@@ -217,15 +219,21 @@ class GroupsMachine:
         looked_at = 0
         for group_id in group_ids[bisect_left(group_ids, self.live.expiry_goes_on_at) :]:
             if looked_at >= OFFSETS_EXPIRED_PER_TURN_MAX:
-                self.live.expiry_goes_on_at = group_id
-                self.live.timers.set(OffsetsExpire(), turn.in_ms(1))
+                self._expire_more(group_id, turn)
                 return
             looked_at += 1 + len(self.state.offsets.of(group_id))
             group = self._membership(group_id)
             if self._offsets.expire(group_id, turn) and group.is_empty(group_id):
                 group.forget(group_id, turn)
+            if len(turn.facts) >= OFFSETS_FORGOTTEN_PER_TURN_MAX:
+                self._expire_more(group_id, turn)  # of the same group there may be more
+                return
         self.live.expiry_goes_on_at = ""
         self._look_for_expired_offsets_later(turn)
+
+    def _expire_more(self, group_id: str, turn: Turn) -> None:
+        self.live.expiry_goes_on_at = group_id
+        self.live.timers.set(OffsetsExpire(), turn.in_ms(1))
 
     def _look_for_expired_offsets_later(self, turn: Turn) -> None:
         self.live.timers.set(OffsetsExpire(), turn.in_ms(self._settings.offsets_retention_check_interval_ms))

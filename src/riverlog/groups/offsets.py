@@ -4,8 +4,9 @@ Who may commit is the group's protocol's to say; what is remembered is in `commi
 codes per partition, and when an offset is no longer needed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from riverlog.groups.commands import (
     CommitOffsets,
@@ -20,12 +21,14 @@ from riverlog.groups.commands import (
     OffsetToCommit,
     TopicsDeleted,
 )
+from riverlog.groups.live import GoneForgotten, Live
 from riverlog.groups.membership import Membership, Retention
 from riverlog.groups.records import GroupRecord, OffsetCommitKey, OffsetCommitValue, TransactionMarker
 from riverlog.groups.state import GroupsState
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_EPOCH, NO_TOPIC_ID, LeaderEpoch, Offset, TopicId, TopicPartition
+from riverlog.model.limits import OFFSETS_EXPIRED_PER_TURN_MAX, OFFSETS_FORGOTTEN_PER_TURN_MAX
 from riverlog.model.machine import Ticket
 from riverlog.model.setting import LONG_MAX
 from riverlog.model.settings import NodeSettings
@@ -34,8 +37,11 @@ from riverlog.model.settings import NodeSettings
 class GroupOffsets:
     """The offsets of all groups; all state is in what it was given."""
 
-    def __init__(self, state: GroupsState, membership: Callable[[str], Membership], settings: NodeSettings) -> None:
+    def __init__(
+        self, state: GroupsState, live: Live, membership: Callable[[str], Membership], settings: NodeSettings
+    ) -> None:
         self._state = state
+        self._live = live
         self._offsets = state.offsets
         self._membership = membership
         self._settings = settings
@@ -135,13 +141,39 @@ class GroupOffsets:
             _forget(group_id, partition, turn)
 
     def topics_deleted(self, command: TopicsDeleted, ticket: Ticket, turn: Turn) -> None:
-        """Forget what was committed for topics that are gone."""
-        for group_id, partition in self._offsets.of_topics(command.topics):
-            _forget(group_id, partition, turn)
+        """Begin to forget what was committed for topics that are gone."""
+        self._live.gone_topics |= command.topics
+        self._live.groups_to_search = sorted(self._offsets.groups(), reverse=True)
         turn.answer(ticket, None)
+        self.forget_gone(turn)
+
+    def forget_gone(self, turn: Turn) -> None:
+        """Forget a part of what was committed for topics that are gone; the next turn goes on while there is more."""
+        live, looked_at = self._live, 0
+        while live.groups_to_search:
+            if looked_at >= OFFSETS_EXPIRED_PER_TURN_MAX or len(turn.facts) >= OFFSETS_FORGOTTEN_PER_TURN_MAX:
+                live.timers.set(GoneForgotten(), turn.in_ms(1))
+                return
+            group_id = live.groups_to_search[-1]
+            looked_at += 1 + len(self._offsets.of(group_id))
+            room = OFFSETS_FORGOTTEN_PER_TURN_MAX - len(turn.facts)
+            gone = list(islice(self._gone(group_id), room))
+            for partition in gone:
+                _forget(group_id, partition, turn)
+            if len(gone) < room:
+                live.groups_to_search.pop()
+        live.gone_topics.clear()
+
+    def _gone(self, group_id: str) -> Iterator[TopicPartition]:
+        """Name a group's partitions of topics that are gone, unless the topic is back and has an offset again."""
+        for partition in self._offsets.of_topics(group_id, self._live.gone_topics):
+            topic = self._live.topics.topic(partition.topic)
+            values = self._offsets.values(group_id, partition)
+            if topic is None or all(value.topic_id != topic.id for value in values):
+                yield partition
 
     def expire(self, group_id: str, turn: Turn) -> bool:
-        """Forget a group's offsets whose time is over; tell whether none is left."""
+        """Forget a group's offsets whose time is over, as many as one turn may; tell whether none is left."""
         group = self._membership(group_id)
         retention = group.retention(group_id)
         none_is_left = True
@@ -152,7 +184,7 @@ class GroupOffsets:
                 or self._offsets.is_pending(group_id, partition)
                 or not self._is_over(value, retention, turn.now.wall_ms)
             )
-            if is_needed:
+            if is_needed or len(turn.facts) >= OFFSETS_FORGOTTEN_PER_TURN_MAX:
                 none_is_left = False
             else:
                 _forget(group_id, partition, turn)

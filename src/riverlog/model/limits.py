@@ -234,6 +234,10 @@ HURRIED_HEARTBEATS_PER_SECOND_MAX: Final = 500
 OFFSETS_EXPIRED_PER_TURN_MAX: Final = 10_000
 """Committed offsets that a coordinator looks at in one turn when it looks for expired ones; the next turn goes on."""
 
+OFFSETS_FORGOTTEN_PER_TURN_MAX: Final = 1_000
+"""Committed offsets that a coordinator forgets in one turn, be they expired or of a deleted topic: some ten
+milliseconds; the next turn goes on."""
+
 TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX: Final = 10_000
 """Transactional ids that a coordinator looks at in one turn when it looks for idle ones; the next turn goes on."""
 

@@ -126,17 +126,15 @@ def test_the_newest_of_what_took_effect_holds(steps: list[tuple[str, ProducerId,
         assert copy == offsets
 
 
-def test_what_there_is_of_some_topics_is_found_in_order_and_once() -> None:
+def test_what_there_is_of_some_topics_is_found_once() -> None:
     offsets = Offsets()
     for group_id, topic, number in (("h", "t", 1), ("g", "t", 2), ("g", "t", 0), ("g", "u", 0), ("h", "v", 0)):
         offsets.apply(OffsetCommitKey(group_id, topic, number), OffsetCommitValue(offset=1), NO_PRODUCER)
     for topic in "tuv":
         offsets.apply(OffsetCommitKey("g", topic, 0), OffsetCommitValue(offset=2), ONE)
-    assert offsets.of_topics(frozenset({"t", "v", "missing"})) == [
-        ("g", TopicPartition("t", 0)),
-        ("g", TopicPartition("t", 2)),
-        ("g", TopicPartition("v", 0)),
-        ("h", TopicPartition("t", 1)),
-        ("h", TopicPartition("v", 0)),
-    ]
-    assert offsets.of_topics(frozenset({"missing"})) == []
+    found = offsets.of_topics("g", {"t", "v", "missing"})
+    assert list(found) == [TopicPartition("t", 2), TopicPartition("t", 0), TopicPartition("v", 0)]
+    assert [each.offset for each in offsets.values("g", TopicPartition("t", 0))] == [1, 2]
+    assert [each.offset for each in offsets.values("g", TopicPartition("v", 0))] == [2]
+    assert list(offsets.of_topics("h", {"t"})) == [TopicPartition("t", 1)]
+    assert list(offsets.of_topics("nobody", {"t"})) == list(offsets.values("nobody", TopicPartition("t", 0))) == []

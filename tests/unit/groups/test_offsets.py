@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from riverlog.groups import machine
+from riverlog.groups import offsets as group_offsets
 from riverlog.groups.commands import (
     CommitOffsets,
     CommittedOffset,
@@ -24,6 +25,7 @@ from riverlog.groups.commands import (
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from tests.support.groups import Coordinator, settings_of
+from tests.support.shapes import Shapes, topic_id
 
 PRODUCER = Producer(ProducerId(7), ProducerEpoch(0))
 DAY = 86_400.0
@@ -226,6 +228,25 @@ def test_a_deleted_topic_takes_its_offsets_along() -> None:
     assert fetch(coordinator, "t", 1).offset == NO_OFFSET
 
 
+def test_many_offsets_of_a_deleted_topic_are_forgotten_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_offsets, "OFFSETS_FORGOTTEN_PER_TURN_MAX", 3)
+    coordinator = Coordinator(topics=Shapes.of(t=9))
+    old, new = TopicId(UUID(int=5)), TopicId(topic_id("t"))
+    for group_id in ("g", "h", "i"):
+        offsets = (*(at(1, "t", number, topic_id=old) for number in range(4)), at(1, "u"))
+        coordinator.ask(CommitOffsets(group_id, offsets))
+    written = len(coordinator.log)
+    coordinator.ask(TopicsDeleted(frozenset({"t"})))
+    assert len(coordinator.log) - written == 3
+    coordinator.ask(CommitOffsets("h", (at(7, "t", 1, topic_id=new),)))
+    coordinator.ask(CommitOffsets("i", (at(8, "t", 2, topic_id=new),), producer=PRODUCER))
+    coordinator.pass_time(1)
+    left = {group_id: set(of_group) for group_id, of_group in coordinator.machine.state.offsets.by_group.items()}
+    other, first, second = TopicPartition("u", 0), TopicPartition("t", 1), TopicPartition("t", 2)
+    assert left == {"g": {other}, "h": {other, first}, "i": {other, second}}, "what is of the new topic t is kept"
+    assert coordinator.machine.live.gone_topics == set()
+
+
 # ---- expiring
 
 
@@ -308,6 +329,20 @@ def test_a_group_with_a_transaction_under_way_is_not_forgotten() -> None:
     commit(coordinator, at(2), producer=PRODUCER)
     coordinator.pass_time(8 * DAY)
     assert coordinator.machine.state.classic["g"].generation == 2
+
+
+def test_the_many_offsets_of_one_group_expire_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (machine, group_offsets):
+        monkeypatch.setattr(module, "OFFSETS_FORGOTTEN_PER_TURN_MAX", 3)
+    coordinator = Coordinator(settings_of(offsets_retention_minutes=1))
+    for group_id in ("g", "h"):
+        coordinator.ask(CommitOffsets(group_id, tuple(at(1, "t", number) for number in range(7))))
+    coordinator.pass_time(599)
+    written = len(coordinator.log)
+    coordinator.pass_time(1.0005)
+    assert len(coordinator.log) - written == 3
+    coordinator.pass_time(1)
+    assert coordinator.machine.state.offsets.groups() == set()
 
 
 def test_many_offsets_expire_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
