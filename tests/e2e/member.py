@@ -9,13 +9,16 @@ import asyncio
 import json
 import signal
 import sys
-from typing import Any
+from contextlib import AsyncExitStack
+from typing import Any, Final
 
 import confluent_kafka
 
 import riverlog
-from riverlog.client.errors import KafkaError
+from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.model.ids import TopicPartition
+
+_RETRY_SECONDS: Final = 0.1
 
 
 def main() -> None:
@@ -82,15 +85,8 @@ async def _riverlog(given: argparse.Namespace) -> None:
     def note(what: str) -> Any:
         return lambda partitions: tell(what, about=[each.partition for each in partitions])
 
-    async with riverlog.Consumer(
-        given.bootstrap,
-        group=given.group,
-        group_protocol=given.protocol,
-        auto_offset_reset="earliest",
-        auto_commit=False,
-        session_timeout_ms=given.session_ms,
-        heartbeat_interval_ms=200,
-    ) as consumer:
+    async with AsyncExitStack() as stack:
+        consumer = await _reaching(stack, given)
         consumer.subscribe(
             [given.topic], on_assigned=note("assigned"), on_revoked=note("revoked"), on_lost=note("lost")
         )
@@ -106,6 +102,24 @@ async def _riverlog(given: argparse.Namespace) -> None:
                 tell("refused", about=str(error))
             else:
                 tell("committed", about=list(behind.items()))
+
+
+async def _reaching(stack: AsyncExitStack, given: argparse.Namespace) -> riverlog.Consumer:
+    """Wait for a node that is away just now: this client says so at its start, where librdkafka tries again itself."""
+    while True:
+        consumer = riverlog.Consumer(
+            given.bootstrap,
+            group=given.group,
+            group_protocol=given.protocol,
+            auto_offset_reset="earliest",
+            auto_commit=False,
+            session_timeout_ms=given.session_ms,
+            heartbeat_interval_ms=200,
+        )
+        try:
+            return await stack.enter_async_context(consumer)
+        except Unreachable:
+            await asyncio.sleep(_RETRY_SECONDS)
 
 
 if __name__ == "__main__":
