@@ -1,4 +1,4 @@
-"""What sinks call, beside WebHDFS: POST /riverlog/v1/<checkpoint>?op=BEGIN, ANNOUNCE or ABORT, with JSON both ways."""
+"""What sinks call beside WebHDFS: POST /riverlog/v1/<checkpoint>?op=CLUSTER, BEGIN, ANNOUNCE or ABORT, in JSON."""
 
 import json
 from dataclasses import asdict
@@ -22,6 +22,11 @@ def read_call(body: bytes) -> dict[str, Any]:
     return call
 
 
+async def cluster(_path: str, _call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Tell whose transactions this store ends: a sink that writes to another cluster ends its own."""
+    return {"cluster_id": await store.decisions.cluster_id()}
+
+
 async def begin(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
     """Let a task join a batch: query, run, batch, perhaps timeout_ms -> the batch's name and owner."""
     timeout_ms = call.get("timeout_ms", _TIMEOUT_MS)
@@ -43,4 +48,4 @@ async def abort(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
     return {}
 
 
-CALLS = {"POST BEGIN": begin, "POST ANNOUNCE": announce, "POST ABORT": abort}
+CALLS = {"POST CLUSTER": cluster, "POST BEGIN": begin, "POST ANNOUNCE": announce, "POST ABORT": abort}

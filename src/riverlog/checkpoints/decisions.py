@@ -68,6 +68,13 @@ class Decisions:
 
     # What sinks call --------------------------------------------------------------------------------------
 
+    async def cluster_id(self) -> str:
+        """Name the cluster whose coordinators are asked; Refused while nobody there answers."""
+        try:
+            return await self._groups.cluster_id()
+        except KafkaError as problem:
+            raise Refused.later(f"the cluster does not answer: {problem.message}") from problem
+
     async def begin(self, path: str, caller: Caller, batch: int, *, timeout_ms: int) -> SharedBatch:
         """Give a task what it needs to join the batch. The first call of a new run fences the runs before it."""
         async with self._turn(path):

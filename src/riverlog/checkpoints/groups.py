@@ -22,6 +22,11 @@ class Groups:
         if self._started:
             await self._admin.close()
 
+    async def cluster_id(self) -> str:
+        """Name the cluster."""
+        await self._start()
+        return (await self._admin.describe_cluster()).cluster_id
+
     async def known(self, offsets: tuple[SourceOffset, ...]) -> tuple[SourceOffset, ...]:
         """Leave out what is of no topic of this cluster: a query may read from others."""
         if not offsets:

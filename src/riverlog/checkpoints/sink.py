@@ -36,6 +36,14 @@ class SinkCalls:
         self._path = parse_path(parts.path.encode())
         self._seconds_max = seconds_max
 
+    def cluster_id(self) -> str | None:
+        """Name the cluster whose transactions the store ends; None where it is no store of riverlog's."""
+        try:
+            cluster_id: str = self._call("CLUSTER", {})["cluster_id"]
+        except (Refused, ValueError, LookupError):
+            return None
+        return cluster_id
+
     def begin(self, *, query: str, run: str, batch: int, timeout_ms: int = 60_000) -> SharedBatch:
         """Give what a task needs to join the batch; Refused for a run that was replaced."""
         call = {"query": query, "run": run, "batch": batch, "timeout_ms": timeout_ms}

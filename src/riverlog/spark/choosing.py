@@ -6,14 +6,18 @@ whoever wrote under it before can write nothing any more.
 
 import asyncio
 import json
+from http.client import HTTPException
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 from uuid import UUID, uuid4
 
+from riverlog.checkpoints.sink import SinkCalls
+from riverlog.client.admin import Admin
 from riverlog.client.errors import KafkaError
 from riverlog.client.shared import SharedTransactions
-from riverlog.spark.commitments import AtLeastOnce, InCheckpoint, Owned, SinkRefused, Way, shared_arguments
+from riverlog.spark.commitments import CLIENT, AtLeastOnce, InCheckpoint, Owned, SinkRefused, Way, shared_arguments
+from riverlog.spark.reaching import started
 from riverlog.spark.sink_options import AT_LEAST_ONCE, SinkOptions
 
 _PREFIX: Final = "spark:"
@@ -24,8 +28,9 @@ def choose_way(options: SinkOptions, *, is_stream: bool) -> Way:
     """Choose, in the driver; SinkRefused where no way is open."""
     if not options.is_exactly_once:
         return AtLeastOnce()
-    if is_stream and (options.checkpoint or "").startswith(_STORE):
-        return InCheckpoint(options.checkpoint or "")
+    location = options.checkpoint or ""
+    if is_stream and location.startswith(_STORE) and _decides(location, options):
+        return InCheckpoint(location)
     name = name_of(options) if is_stream else f"{_PREFIX}{uuid4()}"
     try:
         return asyncio.run(_take_over(name, options, is_stream=is_stream))
@@ -33,11 +38,40 @@ def choose_way(options: SinkOptions, *, is_stream: bool) -> Way:
         raise SinkRefused(f"the transaction cannot be begun: {problem}") from None
 
 
+def _decides(location: str, options: SinkOptions) -> bool:
+    """Tell whether the store of a checkpoint can end transactions of the cluster that is written to.
+
+    Planning goes on in one process from batch to batch, so a yes is remembered there.
+    """
+    asked = (location, options.connection.bootstrap)
+    if asked not in _DECIDED_BY:
+        try:
+            store = SinkCalls(location, seconds_max=options.patience_seconds).cluster_id()
+            written_to = asyncio.run(_cluster_id(options))
+        except (OSError, HTTPException) as problem:
+            raise SinkRefused(f"the store of the checkpoint {location} cannot be reached: {problem}") from None
+        except KafkaError as problem:
+            raise SinkRefused(f"the cluster to write to does not answer: {problem}") from None
+        if store is None or store != written_to:
+            return False
+        _DECIDED_BY.add(asked)
+    return True
+
+
+_DECIDED_BY: Final[set[tuple[str, str]]] = set()
+"""Checkpoints, and the clusters for which their stores decide."""
+
+
+async def _cluster_id(options: SinkOptions) -> str:
+    asking = Admin(options.connection.bootstrap, client_id=CLIENT["client_id"])
+    async with started(asking, seconds_max=options.patience_seconds) as admin:
+        return (await admin.describe_cluster()).cluster_id
+
+
 async def _take_over(name: str, options: SinkOptions, *, is_stream: bool) -> Way:
     # No member is known under this incarnation: the batches that tasks join have that of their query.
-    async with SharedTransactions(
-        options.connection.bootstrap, name, incarnation=name, **shared_arguments(options)
-    ) as owner:
+    owning = SharedTransactions(options.connection.bootstrap, name, incarnation=name, **shared_arguments(options))
+    async with started(owning, seconds_max=options.patience_seconds) as owner:
         taken = owner.batch(0)
         if await owner.is_offered():
             return Owned(name, taken.owner_id, taken.owner_epoch)

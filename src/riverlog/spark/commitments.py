@@ -8,8 +8,11 @@
 Messages carry the way as well: Spark commits the batch of a stream with a new writer, in another process.
 """
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pyspark.sql.datasource import WriterCommitMessage
@@ -20,8 +23,9 @@ from riverlog.spark.sink_options import SinkOptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from riverlog.checkpoints.sink import SinkCalls
     from riverlog.client.handed_over import HandedTransaction
-    from riverlog.client.shared import Membership, SharedBatch
+    from riverlog.client.shared import Membership, SharedBatch, SharedTransactions
 
 
 class SinkRefused(RuntimeError):
@@ -86,43 +90,45 @@ class InCheckpoint:
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
     ) -> Written:
-        from riverlog.checkpoints.refusals import Refused
-        from riverlog.checkpoints.sink import SinkCalls
-
         assert isinstance(attempt, StreamAttempt)
-        try:
-            batch = SinkCalls(self.location).begin(
+        with self._calling(f"batch {attempt.batch} is not written") as calls:
+            batch = calls.begin(
                 query=attempt.query, run=attempt.run, batch=attempt.batch, timeout_ms=options.timeout_ms
             )
-        except Refused as refusal:
-            raise SinkRefused(f"batch {attempt.batch} is not written: {refusal.message}") from None
         return Written(self, batch, write_as_member(rows, batch, options, attempt), attempt)
 
     def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
         """Name the attempts that count; Spark's next step decides."""
-        from riverlog.checkpoints.refusals import Refused
-        from riverlog.checkpoints.sink import SinkCalls
-
         attempt = messages[0].attempt
         assert attempt is not None
         memberships = [each.membership for each in messages if each.membership is not None]
-        try:
-            SinkCalls(self.location).announce(
-                query=attempt.query, run=attempt.run, batch=attempt.batch, memberships=memberships
-            )
-        except Refused as refusal:
-            raise SinkRefused(f"batch {attempt.batch} is not committed: {refusal.message}") from None
+        with self._calling(f"batch {attempt.batch} is not committed") as calls:
+            calls.announce(query=attempt.query, run=attempt.run, batch=attempt.batch, memberships=memberships)
 
     def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
-        from riverlog.checkpoints.refusals import Refused
-        from riverlog.checkpoints.sink import SinkCalls
-
+        """Take it back; where it is committed, or another run has taken over, nothing of this one is left."""
         attempt = messages[0].attempt
         assert attempt is not None
         try:
-            SinkCalls(self.location).abort(query=attempt.query, run=attempt.run, batch=attempt.batch)
-        except Refused:
-            pass  # it is committed, or another run has taken over: nothing of this one is left to take back
+            with self._calling("") as calls:
+                calls.abort(query=attempt.query, run=attempt.run, batch=attempt.batch)
+        except SinkRefused:
+            pass
+
+    @contextmanager
+    def _calling(self, what: str) -> "Iterator[SinkCalls]":
+        """Call the store; where that fails, say what is not done, and why."""
+        from riverlog.checkpoints.refusals import Refused
+        from riverlog.checkpoints.sink import SinkCalls
+
+        try:
+            yield SinkCalls(self.location)
+        except Refused as refusal:
+            raise SinkRefused(f"{what}: {refusal.message}") from None
+        except (OSError, HTTPException) as problem:
+            raise SinkRefused(
+                f"{what}: the store of the checkpoint {self.location} does not answer: {problem}"
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +152,9 @@ class Owned:
 
         batch = messages[0].batch
         assert batch is not None
+        memberships = [each.membership for each in messages if each.membership is not None]
         try:
-            with self._owner(batch, options) as owner:
-                owner.commit(batch, [each.membership for each in messages if each.membership is not None])
+            self._run(batch, options, lambda owner: owner.commit(batch, memberships))
         except ProducerFenced:
             raise SinkRefused(f"batch {batch.number} is not committed: {REPLACED}") from None
         except TransactionAborted:
@@ -165,8 +171,7 @@ class Owned:
         batch = messages[0].batch if messages else self._batch(None)
         assert batch is not None
         try:
-            with self._owner(batch, options) as owner:
-                owner.abort(batch)
+            self._run(batch, options, lambda owner: owner.abort(batch))
         except KafkaError:
             pass  # it is committed, or another has taken over, or time will do the same
 
@@ -177,16 +182,25 @@ class Owned:
         incarnation, number = (self.transactional_id, 0) if attempt is None else (attempt.query, attempt.batch)
         return SharedBatch(self.transactional_id, self.owner_id, self.owner_epoch, incarnation, number)
 
-    def _owner(self, batch: "SharedBatch", options: SinkOptions) -> Any:
-        from riverlog.client.shared_sync import SyncSharedTransactions
+    def _run(
+        self, batch: "SharedBatch", options: SinkOptions, act: "Callable[[SharedTransactions], Awaitable[None]]"
+    ) -> None:
+        """Do something as the owner of the transaction."""
+        from riverlog.client.shared import SharedTransactions
+        from riverlog.spark.reaching import started
 
-        return SyncSharedTransactions(
-            options.connection.bootstrap,
-            self.transactional_id,
-            incarnation=batch.incarnation,
-            owner=(self.owner_id, self.owner_epoch),
-            **shared_arguments(options),
-        )
+        async def run() -> None:
+            owning = SharedTransactions(
+                options.connection.bootstrap,
+                self.transactional_id,
+                incarnation=batch.incarnation,
+                owner=(self.owner_id, self.owner_epoch),
+                **shared_arguments(options),
+            )
+            async with started(owning, seconds_max=options.patience_seconds) as owner:
+                await act(owner)
+
+        asyncio.run(run())
 
 
 def write_as_member(

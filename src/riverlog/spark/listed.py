@@ -15,6 +15,7 @@ from riverlog.client.handed_over import AdoptingProducer, Ender, HandedTransacti
 from riverlog.spark.attempt import Attempt, StreamAttempt
 from riverlog.spark.commitments import CLIENT, REPLACED, SinkRefused, Written, first_partition
 from riverlog.spark.lists import ListedBatch, last_list, list_writer, write_list
+from riverlog.spark.reaching import started
 from riverlog.spark.sending import send
 from riverlog.spark.sink_options import SinkOptions
 
@@ -84,7 +85,9 @@ class Listed:
         if listed is None or self.owner is None:
             await _end_all(handed, options, committed=True)
             return
-        async with _writer(self.pipeline, self.owner, options) as producer:
+        async with started(
+            _writer(self.pipeline, self.owner, options), seconds_max=options.patience_seconds
+        ) as producer:
             await write_list(producer, self.pipeline, listed)
             await _finish(producer, self.pipeline, listed, options)
 
@@ -95,7 +98,7 @@ async def take_over(pipeline: str, owner: tuple[int, int], options: SinkOptions)
     if listed is None:
         return Listed(pipeline, owner)
     if not listed.is_done:
-        async with _writer(pipeline, owner, options) as producer:
+        async with started(_writer(pipeline, owner, options), seconds_max=options.patience_seconds) as producer:
             await _finish(producer, pipeline, listed, options)
             owner = producer.identity
     return Listed(pipeline, owner, (listed.query, listed.batch))
@@ -117,7 +120,8 @@ async def _finish(producer: AdoptingProducer, pipeline: str, listed: ListedBatch
 async def _end_all(handed: Sequence[HandedTransaction], options: SinkOptions, *, committed: bool) -> None:
     """End all of them, also behind one that cannot be ended; raise the first problem."""
     turns = asyncio.Semaphore(_ENDS_AT_ONCE)
-    async with Ender(options.connection.bootstrap, **_client(options)) as ender:
+    ending = Ender(options.connection.bootstrap, **_client(options))
+    async with started(ending, seconds_max=options.patience_seconds) as ender:
 
         async def end(each: HandedTransaction) -> None:
             async with turns:

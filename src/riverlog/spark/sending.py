@@ -10,6 +10,7 @@ from riverlog.arrow.encoder import Encoder
 from riverlog.arrow.rows import EncodingRules, Topics
 from riverlog.client.deliveries import EncodedBatch
 from riverlog.records.batch import Compression
+from riverlog.spark.reaching import reached
 from riverlog.spark.sink_options import SinkOptions
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def send(
     first_partition: int,
 ) -> T:
     """Write all rows, and give what `finish` gives, which waits until they are kept."""
-    with Background("riverlog-sink") as background, _started(outlet, background):
+    with Background("riverlog-sink") as background, _started(outlet, background, options.patience_seconds):
         encoder = Encoder(
             _rules(options, first_partition), Topics(lambda topic: background.run(outlet.partitions(topic)))
         )
@@ -70,8 +71,8 @@ def _rules(options: SinkOptions, first_partition: int) -> EncodingRules:
 
 
 @contextmanager
-def _started(outlet: Outlet, background: Background) -> Iterator[None]:
-    background.run(outlet.start())
+def _started(outlet: Outlet, background: Background, seconds_max: float) -> Iterator[None]:
+    background.run(reached(outlet.start, seconds_max=seconds_max))
     try:
         yield
     except BaseException as error:

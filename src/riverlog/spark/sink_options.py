@@ -16,6 +16,7 @@ _BATCH_BYTES: Final = 1_000_000
 _REQUEST_BYTES: Final = 4 * 1024 * 1024
 _BUFFER_BYTES: Final = 32 * 1024 * 1024
 _DELIVERY_MS: Final = 120_000
+_PATIENCE_SECONDS_MAX: Final = 30.0
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -36,6 +37,11 @@ class SinkOptions:
     checkpoint: str | None = None
     query_name: str | None = None
     transactional_id: str | None = None
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long a cluster that does not answer is tried again before something is begun."""
+        return min(_PATIENCE_SECONDS_MAX, int(self.producer["block_ms_max"]) / 1000)
 
 
 def read_options(given: Mapping[str, str], *, is_stream: bool) -> SinkOptions:

@@ -158,7 +158,7 @@ def test_a_topic_that_is_not_there_is_named(node: Node, delivery: str) -> None:
 
 
 def test_a_cluster_that_is_not_there_is_named() -> None:
-    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "out"}
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "out", "kafka.max.block.ms": "500"}
     with pytest.raises(SinkRefused, match=r"127\.0\.0\.1:1"):
         write_job(options, [b"a"])
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from riverlog import Admin
 from riverlog.checkpoints.calls import read_call
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.store import store_over
@@ -28,6 +29,9 @@ def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
     async def scenario(universe: Universe) -> None:
         caller = Caller()
         caller.stores = caller.edge._stores = Stores(lambda: store_over(ADDRESS, universe.ports))
+        async with Admin(ADDRESS, ports=universe.ports) as admin:
+            expected = (await admin.describe_cluster()).cluster_id
+        assert (await call(caller, "CLUSTER", {})).facts == {"cluster_id": expected}
         begun = await call(caller, "BEGIN", {**WHO, "timeout_ms": 5_000})
         assert begun.status == 200
         assert begun.facts == begun.facts | {"transactional_id": "pipeline:revenue", "incarnation": "q", "number": 0}

@@ -14,6 +14,7 @@ def test_without_options_records_arrive_exactly_once() -> None:
     assert (options.topic, options.compression, options.checkpoint) == (None, "none", None)
     assert options.connection.bootstrap == "127.0.0.1:9092"
     assert options.producer["delivery_timeout_ms"] == options.producer["block_ms_max"] == 120_000
+    assert options.patience_seconds == 30
     assert read_options({}, is_stream=False).timeout_ms > options.timeout_ms
     assert pickle.loads(pickle.dumps(options)) == options
 

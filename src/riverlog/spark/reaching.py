@@ -1,0 +1,53 @@
+"""The patience of a sink with a cluster that is not there just then: a restart of a broker is a pause, not an end."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Final, Protocol, TypeVar
+
+from riverlog.client.errors import Unreachable
+
+_PAUSE_SECONDS: Final = 0.2
+
+T = TypeVar("T")
+
+
+class Startable(Protocol):
+    """What is started, and may be started again where that failed."""
+
+    async def start(self) -> Any:
+        """Reach the cluster, or raise Unreachable."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        """Let go of it."""
+
+
+S = TypeVar("S", bound=Startable)
+
+
+async def reached(start: Callable[[], Awaitable[T]], *, seconds_max: float) -> T:
+    """Start something that needs the cluster, again and again while nobody answers; Unreachable in the end."""
+    deadline = asyncio.get_running_loop().time() + seconds_max
+    while True:
+        try:
+            return await start()
+        except Unreachable:
+            if asyncio.get_running_loop().time() + _PAUSE_SECONDS > deadline:
+                raise
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+@asynccontextmanager
+async def started(part: S, *, seconds_max: float) -> AsyncIterator[S]:
+    """Use a part of the client within a block, once the cluster is reached."""
+    await reached(part.start, seconds_max=seconds_max)
+    try:
+        yield part
+    except BaseException as error:
+        await part.__aexit__(type(error), error, error.__traceback__)
+        raise
+    await part.__aexit__(None, None, None)
