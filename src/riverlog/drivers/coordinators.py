@@ -19,7 +19,11 @@ from riverlog.metadata.commands.topics import CreateTopics, NewTopic
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicId, TopicPartition
-from riverlog.model.limits import COORDINATED_NAMES_PLACED_MAX, COORDINATOR_RELOAD_SECONDS
+from riverlog.model.limits import (
+    COORDINATED_NAMES_PLACED_MAX,
+    COORDINATOR_RELOAD_SECONDS_MAX,
+    COORDINATOR_RELOAD_SECONDS_MIN,
+)
 from riverlog.model.ports import Clock, Random
 from riverlog.observe.logging import get_logger
 
@@ -55,6 +59,7 @@ class Coordinators(ABC, Generic[Command, One]):
         self._random = random
         self._coordinators: dict[int, One] = {}  # of the partitions that were used or written so far
         self._to_load: asyncio.Queue[One] = asyncio.Queue()
+        self._away: dict[int, tuple[float, float]] = {}  # by partition: when its log failed last, and for how long
         self._stopping = False
         self._log = get_logger("riverlog.coordinators")
 
@@ -166,7 +171,18 @@ class Coordinators(ABC, Generic[Command, One]):
 
     def _failed(self, coordinator: One, error: Exception) -> None:
         self._log.error("coordinator away", partition=str(coordinator.name), cause=error)
-        asyncio.get_running_loop().call_later(COORDINATOR_RELOAD_SECONDS, self._to_load.put_nowait, coordinator)
+        seconds = self._seconds_away(coordinator.name.partition)
+        asyncio.get_running_loop().call_later(seconds, self._to_load.put_nowait, coordinator)
+
+    def _seconds_away(self, index: int) -> float:
+        """Let a coordinator be back soon, and one that fails again and again not read its log all the time."""
+        now = self._clock.monotonic()
+        failed_at, seconds = self._away.get(index, (now, 0.0))
+        follows = now - failed_at < 2 * COORDINATOR_RELOAD_SECONDS_MAX
+        seconds = min(max(2 * seconds, COORDINATOR_RELOAD_SECONDS_MIN), COORDINATOR_RELOAD_SECONDS_MAX)
+        seconds = seconds if follows else COORDINATOR_RELOAD_SECONDS_MIN
+        self._away[index] = (now, seconds)
+        return seconds
 
     def _follow(self, delta: MetadataDelta) -> None:
         if any(topic.name == self.TOPIC for topic in delta.deleted):

@@ -49,6 +49,14 @@ class Flusher:
         while self._under_way:
             await asyncio.wait(set(self._under_way.values()))
 
+    def _plan(self, partition: "Partition") -> SyncPlan:
+        """Gather what is to be flushed; files of which that fails are not gathered again."""
+        try:
+            return partition.log.pending_sync()
+        except OSError:
+            self._failed = True
+            raise
+
     def _run(self, plan: SyncPlan) -> None:
         try:
             plan.run()
@@ -60,9 +68,9 @@ class Flusher:
         try:
             while True:
                 self._wanted.discard(partition)
-                plan = partition.log.pending_sync()
                 began = self._clock.monotonic()
                 try:
+                    plan = self._plan(partition)
                     await self._workers.run(partial(self._run, plan))
                 except OSError as error:
                     self._volume.fail(f"a flush failed ({error})")

@@ -43,6 +43,18 @@ def test_without_the_topic_there_is_no_coordinator() -> None:
     run(scenario())
 
 
+def test_a_coordinator_that_fails_again_stays_away_longer() -> None:
+    async def scenario() -> None:
+        async with serving() as (_line, node):
+            groups = node._groups
+            assert [groups._seconds_away(0) for _ in range(7)] == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+            assert groups._seconds_away(1) == 0.25
+            await asyncio.sleep(11)
+            assert groups._seconds_away(0) == 0.25
+
+    run(scenario())
+
+
 def test_deleting_the_topic_of_groups_forgets_them() -> None:
     async def scenario() -> None:
         async with serving() as (line, _node):

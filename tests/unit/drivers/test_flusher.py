@@ -28,10 +28,13 @@ class Partition:
         self.plans = 0
         self.reached: list[int] = []
         self.error: int | None = None
+        self.plan_error: int | None = None
         self.log = self
 
     def pending_sync(self) -> Plan:
         self.plans += 1
+        if self.plan_error is not None:
+            raise OSError(self.plan_error, "a file could not be opened")
         return Plan(self.end, self.error)
 
     def synced(self, plan: Plan) -> None:
@@ -95,6 +98,19 @@ def test_a_failed_flush_is_not_tried_again() -> None:
         await flusher.drain()
         assert volume.offline
         assert partition.plans == 1
+        assert partition.reached == []
+
+    run(scenario())
+
+
+def test_a_flush_whose_files_cannot_be_opened_has_failed() -> None:
+    async def scenario() -> None:
+        flusher, volume, _stats = a_flusher()
+        partition = Partition()
+        partition.plan_error = errno.EIO
+        flusher.flush(partition)  # type: ignore[arg-type]
+        await flusher.drain()
+        assert volume.offline
         assert partition.reached == []
 
     run(scenario())

@@ -6,7 +6,7 @@ import pytest
 
 from riverlog.groups.commands import ListGroups
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import COORDINATOR_RELOAD_SECONDS
+from riverlog.model.limits import COORDINATOR_RELOAD_SECONDS_MIN
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
 from tests.support.asking import connected, serving
@@ -62,7 +62,7 @@ def test_a_coordinator_whose_log_failed_comes_back_with_what_is_committed(monkey
                 assert (await line.ask(ApiKey.HEARTBEAT, 4, beat)).error_code == ErrorCode.NONE
                 synced = await line.ask(ApiKey.SYNC_GROUP, 5, sync_request(told))
                 assert synced.error_code == ErrorCode.REBALANCE_IN_PROGRESS
-            await asyncio.sleep(COORDINATOR_RELOAD_SECONDS + 0.1)
+            await asyncio.sleep(COORDINATOR_RELOAD_SECONDS_MIN + 0.1)
             assert await committed(line, "t") == 1
 
     run(scenario())
