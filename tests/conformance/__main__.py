@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from bench import connector
 from tests.conformance import kafka_python_suite
 from tests.conformance.adapters.registry import load, why_missing
 from tests.conformance.tally import Tally
@@ -100,6 +101,7 @@ OWN_SUITES: Final = (
     Suite("transactions in folders of both", "Java client", ("foreign/check_transactional_folder.py",)),
     Suite("our transactions at Apache Kafka", "Java client", ("foreign/check_own_client.py",)),
     Suite("transactions as Apache Kafka decides them", "Java client", ("foreign/check_transaction_rules.py",)),
+    Suite("Spark's own connector", None, ("foreign/check_spark.py",), version=connector.VERSION),
     Suite("programs in docs/clients.md", None, ("test_documented_clients.py", "foreign/check_documented_clients.py")),
     Suite("plain bytes", None, ("test_wire_behaviour.py",)),
 )
