@@ -19,6 +19,7 @@ from bench.peer import Kafka
 from bench.report import Circumstances, as_json, markdown
 from bench.runner import Plan, prepare, run
 from bench.trial import Contender
+from bench.workshop import Workshop
 
 RESULTS: Final = Path(__file__).with_name("results")
 
@@ -36,7 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     contenders: list[Contender] = [Riverlog(cache_folder()), Kafka(cache_folder())]
     entrants = prepare([each for each in contenders if options.only in (None, each.name.lower())], _say)
     options.data.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="run-", dir=options.data) as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="run-", dir=options.data) as folder,
+        Workshop(Path(folder)) as workshop,
+    ):
         plan = Plan(
             options.lines,
             options.runs,
@@ -45,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             cold_line=COLD_LINE,
             warm_up_lines=WARM_UP_LINES,
             warm_seconds_max=options.warm_seconds,
+            workshop=workshop,
         )
         columns = run(plan, entrants, _say)
     seen = Circumstances(

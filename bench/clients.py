@@ -213,8 +213,13 @@ def _served(producer: Producer) -> Iterator[None]:
         server.join()
 
 
-def end_to_end_latencies(node: Node, topic: str, *, rate: int, value_bytes: int, seconds: float) -> list[float]:
-    """Send at a steady rate and read beside it; give each record's milliseconds from producer to consumer."""
+def end_to_end_latencies(
+    node: Node, topic: str, *, rate: int, value_bytes: int, seconds: float, copy: str | None = None
+) -> list[float]:
+    """Send at a steady rate and read beside it; give each record's milliseconds from producer to consumer.
+
+    Where somebody copies the topic, what is read is the copy.
+    """
     clock = struct.Struct(">q")
     padding = bytes(value_bytes - clock.size)
     expected = round(rate * seconds) + 1
@@ -234,7 +239,7 @@ def end_to_end_latencies(node: Node, topic: str, *, rate: int, value_bytes: int,
         return clock.pack(time.monotonic_ns()) + padding
 
     producer = Producer({**_common(node), "linger.ms": 0})
-    consumer = _consumer(node, topic)
+    consumer = _consumer(node, copy or topic)
     reader = threading.Thread(target=read)
     reader.start()
     try:

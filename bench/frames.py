@@ -43,7 +43,12 @@ TIMEOUT_MS: Final = 30_000
 
 def produce_load(topic: str, *, records: int, value_bytes: int, acks: int = ALL, partitions: int = 1) -> Load:
     """Greet with ApiVersions and Metadata, then produce a batch of random values into each partition over and over."""
-    batch = memoryview(_batch(records, value_bytes))
+    return batch_load(topic, _batch(records, value_bytes), acks=acks, partitions=partitions)
+
+
+def batch_load(topic: str, records: bytearray, *, acks: int = ALL, partitions: int = 1) -> Load:
+    """Greet as before, then produce this batch into each partition over and over."""
+    batch = memoryview(records)
     data = [PartitionProduceData(index=index, records=batch) for index in range(partitions)]
     request = ProduceRequest(
         acks=acks, timeout_ms=TIMEOUT_MS, topic_data=[TopicProduceData(name=topic, partition_data=data)]

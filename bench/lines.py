@@ -8,7 +8,18 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
-from bench import comparisons, groups, partitions, probes, scans, shared, transactions
+from bench import (
+    comparisons,
+    groups,
+    partitions,
+    probes,
+    scans,
+    shared,
+    spark_batches,
+    spark_streams,
+    spark_tables,
+    transactions,
+)
 from bench.trial import Better, Line, Row
 
 HIGHER, LOWER, NEITHER = Better
@@ -56,6 +67,20 @@ def beside_plain() -> tuple[Row, ...]:
         Row("plain", "MB/s", HIGHER),
         Row("share", "of plain", HIGHER, own_reach=0.92),
         Row("CPU", "s/GB", LOWER),
+    )
+
+
+def beside_connector(gain: float, *, tuned_gain: float | None = None) -> tuple[Row, ...]:
+    """Rows of a line that moves rows by riverlog's format, and then by Spark's own connector."""
+    rates = Row("tuned", "M rows/s", HIGHER), Row("gain on tuned", "x", HIGHER, own_reach=tuned_gain)
+    return (
+        Row("riverlog", "M rows/s", HIGHER),
+        Row("connector", "M rows/s", HIGHER),
+        Row("gain", "x", HIGHER, own_reach=gain),
+        *(rates if tuned_gain is not None else ()),
+        Row("CPU riverlog", "s/M rows", LOWER),
+        Row("CPU connector", "s/M rows", LOWER),
+        *((Row("CPU tuned", "s/M rows", LOWER),) if tuned_gain is not None else ()),
     )
 
 
@@ -393,6 +418,114 @@ LINES: Final = (
             Row("share", "of the disk's own", HIGHER, own_reach=0.8),
             Row("CPU", "s/GB", LOWER),
         ),
+    ),
+    Line(
+        "spark-read-100",
+        "100 B records in 4 partitions as a table of Spark, all columns aggregated: riverlog's format and Spark's own",
+        partial(spark_tables.read, value_bytes=100, use=spark_tables.aggregate, tuned=True),
+        beside_connector(3.0, tuned_gain=1.8),
+    ),
+    Line(
+        "spark-read-100-noop",
+        "the same, all columns of every row to a sink that forgets them",
+        partial(spark_tables.read, value_bytes=100, use=spark_tables.to_noop),
+        beside_connector(2.0),
+        ours_only=True,
+    ),
+    Line(
+        "spark-read-1k",
+        "spark-read-100 with values of 1 KB",
+        partial(spark_tables.read, value_bytes=1_000, use=spark_tables.aggregate),
+        beside_connector(2.4),
+        ours_only=True,
+    ),
+    Line(
+        "spark-read-1k-noop",
+        "spark-read-100-noop with values of 1 KB",
+        partial(spark_tables.read, value_bytes=1_000, use=spark_tables.to_noop),
+        beside_connector(2.0),
+        ours_only=True,
+    ),
+    Line(
+        "spark-stream",
+        "100 B records through a stream that takes what is there, to a sink that forgets it: its batch, and all of it",
+        spark_streams.stream,
+        (
+            *beside_connector(1.8),
+            Row("whole riverlog", "M rows/s", HIGHER),
+            Row("whole connector", "M rows/s", HIGHER),
+            Row("whole gain", "x", HIGHER, own_reach=1.3),
+        ),
+    ),
+    Line(
+        "spark-windows",
+        "100 B of JSON decoded to columns, summed per customer in windows of 10 s with RocksDB, as a stream",
+        spark_streams.windows,
+        beside_connector(2.0),
+        ours_only=True,
+    ),
+    Line(
+        "spark-write",
+        "100 B rows of Spark to 4 partitions: at least once, exactly once, and by Spark's own connector",
+        spark_tables.write,
+        (
+            Row("at least once", "M rows/s", HIGHER),
+            Row("exactly once", "M rows/s", HIGHER),
+            Row("connector", "M rows/s", HIGHER),
+            Row("gain at least once", "x", HIGHER, own_reach=1.9),
+            Row("gain exactly once", "x", HIGHER, own_reach=1.5),
+            Row("share", "of at least once", HIGHER),
+            Row("CPU at least once", "s/M rows", LOWER),
+            Row("CPU exactly once", "s/M rows", LOWER),
+            Row("CPU connector", "s/M rows", LOWER),
+        ),
+    ),
+    Line(
+        "spark-write-stream",
+        "the same as one batch of a stream, all of the query: exactly once, and by Spark's own connector",
+        spark_streams.write,
+        beside_connector(1.2),
+        ours_only=True,
+    ),
+    Line(
+        "spark-latency",
+        "topic to topic through Spark at 100 records/s, from a producer to a consumer of the copy",
+        spark_batches.latency,
+        (
+            Row("p50 riverlog", "ms", LOWER),
+            Row("p50 connector", "ms", LOWER),
+            Row("p50 ratio", "x", LOWER, own_reach=0.6),
+            Row("p99 riverlog", "ms", LOWER),
+            Row("p99 connector", "ms", LOWER),
+            Row("p99 ratio", "x", LOWER, own_reach=0.6),
+        ),
+    ),
+    *(
+        Line(
+            f"spark-batch-{kind}",
+            f"a {kind} batch of 20 rows: the checkpoint on the node, in a folder, and on a node that flushes",
+            partial(spark_batches.batches, stateful=kind == "stateful"),
+            (
+                Row("node", "ms", LOWER),
+                Row("folder", "ms", LOWER),
+                Row("node ratio", "of folder", LOWER, own_reach=0.5),
+                Row("fsync", "ms", LOWER),
+                Row("fsync ratio", "of folder", LOWER),
+            ),
+            ours_only=True,
+        )
+        for kind in ("stateless", "stateful")
+    ),
+    Line(
+        "spark-start",
+        "the start of a streaming query of Spark until its first batch is done",
+        spark_batches.start,
+        (
+            Row("riverlog", "s", LOWER),
+            Row("connector", "s", LOWER),
+            Row("ratio", "x", LOWER),
+        ),
+        ours_only=True,
     ),
 )
 

@@ -5,6 +5,7 @@ The first Metadata answer that names a broker counts as the start: before it no 
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -79,6 +80,16 @@ class BrokerProcess:
         self._process.kill()
         self._process.wait()
 
+    def service(self, name: str) -> str:
+        """Give the address at which a node of ours serves something, from what it says when all of it is ready."""
+        address = re.compile(rf"^riverlog ready .*\b{name}=(\S+)", re.MULTILINE)
+        deadline = time.monotonic() + READY_SECONDS_MAX
+        while (found := address.search(self._log.read_text(errors="replace"))) is None:
+            if time.monotonic() > deadline:
+                raise Failed(f"the node did not say where it serves {name}: {self._last_words()}")
+            time.sleep(POLL_SECONDS)
+        return found[1]
+
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS_MAX
         while not answers_metadata(self.host, self.port):
@@ -100,10 +111,11 @@ class Riverlog:
     warm_seconds = 5.0
     durable_topic: Mapping[str, str] = {"durability": "fsync"}
 
-    def __init__(self, cache: Path, *, copying: bool = False) -> None:
+    def __init__(self, cache: Path, *, copying: bool = False, settings: Sequence[str] = ()) -> None:
         """Describe it; `copying` starts nodes that read into memory what others leave to sendfile."""
         self._executable = Path(sys.executable).with_name("riverlog")
         self._program = [sys.executable, "-c", COPYING] if copying else [str(self._executable)]
+        self._settings = [DELETE_AT_ONCE, *settings]
         self._cache = cache
         # Compiled beforehand and kept, as an installed package is; a checkout that is being edited is not.
         self._environment = {"PYTHONPYCACHEPREFIX": str(cache / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}
@@ -126,11 +138,16 @@ class Riverlog:
         """Give the same broker without sendfile."""
         return Riverlog(self._cache, copying=True)
 
+    def flushing(self) -> "Riverlog":
+        """Give the same broker with every acknowledged record of every topic on the medium."""
+        return Riverlog(self._cache, settings=["durability=fsync"])
+
     def start(self, folder: Path) -> BrokerProcess:
         """Start a node on this folder."""
         port = free_port()
         place = ["--port", str(port), "--data", str(folder / DATA_NAME)]
-        command = [*self._program, "dev", *place, "--set", DELETE_AT_ONCE]
+        chosen = [word for setting in self._settings for word in ("--set", setting)]
+        command = [*self._program, "dev", *place, *chosen]
         return BrokerProcess.start(command, port, folder, **self._environment)
 
 

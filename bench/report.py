@@ -123,7 +123,7 @@ def _cell(column: Column | None, row: Row) -> str:
         return "-"
     values = _values(column, row)
     if not values:
-        return (column.absence or "").partition(":")[0]
+        return (column.absence or "-").partition(":")[0]
     disturbed = sum(sample.is_disturbed for sample in column.samples) * 2 > len(values)
     spread = f" ({_number(min(values))}-{_number(max(values))})" if len(values) > 1 else ""
     return f"{_number(median(values))}{spread}{' †' if disturbed else ''}"
@@ -133,7 +133,7 @@ def _values(column: Column | None, row: Row) -> list[float]:
     """Give what counts: nothing where one run failed, for the others say little without it."""
     if column is None or column.absence is not None:
         return []
-    return [sample.values[row.name] for sample in column.samples]
+    return [sample.values[row.name] for sample in column.samples if row.name in sample.values]
 
 
 def _number(value: float) -> str:

@@ -17,6 +17,7 @@ from typing import Final
 
 from bench import machine, nodes
 from bench.trial import Contender, Failed, Line, Node, NotRun, Trial, Values
+from bench.workshop import Workshop
 
 OURS: Final = "riverlog"
 COLD_SECONDS: Final = 2.0
@@ -75,6 +76,7 @@ class Plan:
     """The line that is also measured once before the warm-up."""
     warm_up_lines: Sequence[Line]
     warm_seconds_max: float
+    workshop: Workshop
 
 
 Columns = dict[str, dict[str, Column]]
@@ -185,7 +187,7 @@ def _add_sample(plan: Plan, line: Line, entrant: Entrant, column: Column) -> str
         return column.absence
     used, elapsed = machine.usage([os.getpid()]).since(before), machine.now() - begin
     column.samples.append(Sample(values, others_cores=(used.others + used.stolen) / elapsed))
-    return ", ".join(f"{row.name} {values[row.name]:,.4g} {row.unit}" for row in line.rows)
+    return ", ".join(f"{row.name} {values[row.name]:,.4g} {row.unit}" for row in line.rows if row.name in values)
 
 
 def _probe(plan: Plan, line: Line, entrant: Entrant, seconds: float) -> Values:
@@ -193,8 +195,10 @@ def _probe(plan: Plan, line: Line, entrant: Entrant, seconds: float) -> Values:
     folder.mkdir(parents=True)
     before = machine.children(os.getpid())
     try:
-        return line.probe(Trial(entrant.contender, entrant.node, folder, seconds))
+        return line.probe(Trial(entrant.contender, entrant.node, folder, seconds, plan.workshop))
     finally:
-        for pid in machine.children(os.getpid()) - before:  # a probe that failed may have left its node behind
+        for pid in (
+            machine.children(os.getpid()) - before - plan.workshop.pids
+        ):  # a probe that failed may have left its node behind
             os.kill(pid, signal.SIGKILL)
         shutil.rmtree(folder, ignore_errors=True)  # what a killed node still holds goes with the run's own folder

@@ -1,16 +1,19 @@
 """What a probe is given and what it may answer: the shared nouns of the benchmark.
 
 A contender is a broker that can be started; a node is one of its processes. A line of the table names a probe,
-which measures one node once and gives a value for each of the line's rows.
+which measures one node once and gives a value for each of the line's rows that it has one for.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bench import machine
+
+if TYPE_CHECKING:
+    from bench.workshop import Workshop
 
 
 class NotRun(Exception):
@@ -94,6 +97,7 @@ class Trial:
     folder: Path
     """A folder of this trial's own, removed after it: for probes that start nodes of their own."""
     seconds: float
+    workshop: "Workshop"
 
     @property
     def node(self) -> Node:
@@ -158,7 +162,7 @@ class Line:
     rows: tuple[Row, ...]
     on_shared_node: bool = True
     ours_only: bool = False
-    """Whether it compares two ways of riverlog's own, between which other brokers give no choice."""
+    """Whether it is about riverlog's node alone, or compares two ways to it between which others give no choice."""
     runs_max: int | None = None
     """How often it is measured at most, where a run takes a broker minutes."""
 

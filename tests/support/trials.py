@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from bench.trial import Contender, Trial
+from bench.workshop import Workshop
 from riverlog.testing import running_broker
 
 
@@ -28,6 +29,7 @@ class Here:
 class Ours:
     """What probes that start no node ask a contender for."""
 
+    name = "riverlog"
     durable_topic: Mapping[str, str] = {"durability": "fsync"}
 
 
@@ -36,4 +38,5 @@ def short_trial(*, seconds: float = 0.01, **settings: object) -> Iterator[Trial]
     """Run a broker, and give a trial on it that is over soon."""
     with running_broker(log_segment_delete_delay_ms=0, **settings) as broker:
         node = Here(int(broker.bootstrap_servers.rpartition(":")[2]), Path(broker.folder))
-        yield Trial(cast(Contender, Ours()), node, node.data, seconds)
+        with Workshop(node.data) as workshop:
+            yield Trial(cast(Contender, Ours()), node, node.data, seconds, workshop)

@@ -73,6 +73,15 @@ def test_the_ratio_is_that_of_the_medians() -> None:
     assert ratio({"riverlog": column(10), "Kafka": Column(absence="NOT RUN: no Java")}, RATE) is None
 
 
+def test_a_number_that_one_of_them_does_not_have_is_left_open() -> None:
+    line = Line("spark", "about", lambda _: {}, (RATE, GAIN))
+    ours, theirs = column(120), Column([Sample({}, 0.0)])
+    text = markdown([line], {"spark": {"riverlog": ours, "Kafka": theirs}}, [], SEEN)
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in text.splitlines()]
+    assert ["spark", "rate, MB/s", "120", "-", "", "≥ 1.3", ""] in cells
+    assert ["", "rate, x", "120", "-", "", "≥ 100 itself", "reached"] in cells
+
+
 def test_what_is_the_machine_s_own_has_no_ratio() -> None:
     own = Row("rate", "MB/s", Better.NEITHER)
     columns = {"riverlog": column(10), "Kafka": column(20)}

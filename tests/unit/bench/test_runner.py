@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.runner import Plan, prepare, run
 from bench.trial import Better, Failed, Line, NotRun, Row, Trial, Values
+from bench.workshop import Workshop
 
 
 @dataclass(slots=True)
@@ -76,7 +77,16 @@ class Recorder:
 
 def plan(folder: Path, *lines: Line, warm_up: Recorder | None = None) -> Plan:
     warm_up_line = line("warm-up", warm_up or Recorder())
-    return Plan(lines, 2, 1.0, folder, cold_line=warm_up_line, warm_up_lines=[warm_up_line], warm_seconds_max=1e-9)
+    return Plan(
+        lines,
+        2,
+        1.0,
+        folder,
+        cold_line=warm_up_line,
+        warm_up_lines=[warm_up_line],
+        warm_seconds_max=1e-9,
+        workshop=Workshop(folder),
+    )
 
 
 def quiet(_: str) -> None:
@@ -143,6 +153,25 @@ def test_what_a_probe_that_failed_has_started_is_ended(tmp_path: Path) -> None:
     failing = Line("one", "about", probe, (Row("rate", "/s", Better.HIGHER),), on_shared_node=False)
     run(plan(tmp_path, failing), prepare([FakeBroker("riverlog")], quiet), quiet)
     assert [process.wait(10) for process in started] == [-signal.SIGKILL]
+
+
+def test_what_lines_share_outlives_the_one_that_asked_first(tmp_path: Path) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def probe(trial: Trial) -> Values:
+        if not started:
+            started.append(subprocess.Popen(["sleep", "60"]))
+            trial.workshop.pids.add(started[0].pid)
+        return {"rate": 1.0}
+
+    shared = Line("one", "about", probe, (Row("rate", "/s", Better.HIGHER),), on_shared_node=False)
+    run(plan(tmp_path, shared), prepare([FakeBroker("riverlog")], quiet), quiet)
+    (process,) = started
+    try:
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_line_of_our_own_leaves_the_others_out(tmp_path: Path) -> None:
