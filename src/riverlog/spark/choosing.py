@@ -16,8 +16,9 @@ from riverlog.checkpoints.sink import SinkCalls
 from riverlog.client.admin import Admin
 from riverlog.client.errors import KafkaError
 from riverlog.client.shared import SharedTransactions
-from riverlog.spark.commitments import CLIENT, AtLeastOnce, InCheckpoint, Owned, SinkRefused, Way, shared_arguments
+from riverlog.spark.commitments import CLIENT, AtLeastOnce, InCheckpoint, Owned, Way, shared_arguments
 from riverlog.spark.reaching import started
+from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink_options import AT_LEAST_ONCE, SinkOptions
 
 _PREFIX: Final = "spark:"

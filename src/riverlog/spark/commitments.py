@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pyspark.sql.datasource import WriterCommitMessage
 
 from riverlog.spark.attempt import Attempt, StreamAttempt
+from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink_options import SinkOptions
 
 if TYPE_CHECKING:
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from riverlog.checkpoints.sink import SinkCalls
     from riverlog.client.handed_over import HandedTransaction
     from riverlog.client.shared import Membership, SharedBatch, SharedTransactions
-
-
-class SinkRefused(RuntimeError):
-    """The sink cannot write, or not commit; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

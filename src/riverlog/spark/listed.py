@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from riverlog.client.errors import KafkaError, ProducerFenced
 from riverlog.client.handed_over import AdoptingProducer, Ender, HandedTransaction, HandingProducer
 from riverlog.spark.attempt import Attempt, StreamAttempt
-from riverlog.spark.commitments import CLIENT, REPLACED, SinkRefused, Written, first_partition
+from riverlog.spark.commitments import CLIENT, REPLACED, Written, first_partition
 from riverlog.spark.lists import ListedBatch, last_list, list_writer, write_list
 from riverlog.spark.reaching import started
+from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sending import send
 from riverlog.spark.sink_options import SinkOptions
 

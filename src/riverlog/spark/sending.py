@@ -9,8 +9,10 @@ from riverlog.arrow.background import Background
 from riverlog.arrow.encoder import Encoder
 from riverlog.arrow.rows import EncodingRules, Topics
 from riverlog.client.deliveries import EncodedBatch
+from riverlog.client.errors import KafkaError, ProducerFenced
 from riverlog.records.batch import Compression
 from riverlog.spark.reaching import reached
+from riverlog.spark.refusal import refusal
 from riverlog.spark.sink_options import SinkOptions
 
 if TYPE_CHECKING:
@@ -47,15 +49,21 @@ def send(
     *,
     first_partition: int,
 ) -> T:
-    """Write all rows, and give what `finish` gives, which waits until they are kept."""
-    with Background("riverlog-sink") as background, _started(outlet, background, options.patience_seconds):
-        encoder = Encoder(
-            _rules(options, first_partition), Topics(lambda topic: background.run(outlet.partitions(topic)))
-        )
-        for batch in rows:  # to the end, whatever becomes of them: Spark keeps a task's state when its rows are read
-            if batches := encoder.add(batch):
-                background.run(_send(outlet, batches))
-        return background.run(_end(outlet, encoder.finish(), finish))
+    """Write all rows, and give what `finish` gives, which waits until they are kept; ProducerFenced, or SinkRefused."""
+    try:
+        with Background("riverlog-sink") as background, _started(outlet, background, options.patience_seconds):
+            topics = Topics(lambda topic: background.run(outlet.partitions(topic)))
+            encoder = Encoder(_rules(options, first_partition), topics)
+            for (
+                batch
+            ) in rows:  # to the end, whatever becomes of them: Spark keeps a task's state once its rows are read
+                if batches := encoder.add(batch):
+                    background.run(_send(outlet, batches))
+            return background.run(_end(outlet, encoder.finish(), finish))
+    except ProducerFenced:
+        raise
+    except KafkaError as problem:
+        raise refusal(problem) from None
 
 
 def _rules(options: SinkOptions, first_partition: int) -> EncodingRules:

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 from confluent_kafka import TopicPartition
 
-from riverlog.spark.commitments import SinkRefused
+from riverlog.spark.refusal import SinkRefused
 from tests.e2e.clients import create_topic, read_all
 from tests.support.node import Node
 from tests.support.spark_jobs import StreamJob, travelled, write_job
@@ -153,8 +153,19 @@ def test_at_least_once_every_attempt_is_seen(node: Node, topic: str) -> None:
 @pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
 def test_a_topic_that_is_not_there_is_named(node: Node, delivery: str) -> None:
     options = {"kafka.bootstrap.servers": node.bootstrap, "topic": "no such topic", "delivery": delivery}
-    with pytest.raises(Exception, match="no such topic"):
+    with pytest.raises(SinkRefused, match="rows are not written: topic 'no such topic'"):
         write_job(options, [b"a"])
+
+
+def test_batches_that_a_topic_does_not_take_are_refused_with_the_option_that_helps(node: Node) -> None:
+    name = f"small-{uuid4()}"
+    create_topic(node.bootstrap, name, partitions=3, config={"max.message.bytes": "2000"})
+    options = {"kafka.bootstrap.servers": node.bootstrap, "topic": name}
+    rows = [b"x" * 200] * 50
+    with pytest.raises(SinkRefused, match=r"kafka\.batch\.size"):
+        write_job(options, rows)
+    write_job({**options, "kafka.batch.size": "1500"}, rows)
+    assert len(committed(node, name)) == 50
 
 
 def test_a_cluster_that_is_not_there_is_named() -> None:

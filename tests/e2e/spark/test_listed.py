@@ -10,8 +10,8 @@ from confluent_kafka import TopicPartition
 
 from riverlog import SharedTransactions
 from riverlog.spark import listed
-from riverlog.spark.commitments import SinkRefused
 from riverlog.spark.listed import Listed
+from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink import BatchSink, StreamSink
 from riverlog.spark.sink_options import SinkOptions, read_options
 from tests.e2e.clients import create_topic, read_all

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from riverlog.spark.choosing import choose_way, name_of
-from riverlog.spark.commitments import AtLeastOnce, SinkRefused
+from riverlog.spark.commitments import AtLeastOnce
+from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink_options import SinkOptions, read_options
 
 QUERY = "4a3c86a6-8f5b-4b2e-9f0e-0c8f3c1d2e4f"
