@@ -9,6 +9,7 @@ INSTALL: Final = {
     "pyarrow": "pip install 'riverlog[scan]'",
     "pandas": "pip install pandas",
     "polars": "pip install polars",
+    "pyspark": "pip install 'riverlog[spark]'",
     "duckdb": "pip install duckdb",
 }
 

@@ -2,4 +2,33 @@
 
 `pyspark_riverlog` lets Spark find the format `riverlog` by itself. This room speaks to a cluster through the client
 alone, so it works with any that speaks Kafka's protocol; what only a riverlog node offers says so where it is used.
+
+    spark = riverlog.spark.session()
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from riverlog.spark.java import NoJava
+    from riverlog.spark.sessions import AnotherSession, session, settings
+
+__all__ = ["AnotherSession", "NoJava", "session", "settings"]
+
+_HOMES = {
+    "AnotherSession": "riverlog.spark.sessions",
+    "NoJava": "riverlog.spark.java",
+    "session": "riverlog.spark.sessions",
+    "settings": "riverlog.spark.sessions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'riverlog.spark' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
