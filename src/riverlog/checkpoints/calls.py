@@ -1,18 +1,28 @@
-"""What sinks call beside WebHDFS: POST /riverlog/v1/<checkpoint>?op=CLUSTER, BEGIN, ANNOUNCE or ABORT, in JSON."""
+"""What is called beside WebHDFS, with JSON both ways, at /riverlog/v1/<checkpoint>.
+
+Sinks POST op=CLUSTER, BEGIN, ANNOUNCE and ABORT; drivers POST op=PROGRESS; whoever wants to know asks by GET
+op=DESCRIBE, and for all at the root by GET op=LIST.
+"""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
 from riverlog.checkpoints.pipelines import batch_of, caller_of, members_of
+from riverlog.checkpoints.progress import progress_of
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.store import Store
+from riverlog.client.errors import KafkaError
 
 _TIMEOUT_MS = 60_000
 
 
 def read_call(body: bytes) -> dict[str, Any]:
-    """Read a call; Refused where it is none."""
+    """Read a call; Refused where it is none. One that only asks says nothing."""
+    if not body:
+        return {}
     try:
         call = json.loads(body)
     except (ValueError, RecursionError):
@@ -48,4 +58,38 @@ async def abort(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
     return {}
 
 
-CALLS = {"POST CLUSTER": cluster, "POST BEGIN": begin, "POST ANNOUNCE": announce, "POST ABORT": abort}
+async def progress(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Take a driver's report about its query."""
+    store.reports.note(path, progress_of(call, heard_ms=store.ports.clock.wall_ms()))
+    return {}
+
+
+async def describe(path: str, _: dict[str, Any], store: Store) -> dict[str, object]:
+    """Tell about one query."""
+    with _told():
+        return await store.overview.one(path)
+
+
+async def list_all(_path: str, _call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Tell about all queries."""
+    with _told():
+        return {"pipelines": await store.overview.all()}
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except KafkaError as problem:
+        raise Refused.later(f"the ends of topics cannot be asked for, try again: {problem.message}") from problem
+
+
+CALLS = {
+    "POST CLUSTER": cluster,
+    "POST BEGIN": begin,
+    "POST ANNOUNCE": announce,
+    "POST ABORT": abort,
+    "POST PROGRESS": progress,
+    "GET DESCRIBE": describe,
+    "GET LIST": list_all,
+}

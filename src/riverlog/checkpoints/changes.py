@@ -15,6 +15,7 @@ from riverlog.checkpoints.records import (
     FolderMade,
     NewRecord,
     PipelineGone,
+    ProgressGone,
     UploadEnded,
     chunk,
     write_fact,
@@ -110,6 +111,7 @@ def delete(tree: Tree, path: str, *, recursive: bool) -> Decided:
         if isinstance(each, Folder):
             records += [write_fact(FolderGone(each_path))] if each.made else []
             records += [write_fact(PipelineGone(each_path))] if each_path in tree.pipelines else []
+            records += [write_fact(ProgressGone(each_path))] if each_path in tree.progress else []
         else:
             if each.is_temporary:
                 forgotten.append(each_path)

@@ -123,7 +123,7 @@ class Decisions:
     async def _commit(self, path: str, pipeline: Pipeline, announced: Announced, source: str, destination: str) -> None:
         changes.rename(self._tree, source, destination, overwrite=False)  # refused before anything is asked
         file = self._store.file(source)
-        content = await self._whole(file)
+        content = await self._store.whole(file)
         if content is None:
             raise Refused.failed(f"{destination} is longer than {CHECKPOINT_COMMIT_BYTES_MAX} bytes")
         check_state(self._tree, path, pipeline, content)
@@ -241,13 +241,8 @@ class Decisions:
 
     async def _planned(self, path: str, batch: int) -> tuple[SourceOffset, ...]:
         file = self._tree.file(f"{path}/offsets/{batch}")
-        content = None if file is None else await self._whole(file)
+        content = None if file is None else await self._store.whole(file)
         return () if content is None else source_offsets(content)
-
-    async def _whole(self, file: File) -> bytes | None:
-        if file.facts.size > CHECKPOINT_COMMIT_BYTES_MAX:
-            return None
-        return b"".join([part async for part in self._store.content(file, 0, file.facts.size)])
 
     def _show(self, path: str, number: int) -> None:
         """Let the group of a query show where it stands, soon: nobody waits for that."""

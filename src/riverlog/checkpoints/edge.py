@@ -42,7 +42,8 @@ class Request:
         """Whether the answer has begun: then nothing else can be said."""
         self.path = ROOT
         self.is_call = False
-        """Whether it is a sink that calls."""
+        """Whether it is one of the calls beside WebHDFS."""
+        self.operation = ""
         self.parameters: dict[str, str] = {}
 
     def read(self) -> str:
@@ -63,7 +64,8 @@ class Request:
         except (UnicodeError, ValueError):
             raise Refused.illegal("the parameters cannot be read") from None
         self.parameters = {name.lower(): value for name, value in reversed(fields)}
-        return f"{self._scope['method']} {self.parameters.get('op', '').upper()}"
+        self.operation = f"{self._scope['method']} {self.parameters.get('op', '').upper()}"
+        return self.operation
 
     def flag(self, name: str, *, default: bool) -> bool:
         text = self.parameters.get(name, str(default)).lower()
@@ -245,7 +247,7 @@ async def _call(request: Request, store: Store) -> None:
         if len(body) > CHECKPOINT_CALL_BYTES_MAX:
             raise Refused.illegal(f"a call has at most {CHECKPOINT_CALL_BYTES_MAX} bytes")
         if not part[1]:
-            answer = CALLS[f"POST {request.parameters['op'].upper()}"]
+            answer = CALLS[request.operation]
             await request.answer(facts=await answer(request.path, read_call(bytes(body)), store))
             return
 

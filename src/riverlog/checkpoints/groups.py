@@ -42,6 +42,12 @@ class Groups:
                 group, {TopicPartition(topic, index): offset for topic, index, offset in known}
             )
 
+    async def ends(self, offsets: tuple[SourceOffset, ...]) -> dict[tuple[str, int], int]:
+        """Give where the partitions end that are of this cluster."""
+        known = {TopicPartition(topic, index) for topic, index, _ in await self.known(offsets)}
+        found = await self._admin.list_offsets(dict.fromkeys(known, "latest")) if known else {}
+        return {(at.topic, at.partition): end.offset for at, end in found.items()}
+
     async def _partitions(self, topic: str) -> int:
         try:
             return len((await self._admin.describe_topics(topic))[0].partitions)

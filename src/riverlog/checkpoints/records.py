@@ -1,6 +1,6 @@
-"""The records of the topic. Partition 0 holds what there is: files, folders, uploads and pipelines, each under a key
-that names it, so that compaction keeps the last word about each. Partition 1 holds the content of files that are too
-large for one record, in chunks under the file's own id.
+"""The records of the topic. Partition 0 holds what there is: files, folders, uploads, pipelines and the progress of
+queries, each under a key that names it, so that compaction keeps the last word about each. Partition 1 holds the
+content of files that are too large for one record, in chunks under the file's own id.
 
 A value is one line of JSON; the content of a small file follows it. No value is a tombstone.
 """
@@ -17,6 +17,7 @@ _FILE: Final = b"file:"
 _FOLDER: Final = b"folder:"
 _UPLOAD: Final = b"upload:"
 _PIPELINE: Final = b"pipeline:"
+_PROGRESS: Final = b"progress:"
 _CHUNK: Final = b"chunk:"
 
 
@@ -97,7 +98,31 @@ class PipelineGone:
     path: str
 
 
-Fact = FileKept | FileGone | FolderMade | FolderGone | UploadBegun | UploadEnded | PipelineNoted | PipelineGone
+@dataclass(frozen=True, slots=True)
+class ProgressNoted:
+    """What a query's driver has said about it; `progress` knows what it means."""
+
+    path: str
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressGone:
+    path: str
+
+
+Fact = (
+    FileKept
+    | FileGone
+    | FolderMade
+    | FolderGone
+    | UploadBegun
+    | UploadEnded
+    | PipelineNoted
+    | PipelineGone
+    | ProgressNoted
+    | ProgressGone
+)
 
 
 def write_fact(fact: Fact) -> NewRecord:
@@ -119,6 +144,10 @@ def write_fact(fact: Fact) -> NewRecord:
             return NewRecord(FACTS, _PIPELINE + path.encode(), _line(noted) + content)
         case PipelineGone(path):
             return NewRecord(FACTS, _PIPELINE + path.encode(), None)
+        case ProgressNoted(path, noted):
+            return NewRecord(FACTS, _PROGRESS + path.encode(), _line(noted))
+        case ProgressGone(path):
+            return NewRecord(FACTS, _PROGRESS + path.encode(), None)
 
 
 def read_fact(key: bytes | None, value: bytes | None) -> Fact:
@@ -135,6 +164,8 @@ def read_fact(key: bytes | None, value: bytes | None) -> Fact:
                 return UploadEnded(text) if value is None else UploadBegun(text, int(_facts(value)["first_offset"]))
             case b"pipeline:":
                 return PipelineGone(text) if value is None else PipelineNoted(text, _facts(value), content_of(value))
+            case b"progress:":
+                return ProgressGone(text) if value is None else ProgressNoted(text, _facts(value))
             case _:
                 pass
     except (ValueError, KeyError, TypeError, RecursionError) as problem:

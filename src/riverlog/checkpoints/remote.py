@@ -1,4 +1,4 @@
-"""A checkpoint store from outside, without an event loop: list, read and write files by WebHDFS."""
+"""A checkpoint store from outside, without an event loop: files by WebHDFS, and what it knows about queries."""
 
 import http.client
 import json
@@ -27,10 +27,10 @@ class RemoteFile(NamedTuple):
 class RemoteStore:
     """One connection to a store; OSError where it breaks, Refused where the store says no."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, seconds_max: float = _SECONDS_MAX) -> None:
         """Take `host:port`, with or without `webhdfs://` before it."""
         host = urlsplit(address if "://" in address else f"webhdfs://{address}").netloc
-        self._connection = http.client.HTTPConnection(host, timeout=_SECONDS_MAX)
+        self._connection = http.client.HTTPConnection(host, timeout=seconds_max)
 
     def __enter__(self) -> Self:
         return self
@@ -63,15 +63,32 @@ class RemoteStore:
     def make_folder(self, path: str) -> None:
         self._json("PUT", path, "MKDIRS")
 
-    def _json(self, method: str, path: str, operation: str) -> dict[str, Any]:
-        facts: dict[str, Any] = json.loads(self._exchange(method, _target(path, operation), None).read())
-        return facts
+    def queries(self) -> list[dict[str, Any]]:
+        """Tell about every query whose checkpoint is there."""
+        found: list[dict[str, Any]] = self._call("GET", "/", "LIST")["pipelines"]
+        return found
 
-    def _exchange(self, method: str, target: str, body: Iterable[bytes] | None) -> http.client.HTTPResponse:
+    def query(self, path: str) -> dict[str, Any]:
+        """Tell about the query with this checkpoint; Refused where there is none."""
+        return self._call("GET", path, "DESCRIBE")
+
+    def report(self, path: str, told: dict[str, Any]) -> None:
+        """Say how a query goes, as its driver."""
+        self._call("POST", path, "PROGRESS", json.dumps(told).encode())
+
+    def _call(self, method: str, path: str, operation: str, body: bytes | None = None) -> dict[str, Any]:
+        target = f"/riverlog/v1{quote(path)}?op={operation}"
+        return _facts(self._exchange(method, target, body))
+
+    def _json(self, method: str, path: str, operation: str) -> dict[str, Any]:
+        return _facts(self._exchange(method, _target(path, operation), None))
+
+    def _exchange(self, method: str, target: str, body: Iterable[bytes] | bytes | None) -> http.client.HTTPResponse:
         """Send a request whose data flows at once: who knows where it does needs no redirect."""
-        headers = {} if body is None else {"Transfer-Encoding": "chunked"}
+        chunked = body is not None and not isinstance(body, bytes)
+        headers = {"Transfer-Encoding": "chunked"} if chunked else {}
         try:
-            self._connection.request(method, target, body, headers, encode_chunked=body is not None)
+            self._connection.request(method, target, body, headers, encode_chunked=chunked)
             response = self._connection.getresponse()
         except http.client.HTTPException as problem:
             self._connection.close()
@@ -88,10 +105,24 @@ def _target(path: str, operation: str) -> str:
     return f"/webhdfs/v1{quote(path)}?op={operation}"
 
 
+def _facts(response: http.client.HTTPResponse) -> dict[str, Any]:
+    try:
+        facts = json.loads(response.read())
+    except ValueError:
+        raise _not_a_store() from None
+    if not isinstance(facts, dict):
+        raise _not_a_store()
+    return facts
+
+
+def _not_a_store() -> Refused:
+    return Refused(HTTPStatus.BAD_GATEWAY, "java.io.IOException", "this is no checkpoint store")
+
+
 def _refusal(response: http.client.HTTPResponse) -> Refused:
     body = response.read()
     try:
         told = json.loads(body)["RemoteException"]
         return Refused(HTTPStatus(response.status), str(told["javaClassName"]), str(told["message"]))
     except (ValueError, KeyError, TypeError):
-        return Refused(HTTPStatus.BAD_GATEWAY, "java.io.IOException", "this is no checkpoint store")
+        return _not_a_store()

@@ -31,6 +31,15 @@ def source_offsets(planned: bytes) -> tuple[SourceOffset, ...]:
     return tuple((topic, index, offset) for (topic, index), offset in sorted(found.items()))
 
 
+def watermark_ms(planned: bytes) -> int | None:
+    """Give the watermark of a batch; None for a query without one, and before the first row."""
+    for facts in _objects(planned):
+        watermark = facts.get("batchWatermarkMs")
+        if isinstance(watermark, int) and not isinstance(watermark, bool):
+            return watermark if 0 < watermark <= _OFFSET_MAX else None
+    return None
+
+
 def state_names(commit: bytes) -> frozenset[StateName]:
     """Give the state that a `commits/N` names (checkpoint format 2): none for a query without state."""
     return frozenset(

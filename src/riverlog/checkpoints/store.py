@@ -13,15 +13,18 @@ from riverlog.checkpoints.changes import Decided
 from riverlog.checkpoints.decisions import Decisions
 from riverlog.checkpoints.groups import Groups
 from riverlog.checkpoints.journal import Journal
+from riverlog.checkpoints.overview import Overview
 from riverlog.checkpoints.owners import Owners
 from riverlog.checkpoints.paths import is_temporary, numbered
 from riverlog.checkpoints.records import CHUNKS, FACTS, Unreadable, chunk_owner, content_of, read_fact
 from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.reports import Reports
 from riverlog.checkpoints.temporary import Temporaries
 from riverlog.checkpoints.tree import File, Folder, Tree
 from riverlog.checkpoints.upload import Upload
 from riverlog.checkpoints.writer import Writer
 from riverlog.client.ports import Ports
+from riverlog.model.limits import CHECKPOINT_COMMIT_BYTES_MAX
 from riverlog.observe.logging import get_logger
 
 
@@ -48,6 +51,8 @@ class Store:
         self.usable = False
         self.writer = Writer(self.tree, self.temporaries, self.journal.write, failed=self._fail)
         self.decisions = Decisions(self, owners, groups)
+        self.reports = Reports(self)
+        self.overview = Overview(self, groups)
         self.chunks_end = 0
         """No chunk that is still to be written lies below this offset."""
         self._log = get_logger("riverlog.checkpoints")
@@ -73,6 +78,7 @@ class Store:
     async def close(self) -> None:
         """Let what is being written come to its end, and let go of the topic."""
         self.usable = False
+        await self.reports.close()
         await self.decisions.close()
         await self.writer.close()
         await self.journal.close()
@@ -114,6 +120,12 @@ class Store:
                     raise Refused.failed(f"a chunk of a file has {len(content)} bytes instead of {size}")
                 yield content[first:last]
             position += size
+
+    async def whole(self, file: File) -> bytes | None:
+        """Give the content of a file of Spark's logs; None where it is longer than any of these."""
+        if file.facts.size > CHECKPOINT_COMMIT_BYTES_MAX:
+            return None
+        return b"".join([part async for part in self.content(file, 0, file.facts.size)])
 
     # Changing ---------------------------------------------------------------------------------------------
 

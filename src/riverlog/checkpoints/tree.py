@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from riverlog.checkpoints.paths import ROOT, check_path, names_of
 from riverlog.checkpoints.pipelines import Pipeline, read_pipeline
+from riverlog.checkpoints.progress import Progress, read_progress
 from riverlog.checkpoints.records import (
     Fact,
     FileFacts,
@@ -18,6 +19,8 @@ from riverlog.checkpoints.records import (
     FolderMade,
     PipelineGone,
     PipelineNoted,
+    ProgressGone,
+    ProgressNoted,
     Unreadable,
     UploadBegun,
     UploadEnded,
@@ -50,13 +53,15 @@ class Folder:
 
 
 class Tree:
-    """All files and folders, the uploads that have not ended, and the pipelines."""
+    """All files and folders, the uploads that have not ended, the pipelines, and how queries go."""
 
     def __init__(self) -> None:
         self.uploads: dict[str, int] = {}
         """Files whose chunks are being written, with an offset that none of these lies below."""
         self.pipelines: dict[str, Pipeline] = {}
         """What the sinks of pipelines have said, by checkpoint."""
+        self.progress: dict[str, Progress] = {}
+        """What the drivers of queries have said, as far as it was written down."""
         self.last_offset = -1
         """The offset of the last fact."""
         self.entries = 0
@@ -89,6 +94,10 @@ class Tree:
                 self.pipelines[check_path(path)] = replace(read_pipeline(noted), noted_at=offset)
             case PipelineGone(path):
                 self.pipelines.pop(path, None)
+            case ProgressNoted(path, noted):
+                self.progress[check_path(path)] = read_progress(noted)
+            case ProgressGone(path):
+                self.progress.pop(path, None)
 
     # What is there ----------------------------------------------------------------------------------------
 

@@ -37,9 +37,9 @@ def list_checkpoints(path: str | None, address: str, output: OutputFormat | None
 
     A batch is planned when its offsets are written down, and committed when it is done.
     """
-    with _opened(address) as store:
+    with opened(address) as store:
         if path is not None:
-            rows = [_file_row(each) for each in store.walk(_checked(path)) if not each.is_folder]
+            rows = [_file_row(each) for each in store.walk(checked(path)) if not each.is_folder]
             columns = ["path", "bytes", "modified"]
         else:
             rows = checkpoints(store.walk("/"))
@@ -57,11 +57,11 @@ def export(path: str, folder: str, address: str, output: OutputFormat | None) ->
 
     Stop its query first: what it writes or deletes meanwhile may be missing. Spark can go on from the folder as it is.
     """
-    root = _checked(path)
+    root = checked(path)
     if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
         raise usage(f"{folder} is not empty; name a new folder")
     files = size = 0
-    with _opened(address) as store:
+    with opened(address) as store:
         for each in store.walk(root):
             target = os.path.join(folder, *each.path[len(root.rstrip("/")) + 1 :].split("/"))
             if each.is_folder:
@@ -88,11 +88,11 @@ def import_checkpoint(folder: str, path: str, address: str, output: OutputFormat
     The query then goes on with webhdfs://HOST:PORT/PATH as its checkpointLocation. Hidden files, such as the checksums
     that Spark puts beside its files, are left out. The log of commits is written last: half an import looks like half.
     """
-    root = _checked(path)
+    root = checked(path)
     if not os.path.isdir(folder):
         raise usage(f"{folder} is not a folder")
     files = size = 0
-    with _opened(address) as store:
+    with opened(address) as store:
         if _has_files(store, root):
             raise Trouble(f"{root} has files already; delete them first, or choose another path", ExitCode.REFUSED)
         for name in _names(folder):
@@ -156,7 +156,8 @@ def _has_files(store: "RemoteStore", root: str) -> bool:
         raise
 
 
-def _checked(path: str) -> str:
+def checked(path: str) -> str:
+    """Read a path of a store."""
     from riverlog.checkpoints.paths import check_path
     from riverlog.checkpoints.refusals import Refused
 
@@ -167,7 +168,8 @@ def _checked(path: str) -> str:
 
 
 @contextmanager
-def _opened(address: str) -> "Iterator[RemoteStore]":
+def opened(address: str) -> "Iterator[RemoteStore]":
+    """Open a store; what it refuses becomes a sentence."""
     from riverlog.checkpoints.refusals import Refused
     from riverlog.checkpoints.remote import RemoteStore
 

@@ -322,6 +322,18 @@ CHECKPOINT_RUNS_REMEMBERED_MAX: Final = 64
 CHECKPOINT_PIPELINES_MAX: Final = 256
 """Pipelines whose sinks write in shared transactions; further ones are refused."""
 
+PROGRESS_REPORTED_MAX: Final = 2_048
+"""Queries whose drivers report how they go; the reports of further ones are refused, and their queries go on."""
+
+PROGRESS_KEPT_EVERY_MS: Final = 10_000
+"""How often the latest report of a query is written down; when a run begins or ends it is at once."""
+
+PROGRESS_SILENT_MS_MAX: Final = 30_000
+"""A query whose driver has not reported for so long may not be running any more."""
+
+PROGRESS_ERROR_LENGTH_MAX: Final = 2_000
+"""Characters of an error that a driver reports; the rest is cut."""
+
 CHECKPOINT_CALL_BYTES_MAX: Final = 256 * 1024
 """The longest body of a call by a pipeline's sink: all members of a batch must fit."""
 

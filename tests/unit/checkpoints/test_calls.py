@@ -47,6 +47,25 @@ def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
     with_node(scenario)
 
 
+def test_a_driver_reports_and_whoever_wants_to_know_is_told() -> None:
+    async def scenario(universe: Universe) -> None:
+        caller = Caller()
+        caller.stores = caller.edge._stores = Stores(lambda: store_over(ADDRESS, universe.ports))
+        report = {"query": "q", "run": "r1", "state": "running", "began_ms": 5, "batch": 0, "rows": 7}
+        missing = await call(caller, "PROGRESS", report)
+        assert (missing.status, missing.exception) == (404, "FileNotFoundException")
+        assert (await caller.ask("GET", f"{PATH}?op=DESCRIBE", prefix="/riverlog/v1")).status == 404
+        await caller.ask("PUT", f"{PATH}/offsets?op=MKDIRS")
+        assert (await call(caller, "PROGRESS", report)).facts == {}
+        one = (await caller.ask("GET", f"{PATH}?op=DESCRIBE", prefix="/riverlog/v1")).facts
+        assert one == one | {"pipeline": "revenue", "state": "running", "rows": 7, "partitions": [], "lag": None}
+        listed = (await caller.ask("GET", "?op=LIST", prefix="/riverlog/v1")).facts
+        assert listed == {"pipelines": [{name: value for name, value in one.items() if name != "partitions"}]}
+        await caller.stores.close()
+
+    with_node(scenario)
+
+
 @pytest.mark.parametrize(
     ("operation", "body"),
     [
@@ -58,6 +77,8 @@ def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
         ("ANNOUNCE", WHO),
         ("ANNOUNCE", b"x" * (CHECKPOINT_CALL_BYTES_MAX + 1)),
         ("LISTSTATUS", {}),
+        ("PROGRESS", WHO),
+        ("DESCRIBE", {}),
     ],
 )
 def test_what_is_no_call_is_refused(operation: str, body: Any) -> None:

@@ -331,7 +331,8 @@ def test_a_batch_without_tasks_passes() -> None:
 
 
 def test_a_commit_that_is_too_long_is_refused_before_anything_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("riverlog.checkpoints.decisions.CHECKPOINT_COMMIT_BYTES_MAX", 100)
+    for module in ("decisions", "store"):
+        monkeypatch.setattr(f"riverlog.checkpoints.{module}.CHECKPOINT_COMMIT_BYTES_MAX", 100)
 
     async def scenario(universe: Universe, store: Store) -> None:
         run = Run(universe, store, "r1")

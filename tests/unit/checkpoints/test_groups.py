@@ -1,6 +1,6 @@
 """The groups that stand for queries."""
 
-from riverlog import Admin, TopicPartition
+from riverlog import Admin, Producer, TopicPartition
 from riverlog.checkpoints.groups import Groups
 from tests.support.members import ADDRESS, TOPIC, with_node
 from tests.support.world import Universe
@@ -18,6 +18,18 @@ def test_offsets_of_topics_that_are_here_are_committed() -> None:
             found = await admin.group_offsets("query")
             assert {partition: each.offset for partition, each in found.items()} == {TopicPartition(TOPIC, 1): 5}
             assert "nothing" not in [group.name for group in await admin.list_groups()]
+        await groups.close()
+
+    with_node(scenario)
+
+
+def test_partitions_end_where_their_logs_do() -> None:
+    async def scenario(universe: Universe) -> None:
+        groups = Groups(ADDRESS, ports=universe.ports)
+        async with Producer(ADDRESS, ports=universe.ports) as producer:
+            await producer.send(TOPIC, b"one", partition=1)
+        assert await groups.ends((("elsewhere", 0, 1), (TOPIC, 0, 5), (TOPIC, 1, 0))) == {(TOPIC, 0): 0, (TOPIC, 1): 1}
+        assert await groups.ends((("elsewhere", 0, 1),)) == {}
         await groups.close()
 
     with_node(scenario)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.checkpoints.spark_logs import StateName, source_offsets, state_names
+from riverlog.checkpoints.spark_logs import StateName, source_offsets, state_names, watermark_ms
 
 COMMIT = b"""v2
 {"nextBatchWatermarkMs":14000,"stateUniqueIds":{"0":[["1aa40858"],["06e398bd"]],"1":[["a","b","c","d"]]}}"""
@@ -43,6 +43,13 @@ def test_what_names_none_names_none(text: bytes) -> None:
 
 def test_the_offsets_behind_a_batch_are_read() -> None:
     assert source_offsets(PLAN) == (("orders", 0, 12), ("orders", 1, 9), ("refunds", 0, 0))
+
+
+def test_the_watermark_of_a_batch_is_read() -> None:
+    assert watermark_ms(PLAN) == 13_000
+    assert watermark_ms(COMMIT) is None
+    assert watermark_ms(PLAN.replace(b"13000", b"0")) is None
+    assert watermark_ms(PLAN.replace(b"13000", b"true")) is None
 
 
 @pytest.mark.parametrize(

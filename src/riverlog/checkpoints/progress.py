@@ -1,0 +1,119 @@
+"""What the driver of a query says about it: how its batches go, and how it ended. Pure: reports in, the next one out.
+
+Nothing is decided by a report, and nothing waits for one. A run is one start of a query. A report of an older run, or
+of one that has told its end, changes nothing; rows that came too late are counted over all runs.
+"""
+
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from riverlog.checkpoints.records import ProgressNoted, Unreadable
+from riverlog.checkpoints.refusals import Refused
+from riverlog.model.limits import INCARNATION_LENGTH_MAX, PROGRESS_ERROR_LENGTH_MAX, PROGRESS_SILENT_MS_MAX
+
+_NUMBER_MAX: Final = 2**63 - 1
+
+
+class RunState(StrEnum):
+    """What is known about a query's latest run."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    """Nobody has reported, or not for a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The latest report of a query."""
+
+    query: str
+    run: str
+    state: RunState
+    began_ms: int
+    """When the run began, by the driver's clock."""
+    heard_ms: int = 0
+    """When the report came, by the store's clock."""
+    ended_ms: int | None = None
+    batch: int | None = None
+    """The last batch that was told; what follows is of it."""
+    batch_at_ms: int | None = None
+    batch_ms: int | None = None
+    rows: int | None = None
+    rows_per_second: float | None = None
+    output_rows: int | None = None
+    watermark_ms: int | None = None
+    late_rows: int = 0
+    """Rows that this run dropped because they came behind the watermark."""
+    late_rows_before: int = 0
+    """Those of the runs before it."""
+    state_rows: int | None = None
+    state_memory_bytes: int | None = None
+    state_commit_ms: int | None = None
+    error: str = ""
+    """Why the last run that failed did."""
+    error_ms: int | None = None
+
+    def after(self, before: "Progress | None") -> "Progress":
+        """Give what is known once this has been told: this, or what was known before it."""
+        if before is None:
+            return self
+        same = self.run == before.run
+        if before.state is not RunState.RUNNING if same else self.began_ms < before.began_ms:
+            return before
+        late_before = before.late_rows_before + (0 if same else before.late_rows)
+        failed = self if self.error else before
+        return replace(self, late_rows_before=late_before, error=failed.error, error_ms=failed.error_ms)
+
+    def state_at(self, now_ms: int) -> RunState:
+        """Tell what is known now: a driver that runs reports all the time."""
+        silent = now_ms - self.heard_ms > PROGRESS_SILENT_MS_MAX
+        return RunState.UNKNOWN if self.state is RunState.RUNNING and silent else self.state
+
+    def since_ms(self, now_ms: int) -> int:
+        """Tell since when."""
+        if self.state_at(now_ms) is RunState.UNKNOWN:
+            return self.heard_ms
+        return self.began_ms if self.ended_ms is None else self.ended_ms
+
+    def note(self, path: str) -> ProgressNoted:
+        """Give the fact that tells this."""
+        return ProgressNoted(path, asdict(self))
+
+
+def progress_of(call: dict[str, Any], *, heard_ms: int) -> Progress:
+    """Read what a driver says; Refused where it is no report."""
+    known = {each.name for each in fields(Progress)} - {"heard_ms", "late_rows_before"}
+    told = {name: value for name, value in call.items() if name in known and value is not None}
+    try:
+        told["state"] = RunState(told.get("state", ""))
+    except ValueError:
+        raise Refused.illegal("state is running, stopped or failed") from None
+    for name in ("query", "run"):
+        if not isinstance(told.get(name), str) or not 0 < len(told[name]) <= INCARNATION_LENGTH_MAX:
+            raise Refused.illegal("a report names its query and its run")
+    if not isinstance(told.get("error", ""), str):
+        raise Refused.illegal("error is a text")
+    told["error"] = told.get("error", "")[:PROGRESS_ERROR_LENGTH_MAX]
+    for name, value in told.items():
+        if name not in ("query", "run", "state", "error") and not _is_number(value, name):
+            raise Refused.illegal(f"{name} is a number from 0 on")
+    if "began_ms" not in told:
+        raise Refused.illegal("a report says when its run began")
+    return Progress(**told, heard_ms=heard_ms)
+
+
+def read_progress(facts: dict[str, Any]) -> Progress:
+    """Read what `note` gave; Unreadable where it is nothing of the kind."""
+    try:
+        told = progress_of(facts, heard_ms=int(facts["heard_ms"]))
+        return replace(told, late_rows_before=int(facts["late_rows_before"]))
+    except (KeyError, TypeError, ValueError, Refused) as problem:
+        raise Unreadable(f"a report: {problem}") from problem
+
+
+def _is_number(value: object, name: str) -> bool:
+    kinds = (int, float) if name == "rows_per_second" else (int,)
+    return isinstance(value, kinds) and not isinstance(value, bool) and 0 <= value <= _NUMBER_MAX

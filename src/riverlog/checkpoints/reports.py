@@ -1,0 +1,77 @@
+"""The reports of drivers: the latest is in memory, and written down now and then, so that a restart forgets little.
+
+A report is answered at once, whatever the topic does. When a run begins or ends that is written down soon, else the
+latest one every ten seconds. What could not be written is in the next report.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from riverlog.checkpoints.changes import Decided
+from riverlog.checkpoints.progress import Progress
+from riverlog.checkpoints.records import write_fact
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.tree import Folder
+from riverlog.model.limits import PROGRESS_KEPT_EVERY_MS, PROGRESS_REPORTED_MAX
+
+if TYPE_CHECKING:
+    from riverlog.checkpoints.store import Store
+
+
+class Reports:
+    """What the drivers of all queries have said."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._latest: dict[str, Progress] = {}
+        """What was told since this store was opened; the tree has what was told before."""
+        self._due: set[str] = set()
+        self._writing: asyncio.Task[None] | None = None
+
+    def note(self, path: str, told: Progress) -> None:
+        """Take a report; Refused for a checkpoint that is not there, and where there are too many."""
+        if not isinstance(self._store.tree.find(path), Folder):
+            self._latest.pop(path, None)
+            raise Refused.missing(path)
+        before = self.of(path)
+        if before is None and sum(1 for _ in self.all()) >= PROGRESS_REPORTED_MAX:
+            raise Refused.failed(f"the checkpoint store shows how {PROGRESS_REPORTED_MAX:,} queries go, and no more")
+        self._latest[path] = known = told.after(before)
+        kept = self._store.tree.progress.get(path)
+        changed = kept is None or (kept.run, kept.state) != (known.run, known.state)
+        if changed or kept is None or known.heard_ms - kept.heard_ms >= PROGRESS_KEPT_EVERY_MS:
+            self._due.add(path)
+            if self._writing is None or self._writing.done():
+                self._writing = asyncio.get_running_loop().create_task(self._write_due())
+
+    def of(self, path: str) -> Progress | None:
+        """Give the latest report of the query whose checkpoint this is."""
+        return self._latest.get(path) or self._store.tree.progress.get(path)
+
+    def all(self) -> Iterator[tuple[str, Progress]]:
+        """Give the latest report of every query whose checkpoint is still there."""
+        tree = self._store.tree
+        for path in [path for path in self._latest if not isinstance(tree.find(path), Folder)]:
+            del self._latest[path]
+        for path in sorted({*self._latest, *tree.progress}):
+            yield path, self._latest.get(path) or tree.progress[path]
+
+    async def close(self) -> None:
+        """Let what is being written come to its end."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+
+    async def _write_due(self) -> None:
+        while self._due:
+            path = self._due.pop()
+
+            def decide(path: str = path) -> Decided:
+                if path not in self._latest or not isinstance(self._store.tree.find(path), Folder):
+                    return Decided()
+                return Decided((write_fact(self._latest[path].note(path)),))
+
+            try:
+                await self._store.writer.change((f"{path}/progress",), decide)
+            except Refused:
+                return  # the topic is out of reach: the next report is written instead, by the next store
