@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from riverlog.spark.java import NoJava
+    from riverlog.spark.progress import watch
     from riverlog.spark.sessions import AnotherSession, session, settings
 
-__all__ = ["AnotherSession", "NoJava", "session", "settings"]
+__all__ = ["AnotherSession", "NoJava", "session", "settings", "watch"]
 
 _HOMES = {
     "AnotherSession": "riverlog.spark.sessions",
     "NoJava": "riverlog.spark.java",
     "session": "riverlog.spark.sessions",
     "settings": "riverlog.spark.sessions",
+    "watch": "riverlog.spark.progress",
 }
 
 

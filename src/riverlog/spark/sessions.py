@@ -89,7 +89,12 @@ def session(
     if submitted:
         chosen = _left_open(chosen)
     chosen |= {name: _text(value) for name, value in (conf or {}).items()}
-    return _make(chosen, master, remote)
+    made = _make(chosen, master, remote)
+    if remote is None:  # a listener of Spark Connect would keep a program from ending that does not stop its session
+        from riverlog.spark.progress import watch
+
+        watch(made)
+    return made
 
 
 def settings(checkpoints: str | None = None) -> dict[str, str]:
