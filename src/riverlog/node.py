@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from riverlog import __version__
@@ -51,6 +51,7 @@ from riverlog.observe.metrics import (
     GroupReading,
     LogDirectoryReading,
     PartitionReading,
+    PipelineReading,
     TransactionsReading,
 )
 from riverlog.observe.stats import NodeStats, PartitionStats
@@ -60,6 +61,9 @@ from riverlog.world.disk import FileSystem
 from riverlog.world.network import TcpNetwork
 from riverlog.world.processes import SystemProcesses
 from riverlog.world.workers import ThreadWorkers
+
+if TYPE_CHECKING:
+    from riverlog.checkpoints.server import CheckpointServer
 
 _WORKER_THREADS: Final = 8
 _EVERY_ADDRESS: Final = ("", "0.0.0.0", "::")
@@ -99,6 +103,7 @@ class Node:
         self._processes = self._world.processes or InPlace(self._world.workers)
         self._parts.push_async_callback(self._processes.close)
         self._serving = False
+        self._checkpoints: CheckpointServer | None = None
         self._failed: asyncio.Future[BaseException]
         self._homes: list[Home]
         self._metadata: MetadataDriver
@@ -266,7 +271,7 @@ class Node:
             return
         from riverlog.checkpoints.server import CheckpointServer  # not even this is read where it is off
 
-        server = CheckpointServer(str(self.endpoints[0].address))
+        server = self._checkpoints = CheckpointServer(str(self.endpoints[0].address))
         self._parts.push_async_callback(server.close)
         host = settings.checkpoints_host or settings.listeners[0].host
         self.checkpoints = server.open(host, settings.checkpoints_port)
@@ -402,6 +407,10 @@ class Node:
 
     def coordinators_loading(self) -> int:
         return self._groups.loading() + self._transactions.loading()
+
+    def pipelines(self) -> Iterable[PipelineReading]:
+        """Give the queries that have reported to the checkpoint store, once somebody has asked that for something."""
+        return () if self._checkpoints is None else self._checkpoints.pipelines()
 
     def log_directories(self) -> Iterable[LogDirectoryReading]:
         for home in self._homes:

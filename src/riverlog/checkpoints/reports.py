@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from riverlog.checkpoints.changes import Decided
-from riverlog.checkpoints.progress import Progress
+from riverlog.checkpoints.pipelines import name_of
+from riverlog.checkpoints.progress import Progress, RunState
 from riverlog.checkpoints.records import write_fact
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.tree import Folder
 from riverlog.model.limits import PROGRESS_KEPT_EVERY_MS, PROGRESS_REPORTED_MAX
+from riverlog.observe.metrics import PipelineReading
 
 if TYPE_CHECKING:
     from riverlog.checkpoints.store import Store
@@ -56,6 +58,22 @@ class Reports:
             del self._latest[path]
         for path in sorted({*self._latest, *tree.progress}):
             yield path, self._latest.get(path) or tree.progress[path]
+
+    def readings(self) -> Iterator[PipelineReading]:
+        """Give the numbers for the metrics."""
+        now_ms = self._store.ports.clock.wall_ms()
+        for path, told in self.all():
+            yield PipelineReading(
+                pipeline=name_of(path),
+                running=told.state_at(now_ms) is RunState.RUNNING,
+                batch=told.batch,
+                batch_at_ms=told.batch_at_ms,
+                batch_ms=told.batch_ms,
+                rows_per_second=told.rows_per_second,
+                watermark_ms=told.watermark_ms,
+                late_rows=told.late_rows + told.late_rows_before,
+                state_rows=told.state_rows,
+            )
 
     async def close(self) -> None:
         """Let what is being written come to its end."""

@@ -7,6 +7,7 @@ and so are connections. An upload may pause for as long as it likes: Spark keeps
 import asyncio
 import logging
 import socket
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from riverlog.model.ids import Address
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
     from riverlog.checkpoints.stores import Stores
+    from riverlog.observe.metrics import PipelineReading
 
 _BACKLOG: Final = 128
 _HEAD_BYTES_MAX: Final = 16 * 1024
@@ -50,6 +52,11 @@ class CheckpointServer:
         self._listening = listening
         asyncio.get_running_loop().add_reader(listening, self._first_client)
         return Address(*listening.getsockname()[:2])
+
+    def pipelines(self) -> "Iterator[PipelineReading]":
+        """Give the queries that have reported, for the metrics; none before the first client of a store."""
+        store = None if self._stores is None else self._stores.opened
+        return iter(()) if store is None else store.reports.readings()
 
     async def close(self) -> None:
         """Answer what is under way, then let go of the port and the store."""

@@ -19,10 +19,14 @@ class Stores:
         self._opening = asyncio.Lock()
         self._closed = False
 
+    @property
+    def opened(self) -> Store | None:
+        """Give the store in use, if there is one."""
+        return self._store if self._store is not None and self._store.usable else None
+
     async def current(self) -> Store:
         """Give a store that can be used; Refused where the log cannot be reached."""
-        store = self._store
-        if store is not None and store.usable:
+        if (store := self.opened) is not None:
             return store
         async with self._opening:
             if self._store is None or not self._store.usable:

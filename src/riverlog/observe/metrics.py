@@ -26,6 +26,7 @@ class Kind(StrEnum):
 
 
 _PARTITION = ("topic", "partition")
+_PIPELINE = ("pipeline",)
 _GROUP_TOPIC = ("consumergroup", "topic")
 _GROUP_PARTITION = ("consumergroup", "topic", "partition")
 
@@ -158,6 +159,34 @@ class Metric(Enum):
         (),
         "Coordinators that are still reading their log, and answer nobody meanwhile.",
     )
+    PIPELINE_RUNNING = (
+        "riverlog_pipeline_running",
+        Kind.GAUGE,
+        _PIPELINE,
+        "1 while the driver of the query reports that it runs; only for queries that report, as all that follows.",
+    )
+    PIPELINE_BATCH = ("riverlog_pipeline_batch", Kind.GAUGE, _PIPELINE, "Number of the last batch.")
+    PIPELINE_BATCH_TIME = (
+        "riverlog_pipeline_batch_timestamp_seconds",
+        Kind.GAUGE,
+        _PIPELINE,
+        "When the last batch began, in seconds since 1970.",
+    )
+    PIPELINE_BATCH_SECONDS = ("riverlog_pipeline_batch_seconds", Kind.GAUGE, _PIPELINE, "How long the last batch took.")
+    PIPELINE_RATE = ("riverlog_pipeline_rows_per_second", Kind.GAUGE, _PIPELINE, "Rows per second of the last batch.")
+    PIPELINE_WATERMARK = (
+        "riverlog_pipeline_watermark_timestamp_seconds",
+        Kind.GAUGE,
+        _PIPELINE,
+        "The watermark, in seconds since 1970.",
+    )
+    PIPELINE_LATE_ROWS = (
+        "riverlog_pipeline_late_rows_total",
+        Kind.COUNTER,
+        _PIPELINE,
+        "Rows dropped because they came behind the watermark.",
+    )
+    PIPELINE_STATE_ROWS = ("riverlog_pipeline_state_rows", Kind.GAUGE, _PIPELINE, "Rows in the query's state.")
     LOG_DIRECTORY_ONLINE = (
         "riverlog_log_directory_online",
         Kind.GAUGE,
@@ -296,6 +325,20 @@ class TransactionsReading(NamedTuple):
     oldest_open_seconds: float
 
 
+class PipelineReading(NamedTuple):
+    """One query of Spark that reports to this node, at the moment of a scrape; None is what it has not told."""
+
+    pipeline: str
+    running: bool
+    batch: int | None
+    batch_at_ms: int | None
+    batch_ms: int | None
+    rows_per_second: float | None
+    watermark_ms: int | None
+    late_rows: int
+    state_rows: int | None
+
+
 class LogDirectoryReading(NamedTuple):
     """One log directory, at the moment of a scrape."""
 
@@ -337,6 +380,10 @@ class Source(Protocol):
 
     def coordinators_loading(self) -> int:
         """Count the coordinators that are still reading their log."""
+        ...
+
+    def pipelines(self) -> Iterable[PipelineReading]:
+        """Give the queries of Spark that report to this node's checkpoint store."""
         ...
 
     def log_directories(self) -> Iterable[LogDirectoryReading]: ...
@@ -388,6 +435,7 @@ def scrape(source: Source, *, version: str) -> Scrape:
     readings = [
         *_read_node(source, version),
         *_read_transactions(source, partitions),
+        *_read_pipelines(source),
         *_read_requests(stats),
         *_read_connections(stats),
         *_read_process(),
@@ -447,6 +495,25 @@ def _read_transactions(source: Source, partitions: Iterable[PartitionReading]) -
         if each.last_stable_offset < each.high_watermark:
             labels = (each.topic, str(each.partition))
             yield Reading(Metric.STABLE_LAG, labels, each.high_watermark - each.last_stable_offset)
+
+
+def _read_pipelines(source: Source) -> Iterator[Reading]:
+    for each in source.pipelines():
+        values = {
+            Metric.PIPELINE_RUNNING: each.running,
+            Metric.PIPELINE_BATCH: each.batch,
+            Metric.PIPELINE_BATCH_TIME: _seconds(each.batch_at_ms),
+            Metric.PIPELINE_BATCH_SECONDS: _seconds(each.batch_ms),
+            Metric.PIPELINE_RATE: each.rows_per_second,
+            Metric.PIPELINE_WATERMARK: _seconds(each.watermark_ms),
+            Metric.PIPELINE_LATE_ROWS: each.late_rows,
+            Metric.PIPELINE_STATE_ROWS: each.state_rows,
+        }
+        yield from (Reading(metric, (each.pipeline,), value) for metric, value in values.items() if value is not None)
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
 
 
 def _read_requests(stats: NodeStats) -> Iterator[Reading]:

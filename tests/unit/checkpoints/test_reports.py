@@ -45,6 +45,8 @@ def test_the_latest_is_known_and_now_and_then_kept() -> None:
         assert records(topic) == 2
         await noted(store, report(PROGRESS_KEPT_EVERY_MS + 1, batch=3, state="failed", error="no disk"))
         assert records(topic) == 3
+        (reading,) = store.reports.readings()
+        assert (reading.pipeline, reading.running, reading.batch, reading.state_rows) == ("orders", False, 3, None)
         await store.close()
         store = await opened(topic)
         assert [(path, told.state, told.error) for path, told in store.reports.all()] == [

@@ -9,6 +9,7 @@ from riverlog.observe.metrics import (
     GroupReading,
     LogDirectoryReading,
     PartitionReading,
+    PipelineReading,
     TransactionsReading,
 )
 from riverlog.observe.stats import NodeStats, PartitionStats
@@ -57,6 +58,12 @@ class ScrapedNode:
 
     def coordinators_loading(self) -> int:
         return 2
+
+    def pipelines(self) -> Iterable[PipelineReading]:
+        return [
+            PipelineReading("revenue", True, 7, 1_500, 40, 25.5, 90_000, 3, 12),
+            PipelineReading("new", False, None, None, None, None, None, 0, None),
+        ]
 
     def log_directories(self) -> Iterable[LogDirectoryReading]:
         return [LogDirectoryReading("/var/lib/riverlog", online=True, size_bytes=8_192, free_bytes=1 << 30)]

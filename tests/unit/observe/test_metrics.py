@@ -62,6 +62,16 @@ def test_only_partitions_that_wait_for_a_transaction_have_a_lag_of_their_stable_
     assert Reading(Metric.TRANSACTIONS, ("Ongoing",), 2) in taken
 
 
+def test_of_a_query_is_shown_what_it_has_told() -> None:
+    taken = [each for each in scrape(ScrapedNode(), version="1").readings if each.metric.labels == ("pipeline",)]
+    assert Reading(Metric.PIPELINE_BATCH_SECONDS, ("revenue",), 0.04) in taken
+    assert Reading(Metric.PIPELINE_WATERMARK, ("revenue",), 90.0) in taken
+    assert [each for each in taken if each.labels == ("new",)] == [
+        Reading(Metric.PIPELINE_RUNNING, ("new",), False),
+        Reading(Metric.PIPELINE_LATE_ROWS, ("new",), 0),
+    ]
+
+
 def test_the_process_is_measured() -> None:
     taken = {reading.metric: reading.value for reading in scrape(ScrapedNode(), version="1.2.3").readings}
     resident, cpu, open_files = (
