@@ -52,16 +52,23 @@ class Run:
     async def begin(self, number: int) -> SharedBatch:
         return await self.store.decisions.begin(PATH, self.caller, number, timeout_ms=self.timeout_ms)
 
-    async def write(self, number: int) -> Membership:
+    async def write(self, number: int, *, stateful: bool = True) -> Membership:
         """Write the batch's output, and its state, as one task."""
         batch = await self.begin(number)
         async with Member(ADDRESS, batch, task=0, attempt=0, ports=self.universe.ports) as member:
             await member.write([NewRecord(TOPIC, f"{number} {self.caller.run} {part}".encode()) for part in "ab"])
-            temporary = f"{PATH}/state/0/0/.{number}.{self.caller.run}.tmp"
-            await put(self.store, temporary, b"state")
-            name = f"{PATH}/state/0/0/{number + 1}_{self.state(number)}.changelog"
-            await self.store.rename(temporary, name, overwrite=True)
+            if stateful and self.store.tree.file(self._state_file(number)) is None:
+                await self.keep_state(number)
             return await member.finish()
+
+    async def keep_state(self, number: int) -> None:
+        """Write the batch's state, as a task does when it has no more rows."""
+        temporary = f"{PATH}/state/0/0/.{number}.{self.caller.run}.tmp"
+        await put(self.store, temporary, b"state")
+        await self.store.rename(temporary, self._state_file(number), overwrite=True)
+
+    def _state_file(self, number: int) -> str:
+        return f"{PATH}/state/0/0/{number + 1}_{self.state(number)}.changelog"
 
     async def announce(self, number: int, *memberships: Membership) -> None:
         members = tuple(each.producer for each in memberships if each.producer is not None)

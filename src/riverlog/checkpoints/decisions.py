@@ -18,6 +18,7 @@ from riverlog.checkpoints.groups import Groups
 from riverlog.checkpoints.owners import Owners, batch_of
 from riverlog.checkpoints.paths import Numbered
 from riverlog.checkpoints.pipelines import (
+    START_NOT_HEARD,
     Announced,
     Begun,
     Caller,
@@ -33,7 +34,11 @@ from riverlog.checkpoints.spark_logs import SourceOffset, source_offsets, state_
 from riverlog.checkpoints.tree import File, Folder, Tree
 from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
 from riverlog.client.shared import SharedBatch
-from riverlog.model.limits import CHECKPOINT_COMMIT_BYTES_MAX, CHECKPOINT_PIPELINES_MAX
+from riverlog.model.limits import (
+    CHECKPOINT_COMMIT_BYTES_MAX,
+    CHECKPOINT_PIPELINES_MAX,
+    CHECKPOINT_STARTS_REMEMBERED_MAX,
+)
 from riverlog.observe.logging import get_logger
 
 if TYPE_CHECKING:
@@ -48,6 +53,8 @@ class Decisions:
         self._owners = owners
         self._groups = groups
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._starts: dict[str, int] = {}
+        """Checkpoints whose queries have started since, and the offset of the last fact then."""
         self._shown: dict[str, int] = {}
         """Queries without our sink, and the batch whose offsets their groups are still to show."""
         self._showing: asyncio.Task[None] | None = None
@@ -183,6 +190,15 @@ class Decisions:
         await self._store.move(source, destination, overwrite=False)
         self._show(path, number)
 
+    def hear_start(self, path: str) -> None:
+        """Note that a query starts: its driver reads `metadata`, or makes it, before any task can write state."""
+        checkpoint, _, name = path.rpartition("/")
+        if name == "metadata":
+            self._starts.pop(checkpoint, None)
+            self._starts[checkpoint] = self._tree.last_offset
+            if len(self._starts) > CHECKPOINT_STARTS_REMEMBERED_MAX:
+                del self._starts[next(iter(self._starts))]
+
     async def _settle(self, path: str) -> None:
         """Bring a decision to its end whose answer was lost, or whose store is gone."""
         pipeline = self._tree.pipelines.get(path)
@@ -214,7 +230,8 @@ class Decisions:
 
         def decide() -> Decided:
             replaced = () if known is None else known.runs_replaced()
-            taken = Pipeline(caller, owner, self._tree.last_offset, batch, replaced)
+            started_at = self._starts.pop(path, START_NOT_HEARD)
+            taken = Pipeline(caller, owner, self._tree.last_offset, batch, replaced, started_at=started_at)
             forgotten = changes.forget(self._tree, stale)
             return replace(forgotten, records=(*forgotten.records, write_fact(taken.note(path))))
 
@@ -271,25 +288,40 @@ class Decisions:
 
 
 def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> None:
-    """Refuse a `commits/N` that names state from before the current run: it is of a run that was replaced."""
+    """Refuse a `commits/N` that names state from before the current run: it is of a run that was replaced.
+
+    A task without output can keep its state before any task of its run has called BEGIN. Such state counts if the run's
+    driver had started, and nobody else has kept state of the same version since: all tasks of the current run have
+    written theirs by now, so that of a run that was replaced is not alone.
+    """
     for operator, partition, name in state_names(commit):
         folder = tree.find(f"{path}/state/{operator}/{partition}") if operator.isdigit() else None
-        written = [file.offset for file_name, file in _files(folder) if name in file_name and not file.is_temporary]
-        if written and min(written) <= pipeline.began_at:
+        kept = [(place, file.offset) for place, file in _files(folder) if not file.is_temporary]
+        own = {place: offset for place, offset in kept if name in place}
+        if not own or min(own.values()) > pipeline.began_at:
+            continue
+        versions = {_version(place) for place in own}
+        others = [offset for place, offset in kept if place not in own and _version(place) in versions]
+        if min(own.values()) <= pipeline.started_at or max(others, default=-1) > pipeline.started_at:
             raise Refused.replaced(
                 f"this commit names state that was written before run {pipeline.caller.run} took over; "
                 "it is of a run that was replaced"
             )
 
 
-def _files(folder: File | Folder | None) -> Iterator[tuple[str, File]]:
-    """Give the files of a partition of state, and of the stores in it."""
+def _files(folder: File | Folder | None, place: str = "") -> Iterator[tuple[str, File]]:
+    """Give the files of a partition of state, and of the stores in it, by where they lie in it."""
     if isinstance(folder, Folder):
         for name, each in folder.children.items():
             if isinstance(each, File):
-                yield name, each
+                yield place + name, each
             elif name != "SSTs":
-                yield from _files(each)
+                yield from _files(each, f"{place}{name}/")
+
+
+def _version(place: str) -> str:
+    """Leave the unique id out of a name: `left/13_<id>.changelog`."""
+    return place.rpartition("_")[0]
 
 
 def _refusal(problem: KafkaError, batch: int) -> Refused:

@@ -202,6 +202,7 @@ async def _open(request: Request, store: Store) -> None:
         raise Refused.failed(f"offset {offset} is behind the end of {request.path}, which has {file.facts.size} bytes")
     length = min(request.number("length", _LENGTH_MAX), file.facts.size - offset)
     if request.flag("data", default=False):
+        store.decisions.hear_start(request.path)
         await request.stream(length, store.content(file, offset, length))
     else:
         await request.redirect()

@@ -62,7 +62,7 @@ class Overview:
         commit = store.tree.file(f"{path}/commits/{content.committed}")
         standing = await self._plan(path, content.committed)
         planned = standing if content.planned == content.committed else await self._plan(path, content.planned)
-        watermarks = [each for each in (watermark_ms(standing), watermark_ms(planned)) if each is not None]
+        watermarks = [told_ms for plan in (standing, planned) if (told_ms := watermark_ms(plan))]  # 0: none yet
         facts: dict[str, Any] = {
             "pipeline": name_of(path),
             "checkpoint": path,

@@ -20,6 +20,7 @@ Member = tuple[int, int]
 """The producer id and epoch of a task's attempt."""
 
 _NUMBER_MAX = 2**63 - 1
+START_NOT_HEARD = _NUMBER_MAX
 _PIPELINES = "/pipelines/"
 
 
@@ -70,6 +71,8 @@ class Pipeline:
     step: Begun | Announced | Prepared = Begun()
     noted_at: int = -1
     """The offset of the record that says so."""
+    started_at: int = START_NOT_HEARD
+    """The offset of the last fact when the run's driver started: some of its state may be older than `began_at`."""
 
     def check(self, caller: Caller) -> None:
         """Refuse a run that is not the current one."""
@@ -98,6 +101,7 @@ class Pipeline:
             "run": self.caller.run,
             "owner": self.owner,
             "began_at": self.began_at,
+            "started_at": self.started_at,
             "first_batch": self.first_batch,
             "replaced": self.replaced,
         }
@@ -138,6 +142,7 @@ def read_pipeline(facts: dict[str, Any]) -> Pipeline:
             int(facts["first_batch"]),
             tuple(map(str, facts["replaced"])),
             step,
+            started_at=int(facts.get("started_at", START_NOT_HEARD)),
         )
     except (KeyError, TypeError, ValueError, Refused) as problem:
         raise Unreadable(f"a pipeline: {problem}") from problem

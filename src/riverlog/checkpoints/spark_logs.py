@@ -32,11 +32,11 @@ def source_offsets(planned: bytes) -> tuple[SourceOffset, ...]:
 
 
 def watermark_ms(planned: bytes) -> int | None:
-    """Give the watermark of a batch; None for a query without one, and before the first row."""
+    """Give the watermark of a batch, by which rows of the next one are late; None where the file names none."""
     for facts in _objects(planned):
-        watermark = facts.get("batchWatermarkMs")
-        if isinstance(watermark, int) and not isinstance(watermark, bool):
-            return watermark if 0 < watermark <= _OFFSET_MAX else None
+        found = facts.get("batchWatermarkMs")
+        if isinstance(found, int) and not isinstance(found, bool):
+            return found
     return None
 
 

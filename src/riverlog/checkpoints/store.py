@@ -147,6 +147,7 @@ class Store:
             await self.decisions.rename(source, destination, place, overwrite=overwrite)
         else:
             await self.move(source, destination, overwrite=overwrite)
+            self.decisions.hear_start(destination)
 
     async def move(self, source: str, destination: str, *, overwrite: bool) -> None:
         """Rename, and nothing else."""

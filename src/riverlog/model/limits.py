@@ -319,6 +319,9 @@ CHECKPOINT_REQUESTS_MAX: Final = 512
 CHECKPOINT_RUNS_REMEMBERED_MAX: Final = 64
 """Runs of a pipeline that were replaced, and are known to be; one that is older looks like a new one."""
 
+CHECKPOINT_STARTS_REMEMBERED_MAX: Final = 4_096
+"""Checkpoints whose queries have started and not yet written; of a forgotten one the first batch may be refused."""
+
 CHECKPOINT_PIPELINES_MAX: Final = 256
 """Pipelines whose sinks write in shared transactions; further ones are refused."""
 

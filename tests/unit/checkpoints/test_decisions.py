@@ -153,6 +153,68 @@ def test_lost_answers_change_nothing(lost: type, monkeypatch: pytest.MonkeyPatch
     with_store(scenario)
 
 
+def test_state_that_is_kept_before_the_first_task_calls_counts() -> None:
+    """A task without output may be done before any other has told the store that its run has begun."""
+
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        for number, run in enumerate((old, new)):
+            store.decisions.hear_start(f"{PATH}/metadata")
+            await run.plan(number)
+            await run.keep_state(number)
+            await run.announce(number, await run.write(number))
+            await run.create(number)
+            await run.rename(number)
+        assert await output(universe) == written_by("old", 0) + written_by("new", 1)
+
+    with_store(scenario)
+
+
+def test_state_that_two_runs_have_kept_before_a_call_counts_for_neither() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        await old.begin(0)
+        store.decisions.hear_start(f"{PATH}/metadata")
+        await old.keep_state(0)
+        await new.keep_state(0)
+        await new.announce(0, await new.write(0, stateful=False))
+        for run in (old, new):
+            await run.create(0)
+            with pytest.raises(Refused, match="names state that was written before run new took over"):
+                await run.rename(0)
+
+    with_store(scenario)
+
+
+def test_state_of_a_run_that_was_replaced_does_not_count_if_it_was_kept_behind_the_start_of_the_next() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        await old.begin(0)
+        store.decisions.hear_start(f"{PATH}/metadata")
+        await old.keep_state(0)
+        await new.announce(0, await new.write(0))
+        await old.create(0)
+        with pytest.raises(Refused, match="names state that was written before run new took over"):
+            await old.rename(0)
+        await new.create(0)
+        await new.rename(0)
+        assert await output(universe) == written_by("new", 0)
+
+    with_store(scenario)
+
+
+def test_a_start_that_was_not_heard_leaves_only_what_came_behind_the_call() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1")
+        await run.keep_state(0)
+        await run.announce(0, await run.write(0, stateful=False))
+        await run.create(0)
+        with pytest.raises(Refused, match="names state that was written before run r1 took over"):
+            await run.rename(0)
+
+    with_store(scenario)
+
+
 def test_a_run_that_was_replaced_is_refused_wherever_it_wakes_up() -> None:
     async def scenario(universe: Universe, store: Store) -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")

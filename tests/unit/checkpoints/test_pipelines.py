@@ -23,7 +23,7 @@ from riverlog.checkpoints.refusals import Refused
 from riverlog.model.limits import CHECKPOINT_RUNS_REMEMBERED_MAX, MEMBERS_PER_BATCH_MAX
 
 ANNOUNCED = Announced(7, ((4_001, 3), (4_002, 0)))
-PIPELINE = Pipeline(Caller("q", "r2"), (4_000, 1), 12, 6, ("r0", "r1"))
+PIPELINE = Pipeline(Caller("q", "r2"), (4_000, 1), 12, 6, ("r0", "r1"), started_at=9)
 
 
 @pytest.mark.parametrize(
