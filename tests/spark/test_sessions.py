@@ -7,6 +7,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.timeout(600)  # a JVM takes its time on a machine that has other work
+
 MADE = """
 import os, riverlog.spark
 conf = {"spark.ui.enabled": False, "spark.sql.shuffle.partitions": 3}
@@ -56,7 +60,7 @@ def run(program: str, environment: Mapping[str, str] = os.environ) -> subprocess
         env=dict(environment),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,8 @@ from riverlog.spark.progress import Watcher, watch
 from tests.support.node import Node
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.timeout(600)  # a JVM takes its time on a machine that has other work
+
 
 @pytest.fixture
 def watcher(spark: SparkSession) -> Iterator[Watcher]:
@@ -52,8 +54,8 @@ def test_a_query_with_state_is_shown_from_its_first_batch_to_its_end(
     )
     query = counted.writeStream.format("noop").option("checkpointLocation", location(node, path)).start()
     try:
-        until(lambda: (known(node, path).get("state_rows") or 0) > 0, lambda: str(known(node, path)), seconds_max=60)
-        until(lambda: known(node, path)["watermark_ms"] is not None, lambda: str(known(node, path)), seconds_max=60)
+        until(lambda: (known(node, path).get("state_rows") or 0) > 0, lambda: str(known(node, path)), seconds_max=180)
+        until(lambda: known(node, path)["watermark_ms"] is not None, lambda: str(known(node, path)), seconds_max=180)
         shown = known(node, path)
         assert shown == shown | {"state": "running", "query": str(query.id), "run": str(query.runId), "late_rows": 0}
         assert shown["batch"] >= 0
@@ -62,7 +64,7 @@ def test_a_query_with_state_is_shown_from_its_first_batch_to_its_end(
         assert shown["checkpoint_bytes"] > shown["state_bytes"] > 0
     finally:
         query.stop()
-    until(lambda: known(node, path)["state"] == "stopped", lambda: str(known(node, path)), seconds_max=30)
+    until(lambda: known(node, path)["state"] == "stopped", lambda: str(known(node, path)), seconds_max=90)
     assert main(["pipelines", "list", "--store", node.addresses["checkpoints"], "-o", "json"]) == 0
     listed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["state"] for each in listed if each["pipeline"] == "visible-windows"] == ["stopped"]
@@ -78,8 +80,8 @@ def test_a_query_that_fails_is_shown_with_its_error(spark: SparkSession, node: N
     ticks = spark.readStream.format("rate").load()
     query = ticks.writeStream.foreachBatch(refuse).option("checkpointLocation", location(node, path)).start()
     with pytest.raises(StreamingQueryException):
-        query.awaitTermination(60)
-    until(lambda: known(node, path)["state"] == "failed", lambda: str(known(node, path)), seconds_max=30)
+        query.awaitTermination(180)
+    until(lambda: known(node, path)["state"] == "failed", lambda: str(known(node, path)), seconds_max=90)
     shown = known(node, path)
     assert "the warehouse is closed" in shown["error"]
     assert "=== Streaming Query ===" not in shown["error"]
@@ -91,7 +93,7 @@ def test_a_query_of_a_session_that_nobody_watches_is_shown_too(spark: SparkSessi
     ticks = spark.readStream.format("rate").load()
     query = ticks.writeStream.format("noop").option("checkpointLocation", location(node, path)).start()
     try:
-        until(lambda: known(node, path).get("batch") is not None, lambda: str(known(node, path)), seconds_max=60)
+        until(lambda: known(node, path).get("batch") is not None, lambda: str(known(node, path)), seconds_max=180)
     finally:
         query.stop()
     assert known(node, path)["state"] == "unknown"

@@ -4,6 +4,7 @@
 sessions in another way takes `settings` for it, and `watch` (riverlog.spark.progress) to let nodes show its queries.
 """
 
+import hashlib
 import json
 import os
 import sys
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 CHECKPOINTS_PORT: Final = 9870
 _ASKED: Final = "spark.riverlog.asked"
-"""The setting by which a session of ours is known, and with which settings it was made."""
+"""The setting by which a session of ours is known, and with which arguments it was made."""
 
 _STREAMING: Final = {
     # State of windows and joins: as large as the disk, and a batch writes what it changed.
@@ -73,7 +74,7 @@ def session(
     `local[*]`) makes a session of Spark Connect. Raises NoJava, and AnotherSession where one runs that is not this one.
     """
     said = [app_name, master, dict(conf or {}), bootstrap, checkpoints, remote]
-    asked = json.dumps(said, sort_keys=True, default=str)
+    asked = hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()  # may hold secrets
     if (running := _running()) is not None:
         return _the_same(running, asked)
     chosen = settings(checkpoints or _store_beside(bootstrap))
@@ -133,7 +134,7 @@ def _local(master: str) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": str(_cores(master)),
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging}",
+        "spark.driver.extraJavaOptions": f'"-Dlog4j2.configurationFile={logging}"',
     }
 
 
