@@ -22,8 +22,8 @@ $(STAMP): pyproject.toml
 	fi
 	@touch $(STAMP)
 
-demo: $(STAMP) ## Start a node, send orders with two clients, read them back
-	@$(PYTHON) examples/orders.py
+demo: $(STAMP) ## Start a node, send orders, add up revenue by window on local Spark; the next run goes on
+	@$(PYTHON) examples/revenue.py
 
 check: $(STAMP) ## Formatting, lint, types, import contracts
 	@$(VENV)/bin/ruff format --check $(CODE)
@@ -61,4 +61,4 @@ bench: $(STAMP) ## Measure riverlog and Apache Kafka in one run and print the ra
 	@$(PYTHON) -m bench
 
 clean: ## Remove what the targets created
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist riverlog-demo .mypy_cache .ruff_cache .hypothesis .import_linter_cache

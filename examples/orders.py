@@ -1,4 +1,4 @@
-"""A broker, two different Kafka clients, and a day's orders: what `make demo` shows.
+"""A broker, two different Kafka clients, and a day's orders.
 
 Starts `riverlog dev` as you would, lets a shop write with confluent-kafka and a warehouse with kafka-python, reads
 everything back with each of them, and stops the broker.
