@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.timeout(600)  # a JVM takes its time on a machine that has other work
+pytestmark = pytest.mark.timeout(1200)  # a JVM takes its time on a machine that has other work
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "revenue.py"
 
 
 def demo(folder: Path) -> str:
     ran = subprocess.run(
-        [sys.executable, str(PROGRAM), "--data", str(folder)], capture_output=True, text=True, timeout=280, check=False
+        [sys.executable, str(PROGRAM), "--data", str(folder)], capture_output=True, text=True, timeout=550, check=False
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout

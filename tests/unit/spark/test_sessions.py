@@ -1,5 +1,7 @@
 """Which settings a session gets, without Spark; tests/spark has the sessions themselves."""
 
+from pathlib import Path
+
 import pytest
 
 from riverlog.spark.sessions import _cores, _store_beside, settings
@@ -51,3 +53,8 @@ def test_the_store_of_a_broker_is_on_the_usual_port(monkeypatch: pytest.MonkeyPa
 def test_state_is_cut_into_as_many_parts_as_tasks_run_at_once(master: str, cores: int) -> None:
     assert _cores(master) == cores
     assert _cores("local[*]") >= 1
+
+
+def test_every_setting_is_documented() -> None:
+    text = (Path(__file__).resolve().parents[3] / "docs" / "spark.md").read_text()
+    assert [name for name, value in settings().items() if f"| `{name}` | `" not in text] == []
