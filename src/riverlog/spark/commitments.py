@@ -11,7 +11,7 @@ Messages carry the way as well: Spark commits the batch of a stream with a new w
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -49,6 +49,10 @@ class Way(Protocol):
         """Write a task's rows, in the task."""
         ...
 
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
+        """Tell the driver that a task has no rows; nobody is asked for that."""
+        ...
+
     def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
         """Make visible what these attempts wrote, and nothing else, in the driver; to repeat it changes nothing."""
 
@@ -71,6 +75,9 @@ class AtLeastOnce:
         send(rows, producer, producer.flush, options, first_partition=first_partition(attempt))
         return Written(self)
 
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
+        return Written(self)
+
     def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
         """All is visible already."""
 
@@ -89,17 +96,21 @@ class InCheckpoint:
     ) -> Written:
         assert isinstance(attempt, StreamAttempt)
         with self._calling(f"batch {attempt.batch} is not written") as calls:
-            batch = calls.begin(
-                query=attempt.query, run=attempt.run, batch=attempt.batch, timeout_ms=options.timeout_ms
-            )
+            batch = self._begin(calls, options, attempt)
         return Written(self, batch, write_as_member(rows, batch, options, attempt), attempt)
 
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
+        assert isinstance(attempt, StreamAttempt)
+        return Written(self, attempt=attempt)
+
     def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
-        """Name the attempts that count; Spark's next step decides."""
+        """Name the attempts that count; Spark's next step decides. Without rows in any task it is begun here."""
         attempt = messages[0].attempt
         assert attempt is not None
         memberships = [each.membership for each in messages if each.membership is not None]
         with self._calling(f"batch {attempt.batch} is not committed") as calls:
+            if not memberships:
+                self._begin(calls, options, attempt)
             calls.announce(query=attempt.query, run=attempt.run, batch=attempt.batch, memberships=memberships)
 
     def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
@@ -111,6 +122,9 @@ class InCheckpoint:
                 calls.abort(query=attempt.query, run=attempt.run, batch=attempt.batch)
         except SinkRefused:
             pass
+
+    def _begin(self, calls: "SinkCalls", options: SinkOptions, attempt: StreamAttempt) -> "SharedBatch":
+        return calls.begin(query=attempt.query, run=attempt.run, batch=attempt.batch, timeout_ms=options.timeout_ms)
 
     @contextmanager
     def _calling(self, what: str) -> "Iterator[SinkCalls]":
@@ -139,9 +153,13 @@ class Owned:
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
     ) -> Written:
+        told = self.write_nothing(attempt)
+        assert told.batch is not None
+        return replace(told, membership=write_as_member(rows, told.batch, options, attempt))
+
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
         stream = attempt if isinstance(attempt, StreamAttempt) else None
-        batch = self._batch(stream)
-        return Written(self, batch, write_as_member(rows, batch, options, attempt), stream)
+        return Written(self, self._batch(stream), attempt=stream)
 
     def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
         """Decide about the batch."""

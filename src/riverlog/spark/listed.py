@@ -44,7 +44,7 @@ class Listed:
         if stream is not None and self._is_committed(stream):
             for _ in rows:  # to the end all the same: Spark keeps a task's state when its rows are read
                 pass
-            return Written(self, attempt=stream)
+            return self.write_nothing(attempt)
         producer = HandingProducer(
             options.connection.bootstrap,
             transactional_id=f"{self.pipeline}-{attempt.partition}-{attempt.retry}",
@@ -53,6 +53,10 @@ class Listed:
         )
         handed = send(rows, producer, producer.hand_over, options, first_partition=first_partition(attempt))
         return Written(self, attempt=stream, handed=handed)
+
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
+        """Tell the driver that a task has no rows."""
+        return Written(self, attempt=attempt if isinstance(attempt, StreamAttempt) else None)
 
     def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
         """Keep the list, then commit one after another."""

@@ -5,11 +5,12 @@ So a writer decides how it commits when it is about to leave the driver, and a m
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from riverlog.spark.attempt import this_attempt, this_stream_attempt
+from riverlog.spark.attempt import Attempt, StreamAttempt, this_attempt, this_stream_attempt
 from riverlog.spark.commitments import Way, Written
 from riverlog.spark.sink_columns import check_columns
 from riverlog.spark.sink_options import SinkOptions, read_options
@@ -51,6 +52,13 @@ class _Departing:
             self._way = choose_way(self._options, is_stream=self._is_stream)
         return self.__dict__
 
+    def _write(self, frames: "Iterator[pa.RecordBatch]", attempt: Attempt | StreamAttempt) -> Written:
+        """Write rows if there are any: of the many tasks of a shuffle, most may have none in a small batch."""
+        for frame in frames:
+            if frame.num_rows:
+                return self._chosen().write(chain((frame,), frames), self._options, attempt)
+        return self._chosen().write_nothing(attempt)
+
     def _chosen(self) -> Way:
         assert self._way is not None, "tasks get a writer that was pickled"
         return self._way
@@ -63,7 +71,7 @@ class BatchSink(_Departing, DataSourceArrowWriter):
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Write a task's rows, in the task."""
-        return self._chosen().write(iterator, self._options, this_attempt())
+        return self._write(iterator, this_attempt())
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make visible what the tasks wrote, in the driver."""
@@ -82,7 +90,7 @@ class StreamSink(_Departing, DataSourceStreamArrowWriter):
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Write a task's rows, in the task."""
-        return self._chosen().write(iterator, self._options, this_stream_attempt())
+        return self._write(iterator, this_stream_attempt())
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Make visible what the tasks wrote, in the driver. A batch without tasks has nothing to commit."""

@@ -100,6 +100,23 @@ def test_what_a_driver_left_open_is_written_again_by_the_next(node: Node, topic:
     assert committed(node, topic) == [b"one", b"two", b"zero"]
 
 
+def test_batches_without_rows_are_batches_also_the_first_of_a_run(node: Node, topic: str, start: Start) -> None:
+    first = start("1")
+    first.batch(0, [], [])
+    first.batch(1, [b"a"], [])
+    left = first.plan()
+    first.task(left, 2, 0, b"left")
+    second = start("2")
+    second.batch(2, [], [])
+    second.batch(3, [b"b"])
+    assert committed(node, topic) == [b"a", b"b"]
+
+
+def test_a_task_without_rows_asks_nobody() -> None:
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "out", "delivery": "at-least-once"}
+    write_job(options, [], [])
+
+
 def test_an_aborted_batch_is_written_again(node: Node, topic: str, start: Start) -> None:
     query = start("1")
     messages = [query.task(query.plan(), 0, 0, b"wrong"), None]
