@@ -6,12 +6,14 @@ So a writer decides how it commits when it is about to leave the driver, and a m
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from pickle import PickleError
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from riverlog.spark.attempt import Attempt, StreamAttempt, this_attempt, this_stream_attempt
 from riverlog.spark.commitments import Way, Written
+from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink_columns import check_columns
 from riverlog.spark.sink_options import SinkOptions, read_options
 
@@ -36,6 +38,10 @@ def stream_writer(given: Mapping[str, str], schema: "StructType", *, overwrite: 
     return StreamSink(options)
 
 
+class Unplanned(SinkRefused, PickleError):
+    """The sink cannot be planned. Of what pickling raises, Spark lets only this kind pass with its own words."""
+
+
 class _Departing:
     """A writer that chooses its way once, when it is pickled for its tasks."""
 
@@ -49,7 +55,10 @@ class _Departing:
         if self._way is None:
             from riverlog.spark.choosing import choose_way
 
-            self._way = choose_way(self._options, is_stream=self._is_stream)
+            try:
+                self._way = choose_way(self._options, is_stream=self._is_stream)
+            except SinkRefused as refused:
+                raise Unplanned(str(refused)) from None
         return self.__dict__
 
     def _write(self, frames: "Iterator[pa.RecordBatch]", attempt: Attempt | StreamAttempt) -> Written:

@@ -1,11 +1,12 @@
 """The door of the sink: what is refused before anything is connected."""
 
 import pytest
+from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
 from pyspark.sql.types import StringType, StructType
 
 from riverlog.spark.options import BadOption
-from riverlog.spark.sink import batch_writer, stream_writer
+from riverlog.spark.sink import Unplanned, batch_writer, stream_writer
 from riverlog.spark.sink_columns import BadColumn
 
 VALUES = StructType().add("value", StringType())
@@ -36,3 +37,11 @@ def test_columns_and_options_are_looked_at_first(writer) -> None:  # type: ignor
 def test_messages_of_tasks_that_failed_are_passed_over() -> None:
     stream_writer({"topic": "t"}, VALUES, overwrite=False).commit([], 0)
     stream_writer({"topic": "t"}, VALUES, overwrite=False).abort([None, None], 0)
+
+
+@pytest.mark.parametrize("given", [{}, {"checkpointLocation": "webhdfs://127.0.0.1:1/pipelines/orders"}])
+def test_what_stands_against_a_plan_reaches_the_user_in_its_own_words(given: dict[str, str]) -> None:
+    writer = stream_writer({"topic": "t", "kafka.max.block.ms": "1", **given}, VALUES, overwrite=False)
+    with pytest.raises(Unplanned) as refused:
+        CloudPickleSerializer().dumps(writer)
+    assert "serialize" not in str(refused.value)
