@@ -55,7 +55,8 @@ def modules() -> list[str]:
 def has_tests(module: str) -> bool:
     *room, name = module.split(".")
     return any(
-        (ROOT / "tests" / kind).joinpath(*room, f"test_{name}.py").is_file() for kind in ("unit", "property", "e2e")
+        (ROOT / "tests" / kind).joinpath(*room, f"test_{name}.py").is_file()
+        for kind in ("unit", "property", "e2e", "spark")
     )
 
 

@@ -39,6 +39,7 @@ def test_the_state_of_a_commit_is_named() -> None:
 def test_what_names_none_names_none(text: bytes) -> None:
     assert state_names(text) == frozenset()
     assert source_offsets(text) == ()
+    assert watermark_ms(text) is None
 
 
 def test_the_offsets_behind_a_batch_are_read() -> None:

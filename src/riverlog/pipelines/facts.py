@@ -1,0 +1,69 @@
+"""What is known of a stream besides its rows: its event time, its keys, how it is written. Pure.
+
+A stream is built once for a look at it and once for each query that writes it; the query is a `Site`. Late rows make
+the difference: which they are stands in the query's own checkpoint, and a query that recomputes holds its watermark
+back.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from riverlog.pipelines.late import SideOutput
+
+Mode = Literal["append", "update"]
+"""Spark's output mode: results once, when they are final, or whenever they change."""
+
+UNSTARTED = "no-checkpoint"
+"""The checkpoint of a stream that is only looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The query that a stream is built for: where its checkpoint lies, how much its watermark is held back."""
+
+    checkpoint: str = UNSTARTED
+    lateness_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a stream."""
+
+    reads: tuple[str, ...] = ()
+    """Topics that it comes from."""
+    steps: tuple[str, ...] = ()
+    """What was done to it, in words, for pictures and messages."""
+    time: str | None = None
+    """The column with the event time, which has a watermark."""
+    delay_ms: int = 0
+    """By how much the watermark is behind the newest event time."""
+    keys: tuple[str, ...] = ()
+    """Columns that tell one result from another."""
+    mode: Mode = "append"
+    side: SideOutput | None = None
+    """Where late rows go that travel with the results."""
+    is_result: bool = False
+    """It comes out of a window or a join: no row of it is late for the next one."""
+    lateness_ms: int = 0
+    """By how much a query that writes it holds its watermark back."""
+
+    def after(self, step: str) -> "Facts":
+        """Give what is known after one more step."""
+        return replace(self, steps=(*self.steps, step))
+
+    def need_time(self, what: str) -> str:
+        """Give the column with the event time; ValueError where there is none."""
+        if self.time is None:
+            raise ValueError(
+                f"{what} needs an event time: name it with the stream (time='at', watermark='10 seconds'), keep its "
+                "column, or call watermark('at', '10 seconds') before"
+            )
+        return self.time
+
+    def refuse_side(self, what: str) -> None:
+        """Refuse a step that late rows on their way to a side output cannot take."""
+        if self.side is not None:
+            raise ValueError(
+                f"{what} cannot follow a window or join with a side output: late rows travel with the results to "
+                f"{self.side.topic!r}. Do it before, or write the results to a topic and go on from there"
+            )

@@ -1,0 +1,284 @@
+"""Pipelines: streams of topics, what is made of them, where it goes, and the queries of Spark that do it.
+
+    pipeline = Pipeline("revenue", bootstrap="127.0.0.1:9092")
+    orders = pipeline.stream("orders", schema="customer string, amount double, at timestamp",
+                             time="at", watermark="10 seconds")
+    orders.window(tumbling("1 minute"), by=["customer"]).aggregate(revenue="sum(amount)").to("revenue")
+    pipeline.run()
+
+Each output is a query of its own, with a checkpoint of its own; the first has the pipeline's name. Defining a pipeline
+starts nothing, and works the same in a notebook, in a file, and under `riverlog pipelines run`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, assert_never
+
+from riverlog.pipelines.accounting import OBSERVED, Accounts, Counts
+from riverlog.pipelines.facts import Facts, Site
+from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer, records
+from riverlog.pipelines.running import Running
+from riverlog.pipelines.spans import Span
+from riverlog.pipelines.stream import Stream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
+
+Starting = Literal["earliest", "latest"]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+_LOCATION: Final = "spark.sql.streaming.checkpointLocation"
+_DEAD_LETTER: Final = "dead-letter:"
+
+
+class Output(NamedTuple):
+    """A stream and where it goes: one query."""
+
+    name: str
+    stream: Stream
+    target: Target
+
+
+class Pipeline:
+    """Streams and outputs under one name."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        bootstrap: str | None = None,
+        spark: "SparkSession | None" = None,
+        checkpoints: str | None = None,
+    ) -> None:
+        """Name a pipeline. `spark` is the session to use: the one that runs, or one of `riverlog.spark.session`.
+
+        `checkpoints` is the folder for checkpoints; without it, that of the session: /pipelines on the node.
+        """
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name for a pipeline; use letters, digits, dots, dashes and underscores")
+        self.name = name
+        self.bootstrap = bootstrap
+        self.outputs: list[Output] = []
+        self._given = spark
+        self._checkpoints = checkpoints
+        self._operators: dict[str, str] = {}
+        self._running: Running | None = None
+
+    @cached_property
+    def spark(self) -> "SparkSession":
+        """The session in which its queries run."""
+        from pyspark.sql import SparkSession
+
+        if self._given is not None:
+            return self._given
+        if (active := SparkSession.getActiveSession()) is not None:
+            return active
+        from riverlog.spark.sessions import session
+
+        return session(self.name, bootstrap=self.bootstrap)
+
+    # Streams
+
+    def stream(
+        self,
+        topic: str | Sequence[str],
+        *,
+        schema: "str | StructType | None" = None,
+        time: str | None = None,
+        watermark: Span = "0 seconds",
+        starting: str = "earliest",
+        bad: str = "fail",
+        columns: Sequence[str] = (),
+        options: Mapping[str, object] | None = None,
+    ) -> Stream:
+        """Read a topic, or several. With a schema, values are JSON and their fields are the columns.
+
+        `bad` says what becomes of a value that is not what the schema says: fail, null, or dead-letter:TOPIC. `columns`
+        are those of the record to have besides: key, topic, partition, offset, timestamp. Without a schema they are all
+        there, as in Spark's Kafka source. `options` are any others of the format riverlog.
+        """
+        topics = [topic] if isinstance(topic, str) else list(topic)
+        chosen = {"subscribe": ",".join(topics), "startingOffsets": starting}
+        if self.bootstrap is not None:
+            chosen["kafka.bootstrap.servers"] = self.bootstrap
+        if schema is not None:
+            chosen |= {"value.format": "json", "value.schema": _ddl(schema), "columns": ",".join(columns), **_bad(bad)}
+        chosen |= {name: str(value) for name, value in (options or {}).items()}
+        frame = self.spark.readStream.format("riverlog").options(**chosen).load()
+        return self.of(frame, time=time, watermark=watermark, reads=topics)
+
+    def of(
+        self, frame: "DataFrame", *, time: str | None = None, watermark: Span = "0 seconds", reads: Sequence[str] = ()
+    ) -> Stream:
+        """Take any streaming DataFrame as a stream."""
+        if not frame.isStreaming:
+            raise ValueError("this DataFrame has an end; a stream is read with spark.readStream")
+        stream = Stream(self, lambda _site: frame, Facts(reads=tuple(reads)))
+        return stream if time is None else stream.watermark(time, watermark)
+
+    # Running
+
+    def start(self, *, trigger: str | None = None) -> "Pipeline":
+        """Start a query for each output and return.
+
+        Without a trigger, batches follow one another as data comes. "2 seconds" makes one every two seconds, and
+        "available-now" takes what is there and ends.
+        """
+        if not self.outputs:
+            raise ValueError(f"the pipeline {self.name} has no output; write a stream with to('topic')")
+        if self._running is not None and self._running.is_active:
+            raise ValueError(f"the pipeline {self.name} runs already; stop it first")
+        running = Running(self.spark, Accounts())
+        self._running = running
+        try:
+            for output in self.outputs:
+                running.add(self._started(output, trigger))
+        except BaseException:
+            running.stop(finish=False)
+            raise
+        return self
+
+    def run(self, *, trigger: str | None = None) -> "Pipeline":
+        """Start, and wait until all queries have ended; one that fails stops the others and is raised."""
+        return self.start(trigger=trigger).wait()
+
+    def wait(self, seconds: float | None = None) -> "Pipeline":
+        """Wait for the end of all queries, or for so many seconds."""
+        if self._running is not None:
+            self._running.wait(seconds)
+        return self
+
+    def stop(self, *, finish: bool = True) -> None:
+        """Stop; with `finish`, each query ends the batch that it is at. Nothing is lost or doubled either way."""
+        if self._running is not None:
+            self._running.stop(finish=finish)
+
+    @property
+    def queries(self) -> "list[StreamingQuery]":
+        """Its queries of Spark, since it was started."""
+        return [] if self._running is None else self._running.queries
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a query of it runs."""
+        return self._running is not None and self._running.is_active
+
+    def counts(self) -> dict[str, Counts]:
+        """Say what came to each window and join since the start, and how much of it was late."""
+        if self._running is None:
+            return {}
+        found = self._running.counts()
+        return {self._described(name): counts for name, counts in found.items()}
+
+    def checkpoint(self, output: Output) -> str:
+        """Name the place of an output's checkpoint."""
+        folder = self._checkpoints or self.spark.conf.get(_LOCATION, None)
+        if folder is None:
+            raise ValueError(
+                "there is no place for checkpoints; name one, Pipeline(checkpoints='webhdfs://host:9870/pipelines'), "
+                "or use the session of riverlog.spark.session(bootstrap='host:9092')"
+            )
+        return f"{folder.rstrip('/')}/{output.name}"
+
+    # What streams call
+
+    def add(self, stream: Stream, target: Target, name: str) -> None:
+        """Take an output; ValueError where two would have one name, or write late rows twice."""
+        name = name or (_default_name(self.name, target) if self.outputs else self.name)
+        if not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no name for an output; use letters, digits, dots, dashes and underscores")
+        if any(output.name == name for output in self.outputs):
+            raise ValueError(f"two outputs would be called {name}; give one of them a name: to('topic', name='…')")
+        side = stream.facts.side
+        if side is not None and any(output.stream.facts.side == side for output in self.outputs):
+            raise ValueError(f"two outputs would write late rows to {side.topic!r}; name another topic for one of them")
+        self.outputs.append(Output(name, stream, target))
+
+    def observe(self, words: str) -> str:
+        """Give a name for the counts of a window or a join."""
+        name = f"{OBSERVED}{len(self._operators) + 1}"
+        self._operators[name] = words
+        return name
+
+    def arrow_schema(self, schema: "str | StructType") -> "pa.Schema":
+        """Give a schema as Arrow has it."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return to_arrow_schema(_struct(schema), timezone="UTC")
+
+    def records(self, output: Output) -> "DataFrame":
+        """Build what an output's query writes."""
+        facts = output.stream.facts
+        rows = output.stream.built(Site(self.checkpoint(output), facts.lateness_ms))
+        if not isinstance(output.target, Topic):
+            return rows
+        side_topic = None if facts.side is None else facts.side.topic
+        return records(rows, output.target, keys=facts.keys, side_topic=side_topic)
+
+    def _started(self, output: Output, trigger: str | None) -> "StreamingQuery":
+        mode = output.stream.facts.mode
+        writer: Any = self.records(output).writeStream.queryName(output.name).outputMode(mode)
+        writer = writer.option("checkpointLocation", self.checkpoint(output))
+        if trigger is not None:
+            writer = writer.trigger(
+                **({"availableNow": True} if trigger == "available-now" else {"processingTime": trigger})
+            )
+        match output.target:
+            case Topic():
+                writer = writer.format("riverlog")
+                if self.bootstrap is not None:
+                    writer = writer.option("kafka.bootstrap.servers", self.bootstrap)
+            case Console(rows_max):
+                writer = writer.format("console").option("numRows", rows_max).option("truncate", False)
+            case Parquet(path, partition_by):
+                writer = writer.format("parquet").option("path", path)
+                writer = writer.partitionBy(*partition_by) if partition_by else writer
+            case Writer(configure):
+                writer = configure(writer)
+            case _:
+                assert_never(output.target)
+        query: StreamingQuery = writer.start()
+        return query
+
+    def _described(self, observed: str) -> str:
+        number, _, side = observed.removeprefix(OBSERVED).partition(":")
+        words = self._operators.get(f"{OBSERVED}{number}", observed)
+        return f"{number} {words}" + (f" ({side})" if side else "")
+
+
+def _default_name(pipeline: str, target: Target) -> str:
+    match target:
+        case Topic(topic):
+            return f"{pipeline}-{topic}"
+        case Console():
+            return f"{pipeline}-console"
+        case Parquet(path):
+            return f"{pipeline}-{re.sub(r'[^A-Za-z0-9._-]+', '-', path.rstrip('/').rpartition('/')[2]) or 'parquet'}"
+        case Writer():
+            return f"{pipeline}-writer"
+        case _:
+            assert_never(target)
+
+
+def _bad(bad: str) -> dict[str, str]:
+    if bad.startswith(_DEAD_LETTER):
+        return {"badValues": "dead-letter", "deadLetterTopic": bad.removeprefix(_DEAD_LETTER)}
+    if bad in ("fail", "null"):
+        return {"badValues": bad}
+    raise ValueError(f"bad values cannot be treated by {bad!r}; write fail, null or dead-letter:TOPIC")
+
+
+def _struct(schema: "str | StructType") -> "StructType":
+    from pyspark.sql.types import StructType
+
+    struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    assert isinstance(struct, StructType), "a list of columns is a struct"
+    return struct
+
+
+def _ddl(schema: "str | StructType") -> str:
+    return schema if isinstance(schema, str) else schema.toDDL()

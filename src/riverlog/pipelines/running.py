@@ -1,0 +1,115 @@
+"""Queries of a pipeline that run: waited for together, stopped together, and counted while they do."""
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from riverlog.pipelines.accounting import Accounts, Counts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_FINISH_SECONDS_MAX: Final = 60.0
+_LOOK_SECONDS: Final = 0.05
+
+
+class Running:
+    """The queries of one start."""
+
+    def __init__(self, spark: "SparkSession", accounts: Accounts) -> None:
+        self.queries: list[StreamingQuery] = []
+        self._spark = spark
+        self._accounts = accounts
+        self._listener = _Listener(self)
+        spark.streams.addListener(self._listener)
+
+    def add(self, query: "StreamingQuery") -> None:
+        self.queries.append(query)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether one of them runs."""
+        return any(query.isActive for query in self.queries)
+
+    def wait(self, seconds: float | None) -> None:
+        """Wait for all; raise what one of them failed with, after the others were stopped."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        try:
+            while waiting := [query for query in self.queries if query.isActive]:
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    return
+                self._raise_failure()
+                waiting[0].awaitTermination(1 if left is None or left > 1 else left)  # type: ignore[arg-type]  # takes any number
+            self._raise_failure()
+        except BaseException:
+            self.stop(finish=False)
+            raise
+        self._close()
+
+    def stop(self, *, finish: bool) -> None:
+        """Stop all; with `finish`, each at the end of its batch, if that comes within a minute."""
+        try:
+            for query in self.queries:
+                if finish and query.isActive:
+                    _finish_batch(query)
+                query.stop()
+        finally:
+            self._close()
+
+    def counts(self) -> dict[str, Counts]:
+        """Give the sums, with what Spark has told late."""
+        for query in self.queries:
+            for progress in query.recentProgress:
+                self.take(progress)
+        return self._accounts.operators()
+
+    def take(self, progress: Any) -> None:
+        """Count a batch; Spark tells of it both in an event and when it is asked."""
+        if any(str(progress["runId"]) == str(query.runId) for query in self.queries):
+            self._accounts.take(str(progress["runId"]), int(progress["batchId"]), progress["observedMetrics"] or {})
+
+    def _raise_failure(self) -> None:
+        for query in self.queries:
+            if not query.isActive and (failure := query.exception()) is not None:
+                raise failure
+
+    def _close(self) -> None:
+        if not self.is_active:
+            self._spark.streams.removeListener(self._listener)
+
+
+class _Listener(StreamingQueryListener):
+    """Hears of batches before Spark forgets them: it remembers a hundred."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        self._running.take(event.progress)
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        pass
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
+        pass
+
+
+def _finish_batch(query: "StreamingQuery") -> None:
+    """Wait until no batch runs, or the one that does has ended."""
+    deadline = time.monotonic() + _FINISH_SECONDS_MAX
+    done = _last_batch(query)
+    while query.isActive and query.status["isTriggerActive"] and query.status["isDataAvailable"]:
+        if _last_batch(query) != done or time.monotonic() > deadline:
+            return
+        time.sleep(_LOOK_SECONDS)
+
+
+def _last_batch(query: "StreamingQuery") -> int:
+    progress = query.lastProgress
+    return -1 if progress is None else int(progress["batchId"])

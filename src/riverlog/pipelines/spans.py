@@ -1,0 +1,49 @@
+"""Lengths of time as Spark and people write them: `10 seconds`, `1 minute 30 seconds`, `90s`. Pure; milliseconds
+inside.
+
+Months and years have no fixed length and are refused, as Spark refuses them for watermarks and windows.
+"""
+
+import re
+from datetime import timedelta
+from typing import Final
+
+Span = str | timedelta
+"""A length of time: text such as `10 seconds`, or a timedelta."""
+
+_UNITS_MS: Final = {
+    **dict.fromkeys(("ms", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1_000),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+    **dict.fromkeys(("w", "week", "weeks"), 604_800_000),
+}
+_PART: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,3})?)\s*([a-z]+)")
+_LARGEST_MS: Final = 1_000 * 366 * 86_400_000
+
+
+def span_ms(span: Span, what: str, *, least: int = 1) -> int:
+    """Give a length of time in milliseconds; ValueError says what of it, `what`, is wrong and what may be written."""
+    count = span // timedelta(milliseconds=1) if isinstance(span, timedelta) else _read(span, what)
+    if not least <= count <= _LARGEST_MS:
+        raise ValueError(f"{what} {str(span)!r} is out of range; give {'0 seconds' if least == 0 else '1 ms'} or more")
+    return count
+
+
+def interval(count_ms: int) -> str:
+    """Write milliseconds as Spark reads them."""
+    return f"{count_ms} milliseconds"
+
+
+def _read(text: str, what: str) -> int:
+    rest = text.strip().lower()
+    total = 0.0
+    while found := _PART.match(rest):
+        if found[2] not in _UNITS_MS:
+            break
+        total += float(found[1]) * _UNITS_MS[found[2]]
+        rest = rest[found.end() :].strip()
+    if rest or not text.strip():
+        raise ValueError(f"{what} {text!r} is no length of time; write one as 10 seconds, 5 minutes, 1 hour or 2 days")
+    return round(total)

@@ -1,0 +1,349 @@
+"""Streams: DataFrames of Spark with an event time, windows, joins and outputs. Every step gives a new stream.
+
+    paid = orders.filter("amount > 0").window(tumbling("1 minute"), by=["customer"])
+    paid.aggregate(revenue="sum(amount)").to("revenue")
+
+`stream.df` is the DataFrame, and `stream.apply(function)` takes any function from DataFrame to DataFrame, so nothing of
+Spark is out of reach. A step is checked by Spark when it is written, not when the pipeline starts.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from pyspark.sql import functions as sql
+
+from riverlog.pipelines import joined, windowed
+from riverlog.pipelines.facts import Facts, Site
+from riverlog.pipelines.late import Drop, Policy, Recompute, SideOutput, policy
+from riverlog.pipelines.mapping import EachBatch, EachRow, Row, one
+from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer
+from riverlog.pipelines.rows import LATE, carries_late_rows, is_timed, timed
+from riverlog.pipelines.spans import Span, interval, span_ms
+from riverlog.pipelines.watermarks import late_watermark
+from riverlog.pipelines.windows import Session, Window
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
+
+    from riverlog.pipelines.pipeline import Pipeline
+
+Expression = "str | Column"
+Build = Callable[[Site], "DataFrame"]
+
+
+class Stream:
+    """Rows that keep coming. Made by `Pipeline.stream`, and by every step."""
+
+    def __init__(self, pipeline: "Pipeline", build: Build, facts: Facts) -> None:
+        self.pipeline = pipeline
+        self.facts = facts
+        self._build = build
+
+    @cached_property
+    def df(self) -> "DataFrame":
+        """The DataFrame, to look at: its schema, its plan. A query gets one of its own, built in the same way."""
+        return self._build(Site())
+
+    def built(self, site: Site) -> "DataFrame":
+        """Build the DataFrame for a query."""
+        return self._build(site)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of its columns."""
+        return [name for name in self.df.columns if name != LATE]
+
+    def __repr__(self) -> str:
+        return f"<stream of {', '.join(self.facts.reads) or 'rows'}: {', '.join(self.columns)}>"
+
+    # Steps on each row
+
+    def filter(self, condition: "str | Column") -> "Stream":
+        """Keep rows for which the condition, SQL or a Column, is true."""
+        wanted = _column(condition)
+
+        def step(rows: "DataFrame", _site: Site) -> "DataFrame":
+            return rows.filter(sql.col(LATE).isNotNull() | wanted if carries_late_rows(rows) else wanted)
+
+        return self._then(step, f"filter {condition}")
+
+    def select(self, *columns: "str | Column", **named: "str | Column") -> "Stream":
+        """Keep these columns and make the named ones: `select("customer", total="price * pieces")`."""
+        chosen = [_column(each) for each in columns]
+        chosen += [_column(made).alias(name) for name, made in named.items()]
+
+        def step(rows: "DataFrame", _site: Site) -> "DataFrame":
+            return rows.select(*chosen, *([LATE] if carries_late_rows(rows) else []))
+
+        return self._then(step, f"select {', '.join([*map(str, columns), *named])}")
+
+    def with_columns(self, **named: "str | Column") -> "Stream":
+        """Add columns, or replace those of the same name: `with_columns(total="price * pieces")`."""
+        made = {name: _column(expression) for name, expression in named.items()}
+        return self._then(lambda rows, _site: rows.withColumns(made), f"with {', '.join(named)}")
+
+    def map(self, function: Callable[[Row], Mapping[str, Any]], schema: "str | StructType") -> "Stream":
+        """Make of each row, a dict, another one by a Python function; the schema says which columns it has."""
+        return self._mapped(one(function), schema, "map", function)
+
+    def flat_map(self, function: Callable[[Row], Iterable[Mapping[str, Any]]], schema: "str | StructType") -> "Stream":
+        """Make of each row none, one or several by a Python function."""
+        return self._mapped(function, schema, "flat-map", function)
+
+    def map_arrow(self, function: Callable[[Any], Any], schema: "str | StructType") -> "Stream":
+        """Make of each pyarrow.RecordBatch another one: a tenth of the price of `map`."""
+        self.facts.refuse_side("map_arrow")
+        step = EachBatch(function)
+        return self._then(lambda rows, _site: rows.mapInArrow(step, schema), f"map {_name(function)}")
+
+    def map_pandas(self, function: Callable[[Any], Any], schema: "str | StructType") -> "Stream":
+        """Make of each pandas.DataFrame another one."""
+        self.facts.refuse_side("map_pandas")
+        step = EachBatch(function)
+        return self._then(lambda rows, _site: rows.mapInPandas(step, schema), f"map {_name(function)}")
+
+    def apply(self, function: "Callable[[DataFrame], DataFrame]") -> "Stream":
+        """Do anything that Spark can: the function is given the DataFrame and gives another."""
+        self.facts.refuse_side("apply")
+        return self._then(lambda rows, _site: function(rows), _name(function))
+
+    def union(self, other: "Stream") -> "Stream":
+        """Put the rows of another stream beside these; columns by name."""
+        for each in (self, other):
+            each.facts.refuse_side("union")
+        facts = replace(self.facts, reads=_both(self.facts.reads, other.facts.reads)).after("union")
+        return self._checked(lambda site: self.built(site).unionByName(other.built(site)), facts)
+
+    # Time
+
+    def watermark(self, time: str, delay: Span) -> "Stream":
+        """Take a column as the event time; rows may come this much later than the newest before they are late."""
+        if self.facts.time is not None:
+            raise ValueError(f"this stream has an event time, {self.facts.time!r}; name one only, where it begins")
+        delay_ms = span_ms(delay, "the watermark", least=0)
+        facts = replace(self.facts, time=time, delay_ms=delay_ms).after(f"watermark {time} - {delay}")
+
+        def build(site: Site) -> "DataFrame":
+            return self.built(site).withWatermark(time, interval(delay_ms + site.lateness_ms))
+
+        return self._checked(build, facts)
+
+    def window(
+        self,
+        window: Window,
+        *,
+        by: Sequence[str] = (),
+        late: Policy | str = "drop",
+        emit: Literal["final", "updates"] = "final",
+    ) -> "Windowed":
+        """Put rows into windows, for each value of `by` its own; `late` says what becomes of late ones.
+
+        Results come once, when the watermark has passed the end of their window, or with `emit="updates"` whenever they
+        change. The policy `recompute` has updates in any case.
+        """
+        self.facts.need_time("a window")
+        self.facts.refuse_side("a window")
+        chosen = policy(late)
+        if self.facts.is_result and chosen != Drop():
+            raise ValueError("results of a window or a join are never late for the next; say there what late rows do")
+        if emit not in ("final", "updates"):
+            raise ValueError(f"there is no emit {emit!r}; write final or updates")
+        if isinstance(window, Session) and (emit == "updates" or isinstance(chosen, Recompute)):
+            raise ValueError(
+                "Spark gives a session once, when it is over, and cannot update it; let rows come later by a longer "
+                "watermark, or write late ones to a side output"
+            )
+        by = [by] if isinstance(by, str) else list(by)
+        return Windowed(self, window, tuple(by), chosen, updates=emit == "updates")
+
+    def join(
+        self,
+        other: "Stream",
+        *,
+        on: str | Sequence[str],
+        within: Span | tuple[Span, Span],
+        how: joined.How = "inner",
+        prefix: str = "right_",
+        late: Policy | str = "drop",
+    ) -> "Stream":
+        """Join rows that have the same keys and are near in time: at most `within` before or after each other.
+
+        A pair of spans says how long before and how long after this stream's row the other's may be. A left or full
+        join gives rows without a partner once the watermark says that none can come. Columns of the other stream that
+        this one has, too, get the prefix.
+        """
+        on = [on] if isinstance(on, str) else list(on)
+        if how not in ("inner", "left", "full"):
+            raise ValueError(f"there is no join {how!r}; write inner, left or full")
+        if not on:
+            raise ValueError("a join needs columns that are equal on both sides: on=['order']")
+        before, after = within if isinstance(within, tuple) else (within, within)
+        before_ms, after_ms = (span_ms(each, "the join window", least=0) for each in (before, after))
+        chosen = policy(late)
+        if isinstance(chosen, Recompute):
+            raise ValueError("a join has no results to recompute; let rows come later by a longer watermark")
+        is_plain = self.facts.is_result or other.facts.is_result
+        for each in (self, other):
+            each.facts.need_time("a join")
+            each.facts.refuse_side("a join")
+        if is_plain and chosen != Drop():
+            raise ValueError("results of a window or a join are never late for the next; say there what late rows do")
+        side = chosen if isinstance(chosen, SideOutput) else None
+        observed = self.pipeline.observe(f"join {', '.join(on)}")
+
+        def build(site: Site) -> "DataFrame":
+            left = joined.Side(
+                "left", self.built(site), self.facts.need_time("a join"), self.facts.delay_ms + site.lateness_ms,
+                before_ms, after_ms,
+            )  # fmt: skip
+            right = joined.Side(
+                "right", other.built(site), other.facts.need_time("a join"), other.facts.delay_ms + site.lateness_ms,
+                after_ms, before_ms,
+            )  # fmt: skip
+            return joined.joined(
+                left, right, on=on, how=how, prefix=prefix, side=side, observed=observed,
+                watermark=None if is_plain else late_watermark(self.pipeline.spark, site.checkpoint),
+            )  # fmt: skip
+
+        facts = Facts(
+            reads=_both(self.facts.reads, other.facts.reads),
+            steps=(*self.facts.steps, f"{how} join on {', '.join(on)} within {within}"),
+            time=self.facts.time,
+            delay_ms=self.facts.delay_ms,
+            keys=tuple(on),
+            side=side,
+            is_result=True,
+            lateness_ms=max(self.facts.lateness_ms, other.facts.lateness_ms),
+        )
+        return self._checked(build, facts)
+
+    # Outputs
+
+    def to(
+        self, topic: str, *, key: "str | Column | None" = None, value: "str | Column | None" = None, name: str = ""
+    ) -> "Stream":
+        """Write to a topic, exactly once: JSON, keyed by window and keys, unless `key` and `value` say otherwise."""
+        return self._written(Topic(topic, key, value), name)
+
+    def to_console(self, *, rows_max: int = 20, name: str = "") -> "Stream":
+        """Show what comes out in the terminal."""
+        return self._written(Console(rows_max), name)
+
+    def to_parquet(self, path: str, *, partition_by: Sequence[str] = (), name: str = "") -> "Stream":
+        """Write Parquet files into a folder."""
+        return self._written(Parquet(path, tuple(partition_by)), name)
+
+    def to_writer(self, configure: Callable[[Any], Any], *, name: str = "") -> "Stream":
+        """Write by anything of Spark: the function is given the DataStreamWriter, and gives it back configured."""
+        return self._written(Writer(configure), name)
+
+    def _written(self, target: Target, name: str) -> "Stream":
+        if self.facts.side is not None and not isinstance(target, Topic):
+            raise ValueError(
+                f"late rows go to the topic {self.facts.side.topic!r} in one transaction with the results, so these go "
+                "to a topic, too: call to('results'), and read that for other outputs"
+            )
+        self.pipeline.add(self, target, name)
+        return self
+
+    def _mapped(
+        self,
+        function: Callable[[Row], Iterable[Mapping[str, Any]]],
+        schema: "str | StructType",
+        what: str,
+        named: Callable[..., Any],
+    ) -> "Stream":
+        self.facts.refuse_side(what)
+        arrow = self.pipeline.arrow_schema(schema)
+        step = EachRow(function, arrow)
+        return self._then(lambda rows, _site: rows.mapInArrow(step, schema), f"{what} {_name(named)}")
+
+    def _then(self, step: "Callable[[DataFrame, Site], DataFrame]", words: str) -> "Stream":
+        """Give the stream with one more step, which keeps the event time if it keeps its column."""
+
+        def build(site: Site) -> "DataFrame":
+            return _timed(step(self.built(site), site), self.facts, site)
+
+        made = self._checked(build, self.facts.after(words))
+        if self.facts.time not in made.df.columns:
+            made.facts = replace(made.facts, time=None)
+        made.facts = replace(made.facts, keys=tuple(key for key in self.facts.keys if key in made.df.columns))
+        return made
+
+    def _checked(self, build: Build, facts: Facts) -> "Stream":
+        made = Stream(self.pipeline, build, facts)
+        made.df  # noqa: B018 - Spark says now what is wrong with it
+        return made
+
+
+class Windowed:
+    """A stream in windows; what to compute in them is missing yet."""
+
+    def __init__(self, stream: Stream, window: Window, by: tuple[str, ...], late: Policy, *, updates: bool) -> None:
+        self._stream = stream
+        self._window = window
+        self._by = by
+        self._late = late
+        self._updates = updates
+
+    def aggregate(self, **aggregates: "str | Column") -> Stream:
+        """Compute these in each window: `aggregate(revenue="sum(amount)", orders="count(*)")`."""
+        if not aggregates:
+            raise ValueError("name what to compute: aggregate(orders='count(*)')")
+        facts, pipeline = self._stream.facts, self._stream.pipeline
+        found = {name: _column(each) for name, each in aggregates.items()}
+        lateness_ms = self._late.lateness_ms if isinstance(self._late, Recompute) else 0
+        beyond = self._late.beyond if isinstance(self._late, Recompute) else self._late
+        side = beyond if isinstance(beyond, SideOutput) else None
+        observed = pipeline.observe(f"window {', '.join(aggregates)}")
+
+        def build(site: Site) -> "DataFrame":
+            windowing = windowed.Windowing(
+                self._window, facts.need_time("a window"), facts.delay_ms + site.lateness_ms, self._by
+            )
+            rows = self._stream.built(site)
+            if facts.is_result:
+                return windowed.chained(rows, windowing, found)
+            watermark = late_watermark(pipeline.spark, site.checkpoint)
+            return windowed.aggregated(rows, windowing, found, watermark=watermark, side=side, observed=observed)
+
+        is_updated = self._updates or isinstance(self._late, Recompute)
+        made = Facts(
+            reads=facts.reads,
+            steps=(*facts.steps, f"{self._window} by {', '.join(self._by)}: {', '.join(aggregates)}"),
+            time=windowed.WINDOW,
+            delay_ms=facts.delay_ms,
+            keys=(windowed.WINDOW, *self._by),
+            mode="update" if is_updated else "append",
+            side=side,
+            is_result=True,
+            lateness_ms=max(lateness_ms, facts.lateness_ms),
+        )
+        return self._stream._checked(build, made)
+
+    def count(self) -> Stream:
+        """Count the rows of each window, as `count`."""
+        return self.aggregate(count="count(*)")
+
+
+def _timed(rows: "DataFrame", facts: Facts, site: Site) -> "DataFrame":
+    """Put the mark of the event time back where a step has lost it."""
+    if facts.time is None or facts.time not in rows.columns or is_timed(rows, facts.time):
+        return rows
+    marked = timed(sql.col(facts.time), facts.time, facts.delay_ms + site.lateness_ms)
+    return rows.select(*(marked if name == facts.time else sql.col(f"`{name}`") for name in rows.columns))
+
+
+def _column(given: "str | Column") -> "Column":
+    return sql.expr(given) if isinstance(given, str) else given
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _both(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))

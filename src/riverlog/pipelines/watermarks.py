@@ -1,0 +1,104 @@
+"""The watermark by which Spark will find rows late in a batch, as a column in front of the operator that finds them
+late.
+
+Spark judges the rows of batch N by the watermark of batch N-1, and keeps that in its checkpoint, in `offsets/N-1`,
+before batch N begins. So one small task of each batch reads it there, and the plan has it as a scalar: the same value
+when the batch is run again, on whatever machine.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
+
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.remote import RemoteStore
+from riverlog.checkpoints.spark_logs import watermark_ms
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, SparkSession
+
+_SECONDS_MAX: Final = 30.0
+_PAUSE_SECONDS: Final = 0.2
+
+
+class NoWatermark(RuntimeError):
+    """A checkpoint does not say what the watermark was."""
+
+
+def late_watermark(spark: "SparkSession", checkpoint: str) -> "Column":
+    """Give the watermark by which rows are late in the batch that runs, for a query with this checkpoint."""
+    from pyspark.sql import functions as sql
+
+    read = spark.range(0, 1, 1, 1).mapInArrow(_Reading(checkpoint), "late_ms long")
+    return read.select(sql.timestamp_millis("late_ms")).scalar()
+
+
+def late_watermark_ms(checkpoint: str, batch: int) -> int:
+    """Read by what rows of this batch are late: the watermark of the batch before, and for the first one 1970."""
+    if batch == 0:
+        return 0
+    planned = _read(checkpoint, f"offsets/{batch - 1}")
+    if (found := watermark_ms(planned)) is None:
+        raise NoWatermark(f"offsets/{batch - 1} of the checkpoint {checkpoint} names no watermark; this is not Spark's")
+    return found
+
+
+class _Reading:
+    """What the task does."""
+
+    def __init__(self, checkpoint: str) -> None:
+        self._checkpoint = checkpoint
+
+    def __call__(self, batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        for _ in batches:
+            pass
+        task = TaskContext.get()
+        batch = None if task is None else task.getLocalProperty("streaming.sql.batchId")
+        if batch is None:
+            raise NoWatermark("late rows are found in a streaming query; this one is not: start it with writeStream")
+        found = late_watermark_ms(self._checkpoint, int(batch))
+        yield pa.RecordBatch.from_arrays([pa.array([found], pa.int64())], names=["late_ms"])
+
+
+def _read(checkpoint: str, name: str) -> bytes:
+    parts = urlsplit(checkpoint)
+    if parts.scheme == "webhdfs":
+        return _from_store(parts.netloc, f"{parts.path.rstrip('/')}/{name}")
+    if parts.scheme in ("", "file"):
+        with open(f"{unquote(parts.path) if parts.scheme else checkpoint}/{name}", "rb") as file:
+            return file.read()
+    return _from_elsewhere(checkpoint, name)
+
+
+def _from_store(address: str, path: str) -> bytes:
+    """Read from a node, which may be on its way to come back."""
+    deadline = time.monotonic() + _SECONDS_MAX
+    while True:
+        try:
+            with RemoteStore(address) as store:
+                return b"".join(store.read(path))
+        except (OSError, Refused) as problem:
+            if time.monotonic() > deadline or (isinstance(problem, Refused) and not problem.is_for_now):
+                raise
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _from_elsewhere(checkpoint: str, name: str) -> bytes:
+    """Read from a file system that Arrow knows: s3, gs, abfs, hdfs."""
+    import pyarrow as pa
+    from pyarrow import fs
+
+    try:
+        system, path = fs.FileSystem.from_uri(checkpoint.replace("s3a://", "s3://", 1))
+    except pa.ArrowInvalid as problem:
+        raise NoWatermark(
+            f"the checkpoint {checkpoint} cannot be read for its watermark ({problem}); keep it on a node: webhdfs://host:9870/…"
+        ) from None
+    with system.open_input_stream(f"{path.rstrip('/')}/{name}") as file:
+        content: Any = file.read()
+    return bytes(content)

@@ -1,0 +1,75 @@
+"""The kinds of windows: tumbling, sliding, and sessions with a gap. Pure: what they are, not how Spark makes them.
+
+A window has a start, which is part of it, and an end, which is not. Tumbling and sliding windows lie on a grid from
+1970 on, in UTC. A session is as long as rows come that are less than its gap apart; its end is its last row plus the
+gap.
+"""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from riverlog.pipelines.spans import Span, span_ms
+
+
+@dataclass(frozen=True, slots=True)
+class Tumbling:
+    """Windows side by side: every row is in one."""
+
+    size_ms: int
+    offset_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """Windows that overlap: a row is in `size / every` of them."""
+
+    size_ms: int
+    every_ms: int
+    offset_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Rows of one key without a pause as long as the gap."""
+
+    gap_ms: int
+
+
+Window = Tumbling | Sliding | Session
+
+
+def tumbling(size: Span, *, offset: Span = "0 seconds") -> Tumbling:
+    """Give windows of this size; with an offset, the grid begins that much after 1970."""
+    return Tumbling(span_ms(size, "the window"), span_ms(offset, "the offset", least=0))
+
+
+def sliding(size: Span, *, every: Span, offset: Span = "0 seconds") -> Sliding:
+    """Give windows of this size, a new one `every` so often."""
+    size_ms, every_ms = span_ms(size, "the window"), span_ms(every, "every")
+    if every_ms > size_ms:
+        raise ValueError(f"a window of {size} every {every} leaves rows out; let it slide by at most its size")
+    return Sliding(size_ms, every_ms, span_ms(offset, "the offset", least=0))
+
+
+def session(gap: Span) -> Session:
+    """Give sessions that end when no row came for as long as the gap."""
+    return Session(span_ms(gap, "the gap"))
+
+
+def windows_of(window: Window, at_us: int) -> list[tuple[int, int]]:
+    """Give start and end of each window of a row, newest last, in microseconds; of a session, the row's own part."""
+    match window:
+        case Tumbling(size_ms, offset_ms):
+            return _on_grid(at_us, size_ms * 1000, size_ms * 1000, offset_ms * 1000)
+        case Sliding(size_ms, every_ms, offset_ms):
+            return _on_grid(at_us, size_ms * 1000, every_ms * 1000, offset_ms * 1000)
+        case Session(gap_ms):
+            return [(at_us, at_us + gap_ms * 1000)]
+        case _:
+            assert_never(window)
+
+
+def _on_grid(at_us: int, size_us: int, every_us: int, offset_us: int) -> list[tuple[int, int]]:
+    last = at_us - (at_us - offset_us) % every_us
+    starts = range(last, at_us - size_us, -every_us)
+    return [(start, start + size_us) for start in reversed(starts)]

@@ -1,0 +1,122 @@
+"""Every kind of window and late policy against a plain-Python oracle, on rows that are out of order."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from riverlog.pipelines import Pipeline, session, sliding, tumbling
+from riverlog.pipelines.windows import Session, Window, windows_of
+from tests.support.stream_oracle import SECOND_US, Event, Late, Pair, disorder, windowed
+from tests.support.streams import micros, read_batches, run, write_batches
+
+WINDOWS = [tumbling("10 seconds"), sliding("10 seconds", every="4 seconds"), session("3 seconds")]
+DELAY_MS = 2_000
+
+
+def made(seed: int) -> list[list[Event]]:
+    """Make rows with strays, and a last one that moves the watermark past all others."""
+    random = Random(seed)
+    batches = disorder(
+        random, batches=7, rows=40, keys="abcd", step_us=SECOND_US, disorder_us=4 * SECOND_US, stray_us=60 * SECOND_US
+    )
+    newest = max(event.at_us or 0 for batch in batches for event in batch)
+    return [*batches, [Event("end", 0, newest + 1_000 * SECOND_US)]]
+
+
+def defined(spark: SparkSession, folder: Path, batches: list[list[Event]], window: Window, **how: Any) -> Pipeline:
+    pipeline = Pipeline("windows", spark=spark, checkpoints=str(folder / "checkpoints"))
+    rows = read_batches(spark, write_batches(folder / "rows", batches))
+    events = pipeline.of(rows, time="at", watermark=f"{DELAY_MS} ms")
+    events.window(window, by=["key"], **how).aggregate(total="sum(number)", events="count(*)").to("results")
+    return pipeline
+
+
+def results(records: list[dict[str, Any]]) -> Counter[Any]:
+    found = [json.loads(record["value"]) for record in records if record["topic"] == "results"]
+    return Counter(
+        ((micros(row["window"]["start"]), micros(row["window"]["end"])), row["key"], row["total"], row["events"])
+        for row in found
+    )
+
+
+def late_rows(records: list[dict[str, Any]]) -> Counter[Late]:
+    found = [json.loads(record["value"]) for record in records if record["topic"] == "late"]
+    return Counter(
+        Late(
+            Pair(
+                Event(told["row"]["key"], told["row"]["number"], micros(told["row"]["at"])),
+                (micros(told["window"]["start"]), micros(told["window"]["end"])),
+            ),
+            micros(told["watermark"]) // 1000,
+        )
+        for told in found
+    )
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=lambda window: type(window).__name__)
+def test_late_rows_are_dropped_and_counted(spark: SparkSession, tmp_path: Path, window: Window) -> None:
+    batches = made(1)
+    ran = run(defined(spark, tmp_path, batches, window))
+    expected = windowed(batches, window, delay_ms=DELAY_MS)
+    assert [results(ran.records[number]) for number in range(ran.batches)] == [each.results for each in expected]
+    (counts,) = ran.counts.values()
+    assert counts.rows == sum(map(len, batches))
+    assert counts.timeless == sum(each.timeless for each in expected)
+    assert counts.pairs == sum(each.pairs for each in expected)
+    assert counts.late == sum(len(each.late) for each in expected) > 0
+    assert ran.dropped == 0
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=lambda window: type(window).__name__)
+def test_late_rows_are_written_to_their_topic(spark: SparkSession, tmp_path: Path, window: Window) -> None:
+    batches = made(2)
+    ran = run(defined(spark, tmp_path, batches, window, late="side-output:late"))
+    expected = windowed(batches, window, delay_ms=DELAY_MS)
+    assert [results(ran.records[number]) for number in range(ran.batches)] == [each.results for each in expected]
+    written = [record for records in ran.records.values() for record in records]
+    assert late_rows(written) == Counter(late for each in expected for late in each.late)
+    (counts,) = ran.counts.values()
+    in_results = sum(row[3] * count for row, count in results(written).items())
+    still_open = len(windows_of(window, batches[-1][0].at_us or 0))  # those of the row that closed all others
+    assert counts.pairs == in_results + late_rows(written).total() + still_open
+    assert ran.dropped == 0
+
+
+@pytest.mark.parametrize("window", WINDOWS[:2], ids=lambda window: type(window).__name__)
+def test_results_are_recomputed_up_to_a_lateness(spark: SparkSession, tmp_path: Path, window: Window) -> None:
+    batches = made(3)
+    policy = "recompute:15 seconds, then side-output:late"
+    ran = run(defined(spark, tmp_path, batches, window, late=policy))
+    expected = windowed(batches, window, delay_ms=DELAY_MS + 15_000, updates=True)
+    assert [results(ran.records[number]) for number in range(ran.batches)] == [each.results for each in expected]
+    for number, outcome in enumerate(expected):
+        assert late_rows(ran.records[number]) == Counter(outcome.late)
+    assert any(outcome.late for outcome in expected)
+    assert ran.dropped == 0
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=lambda window: type(window).__name__)
+def test_spark_itself_drops_the_same_rows(spark: SparkSession, tmp_path: Path, window: Window) -> None:
+    from pyspark.sql import functions as sql
+
+    batches = made(2)
+    rows = read_batches(spark, write_batches(tmp_path / "rows", batches)).withWatermark("at", "2 seconds")
+    match window:
+        case Session():
+            place = sql.session_window("at", "3 seconds")
+        case _:
+            place = sql.window("at", "10 seconds", None if window == WINDOWS[0] else "4 seconds")
+    plain = rows.groupBy(place.alias("window"), "key").agg(
+        sql.sum("number").alias("total"), sql.count("*").alias("events")
+    )
+    pipeline = Pipeline("plain", spark=spark, checkpoints=str(tmp_path))
+    pipeline.of(plain).to("results")
+    ran = run(pipeline)
+    expected = windowed(batches, window, delay_ms=DELAY_MS)
+    assert [results(ran.records[number]) for number in range(ran.batches)] == [each.results for each in expected]
+    assert ran.dropped > 0
