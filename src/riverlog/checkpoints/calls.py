@@ -1,7 +1,8 @@
 """What is called beside WebHDFS, with JSON both ways, at /riverlog/v1/<checkpoint>.
 
-Sinks POST op=CLUSTER, BEGIN, ANNOUNCE and ABORT; drivers POST op=PROGRESS; whoever wants to know asks by GET
-op=DESCRIBE, and for all at the root by GET op=LIST.
+Sinks POST op=CLUSTER, BEGIN, ANNOUNCE and ABORT; drivers POST op=PROGRESS, and hear in the answer when they are to
+stop; whoever wants to know asks by GET op=DESCRIBE, and for all at the root by GET op=LIST. Who looks after queries
+POSTs op=STOP and op=RESET.
 """
 
 import json
@@ -13,6 +14,7 @@ from typing import Any
 from riverlog.checkpoints.pipelines import batch_of, caller_of, members_of
 from riverlog.checkpoints.progress import progress_of
 from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.starts import start_of
 from riverlog.checkpoints.store import Store
 from riverlog.client.errors import KafkaError
 
@@ -59,8 +61,22 @@ async def abort(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
 
 
 async def progress(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
-    """Take a driver's report about its query."""
-    store.reports.note(path, progress_of(call, heard_ms=store.ports.clock.wall_ms()))
+    """Take a driver's report about its query, and say whether it is to stop."""
+    return {"stop": store.reports.note(path, progress_of(call, heard_ms=store.ports.clock.wall_ms()))}
+
+
+async def stop(path: str, _: dict[str, Any], store: Store) -> dict[str, object]:
+    """Let a query's driver hear that it is to stop; it has stopped when it says so."""
+    store.reports.ask_to_stop(path)
+    return {}
+
+
+async def reset(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Let a query begin anew: perhaps start, where; perhaps force, whatever is known about it."""
+    if not isinstance(call.get("force", False), bool):
+        raise Refused.illegal("force is true or false")
+    start = call.get("start")
+    await store.resets.reset(path, None if start is None else start_of(start), force=call.get("force", False))
     return {}
 
 
@@ -90,6 +106,8 @@ CALLS = {
     "POST ANNOUNCE": announce,
     "POST ABORT": abort,
     "POST PROGRESS": progress,
+    "POST STOP": stop,
+    "POST RESET": reset,
     "GET DESCRIBE": describe,
     "GET LIST": list_all,
 }

@@ -121,6 +121,12 @@ def delete(tree: Tree, path: str, *, recursive: bool) -> Decided:
     return Decided(tuple(records), tuple(forgotten))
 
 
+def begin_anew(tree: Tree, path: str, start: tuple[str, FileFacts, bytes] | None) -> Decided:
+    """Let all of a checkpoint be gone, and what its query finds instead be there."""
+    gone = delete(tree, path, recursive=True)
+    return gone if start is None else replace(gone, records=(*gone.records, *_kept(*start)))
+
+
 def hold(tree: Tree, path: str, file: File, *, overwrite: bool, too_many: Iterable[str]) -> Decided:
     """Let there be a temporary file; the one before it is forgotten, and so are those that are too many."""
     check_create(tree, path, overwrite=overwrite)

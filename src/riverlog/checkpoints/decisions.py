@@ -7,7 +7,7 @@ otherwise meanwhile. docs/adr/0010-one-decision-per-batch.md has the reasons.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -110,6 +110,12 @@ class Decisions:
                 raise _refusal(problem, batch) from problem
             if not aborted:
                 raise Refused.failed(f"batch {batch} is committed, and is not taken back")
+
+    async def settled(self, path: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something to a pipeline's checkpoint while no batch of it is in doubt."""
+        async with self._turn(path):
+            await self._settle(path)
+            await work()
 
     # What Spark renames -----------------------------------------------------------------------------------
 

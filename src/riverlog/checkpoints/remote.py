@@ -10,6 +10,7 @@ from urllib.parse import quote, urlsplit
 
 from riverlog.checkpoints.paths import check_path
 from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.starts import Start
 
 _SECONDS_MAX: Final = 60.0
 _PART_BYTES: Final = 256 * 1024
@@ -72,9 +73,18 @@ class RemoteStore:
         """Tell about the query with this checkpoint; Refused where there is none."""
         return self._call("GET", path, "DESCRIBE")
 
-    def report(self, path: str, told: dict[str, Any]) -> None:
-        """Say how a query goes, as its driver."""
-        self._call("POST", path, "PROGRESS", json.dumps(told).encode())
+    def report(self, path: str, told: dict[str, Any]) -> bool:
+        """Say how a query goes, as its driver; the answer tells whether it is to stop."""
+        return bool(self._call("POST", path, "PROGRESS", json.dumps(told).encode()).get("stop"))
+
+    def stop(self, path: str) -> None:
+        """Ask the driver of a query to stop it; Refused where nobody says that it runs."""
+        self._call("POST", path, "STOP")
+
+    def reset(self, path: str, start: Start | None, *, force: bool = False) -> None:
+        """Let a query begin anew, from a place in its topics; Refused where it runs, or may."""
+        told = {"start": None if start is None else start.told(), "force": force}
+        self._call("POST", path, "RESET", json.dumps(told).encode())
 
     def _call(self, method: str, path: str, operation: str, body: bytes | None = None) -> dict[str, Any]:
         target = f"/riverlog/v1{quote(path)}?op={operation}"

@@ -1,7 +1,8 @@
 """The reports of drivers: the latest is in memory, and written down now and then, so that a restart forgets little.
 
 A report is answered at once, whatever the topic does. When a run begins or ends that is written down soon, else the
-latest one every ten seconds. What could not be written is in the next report.
+latest one every ten seconds. What could not be written is in the next report. A wish that a run may stop is told its
+driver in the answer to its next report; it is in memory alone, and whoever has it says it again until it is done.
 """
 
 import asyncio
@@ -28,11 +29,16 @@ class Reports:
         self._store = store
         self._latest: dict[str, Progress] = {}
         """What was told since this store was opened; the tree has what was told before."""
+        self._stops: dict[str, str] = {}
+        """Runs that are to stop, by checkpoint."""
         self._due: set[str] = set()
         self._writing: asyncio.Task[None] | None = None
 
-    def note(self, path: str, told: Progress) -> None:
-        """Take a report; Refused for a checkpoint that is not there, and where there are too many."""
+    def note(self, path: str, told: Progress) -> bool:
+        """Take a report, and tell whether its run is to stop.
+
+        Refused for a checkpoint that is not there, and where there are too many.
+        """
         if not isinstance(self._store.tree.find(path), Folder):
             self._latest.pop(path, None)
             raise Refused.missing(path)
@@ -46,6 +52,27 @@ class Reports:
             self._due.add(path)
             if self._writing is None or self._writing.done():
                 self._writing = asyncio.get_running_loop().create_task(self._write_due())
+        if known.state is not RunState.RUNNING or self._stops.get(path, known.run) != known.run:
+            self._stops.pop(path, None)
+        return self._stops.get(path) == told.run
+
+    def ask_to_stop(self, path: str) -> None:
+        """Let the driver of a query hear that it is to stop; Refused where nobody reports that it runs."""
+        told = self.of(path)
+        state = RunState.UNKNOWN if told is None else told.state_at(self._store.ports.clock.wall_ms())
+        if told is None or state is RunState.UNKNOWN:
+            raise Refused.failed(
+                f"nobody reports about {name_of(path)}: its driver is gone, or none of riverlog.spark.session; "
+                "stop it where it runs"
+            )
+        if state is not RunState.RUNNING:
+            raise Refused.failed(f"{name_of(path)} does not run: it has {state}")
+        self._stops[path] = told.run
+
+    def forget(self, path: str) -> None:
+        """Forget what was told about a query."""
+        self._latest.pop(path, None)
+        self._stops.pop(path, None)
 
     def of(self, path: str) -> Progress | None:
         """Give the latest report of the query whose checkpoint this is."""

@@ -19,6 +19,7 @@ from riverlog.checkpoints.paths import is_temporary, numbered
 from riverlog.checkpoints.records import CHUNKS, FACTS, Unreadable, chunk_owner, content_of, read_fact
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.reports import Reports
+from riverlog.checkpoints.resets import Resets
 from riverlog.checkpoints.temporary import Temporaries
 from riverlog.checkpoints.tree import File, Folder, Tree
 from riverlog.checkpoints.upload import Upload
@@ -52,6 +53,7 @@ class Store:
         self.writer = Writer(self.tree, self.temporaries, self.journal.write, failed=self._fail)
         self.decisions = Decisions(self, owners, groups)
         self.reports = Reports(self)
+        self.resets = Resets(self)
         self.overview = Overview(self, groups)
         self.chunks_end = 0
         """No chunk that is still to be written lies below this offset."""

@@ -26,7 +26,7 @@ GROUPS: Final = {
     "topics": "Create, list, describe, alter and delete topics",
     "groups": "List, describe, reset and delete consumer groups",
     "transactions": "List, describe and abort transactions, and find those that hang",
-    "pipelines": "Look at pipelines on Spark, and after what they keep",
+    "pipelines": "Run pipelines on Spark, look at them, and after what they keep",
     "pipelines checkpoints": "List, export and import the checkpoints of Spark's queries",
     "cluster": "Look at brokers, partitions and log directories",
     "log": "Read the files of a log directory without a broker",
@@ -194,6 +194,23 @@ COMMANDS: Final = (
         "describe",
         "Show how a query goes: offsets and lag, rates, watermark, late rows, state, the last error",
         ("pipelines describe revenue", "pipelines describe /jobs/revenue -o yaml"),
+    ),
+    Command(
+        "pipelines stop",
+        "riverlog.cli.pipelines_keeping",
+        "stop",
+        "Stop pipelines wherever they run, each when its batch is done",
+        ("pipelines stop revenue", "pipelines stop revenue sessions --timeout 30"),
+    ),
+    Command(
+        "pipelines reset",
+        "riverlog.cli.pipelines_keeping",
+        "reset",
+        "Let pipelines begin anew, from a place in their topics: checkpoint and state are deleted",
+        (
+            "pipelines reset revenue --to-earliest",
+            "pipelines reset revenue --to-datetime 2026-01-31T15:00 --yes",
+        ),
     ),
     Command(
         "pipelines checkpoints list",

@@ -49,11 +49,14 @@ def describe(name: str | None, name_option: str | None, address: str, output: Ou
 
     A pipeline has the name of its checkpoint's folder in /pipelines; elsewhere its name is the whole path.
     """
-    named = PIPELINE.the(name, name_option)
-    path = checked(named if named.startswith("/") else f"/pipelines/{named}")
     with opened(address) as store:
-        found = store.query(path)
+        found = store.query(path_of(PIPELINE.the(name, name_option)))
     emit([found], output or OutputFormat.TABLE, lambda: _show(found))
+
+
+def path_of(name: str) -> str:
+    """Give where the checkpoint of a pipeline lies in the store."""
+    return checked(name if name.startswith("/") else f"/pipelines/{name}")
 
 
 def lines_of(found: dict[str, Any]) -> list[str]:

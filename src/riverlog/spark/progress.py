@@ -3,12 +3,14 @@
     riverlog.spark.watch(spark)
 
 Sessions of `riverlog.spark.session` are watched from the start. A query whose checkpoint lies elsewhere is not told
-about, and a node that is away disturbs none. With Spark Connect the server knows where checkpoints are and the client
+about, and a node that is away disturbs none. A node may answer that a query is to stop (`riverlog pipelines stop`): it
+ends its batch first. With Spark Connect the server knows where checkpoints are and the client
 does not: there only queries in the session's default location are told about, and the session is to be stopped at last.
 """
 
 import atexit
 import math
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -20,7 +22,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from riverlog.checkpoints.paths import check_path
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.remote import RemoteStore
-from riverlog.spark.reporter import Reporter
+from riverlog.spark.reporter import Answer, Reporter
+from riverlog.spark.stopping import stop_behind_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +52,7 @@ class Watcher(StreamingQueryListener):
 
     def __init__(self, spark: "SparkSession") -> None:
         self._session = spark
-        self._reporter = Reporter(report, is_active=self._is_active)
+        self._reporter = Reporter(report, is_active=self._is_active, stop=self._stop)
 
     def close(self) -> None:
         """Tell the end of what has not ended yet."""
@@ -103,18 +106,24 @@ class Watcher(StreamingQueryListener):
         except Exception:
             return False  # the session is gone, and the query with it
 
+    def _stop(self, query: str) -> None:
+        """Let a query end its batch and stop, beside all else: that may take a while."""
+        found = self._session.streams.get(query)
+        if found is not None:
+            threading.Thread(target=stop_behind_batch, args=(found,), name="riverlog-stop", daemon=True).start()
 
-def report(location: str, facts: dict[str, Any]) -> bool:
-    """Send a report to the node; tell whether it has it, or never will."""
+
+def report(location: str, facts: dict[str, Any]) -> Answer:
+    """Send a report to the node; it is heard where the node has it, or never will."""
     parts = urlsplit(location)
     try:
         with RemoteStore(parts.netloc, seconds_max=_ANSWER_SECONDS_MAX) as store:
-            store.report(check_path(unquote(parts.path)), facts)
+            is_to_stop = store.report(check_path(unquote(parts.path)), facts)
     except Refused as refusal:
-        return not refusal.is_for_now and facts["state"] != "running"
+        return Answer.UNHEARD if refusal.is_for_now or facts["state"] == "running" else Answer.HEARD
     except OSError:
-        return False
-    return True
+        return Answer.UNHEARD
+    return Answer.STOP if is_to_stop else Answer.HEARD
 
 
 def batch_facts(progress: Any) -> dict[str, Any]:

@@ -1,26 +1,38 @@
 """Sends what is known about queries to the nodes that hold their checkpoints, from a thread of its own.
 
 Nobody waits for it: what is told is only noted, the latest about each run, and a node that is away hears it when it is
-back. A run that is told about once is told about every ten seconds, until its end; one that nobody can find any more
-has ended too. The end of a run is sent for half a minute, and then forgotten.
+back. A run that is told about once is told about every two seconds, until its end; one that nobody can find any more
+has ended too. The end of a run is sent for half a minute, and then forgotten. A node may answer that a run is to stop;
+that is passed on.
 """
 
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Final
 
 PAUSE_SECONDS: Final = 1.0
 """Between two reports about one run; its beginning and its end are sent at once."""
-HEARTBEAT_SECONDS: Final = 10.0
+HEARTBEAT_SECONDS: Final = 2.0
 END_SECONDS_MAX: Final = 30.0
 EXIT_SECONDS_MAX: Final = 2.0
 RUNS_MAX: Final = 1_024
 """Runs that are told about at a time; further ones are not."""
 
-Send = Callable[[str, dict[str, Any]], bool]
-"""Takes a checkpoint's location and a report, and tells whether the node has it."""
+
+class Answer(Enum):
+    """What a node says to a report."""
+
+    UNHEARD = "unheard"
+    HEARD = "heard"
+    STOP = "stop"
+    """Heard, and the run is to stop."""
+
+
+Send = Callable[[str, dict[str, Any]], Answer]
+"""Takes a checkpoint's location and a report, and gives the node's answer."""
 
 
 @dataclass(slots=True)
@@ -29,6 +41,8 @@ class _Run:
     facts: dict[str, Any] = field(default_factory=dict)
     is_new: bool = True
     """Whether there is something that the node has not heard."""
+    is_stopping: bool = False
+    """Whether it was told to stop."""
     ended_at: float | None = None
     next_at: float = 0.0
     heartbeat_at: float = 0.0
@@ -42,9 +56,16 @@ class Reporter:
     """Reports about the runs of one session."""
 
     def __init__(
-        self, send: Send, *, is_active: Callable[[str], bool], clock: Callable[[], float] = time.monotonic
+        self,
+        send: Send,
+        *,
+        is_active: Callable[[str], bool],
+        stop: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Take the ways to reach nodes, to learn whether a query runs, and to let one stop without waiting for it."""
         self._send = send
+        self._stop = stop
         self._is_active = is_active
         self._clock = clock
         self._runs: dict[str, _Run] = {}
@@ -125,7 +146,11 @@ class Reporter:
             self.end(name, {"state": "stopped"})
         with self._changed:
             facts, ended_at, run.is_new = dict(run.facts), run.ended_at, False
-        heard = self._send(run.location, facts)
+        answer = self._send(run.location, facts)
+        heard = answer is not Answer.UNHEARD
+        if answer is Answer.STOP and ended_at is None and not run.is_stopping:
+            run.is_stopping = True
+            self._stop(run.facts["query"])
         with self._changed:
             now = self._clock()
             run.is_new |= not heard

@@ -56,11 +56,18 @@ def test_a_driver_reports_and_whoever_wants_to_know_is_told() -> None:
         assert (missing.status, missing.exception) == (404, "FileNotFoundException")
         assert (await caller.ask("GET", f"{PATH}?op=DESCRIBE", prefix="/riverlog/v1")).status == 404
         await caller.ask("PUT", f"{PATH}/offsets?op=MKDIRS")
-        assert (await call(caller, "PROGRESS", report)).facts == {}
+        assert (await call(caller, "STOP", {})).status == 403
+        assert (await call(caller, "PROGRESS", report)).facts == {"stop": False}
         one = (await caller.ask("GET", f"{PATH}?op=DESCRIBE", prefix="/riverlog/v1")).facts
         assert one == one | {"pipeline": "revenue", "state": "running", "rows": 7, "partitions": [], "lag": None}
         listed = (await caller.ask("GET", "?op=LIST", prefix="/riverlog/v1")).facts
         assert listed == {"pipelines": [{name: value for name, value in one.items() if name != "partitions"}]}
+        assert (await call(caller, "STOP", {})).facts == {}
+        assert (await call(caller, "RESET", {})).status == 403
+        assert (await call(caller, "PROGRESS", report)).facts == {"stop": True}
+        assert (await call(caller, "PROGRESS", {**report, "state": "stopped"})).facts == {"stop": False}
+        assert (await call(caller, "RESET", {"start": {"edge": "earliest"}, "force": False})).facts == {}
+        assert (await caller.ask("GET", "?op=LIST", prefix="/riverlog/v1")).facts == {"pipelines": []}
         await caller.stores.close()
 
     with_node(scenario)
@@ -78,6 +85,8 @@ def test_a_driver_reports_and_whoever_wants_to_know_is_told() -> None:
         ("ANNOUNCE", b"x" * (CHECKPOINT_CALL_BYTES_MAX + 1)),
         ("LISTSTATUS", {}),
         ("PROGRESS", WHO),
+        ("RESET", {"force": "yes"}),
+        ("RESET", {"start": "earliest"}),
         ("DESCRIBE", {}),
     ],
 )

@@ -76,6 +76,34 @@ def test_a_checkpoint_that_is_deleted_takes_its_reports_with_it() -> None:
     run(scenario())
 
 
+def test_a_run_hears_that_it_is_to_stop_and_no_other_does() -> None:
+    async def scenario() -> None:
+        store = await opened(MemoryTopic())
+
+        def told(**changed: Any) -> Progress:
+            return report(store.ports.clock.wall_ms(), **changed)
+
+        await store.make_folder(PATH)
+        with pytest.raises(Refused, match="nobody reports about orders"):
+            store.reports.ask_to_stop(PATH)
+        assert not store.reports.note(PATH, told())
+        store.reports.ask_to_stop(PATH)
+        store.reports.ask_to_stop(PATH)
+        assert store.reports.note(PATH, told())
+        assert not store.reports.note(PATH, told(run="r0", began_ms=50))
+        assert store.reports.note(PATH, told(batch=1))
+        assert not store.reports.note(PATH, told(state="stopped"))
+        with pytest.raises(Refused, match="does not run: it has stopped"):
+            store.reports.ask_to_stop(PATH)
+        assert not store.reports.note(PATH, told(run="r2", began_ms=200))
+        store.reports.ask_to_stop(PATH)
+        assert not store.reports.note(PATH, told(run="r3", began_ms=300))
+        assert not store.reports.note(PATH, told(run="r3", began_ms=300))
+        await store.close()
+
+    run(scenario())
+
+
 def test_reports_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("riverlog.checkpoints.reports.PROGRESS_REPORTED_MAX", 1)
 

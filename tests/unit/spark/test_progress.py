@@ -8,6 +8,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from riverlog.checkpoints.progress import progress_of
 from riverlog.spark.progress import batch_facts, cause_of, report
+from riverlog.spark.reporter import Answer
 
 ACCOUNT: dict[str, Any] = {
     "id": "00000000-0000-0000-0000-000000000001",
@@ -93,4 +94,4 @@ def test_the_cause_of_a_failure_is_told_without_the_plan(said: str, cause: str) 
 
 
 def test_a_node_that_is_away_has_not_heard() -> None:
-    assert not report("webhdfs://127.0.0.1:1/pipelines/orders", {"state": "running"})
+    assert report("webhdfs://127.0.0.1:1/pipelines/orders", {"state": "running"}) is Answer.UNHEARD

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from riverlog.spark import reporter
-from riverlog.spark.reporter import Reporter
+from riverlog.spark.reporter import Answer, Reporter
 from tests.support.waiting import until
 
 PLACE = "webhdfs://127.0.0.1:9870/pipelines/orders"
@@ -21,13 +21,16 @@ class Node:
         self.asked = 0
         self.there = True
         self.active = True
+        self.answer = Answer.HEARD
+        self.stopped: list[str] = []
 
-    def send(self, location: str, facts: dict[str, Any]) -> bool:
+    def send(self, location: str, facts: dict[str, Any]) -> Answer:
         assert location == PLACE
         self.asked += 1
-        if self.there:
-            self.heard.append(facts)
-        return self.there
+        if not self.there:
+            return Answer.UNHEARD
+        self.heard.append(facts)
+        return self.answer
 
     def is_active(self, query: str) -> bool:
         assert query == "q"
@@ -46,7 +49,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Node:
 
 @pytest.fixture
 def reporting(node: Node) -> Iterator[Reporter]:
-    reporter = Reporter(node.send, is_active=node.is_active)
+    reporter = Reporter(node.send, is_active=node.is_active, stop=node.stopped.append)
     reporter.begin("r1", PLACE, {"query": "q", "began_ms": 1})
     yield reporter
     reporter.close()
@@ -75,6 +78,14 @@ def test_a_run_without_news_is_told_about_while_it_is_there(node: Node, reportin
     node.wait(lambda: node.heard[-1]["state"] == "stopped")
 
 
+def test_a_run_that_is_to_stop_is_told_so_once(node: Node, reporting: Reporter) -> None:
+    node.answer = Answer.STOP
+    node.wait(lambda: node.stopped == ["q"])
+    asked = node.asked
+    node.wait(lambda: node.asked > asked + 2)
+    assert node.stopped == ["q"]
+
+
 def test_a_node_that_was_away_hears_the_latest(node: Node, reporting: Reporter) -> None:
     node.there = False
     asked = node.asked
@@ -95,7 +106,7 @@ def test_the_end_is_not_sent_for_ever(node: Node, reporting: Reporter, monkeypat
 
 def test_what_runs_ends_with_the_process(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reporter, "EXIT_SECONDS_MAX", 0.5)
-    reporting = Reporter(node.send, is_active=node.is_active)
+    reporting = Reporter(node.send, is_active=node.is_active, stop=node.stopped.append)
     reporting.begin("r1", PLACE, {"query": "q", "began_ms": 1})
     reporting.close()
     assert node.heard[-1]["state"] == "stopped"
