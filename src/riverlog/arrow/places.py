@@ -11,13 +11,15 @@ until the first record that is as young as the other end: what lies behind that 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import NamedTuple, assert_never
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from riverlog.arrow.columns import Cut
-from riverlog.client.cluster import Cluster
-from riverlog.client.offsets import IsolationLevel, list_offsets
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
 from riverlog.model.moments import milliseconds, moment_ms, span_ms
+
+if TYPE_CHECKING:
+    from riverlog.client.cluster import Cluster
+    from riverlog.client.offsets import IsolationLevel
 
 Bound = str | int | datetime | timedelta | Mapping[int, int]
 """What a person may write."""
@@ -75,7 +77,7 @@ def place(bound: Bound, *, now: datetime) -> Place:
 
 
 async def cuts(
-    cluster: Cluster, partitions: Sequence[TopicPartition], since: Place, until: Place, isolation: IsolationLevel
+    cluster: "Cluster", partitions: Sequence[TopicPartition], since: Place, until: Place, isolation: "IsolationLevel"
 ) -> dict[TopicPartition, Cut]:
     """Give what is to be read of each partition; those of which that is nothing are left out."""
     starts = await _offsets(cluster, partitions, Edge.EARLIEST, isolation)
@@ -91,7 +93,7 @@ Offsets = Mapping[TopicPartition, Offset]
 
 
 async def _resolved(
-    cluster: Cluster, where: Place, otherwise: Offsets, starts: Offsets, ends: Offsets, isolation: IsolationLevel
+    cluster: "Cluster", where: Place, otherwise: Offsets, starts: Offsets, ends: Offsets, isolation: "IsolationLevel"
 ) -> Offsets:
     """Give the offset of a place in each partition, within what the partition has."""
     match where:
@@ -112,8 +114,10 @@ async def _resolved(
 
 
 async def _offsets(
-    cluster: Cluster, partitions: Sequence[TopicPartition], where: Edge | At, isolation: IsolationLevel
+    cluster: "Cluster", partitions: Sequence[TopicPartition], where: Edge | At, isolation: "IsolationLevel"
 ) -> Offsets:
+    from riverlog.client.offsets import list_offsets  # places are also understood where no client is loaded
+
     match where:
         case Edge.EARLIEST:
             found = await list_offsets(cluster, dict.fromkeys(partitions, "earliest"), isolation=isolation)

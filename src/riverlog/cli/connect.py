@@ -68,7 +68,7 @@ async def _until_terminated(work: Coroutine[Any, Any, T]) -> T:
 
 def addresses(bootstrap: str) -> tuple[Address, ...]:
     """Read what was given with -b."""
-    from riverlog.client.cluster import parse_addresses
+    from riverlog.model.addresses import parse_addresses
 
     try:
         return parse_addresses(bootstrap)

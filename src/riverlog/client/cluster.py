@@ -13,6 +13,7 @@ from typing import Any, Final
 from riverlog.client.connection import Connection
 from riverlog.client.errors import Closed, KafkaError, Unreachable, check, error_code, failure
 from riverlog.client.ports import Ports, real_ports
+from riverlog.model.addresses import parse_addresses
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE, NO_TOPIC_ID, Address, NodeId, TopicId, TopicPartition
 from riverlog.model.limits import UNKNOWN_TOPIC_ATTEMPTS_MAX
@@ -23,7 +24,6 @@ from riverlog.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 
-DEFAULT_PORT: Final = 9092
 CONTROL_LANE: Final = "control"
 
 
@@ -329,24 +329,6 @@ class Cluster:
 
     def __repr__(self) -> str:
         return f"<Cluster {self.cluster_id or '?'} at {', '.join(map(str, self.bootstrap))}>"
-
-
-def parse_addresses(bootstrap: str | Sequence[str]) -> tuple[Address, ...]:
-    """Read `host:port,host:port`, or a sequence of `host:port`; the port may be left out, IPv6 stands in brackets."""
-    parts = bootstrap.split(",") if isinstance(bootstrap, str) else list(bootstrap)
-    addresses = tuple(_parse_address(part.strip()) for part in parts if part.strip())
-    if not addresses:
-        raise ValueError('no bootstrap address was given; write "host:port", for example "127.0.0.1:9092"')
-    return addresses
-
-
-def _parse_address(text: str) -> Address:
-    host, colon, port = text.rpartition(":")
-    if not colon or text.endswith("]") or (":" in host and not host.startswith("[")):
-        host, port = text, str(DEFAULT_PORT)
-    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
-        raise ValueError(f'{text!r} is no bootstrap address; write "host:port", for example "127.0.0.1:9092"')
-    return Address(host.strip("[]"), int(port))
 
 
 def topic_from(entry: MetadataResponseTopic) -> Topic:

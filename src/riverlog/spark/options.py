@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
+from riverlog.model.addresses import parse_addresses
+
 KAFKA: Final = "kafka."
 BOOTSTRAP_OPTIONS: Final = ("kafka.bootstrap.servers", "bootstrap")
 BOOTSTRAP_VARIABLE: Final = "RIVERLOG_BOOTSTRAP_SERVERS"
@@ -133,8 +135,6 @@ def _unknown(problem: str, name: str, known: Mapping[str, str]) -> str:
 
 
 def _check_addresses(name: str, bootstrap: str) -> None:
-    from riverlog.client.cluster import parse_addresses
-
     try:
         parse_addresses(bootstrap)
     except ValueError as problem:

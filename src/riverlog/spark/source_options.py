@@ -7,13 +7,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from riverlog.arrow.places import Edge
-from riverlog.arrow.reader import PARTITION_BYTES_MAX
-from riverlog.client.offsets import IsolationLevel
 from riverlog.spark.options import BadOption, Connection, Options, check_names, connection
 from riverlog.spark.places import CHOICES, Chosen, Place, check_batch, chosen, place
+
+if TYPE_CHECKING:
+    from riverlog.client.offsets import IsolationLevel
 
 CLIENT_ID: Final = "riverlog-spark"
 
@@ -45,7 +46,7 @@ class SourceOptions:
     by_time_or_latest: bool
     """Where no record is as young as a starting time, the end will do."""
     fails_on_data_loss: bool
-    isolation: IsolationLevel
+    reads_committed: bool
     columns: tuple[str, ...] | None
     has_headers: bool
     json: JsonValues | None
@@ -62,6 +63,13 @@ class SourceOptions:
     """How long a task waits for bytes."""
     reader: Mapping[str, Any]
     """Settings of the reader in a task."""
+
+    @property
+    def isolation(self) -> "IsolationLevel":
+        """Say it as the client does, which is loaded where it is needed and not before."""
+        from riverlog.client.offsets import IsolationLevel
+
+        return IsolationLevel(self.reads_committed)
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
@@ -89,6 +97,7 @@ def _understood(options: Options, *, starting: Edge) -> SourceOptions:
     check_names(options, KNOWN, REFUSED)
     reach = connection(options)
     poll_ms, wait_ms = options.number("kafkaConsumer.pollTimeoutMs"), options.number("kafka.default.api.timeout.ms")
+    fetch_bytes = options.number("kafka.max.partition.fetch.bytes")
     records_max, records_min = options.number("maxOffsetsPerTrigger"), options.number("minOffsetsPerTrigger")
     if records_max is not None and records_min is not None and records_min > records_max:
         raise BadOption("minOffsetsPerTrigger", str(records_min), f"maxOffsetsPerTrigger={records_max} allows fewer")
@@ -100,7 +109,8 @@ def _understood(options: Options, *, starting: Edge) -> SourceOptions:
         by_time_or_latest=options.choice("startingOffsetsByTimestampStrategy", ("error", "latest"), default="error")
         == "latest",
         fails_on_data_loss=options.flag("failOnDataLoss", default=True),
-        isolation=_ISOLATION[options.choice("kafka.isolation.level", _ISOLATION, default="read_committed")],
+        reads_committed=options.choice("kafka.isolation.level", _ISOLATION, default="read_committed")
+        == "read_committed",
         columns=_columns(options),
         has_headers=options.flag("includeHeaders", default=False),
         json=_json_values(options),
@@ -111,7 +121,7 @@ def _understood(options: Options, *, starting: Edge) -> SourceOptions:
         part_records_max=options.number("maxRecordsPerPartition"),
         wait_seconds_max=None if wait_ms is None else wait_ms / 1000,
         stall_seconds_max=STALL_SECONDS_MAX if poll_ms is None else poll_ms / 1000,
-        reader={"partition_bytes_max": options.number("kafka.max.partition.fetch.bytes") or PARTITION_BYTES_MAX},
+        reader={} if fetch_bytes is None else {"partition_bytes_max": fetch_bytes},
     )
 
 
@@ -151,10 +161,7 @@ def _seconds(options: Options, name: str, *, default: float) -> float:
 STALL_SECONDS_MAX: Final = 120.0
 DELAY_SECONDS_MAX: Final = 900.0
 
-_ISOLATION: Final = {
-    "read_committed": IsolationLevel.READ_COMMITTED,
-    "read_uncommitted": IsolationLevel.READ_UNCOMMITTED,
-}
+_ISOLATION: Final = ("read_committed", "read_uncommitted")
 _UNITS: Final = {
     **dict.fromkeys(("ms", "millisecond", "milliseconds"), 0.001),
     **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),

@@ -24,15 +24,15 @@ from riverlog.model.ids import TopicId, TopicPartition
 from riverlog.spark.columns import columns
 from riverlog.spark.losses import lost
 from riverlog.spark.places import option_of
-from riverlog.spark.planner import Planner
 from riverlog.spark.ranges import Offsets, OffsetsJson, Range, divided, from_json, limited, to_json
 from riverlog.spark.source_options import SourceOptions
-from riverlog.spark.task import Part, read_part
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
+
+    from riverlog.spark.planner import Planner
 
 IDLE_SECONDS: Final = 0.1
 """How long a question for new records waits where there are none."""
@@ -97,6 +97,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> "Sequence[InputPartition]":
         """Divide a batch among tasks."""
+        from riverlog.spark.task import Part
+
         begins, ends = from_json(start), from_json(end)
         if self._looked_at is None:
             self._look()
@@ -115,6 +117,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: "InputPartition") -> "Iterator[pa.RecordBatch]":
         """Read a part of a batch."""
+        from riverlog.spark.task import Part, read_part
+
         assert isinstance(partition, Part), "parts are all that was planned"
         return read_part(partition, self._options, self._columns)
 
@@ -130,8 +134,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # What there is --------------------------------------------------------------------------------------------
 
     @property
-    def _plan(self) -> Planner:
+    def _plan(self) -> "Planner":
         if self._planner is None:
+            from riverlog.spark.planner import Planner
+
             self._planner = Planner(self._options)
         return self._planner
 

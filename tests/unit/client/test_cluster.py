@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from riverlog.client.admin import Admin
-from riverlog.client.cluster import Cluster, parse_addresses
+from riverlog.client.cluster import Cluster
 from riverlog.client.consumer import Consumer
 from riverlog.client.errors import Closed, KafkaError, Unreachable
 from riverlog.client.producer import Producer
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import Address, NodeId, TopicPartition
+from riverlog.model.ids import NodeId, TopicPartition
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.init_producer_id import InitProducerIdRequest
 from tests.support.brokers import FakeCluster
@@ -19,27 +19,6 @@ from tests.support.virtual_time import run
 
 def cluster_of(brokers: FakeCluster, bootstrap: str | None = None, *, create_topics: bool = False) -> Cluster:
     return Cluster(bootstrap or brokers.bootstrap, ports=brokers.ports, create_topics=create_topics)
-
-
-@pytest.mark.parametrize(
-    ("text", "addresses"),
-    [
-        ("127.0.0.1:9092", [("127.0.0.1", 9092)]),
-        ("a:1, b:2,", [("a", 1), ("b", 2)]),
-        (["a", "b:2"], [("a", 9092), ("b", 2)]),
-        ("[::1]:9093", [("::1", 9093)]),
-        ("[::1]", [("::1", 9092)]),
-        ("fe80::1", [("fe80::1", 9092)]),
-    ],
-)
-def test_addresses_are_read_as_people_write_them(text: str | list[str], addresses: list[tuple[str, int]]) -> None:
-    assert parse_addresses(text) == tuple(Address(*address) for address in addresses)
-
-
-@pytest.mark.parametrize("text", ["", " , ", "host:port", "host:0", "host:70000", ":9092"])
-def test_what_is_no_address_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(ValueError, match=r"127\.0\.0\.1:9092"):
-        parse_addresses(text)
 
 
 def test_one_reachable_broker_is_enough_to_know_them_all() -> None:
