@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from riverlog.checkpoints.pipelines import batch_of, caller_of, members_of
-from riverlog.checkpoints.progress import progress_of
+from riverlog.checkpoints.pipelines import Caller, batch_of, caller_of, members_of
+from riverlog.checkpoints.progress import RunState, progress_of
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.starts import start_of
 from riverlog.checkpoints.store import Store
@@ -61,8 +61,12 @@ async def abort(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
 
 
 async def progress(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
-    """Take a driver's report about its query, and say whether it is to stop."""
-    return {"stop": store.reports.note(path, progress_of(call, heard_ms=store.ports.clock.wall_ms()))}
+    """Take a driver's report about its query, and say whether it is to stop. After the last one nothing is left open."""
+    told = progress_of(call, heard_ms=store.ports.clock.wall_ms())
+    is_to_stop = store.reports.note(path, told)
+    if told.state is not RunState.RUNNING:
+        await store.decisions.ended(path, Caller(told.query, told.run))
+    return {"stop": is_to_stop}
 
 
 async def stop(path: str, _: dict[str, Any], store: Store) -> dict[str, object]:

@@ -111,6 +111,22 @@ class Decisions:
             if not aborted:
                 raise Refused.failed(f"batch {batch} is committed, and is not taken back")
 
+    async def ended(self, path: str, caller: Caller) -> None:
+        """Take back what a run has left open that is over, so that no reader waits until the batch's time is up."""
+        pipeline = self._tree.pipelines.get(path)
+        if pipeline is None or pipeline.caller != caller:
+            return
+        try:
+            async with self._turn(path):
+                await self._settle(path)
+                pipeline = self._current(path, caller)
+                batch = await self._owners.open_batch(path, pipeline)
+                if batch is not None:
+                    await self._note(path, pipeline.at(Begun()))
+                    await self._owners.abort(path, pipeline, batch)
+        except (KafkaError, Refused) as problem:
+            self._log.warning("an open batch waits for its time-out", pipeline=name_of(path), cause=str(problem))
+
     async def settled(self, path: str, work: Callable[[], Awaitable[None]]) -> None:
         """Do something to a pipeline's checkpoint while no batch of it is in doubt."""
         async with self._turn(path):

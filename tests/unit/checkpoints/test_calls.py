@@ -65,6 +65,7 @@ def test_a_driver_reports_and_whoever_wants_to_know_is_told() -> None:
         assert (await call(caller, "STOP", {})).facts == {}
         assert (await call(caller, "RESET", {})).status == 403
         assert (await call(caller, "PROGRESS", report)).facts == {"stop": True}
+        await call(caller, "BEGIN", WHO)
         assert (await call(caller, "PROGRESS", {**report, "state": "stopped"})).facts == {"stop": False}
         assert (await call(caller, "RESET", {"start": {"edge": "earliest"}, "force": False})).facts == {}
         assert (await caller.ask("GET", "?op=LIST", prefix="/riverlog/v1")).facts == {"pipelines": []}
