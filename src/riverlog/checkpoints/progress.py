@@ -1,7 +1,7 @@
 """What the driver of a query says about it: how its batches go, and how it ended. Pure: reports in, the next one out.
 
-No batch is committed by a report, and nothing waits for one. A run is one start of a query. A report of an older run, or
-of one that has told its end, changes nothing; rows that came too late are counted over all runs.
+No batch is committed by a report, and nothing waits for one. A run is one start of a query. A report of an older run,
+or of one that has told its end, changes nothing; rows that came too late are counted over all runs.
 """
 
 from dataclasses import asdict, dataclass, fields, replace
