@@ -196,12 +196,12 @@ def verify(port: VerifyTransaction, questions: Sequence[Question]) -> "asyncio.F
     loop = asyncio.get_running_loop()
     unanswered = [question for question in questions if not question.is_answered]
     asked = [question.ask(port) for question in unanswered]
+    heard: asyncio.Future[None] = loop.create_future()
     if all(_is_yes(each) for each in asked):
         for question in unanswered:
             question.verification.answer = True
-        done: asyncio.Future[None] = loop.create_future()
-        done.set_result(None)
-        return done
+        heard.set_result(None)
+        return heard
 
     for question in questions:
         question.verification.waiting += 1
@@ -212,9 +212,18 @@ def verify(port: VerifyTransaction, questions: Sequence[Question]) -> "asyncio.F
             if not question.verification.waiting:
                 question.verifications.forget_no(question.verification)
 
-    asking = loop.create_task(_hear_all(port, unanswered, asked))
-    asking.add_done_callback(lambda _: loop.call_soon(forget))  # behind those who wait for it
-    return asking
+    def tell(asking: "asyncio.Task[None]") -> None:
+        """Let all who wait come again, and forget directly behind them: before anything else is received."""
+        if asking.cancelled():
+            heard.cancel()
+        elif (error := asking.exception()) is not None:
+            heard.set_exception(error)
+        else:
+            heard.set_result(None)
+        loop.call_soon(forget)
+
+    loop.create_task(_hear_all(port, unanswered, asked)).add_done_callback(tell)
+    return heard
 
 
 def _is_yes(asked: "asyncio.Future[ErrorCode]") -> bool:

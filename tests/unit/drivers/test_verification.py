@@ -1,9 +1,11 @@
 """Asking the coordinator before a transaction begins: who may append, and who comes too late."""
 
 import asyncio
+import socket
 from collections.abc import Callable, Coroutine
 
 import pytest
+import uvloop
 
 from riverlog.drivers import verification as module
 from riverlog.drivers.verification import Question, Verifications, verify
@@ -244,3 +246,28 @@ def test_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
         begun.answer = True
     assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
     verifications.check(header()._replace(producer_id=ProducerId(9)), is_known=True)
+
+
+def test_a_request_that_comes_directly_behind_an_answer_is_asked_for_anew() -> None:
+    """The loop of a node looks at its sockets before it does what was put off until soon."""
+    found: list[object] = []
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        verifications = Verifications()
+        verification = verifications.begin(producer(), 0, begins_epoch=True, now_ms=0)
+        assert verification is not None
+        client, node = socket.socketpair()
+        with client, node:
+            arrived = loop.create_future()
+            loop.add_reader(node, lambda: arrived.done() or arrived.set_result(verification.answer))
+            question = Question(ORDERS, "id", verifications, verification, knows_abortable=True)
+            until = verify(Oracle(ErrorCode.TRANSACTION_ABORTABLE), [question])
+            until.add_done_callback(lambda _: found.append(verification.answer) or client.send(b"next"))
+            found.append(await arrived)
+            loop.remove_reader(node)
+
+    uvloop.run(scenario())
+    refused, kept = found
+    assert isinstance(refused, Refusal)
+    assert kept is None
