@@ -1,17 +1,13 @@
 """The rules of transactions, asked of Apache Kafka and of a node with the same bytes: both give the same answers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import pytest
 
-from bench.cache import cache_folder
-from bench.peer import Kafka
 from riverlog.model.ids import Address
 from tests.conformance.transaction_lines import Talk, Writer
-from tests.support.node import Node
 
 Case = Callable[[Talk], Awaitable[None]]
 CASES: Final[list[Case]] = []
@@ -371,25 +367,6 @@ async def writes_outside_of_the_open_transaction(talk: Talk) -> None:
     await talk.write(writer, 1, transactional=False)
     await talk.write(writer, 1)
     await talk.end(writer, commits=True)
-
-
-@pytest.fixture(scope="module")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    kafka = Kafka(cache_folder())
-    kafka.prepare()
-    home: Path = tmp_path_factory.mktemp("kafka")
-    kafka.format(home)
-    with (home / "server.properties").open("a") as settings:
-        settings.write("\ntransaction.abort.timed.out.transaction.cleanup.interval.ms=100\n")
-    broker = kafka.start(home)
-    yield Address(broker.host, broker.port)
-    broker.stop()
-
-
-@pytest.fixture(scope="module")
-def riverlog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
-    with Node(tmp_path_factory.mktemp("node")) as node:
-        yield Address("127.0.0.1", node.port)
 
 
 async def told(address: Address, name: str, story: Case) -> list[str]:
