@@ -331,6 +331,8 @@ def test_cluster_status(shell: Shell, node: Node, topic: str) -> None:
     text = shell.done("cluster", "status", "-o", "table").decode()
     assert text.startswith(f"Cluster {status['cluster_id']}; controller is broker 1\n")
     assert node.bootstrap in text
+    assert shell.done("cluster", "under-replicated") == b""
+    assert shell.done("cluster", "under-replicated", "-o", "table").startswith(b"Every partition has a leader")
 
 
 def test_the_doctor_finds_nothing_wrong_with_a_good_node(shell: Shell) -> None:

@@ -1,4 +1,4 @@
-"""`cluster status`: who is there, what is led, and how full the disks are."""
+"""`cluster status`: who is there, what is led, how full the disks are; `cluster under-replicated`: what lacks copies."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,6 +44,39 @@ def status(bootstrap: str, settings: tuple[str, ...], output: OutputFormat | Non
     emit([row], output, lambda: _show(facts, row))
 
 
+@click.command
+@bootstrap_option
+@client_settings_option
+@output_option
+def under_replicated(bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None) -> None:
+    """List the partitions of which some replicas are not in sync, or that nobody leads."""
+
+    async def work() -> "list[Topic]":
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            return await admin.list_topics(internal=True)
+
+    rows = lacking(run(work()))
+    emit(rows, output, lambda: _show_lacking(rows))
+
+
+def lacking(topics: "list[Topic]") -> list[Row]:
+    """Give a row for each partition with fewer copies than it should have."""
+    return [
+        {
+            "topic": topic.name,
+            "partition": partition.index,
+            "leader": None if partition.leader == NO_NODE else partition.leader,
+            "replicas": list(partition.replicas),
+            "isr": list(partition.in_sync),
+        }
+        for topic in topics
+        for partition in topic.partitions
+        if partition.leader == NO_NODE or len(partition.in_sync) < len(partition.replicas)
+    ]
+
+
 def summary(facts: Facts) -> Row:
     """Count what was answered."""
     partitions = [partition for topic in facts.topics for partition in topic.partitions]
@@ -72,6 +105,25 @@ def summary(facts: Facts) -> Row:
             for directory in facts.directories
         ],
     }
+
+
+def _show_lacking(rows: list[Row]) -> None:
+    if not rows:
+        print("Every partition has a leader and all its replicas in sync.")
+        return
+    draw_table(
+        ["topic", "partition", "leader", "replicas", "in sync"],
+        [
+            (
+                row["topic"],
+                row["partition"],
+                "none" if row["leader"] is None else row["leader"],
+                str(row["replicas"]),
+                str(row["isr"]),
+            )
+            for row in rows
+        ],
+    )
 
 
 def _show(facts: Facts, row: Row) -> None:

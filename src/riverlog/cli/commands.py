@@ -263,6 +263,13 @@ COMMANDS: Final = (
         ("cluster status", "cluster status -b broker:9092 -o json"),
     ),
     Command(
+        "cluster under-replicated",
+        "riverlog.cli.cluster",
+        "under_replicated",
+        "List partitions that lack replicas or a leader",
+        ("cluster under-replicated", "cluster under-replicated -o json"),
+    ),
+    Command(
         "log dump",
         "riverlog.cli.log",
         "dump",

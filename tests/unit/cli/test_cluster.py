@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from riverlog.cli.cluster import Facts, summary
+from riverlog.cli.cluster import Facts, lacking, summary
 from riverlog.client.admin import ClusterDescription, LogDirectory
 from riverlog.client.cluster import Broker, Partition, Topic
 from riverlog.model.errors import ErrorCode
@@ -11,22 +11,31 @@ from riverlog.model.ids import NodeId, TopicId, TopicPartition
 ONE, TWO, NOBODY = NodeId(1), NodeId(2), NodeId(-1)
 
 
+TOPIC = Topic(
+    "t",
+    TopicId(UUID(int=1)),
+    (
+        Partition(0, ONE, 0, (ONE, TWO), (ONE, TWO)),
+        Partition(1, ONE, 0, (ONE, TWO), (ONE,)),
+        Partition(2, NOBODY, 0, (TWO,), (TWO,)),
+    ),
+)
+
+
+def test_partitions_that_lack_replicas_or_a_leader_are_listed() -> None:
+    assert lacking([TOPIC]) == [
+        {"topic": "t", "partition": 1, "leader": 1, "replicas": [1, 2], "isr": [1]},
+        {"topic": "t", "partition": 2, "leader": None, "replicas": [2], "isr": [2]},
+    ]
+
+
 def test_partitions_and_directories_are_counted() -> None:
-    topic = Topic(
-        "t",
-        TopicId(UUID(int=1)),
-        (
-            Partition(0, ONE, 0, (ONE, TWO), (ONE, TWO)),
-            Partition(1, ONE, 0, (ONE, TWO), (ONE,)),
-            Partition(2, NOBODY, 0, (TWO,), (TWO,)),
-        ),
-    )
     directories = [
         LogDirectory(ONE, "/data", {TopicPartition("t", 0): 100, TopicPartition("t", 1): 23}, 1_000, 400),
         LogDirectory(TWO, "/bad", {}, error=ErrorCode.KAFKA_STORAGE_ERROR),
     ]
     brokers = (Broker(ONE, "a", 9092, "rack-1"), Broker(TWO, "::1", 9093))
-    row = summary(Facts(ClusterDescription("id", ONE, brokers), [topic], directories))
+    row = summary(Facts(ClusterDescription("id", ONE, brokers), [TOPIC], directories))
     assert row == {
         "cluster_id": "id",
         "controller": 1,
