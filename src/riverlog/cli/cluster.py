@@ -1,4 +1,4 @@
-"""`cluster status`: who is there, what is led, how full the disks are; `cluster under-replicated`: what lacks copies."""
+"""`cluster status`: who is there, what is led, how full disks are; `cluster under-replicated`: what lacks copies."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
