@@ -5,10 +5,9 @@ of each batch. A batch that is run again is counted once.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-OBSERVED: Final = "riverlog:"
-"""Names of our observed metrics begin with this: `riverlog:1`, `riverlog:2:left`."""
+from riverlog.spark.progress import OBSERVED
 
 
 class Counts(NamedTuple):

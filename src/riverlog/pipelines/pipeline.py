@@ -15,12 +15,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, assert_never
 
-from riverlog.pipelines.accounting import OBSERVED, Accounts, Counts
+from riverlog.pipelines.accounting import Accounts, Counts
 from riverlog.pipelines.facts import Facts, Site
 from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer, records
 from riverlog.pipelines.running import Running
 from riverlog.pipelines.spans import Span
 from riverlog.pipelines.stream import Stream
+from riverlog.spark.progress import OBSERVED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -199,7 +200,7 @@ class Pipeline:
         self.outputs.append(Output(name, stream, target))
 
     def observe(self, words: str) -> str:
-        """Give a name for the counts of a window or a join."""
+        """Give a name for the counts of a window or a join; both sides of a join add theirs to it."""
         name = f"{OBSERVED}{len(self._operators) + 1}"
         self._operators[name] = words
         return name

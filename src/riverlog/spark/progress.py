@@ -34,6 +34,9 @@ if TYPE_CHECKING:
         QueryTerminatedEvent,
     )
 
+OBSERVED: Final = "riverlog:"
+"""Observed metrics whose names begin with this count rows in front of windows and joins, and how many are `late`."""
+
 _ANSWER_SECONDS_MAX: Final = 3.0
 _PLAN: Final = "\n=== Streaming Query ==="
 """Where Spark's message about a failure goes over to the plan of the query."""
@@ -137,7 +140,7 @@ def batch_facts(progress: Any) -> dict[str, Any]:
         "rows_per_second": _rate(progress.processedRowsPerSecond),
         "output_rows": _number(progress.sink.numOutputRows),
         "watermark_ms": _watermark(progress.eventTime),
-        "late_rows": _sum(each.numRowsDroppedByWatermark for each in operators) or 0,
+        "late_rows": _late_rows(progress, operators),
     }
     if operators:
         facts |= {
@@ -177,6 +180,13 @@ def _number(value: object) -> int | None:
 
 def _rate(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) and value >= 0 else None
+
+
+def _late_rows(progress: Any, operators: list[Any]) -> int:
+    """Count rows that came too late: those that Spark dropped, and those that a pipeline took out before it could."""
+    observed = progress.observedMetrics or {}
+    taken_out = (row.asDict().get("late") for name, row in observed.items() if name.startswith(OBSERVED))
+    return (_sum(each.numRowsDroppedByWatermark for each in operators) or 0) + (_sum(taken_out) or 0)
 
 
 def _sum(values: Iterable[object]) -> int | None:

@@ -95,3 +95,8 @@ def test_the_cause_of_a_failure_is_told_without_the_plan(said: str, cause: str) 
 
 def test_a_node_that_is_away_has_not_heard() -> None:
     assert report("webhdfs://127.0.0.1:1/pipelines/orders", {"state": "running"}) is Answer.UNHEARD
+
+
+def test_rows_that_a_pipeline_took_out_are_late_as_those_that_spark_dropped() -> None:
+    observed = {"riverlog:1": {"rows": 9, "late": 4}, "riverlog:1:rows": {"rows": 9}, "theirs": {"late": 100}}
+    assert facts_of(observedMetrics=observed)["late_rows"] == 10
