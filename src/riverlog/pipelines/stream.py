@@ -149,6 +149,8 @@ class Stream:
         chosen = policy(late)
         if self.facts.is_result and chosen != Drop():
             raise ValueError("results of a window or a join are never late for the next; say there what late rows do")
+        if windowed.WINDOW in self.columns and not self.facts.is_result:
+            raise ValueError("this stream has a column called window, as the windows are; give it another name before")
         if emit not in ("final", "updates"):
             raise ValueError(f"there is no emit {emit!r}; write final or updates")
         if isinstance(window, Session) and (emit == "updates" or isinstance(chosen, Recompute)):

@@ -80,6 +80,8 @@ def test_what_cannot_be_is_refused(pipeline: Pipeline, events: Stream) -> None:
         events.window(session("1 minute"), late="recompute:1 hour")
     with pytest.raises(ValueError, match="never late for the next"):
         events.window(tumbling("1 s")).count().window(tumbling("1 minute"), late="side-output:late")
+    with pytest.raises(ValueError, match="this stream has a column called window"):
+        events.with_columns(window="1").window(tumbling("1 s"))
     with pytest.raises(ValueError, match="this stream has an event time, 'at'"):
         events.watermark("at", "1 minute")
     with pytest.raises(ValueError, match="there is no join 'outer'"):
