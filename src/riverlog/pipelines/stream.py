@@ -94,7 +94,7 @@ class Stream:
         return self._mapped(function, schema, "flat-map", function)
 
     def map_arrow(self, function: Callable[[Any], Any], schema: "str | StructType") -> "Stream":
-        """Make of each pyarrow.RecordBatch another one: a tenth of the price of `map`."""
+        """Make of each pyarrow.RecordBatch another one, without a Python call for each row."""
         self.facts.refuse_side("map_arrow")
         step = EachBatch(function)
         return self._then(lambda rows, _site: rows.mapInArrow(step, schema), f"map {_name(function)}")
