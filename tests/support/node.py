@@ -91,7 +91,8 @@ class Node:
                 raise NodeFailed(f"the node was not ready within {START_SECONDS_MAX} s\n{self.log_tail()}")
             time.sleep(POLL_SECONDS)
         self.addresses = dict(word.split("=", 1) for word in ready.split() if "=" in word)
-        self.port = int(self.bootstrap.rpartition(":")[2])
+        if "advertised.listeners" not in self.settings:  # then its own port is what it was told
+            self.port = int(self.bootstrap.rpartition(":")[2])
         return self
 
     def kill(self) -> None:
