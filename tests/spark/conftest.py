@@ -9,7 +9,9 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.spark.stage import Crew
 from tests.support.node import Node
+from tests.support.relayed import RelayedNode
 
 FOLDER: Final = Path(__file__).parent
 TEST_SECONDS_MAX: Final = 300
@@ -51,6 +53,21 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     """Give a node that tests share; whoever restarts one takes another."""
     with Node(tmp_path_factory.mktemp("node")) as node:
         yield node
+
+
+@pytest.fixture
+def relayed(tmp_path: Path) -> Iterator[RelayedNode]:
+    """Give a node behind relays, which may be killed."""
+    with RelayedNode(tmp_path / "node") as relayed:
+        yield relayed
+
+
+@pytest.fixture(scope="session")
+def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crew]:
+    """Give drivers in processes of their own, which may be killed."""
+    crew = Crew(tmp_path_factory.mktemp("crew"))
+    yield crew
+    crew.close()
 
 
 @pytest.fixture

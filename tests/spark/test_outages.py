@@ -1,0 +1,96 @@
+"""A query goes on from the log, whatever else is lost: the node for a while, an executor, its checkpoint on purpose."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.spark.drivers import TOO_SLOW, Driver
+from tests.spark.numbers import SECONDS_MAX
+from tests.spark.stage import Crew, Stage
+from tests.spark.strikes import JOIN, STEPS, WRITTEN, Step, Trap
+from tests.spark.test_kills import KILLS
+from tests.support.relay import Moment, Passing
+from tests.support.relayed import RelayedNode
+from tests.support.waiting import until
+from tests.support.webhdfs import WebHdfs
+
+UNDER_WAY = {
+    "a task joins": Step("JoinTransaction", Moment.FORWARDED, JOIN),
+    "a task writes": WRITTEN._replace(moment=Moment.FORWARDED),
+    "the sink announces": STEPS["after the tasks' flush"]._replace(moment=Moment.FORWARDED),
+}
+"""What a node has just been asked for when it is killed."""
+RENAMED = STEPS["before commits/N"]._replace(moment=Moment.FORWARDED)
+GONE = "RENAME_SRC_PATH_NOT_FOUND"
+"""How a query ends whose temporary file was lost with the node; its next start repeats the batch."""
+
+
+@pytest.mark.timeout(900 + 300 * KILLS)
+def test_a_query_goes_on_when_the_node_under_it_is_killed_and_started_again(relayed: RelayedNode, crew: Crew) -> None:
+    stage = Stage(relayed, ["copies"])
+    driver = crew.take()
+    stage.numbers.write(1)
+    stage.run(driver)
+    stage.until_done(driver)
+
+    def strike(_: Passing) -> None:
+        relayed.node.kill()
+        relayed.node.start()
+
+    for step in [*UNDER_WAY.values()] * (KILLS or 1) + [RENAMED] * (KILLS or 1):
+        if step is RENAMED:
+            driver.may_end = [TOO_SLOW, GONE]
+        trap = Trap(step, "copies", strike)
+        relayed.watch(trap)
+        stage.numbers.write(1)
+        trap.until_struck(driver.check, driver.tail)
+        stage.until_done(driver)  # the query has not ended
+        stage.check()
+    stage.check_end(driver)
+    driver.may_end = [TOO_SLOW]
+    crew.give_back(driver)
+
+
+@pytest.mark.timeout(900)
+def test_a_checkpoint_is_deleted_and_its_query_begins_from_nothing_and_skips_nothing(
+    relayed: RelayedNode, crew: Crew
+) -> None:
+    stage = Stage(relayed, ["copies"])
+    driver = crew.take()
+    stage.numbers.write()
+    stage.run(driver)
+    stage.until_done(driver)
+    driver.stop("copies")
+    with WebHdfs(relayed.checkpoints) as store:
+        assert store.ask("DELETE", "/pipelines/copies", "DELETE", recursive="true").facts == {"boolean": True}
+    stage.numbers.write(1)
+    before = stage.numbers.copies()
+    driver.run(*stage.queries)
+
+    def done() -> bool:
+        driver.check()
+        return sum(map(len, stage.numbers.copies())) >= sum(map(len, before)) + stage.numbers.count
+
+    until(done, driver.tail, seconds_max=SECONDS_MAX)
+    expected = [old + written for old, written in zip(before, stage.numbers.written, strict=True)]
+    assert stage.numbers.copies() == expected
+    crew.give_back(driver)
+
+
+@pytest.mark.timeout(900)
+def test_two_executors_with_a_disk_each_share_nothing_but_the_log(relayed: RelayedNode, tmp_path: Path) -> None:
+    stage = Stage(relayed, ["tallies"])
+    stage.numbers.write()
+    with Driver(tmp_path / "cluster", master="local-cluster[2,1,1024]") as driver:
+        stage.run(driver)
+        stage.until_done(driver)
+        executors = driver.executors()
+        assert len(executors) == 2
+        assert len(list(driver.folder.glob("local/*/executor-*"))) == 2
+        for _ in range(min(KILLS, 1)):
+            os.kill(executors[0], signal.SIGKILL)
+            stage.numbers.write()
+            stage.until_done(driver)
+        stage.check_end(driver)
