@@ -31,6 +31,8 @@ ARCHIVES: Final = (
 """All that the connector needs besides what comes with Spark."""
 CORES: Final = 2
 MEMORY: Final = "2g"
+QUERY_SETTINGS: Final = "spark.sql."
+"""How settings begin that a query may have for itself; others are those of all of Spark."""
 
 
 def archives(cache: Path) -> list[Path]:

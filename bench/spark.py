@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bench import clients, loadgen, machine
 from bench.clients import fresh_topic
+from bench.connector import QUERY_SETTINGS
 from bench.frames import batch_load
 from bench.trial import Failed, Trial
 from riverlog.records.record import BatchBuilder
@@ -51,7 +52,8 @@ class Way:
 
     def rows(self, trial: Trial, topic: str, **options: str) -> "DataFrame":
         """Give a topic as it is now."""
-        rows: DataFrame = self.addressed(trial.workshop.spark().read, trial, subscribe=topic, **options).load()
+        spark = trial.workshop.spark(own_settings() if self.format == OURS else {})
+        rows: DataFrame = self.addressed(spark.read, trial, subscribe=topic, **options).load()
         return rows
 
     def stream(self, trial: Trial, topic: str, spark: "SparkSession", **options: str) -> "DataFrame":
@@ -59,6 +61,13 @@ class Way:
         chosen = {"subscribe": topic, "startingOffsets": "earliest", **options}
         rows: DataFrame = self.addressed(spark.readStream, trial, **chosen).load()
         return rows
+
+
+def own_settings() -> dict[str, str]:
+    """Give the settings that riverlog has for queries; those of the whole Spark it has from its start."""
+    from riverlog.spark import settings
+
+    return {name: value for name, value in settings().items() if name.startswith(QUERY_SETTINGS)}
 
 
 RIVERLOG: Final = Way(OURS, "riverlog")

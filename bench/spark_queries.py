@@ -1,7 +1,7 @@
 """Streaming queries for the lines: where each has its checkpoint, and how it is run.
 
-Each way has its checkpoint where its users have it: riverlog on the node, with the settings that docs/checkpoints.md
-recommends; the connector in a local folder, with Spark's defaults.
+Each way has its checkpoint where its users have it: riverlog on the node, with the settings of `riverlog.spark`; the
+connector in a local folder, with Spark's defaults.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.connector import CORES
 from bench.nodes import BrokerProcess
-from bench.spark import OURS, Meter, Way
+from bench.spark import OURS, Meter, Way, own_settings
 from bench.trial import Failed, Node, Trial
 
 if TYPE_CHECKING:
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 QUERY_SECONDS_MAX: Final = 120
 POLL_SECONDS: Final = 0.002
-CHECKPOINTING: Final = "org.apache.spark.sql.execution.streaming.checkpointing"
 STATE: Final = "spark.sql.streaming.stateStore"
-ON_NODE: Final = {
-    "spark.sql.streaming.checkpointFileManagerClass": f"{CHECKPOINTING}.FileSystemBasedCheckpointFileManager",
-    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-    f"{STATE}.checkpointFormatVersion": "2",
-}
 ROCKSDB: Final = {
     f"{STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     f"{STATE}.rocksdb.changelogCheckpointing.enabled": "true",
@@ -46,7 +40,7 @@ class Place:
 def on_node(node: Node) -> Place:
     """Give a new checkpoint on a node of ours."""
     assert isinstance(node, BrokerProcess)
-    return Place(f"{node.service('checkpoints')}/pipelines/bench-{uuid.uuid4().hex[:12]}", ON_NODE)
+    return Place(f"{node.service('checkpoints')}/pipelines/bench-{uuid.uuid4().hex[:12]}", own_settings())
 
 
 def in_folder(trial: Trial) -> Place:

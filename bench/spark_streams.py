@@ -25,8 +25,8 @@ from bench.trial import Trial, Values
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-READ_ROWS_PER_SECOND: Final = 500_000
-PARSED_ROWS_PER_SECOND: Final = 200_000
+READ_ROWS_PER_SECOND: Final = 1_000_000
+PARSED_ROWS_PER_SECOND: Final = 300_000
 WRITTEN_ROWS_PER_SECOND: Final = 600_000
 """About what the connector does, so that it takes as long as a run should."""
 

@@ -25,7 +25,7 @@ from bench.trial import Trial, Values
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-READ_ROWS_PER_SECOND: Final = {100: 800_000, 1_000: 300_000}
+READ_ROWS_PER_SECOND: Final = {100: 1_500_000, 1_000: 300_000}
 WRITTEN_ROWS_PER_SECOND: Final = 500_000
 """About what the connector does, so that it takes as long as a run should."""
 AT_LEAST_ONCE: Final = Way("at least once", "riverlog", {"delivery": "at-least-once"})

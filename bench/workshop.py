@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from bench import connector
 from bench.cache import cache_folder
+from bench.connector import QUERY_SETTINGS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +39,7 @@ class Workshop:
         """
         if self._spark is None:
             folder = self._folder / "spark"
-            self._spark = self._stack.enter_context(connector.session(cache_folder(), folder))
+            self._spark = self._stack.enter_context(connector.session(cache_folder(), folder, _whole()))
             self.pids.add(connector.virtual_machine(self._spark).pid)
         session = self._spark.newSession()
         for name, value in (settings or {}).items():
@@ -50,3 +51,10 @@ class Workshop:
         new = what not in self._done
         self._done.add(what)
         return new
+
+
+def _whole() -> dict[str, str]:
+    """Give the settings that riverlog has for all of a Spark; to the connector they make no difference."""
+    from riverlog.spark import settings
+
+    return {name: value for name, value in settings().items() if not name.startswith(QUERY_SETTINGS)}
