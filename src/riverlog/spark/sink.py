@@ -13,9 +13,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from riverlog.spark.attempt import Attempt, StreamAttempt, this_attempt, this_stream_attempt
 from riverlog.spark.commitments import Way, Written
+from riverlog.spark.options import Options
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink_columns import check_columns
-from riverlog.spark.sink_options import SinkOptions, read_options
+from riverlog.spark.sink_options import OF_STREAM, SinkOptions, read_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 
 
 def batch_writer(given: Mapping[str, str], schema: "StructType", *, overwrite: bool) -> DataSourceArrowWriter:
-    """Write a DataFrame, all of it or nothing."""
+    """Write a DataFrame, all of it or nothing; of one that is a batch of a query, as that query's sink would."""
     if overwrite:
         raise ValueError('records are never replaced, so there is no mode("overwrite"); write with mode("append")')
-    options = read_options(given, is_stream=False)
+    of_stream = Options(given).flag(OF_STREAM, default=False)
+    options = read_options(given, is_stream=of_stream)
     check_columns(schema, options.topic)
-    return BatchSink(options)
+    return StreamBatchSink(options) if of_stream else BatchSink(options)
 
 
 def stream_writer(given: Mapping[str, str], schema: "StructType", *, overwrite: bool) -> DataSourceStreamArrowWriter:
@@ -108,6 +110,26 @@ class StreamSink(_Departing, DataSourceStreamArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Take back what the tasks wrote, in the driver; where none got that far, the next start or time does."""
+        if written := _written(messages):
+            written[0].way.abort(written, self._options)
+
+
+class StreamBatchSink(_Departing, DataSourceArrowWriter):
+    """Writes a batch of a query out of foreachBatch: Spark refuses updates to sinks written in Python any other way."""
+
+    _is_stream = True
+
+    def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
+        """Write a task's rows, in the task."""
+        return self._write(iterator, this_stream_attempt())
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Make visible what the tasks wrote, in the driver."""
+        if written := _written(messages):
+            written[0].way.commit(written, self._options)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Take back what the tasks wrote, in the driver."""
         if written := _written(messages):
             written[0].way.abort(written, self._options)
 

@@ -9,6 +9,9 @@ from riverlog.spark.options import KAFKA, BadOption, Connection, Options, check_
 EXACTLY_ONCE: Final = "exactly-once"
 AT_LEAST_ONCE: Final = "at-least-once"
 
+OF_STREAM: Final = "ofStream"
+"""Set where a DataFrame is a batch of a query, in its foreachBatch: it is then committed with the query's batch."""
+
 _STREAM_TIMEOUT_MS: Final = 300_000
 _BATCH_TIMEOUT_MS: Final = 900_000
 """As long as a cluster allows unless it is told otherwise (transaction.max.timeout.ms)."""
@@ -105,6 +108,7 @@ _KNOWN: Final = (
     "includeHeaders",
     "checkpointLocation",
     "queryName",
+    OF_STREAM,
     *_LEVELS,
     *(
         KAFKA + name

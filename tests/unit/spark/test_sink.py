@@ -6,7 +6,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StringType, StructType
 
 from riverlog.spark.options import BadOption
-from riverlog.spark.sink import Unplanned, batch_writer, stream_writer
+from riverlog.spark.sink import StreamBatchSink, Unplanned, batch_writer, stream_writer
 from riverlog.spark.sink_columns import BadColumn
 
 VALUES = StructType().add("value", StringType())
@@ -15,6 +15,15 @@ VALUES = StructType().add("value", StringType())
 def test_both_kinds_of_writers_take_arrow() -> None:
     assert isinstance(batch_writer({"topic": "t"}, VALUES, overwrite=False), DataSourceArrowWriter)
     assert isinstance(stream_writer({"topic": "t"}, VALUES, overwrite=False), DataSourceStreamArrowWriter)
+
+
+def test_a_batch_out_of_a_query_is_committed_with_it() -> None:
+    given = {"topic": "t", "ofStream": "true", "checkpointLocation": "webhdfs://127.0.0.1:9870/pipelines/orders"}
+    writer = batch_writer(given, VALUES, overwrite=False)
+    assert isinstance(writer, StreamBatchSink)
+    writer.commit([None])
+    writer.abort([])
+    assert not isinstance(batch_writer({"topic": "t", "ofStream": "false"}, VALUES, overwrite=False), StreamBatchSink)
 
 
 def test_a_stream_of_complete_results_is_appended_as_by_sparks_own_sink() -> None:
