@@ -182,6 +182,17 @@ COMMANDS: Final = (
         ),
     ),
     Command(
+        "pipelines run",
+        "riverlog.cli.pipelines_run",
+        "run_pipelines",
+        "Run the pipelines of a file on Spark, until they are stopped",
+        (
+            "pipelines run revenue.py",
+            "pipelines run revenue.py --master spark://spark:7077 --conf spark.executor.memory=4g",
+            "pipelines run revenue.py --trigger available-now",
+        ),
+    ),
+    Command(
         "pipelines list",
         "riverlog.cli.pipelines",
         "list_pipelines",
@@ -211,6 +222,30 @@ COMMANDS: Final = (
             "pipelines reset revenue --to-earliest",
             "pipelines reset revenue --to-datetime 2026-01-31T15:00 --yes",
         ),
+    ),
+    Command(
+        "pipelines replay",
+        "riverlog.cli.pipelines_inspect",
+        "replay",
+        "Run one batch of a pipeline once more, with exactly the input that it had, and print what comes out",
+        (
+            "pipelines replay revenue --batch 12",
+            "pipelines replay revenue --batch 12 --file revenue.py --pdb",
+        ),
+    ),
+    Command(
+        "pipelines state",
+        "riverlog.cli.pipelines_inspect",
+        "state",
+        "Print what is in the state of a pipeline: open windows with their sums so far, rows that wait for a partner",
+        ("pipelines state revenue", "pipelines state paid --operator 0 --limit 10 -o json"),
+    ),
+    Command(
+        "pipelines picture",
+        "riverlog.cli.pipelines_inspect",
+        "picture",
+        "Draw the pipelines of a file: topics, what is done to their rows, and where it goes",
+        ("pipelines picture revenue.py", "pipelines picture revenue.py --svg revenue.svg"),
     ),
     Command(
         "pipelines checkpoints list",

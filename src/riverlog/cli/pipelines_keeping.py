@@ -9,6 +9,7 @@ import click
 
 from riverlog.cli.checkpoints import opened, store_option
 from riverlog.cli.exits import Trouble, usage
+from riverlog.cli.expressions import moment_ms
 from riverlog.cli.options import output_option
 from riverlog.cli.pipelines import PIPELINE, path_of
 from riverlog.cli.render import OutputFormat, Row, emit, plural
@@ -128,13 +129,9 @@ def _sentence(row: Row) -> str:
 
 def _start(to_earliest: bool, to_latest: bool, to_datetime: str | None) -> "Start | None":
     from riverlog.checkpoints.starts import Start
-    from riverlog.model.moments import moment_ms
 
     if to_earliest + to_latest + (to_datetime is not None) > 1:
         raise usage("say where to begin in one way: --to-earliest, --to-latest or --to-datetime")
     if to_datetime is not None:
-        try:
-            return Start(timestamp_ms=moment_ms(to_datetime, now=datetime.now().astimezone()))
-        except ValueError as problem:
-            raise usage(f"--to-datetime: {problem}") from None
+        return Start(timestamp_ms=moment_ms(to_datetime, now=datetime.now().astimezone()))
     return Start("earliest") if to_earliest else Start("latest") if to_latest else None

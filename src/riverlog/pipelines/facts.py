@@ -5,9 +5,10 @@ the difference: which they are stands in the query's own checkpoint, and a query
 back.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from riverlog.pipelines.course import Course
 from riverlog.pipelines.late import SideOutput
 
 Mode = Literal["append", "update"]
@@ -29,10 +30,8 @@ class Site:
 class Facts:
     """What is known of a stream."""
 
-    reads: tuple[str, ...] = ()
-    """Topics that it comes from."""
-    steps: tuple[str, ...] = ()
-    """What was done to it, in words, for pictures and messages."""
+    course: Course = field(default_factory=Course)
+    """Where it comes from and what was done to it, for pictures and messages."""
     time: str | None = None
     """The column with the event time, which has a watermark."""
     delay_ms: int = 0
@@ -49,7 +48,7 @@ class Facts:
 
     def after(self, step: str) -> "Facts":
         """Give what is known after one more step."""
-        return replace(self, steps=(*self.steps, step))
+        return replace(self, course=self.course.after(step))
 
     def need_time(self, what: str) -> str:
         """Give the column with the event time; ValueError where there is none."""

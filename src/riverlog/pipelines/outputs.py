@@ -5,7 +5,7 @@ has the key of the one that it replaces. Rows that have the columns of a record 
 are. Late rows of a side output become records of their topic in the same query, and so in the same transaction.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -77,6 +77,15 @@ def records(rows: "DataFrame", target: Topic, *, keys: Sequence[str], side_topic
     )
     routed = rows.select(sql.explode(sql.when(sql.col(LATE).isNull(), result).otherwise(late)).alias("record"))
     return routed.select("record.*")
+
+
+def updates_to(options: Mapping[str, str]) -> "Callable[[DataFrame, int], None]":
+    """Give what writes the batches of a query with updates: in its transaction, as the sink would if Spark let it."""
+
+    def write(rows: "DataFrame", _batch: int) -> None:
+        rows.write.format("riverlog").options(**options, ofStream="true").mode("append").save()
+
+    return write
 
 
 def is_record(columns: Sequence[str]) -> bool:

@@ -10,22 +10,28 @@ Each output is a query of its own, with a checkpoint of its own; the first has t
 starts nothing, and works the same in a notebook, in a file, and under `riverlog pipelines run`.
 """
 
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, assert_never
 
 from riverlog.pipelines.accounting import Accounts, Counts
-from riverlog.pipelines.facts import Facts, Site
-from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer, records
+from riverlog.pipelines.course import Course
+from riverlog.pipelines.facts import UNSTARTED, Facts, Site
+from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer, records, updates_to
+from riverlog.pipelines.replaying import CURRENT, NotReplayed
 from riverlog.pipelines.running import Running
+from riverlog.pipelines.schemas import ddl_of, struct_of
 from riverlog.pipelines.spans import Span
+from riverlog.pipelines.starting import beginning_at, start_of_query
 from riverlog.pipelines.stream import Stream
+from riverlog.pipelines.watermarks import late_watermark, late_watermark_ms
 from riverlog.spark.progress import OBSERVED
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
@@ -62,12 +68,15 @@ class Pipeline:
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name for a pipeline; use letters, digits, dots, dashes and underscores")
         self.name = name
-        self.bootstrap = bootstrap
+        self.bootstrap = bootstrap or os.environ.get("RIVERLOG_BOOTSTRAP_SERVERS")  # executors have no such variable
         self.outputs: list[Output] = []
         self._given = spark
         self._checkpoints = checkpoints
         self._operators: dict[str, str] = {}
         self._running: Running | None = None
+        self._starts = 0
+        self.batch = CURRENT.get()
+        """The batch that is replayed; None for a pipeline that runs."""
 
     @cached_property
     def spark(self) -> "SparkSession":
@@ -107,19 +116,35 @@ class Pipeline:
         if self.bootstrap is not None:
             chosen["kafka.bootstrap.servers"] = self.bootstrap
         if schema is not None:
-            chosen |= {"value.format": "json", "value.schema": _ddl(schema), "columns": ",".join(columns), **_bad(bad)}
+            chosen |= {
+                "value.format": "json",
+                "value.schema": ddl_of(schema),
+                "columns": ",".join(columns),
+                **_bad(bad),
+            }
         chosen |= {name: str(value) for name, value in (options or {}).items()}
-        frame = self.spark.readStream.format("riverlog").options(**chosen).load()
-        return self.of(frame, time=time, watermark=watermark, reads=topics)
+        course = Course(tuple(topics))
+        if schema is not None:
+            course = course.after(f"values as JSON{_bad_words(bad)}")
+        frames: dict[tuple[str, int], DataFrame] = {}
+
+        def build(site: Site) -> "DataFrame":
+            place = (site.checkpoint, self._starts)
+            if place not in frames:  # what a query reads twice is one source of it
+                frames[place] = self._read(chosen, site)
+            return frames[place]
+
+        return self._stream(build, course, time, watermark)
 
     def of(
         self, frame: "DataFrame", *, time: str | None = None, watermark: Span = "0 seconds", reads: Sequence[str] = ()
     ) -> Stream:
         """Take any streaming DataFrame as a stream."""
+        if self.batch is not None:
+            raise NotReplayed("only streams of topics can be replayed; this one is of another source")
         if not frame.isStreaming:
             raise ValueError("this DataFrame has an end; a stream is read with spark.readStream")
-        stream = Stream(self, lambda _site: frame, Facts(reads=tuple(reads)))
-        return stream if time is None else stream.watermark(time, watermark)
+        return self._stream(lambda _site: frame, Course(tuple(reads)), time, watermark)
 
     # Running
 
@@ -133,6 +158,7 @@ class Pipeline:
             raise ValueError(f"the pipeline {self.name} has no output; write a stream with to('topic')")
         if self._running is not None and self._running.is_active:
             raise ValueError(f"the pipeline {self.name} runs already; stop it first")
+        self._starts += 1
         running = Running(self.spark, Accounts())
         self._running = running
         try:
@@ -205,11 +231,19 @@ class Pipeline:
         self._operators[name] = words
         return name
 
+    def late_watermark(self, site: Site) -> "Column":
+        """Give the watermark by which rows of the batch that runs are late, or of the one that is replayed."""
+        if self.batch is None or site.checkpoint == UNSTARTED:
+            return late_watermark(self.spark, site.checkpoint)
+        from pyspark.sql import functions as sql
+
+        return sql.timestamp_millis(sql.lit(late_watermark_ms(site.checkpoint, self.batch.number)))
+
     def arrow_schema(self, schema: "str | StructType") -> "pa.Schema":
         """Give a schema as Arrow has it."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        return to_arrow_schema(_struct(schema), timezone="UTC")
+        return to_arrow_schema(struct_of(schema), timezone="UTC")
 
     def records(self, output: Output) -> "DataFrame":
         """Build what an output's query writes."""
@@ -220,6 +254,17 @@ class Pipeline:
         side_topic = None if facts.side is None else facts.side.topic
         return records(rows, output.target, keys=facts.keys, side_topic=side_topic)
 
+    def _stream(self, build: "Callable[[Site], DataFrame]", course: Course, time: str | None, delay: Span) -> Stream:
+        stream = Stream(self, build, Facts(course))
+        stream.df  # noqa: B018 - Spark says now what is wrong with it
+        return stream if time is None else stream.watermark(time, delay)
+
+    def _read(self, options: Mapping[str, str], site: Site) -> "DataFrame":
+        if self.batch is not None:
+            return self.batch.frame(self.spark, options)
+        begun = beginning_at(options, start_of_query(site.checkpoint))
+        return self.spark.readStream.format("riverlog").options(**begun).load()
+
     def _started(self, output: Output, trigger: str | None) -> "StreamingQuery":
         mode = output.stream.facts.mode
         writer: Any = self.records(output).writeStream.queryName(output.name).outputMode(mode)
@@ -229,10 +274,10 @@ class Pipeline:
                 **({"availableNow": True} if trigger == "available-now" else {"processingTime": trigger})
             )
         match output.target:
+            case Topic() if mode == "update":
+                writer = writer.foreachBatch(updates_to(self._sink_options(output)))
             case Topic():
-                writer = writer.format("riverlog")
-                if self.bootstrap is not None:
-                    writer = writer.option("kafka.bootstrap.servers", self.bootstrap)
+                writer = writer.format("riverlog").options(**self._sink_options(output))
             case Console(rows_max):
                 writer = writer.format("console").option("numRows", rows_max).option("truncate", False)
             case Parquet(path, partition_by):
@@ -244,6 +289,10 @@ class Pipeline:
                 assert_never(output.target)
         query: StreamingQuery = writer.start()
         return query
+
+    def _sink_options(self, output: Output) -> dict[str, str]:
+        named = {} if self.bootstrap is None else {"kafka.bootstrap.servers": self.bootstrap}
+        return {**named, "checkpointLocation": self.checkpoint(output), "queryName": output.name}
 
     def _described(self, observed: str) -> str:
         number, _, side = observed.removeprefix(OBSERVED).partition(":")
@@ -273,13 +322,6 @@ def _bad(bad: str) -> dict[str, str]:
     raise ValueError(f"bad values cannot be treated by {bad!r}; write fail, null or dead-letter:TOPIC")
 
 
-def _struct(schema: "str | StructType") -> "StructType":
-    from pyspark.sql.types import StructType
-
-    struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
-    assert isinstance(struct, StructType), "a list of columns is a struct"
-    return struct
-
-
-def _ddl(schema: "str | StructType") -> str:
-    return schema if isinstance(schema, str) else schema.toDDL()
+def _bad_words(bad: str) -> str:
+    topic = bad.removeprefix(_DEAD_LETTER)
+    return f", bad ones to the topic {topic}" if topic != bad else ""

@@ -1,18 +1,16 @@
 """Queries of a pipeline that run: waited for together, stopped together, and counted while they do."""
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from riverlog.pipelines.accounting import Accounts, Counts
+from riverlog.spark.stopping import FINISH_SECONDS_MAX, stop_behind_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
-
-_FINISH_SECONDS_MAX: Final = 60.0
-_LOOK_SECONDS: Final = 0.05
 
 
 class Running:
@@ -53,9 +51,7 @@ class Running:
         """Stop all; with `finish`, each at the end of its batch, if that comes within a minute."""
         try:
             for query in self.queries:
-                if finish and query.isActive:
-                    _finish_batch(query)
-                query.stop()
+                stop_behind_batch(query, seconds_max=FINISH_SECONDS_MAX if finish else 0.0)
         finally:
             self._close()
 
@@ -98,18 +94,3 @@ class _Listener(StreamingQueryListener):
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
         pass
-
-
-def _finish_batch(query: "StreamingQuery") -> None:
-    """Wait until no batch runs, or the one that does has ended."""
-    deadline = time.monotonic() + _FINISH_SECONDS_MAX
-    done = _last_batch(query)
-    while query.isActive and query.status["isTriggerActive"] and query.status["isDataAvailable"]:
-        if _last_batch(query) != done or time.monotonic() > deadline:
-            return
-        time.sleep(_LOOK_SECONDS)
-
-
-def _last_batch(query: "StreamingQuery") -> int:
-    progress = query.lastProgress
-    return -1 if progress is None else int(progress["batchId"])

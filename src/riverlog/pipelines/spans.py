@@ -19,6 +19,13 @@ _UNITS_MS: Final = {
     **dict.fromkeys(("d", "day", "days"), 86_400_000),
     **dict.fromkeys(("w", "week", "weeks"), 604_800_000),
 }
+_UNITS: Final = (
+    (86_400_000, "day"),
+    (3_600_000, "hour"),
+    (60_000, "minute"),
+    (1_000, "second"),
+    (1, "millisecond"),
+)
 _PART: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,3})?)\s*([a-z]+)")
 _LARGEST_MS: Final = 1_000 * 366 * 86_400_000
 
@@ -34,6 +41,13 @@ def span_ms(span: Span, what: str, *, least: int = 1) -> int:
 def interval(count_ms: int) -> str:
     """Write milliseconds as Spark reads them."""
     return f"{count_ms} milliseconds"
+
+
+def span_text(count_ms: int) -> str:
+    """Write milliseconds as people do, in the largest unit that has no rest."""
+    unit_ms, unit = next((each for each in _UNITS if count_ms % each[0] == 0 and count_ms), _UNITS[-1])
+    count = count_ms // unit_ms
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
 def _read(text: str, what: str) -> int:

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import functions as sql
 
 from riverlog.pipelines import joined, windowed
-from riverlog.pipelines.facts import Facts, Site
+from riverlog.pipelines.facts import UNSTARTED, Facts, Site
 from riverlog.pipelines.late import Drop, Policy, Recompute, SideOutput, policy
 from riverlog.pipelines.mapping import EachBatch, EachRow, Row, one
 from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer
 from riverlog.pipelines.rows import LATE, carries_late_rows, is_timed, timed
 from riverlog.pipelines.spans import Span, interval, span_ms
-from riverlog.pipelines.watermarks import late_watermark
-from riverlog.pipelines.windows import Session, Window
+from riverlog.pipelines.windows import Session, Window, words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -57,7 +56,7 @@ class Stream:
         return [name for name in self.df.columns if name != LATE]
 
     def __repr__(self) -> str:
-        return f"<stream of {', '.join(self.facts.reads) or 'rows'}: {', '.join(self.columns)}>"
+        return f"<stream of {', '.join(self.facts.course.topics) or 'rows'}: {', '.join(self.columns)}>"
 
     # Steps on each row
 
@@ -97,24 +96,42 @@ class Stream:
         """Make of each pyarrow.RecordBatch another one, without a Python call for each row."""
         self.facts.refuse_side("map_arrow")
         step = EachBatch(function)
-        return self._then(lambda rows, _site: rows.mapInArrow(step, schema), f"map {_name(function)}")
+        return self._in_arrow(step, schema, f"map {_name(function)}")
 
     def map_pandas(self, function: Callable[[Any], Any], schema: "str | StructType") -> "Stream":
         """Make of each pandas.DataFrame another one."""
         self.facts.refuse_side("map_pandas")
         step = EachBatch(function)
-        return self._then(lambda rows, _site: rows.mapInPandas(step, schema), f"map {_name(function)}")
 
-    def apply(self, function: "Callable[[DataFrame], DataFrame]") -> "Stream":
-        """Do anything that Spark can: the function is given the DataFrame and gives another."""
+        def mapped(rows: "DataFrame", site: Site) -> "DataFrame":
+            batch = self.pipeline.batch
+            if batch is None or site.checkpoint == UNSTARTED:
+                return rows.mapInPandas(step, schema)
+            return batch.mapped_pandas(rows, step, schema)
+
+        return self._then(mapped, f"map {_name(function)}")
+
+    def apply(
+        self, function: "Callable[[DataFrame], DataFrame]", *, keys: Sequence[str] = (), updates: bool = False
+    ) -> "Stream":
+        """Do anything that Spark can: the function is given the DataFrame and gives another.
+
+        `keys` are the columns that tell one result from another, and become the key of its record. `updates` is for
+        aggregates without a window: each is written whenever it changes.
+        """
         self.facts.refuse_side("apply")
-        return self._then(lambda rows, _site: function(rows), _name(function))
+        made = self._then(lambda rows, _site: function(rows), _name(function))
+        if updates:
+            made.facts = replace(made.facts, mode="update")
+        if keys:
+            made.facts = replace(made.facts, keys=tuple(keys))
+        return made
 
     def union(self, other: "Stream") -> "Stream":
         """Put the rows of another stream beside these; columns by name."""
         for each in (self, other):
             each.facts.refuse_side("union")
-        facts = replace(self.facts, reads=_both(self.facts.reads, other.facts.reads)).after("union")
+        facts = replace(self.facts, course=self.facts.course.after("union", other.facts.course))
         return self._checked(lambda site: self.built(site).unionByName(other.built(site)), facts)
 
     # Time
@@ -207,12 +224,13 @@ class Stream:
             )  # fmt: skip
             return joined.joined(
                 left, right, on=on, how=how, prefix=prefix, side=side, observed=observed,
-                watermark=None if is_plain else late_watermark(self.pipeline.spark, site.checkpoint),
+                watermark=None if is_plain else self.pipeline.late_watermark(site),
             )  # fmt: skip
 
         facts = Facts(
-            reads=_both(self.facts.reads, other.facts.reads),
-            steps=(*self.facts.steps, f"{how} join on {', '.join(on)} within {within}"),
+            course=self.facts.course.after(
+                f"{how} join on {', '.join(on)} within {_within(within)}", other.facts.course
+            ),
             time=self.facts.time,
             delay_ms=self.facts.delay_ms,
             keys=tuple(on),
@@ -261,7 +279,18 @@ class Stream:
         self.facts.refuse_side(what)
         arrow = self.pipeline.arrow_schema(schema)
         step = EachRow(function, arrow)
-        return self._then(lambda rows, _site: rows.mapInArrow(step, schema), f"{what} {_name(named)}")
+        return self._in_arrow(step, schema, f"{what} {_name(named)}")
+
+    def _in_arrow(self, step: "EachRow | EachBatch", schema: "str | StructType", words: str) -> "Stream":
+        """Let workers of Spark run a step; where a batch is replayed, it runs in this process."""
+
+        def mapped(rows: "DataFrame", site: Site) -> "DataFrame":
+            batch = self.pipeline.batch
+            if batch is None or site.checkpoint == UNSTARTED:
+                return rows.mapInArrow(step, schema)
+            return batch.mapped(rows, step, schema)
+
+        return self._then(mapped, words)
 
     def _then(self, step: "Callable[[DataFrame, Site], DataFrame]", words: str) -> "Stream":
         """Give the stream with one more step, which keeps the event time if it keeps its column."""
@@ -309,13 +338,12 @@ class Windowed:
             rows = self._stream.built(site)
             if facts.is_result:
                 return windowed.chained(rows, windowing, found)
-            watermark = late_watermark(pipeline.spark, site.checkpoint)
+            watermark = pipeline.late_watermark(site)
             return windowed.aggregated(rows, windowing, found, watermark=watermark, side=side, observed=observed)
 
         is_updated = self._updates or isinstance(self._late, Recompute)
         made = Facts(
-            reads=facts.reads,
-            steps=(*facts.steps, f"{self._window} by {', '.join(self._by)}: {', '.join(aggregates)}"),
+            course=facts.course.after(_words(self._window, self._by, aggregates)),
             time=windowed.WINDOW,
             delay_ms=facts.delay_ms,
             keys=(windowed.WINDOW, *self._by),
@@ -347,5 +375,10 @@ def _name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _both(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*one, *other)))
+def _within(within: Span | tuple[Span, Span]) -> str:
+    return f"{within[0]} before and {within[1]} after" if isinstance(within, tuple) else str(within)
+
+
+def _words(window: Window, by: Sequence[str], aggregates: Iterable[str]) -> str:
+    keys = f" by {', '.join(by)}" if by else ""
+    return f"{words_of(window)}{keys}: {', '.join(aggregates)}"

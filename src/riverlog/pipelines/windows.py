@@ -8,7 +8,7 @@ gap.
 from dataclasses import dataclass
 from typing import assert_never
 
-from riverlog.pipelines.spans import Span, span_ms
+from riverlog.pipelines.spans import Span, span_ms, span_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,19 @@ def windows_of(window: Window, at_us: int) -> list[tuple[int, int]]:
             return _on_grid(at_us, size_ms * 1000, every_ms * 1000, offset_ms * 1000)
         case Session(gap_ms):
             return [(at_us, at_us + gap_ms * 1000)]
+        case _:
+            assert_never(window)
+
+
+def words_of(window: Window) -> str:
+    """Describe a window."""
+    match window:
+        case Tumbling(size_ms):
+            return f"windows of {span_text(size_ms)}"
+        case Sliding(size_ms, every_ms):
+            return f"windows of {span_text(size_ms)} every {span_text(every_ms)}"
+        case Session(gap_ms):
+            return f"sessions with a gap of {span_text(gap_ms)}"
         case _:
             assert_never(window)
 

@@ -1,11 +1,13 @@
 import pytest
 
+from riverlog.pipelines.course import Course
 from riverlog.pipelines.facts import Facts
 from riverlog.pipelines.late import SideOutput
 
 
 def test_steps_are_kept_in_order() -> None:
-    assert Facts(reads=("orders",)).after("filter").after("select").steps == ("filter", "select")
+    known = Facts(Course(("orders",))).after("filter").after("select")
+    assert [step.words for step in known.course.steps] == ["filter", "select"]
 
 
 def test_a_window_without_a_time_is_refused_with_the_way_to_name_one() -> None:

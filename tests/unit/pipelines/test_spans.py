@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from riverlog.pipelines.spans import interval, span_ms
+from riverlog.pipelines.spans import interval, span_ms, span_text
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,18 @@ def test_a_window_of_no_length_is_refused_where_one_is_needed() -> None:
 
 def test_spark_reads_what_is_written() -> None:
     assert interval(1500) == "1500 milliseconds"
+
+
+@pytest.mark.parametrize(
+    ("count_ms", "text"),
+    [
+        (0, "0 milliseconds"),
+        (1, "1 millisecond"),
+        (1_500, "1500 milliseconds"),
+        (90_000, "90 seconds"),
+        (172_800_000, "2 days"),
+    ],
+)
+def test_a_span_is_written_in_the_largest_unit(count_ms: int, text: str) -> None:
+    assert span_text(count_ms) == text
+    assert span_ms(text, "it", least=0) == count_ms

@@ -1,6 +1,6 @@
 import pytest
 
-from riverlog.pipelines.windows import Session, Sliding, Tumbling, session, sliding, tumbling, windows_of
+from riverlog.pipelines.windows import Session, Sliding, Tumbling, session, sliding, tumbling, windows_of, words_of
 
 S = 1_000_000
 
@@ -34,3 +34,9 @@ def test_a_row_is_in_several_sliding_windows() -> None:
 
 def test_a_row_is_a_session_by_itself() -> None:
     assert windows_of(session("5 seconds"), 7 * S) == [(7 * S, 12 * S)]
+
+
+def test_windows_are_described() -> None:
+    assert words_of(tumbling("1 minute")) == "windows of 1 minute"
+    assert words_of(sliding("90 seconds", every="1500 ms")) == "windows of 90 seconds every 1500 milliseconds"
+    assert words_of(session("2 hours")) == "sessions with a gap of 2 hours"

@@ -1,0 +1,32 @@
+"""The course of a stream: the topics that it begins with, the steps behind them, and the streams that join it. Pure."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Step(NamedTuple):
+    """Something that was done, in words; with another stream, where it brings two together."""
+
+    words: str
+    beside: "Course | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Where a stream comes from."""
+
+    begins: tuple[str, ...] = ()
+    """Topics; none for rows that come from elsewhere."""
+    steps: tuple[Step, ...] = ()
+
+    def after(self, words: str, beside: "Course | None" = None) -> "Course":
+        """Give the course behind one more step."""
+        return Course(self.begins, (*self.steps, Step(words, beside)))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """All topics that it comes from, each once."""
+        found = dict.fromkeys(self.begins)
+        for step in self.steps:
+            found |= dict.fromkeys(() if step.beside is None else step.beside.topics)
+        return tuple(found)

@@ -1,0 +1,220 @@
+"""The picture of a pipeline: topics, what is done to their rows, and where it goes; as text and as SVG. Pure.
+
+It is made of what streams know about themselves, so it shows the pipeline that runs. What several outputs share is
+drawn once.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from html import escape
+from textwrap import wrap
+from typing import Final, NamedTuple, assert_never
+
+from riverlog.pipelines.course import Course
+from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer
+
+
+class Kind(Enum):
+    """What a box stands for."""
+
+    TOPIC = "topic"
+    STEP = "step"
+    OUTPUT = "output"
+
+
+class Drawn(NamedTuple):
+    """An output as the picture needs it: the query's name, the course of its stream, where results and late rows go."""
+
+    name: str
+    course: Course
+    target: Target
+    side_topic: str | None = None
+
+
+class Box(NamedTuple):
+    """A box and its words."""
+
+    kind: Kind
+    words: str
+
+
+class Arrow(NamedTuple):
+    """From one box to another, by number; words where it is not plain what goes that way."""
+
+    tail: int
+    head: int
+    words: str = ""
+
+
+@dataclass
+class Graph:
+    """Boxes and arrows; boxes are numbered so that every arrow leads to a higher number."""
+
+    boxes: list[Box] = field(default_factory=list)
+    arrows: list[Arrow] = field(default_factory=list)
+    _places: dict[object, int] = field(default_factory=dict)
+
+    def box(self, kind: Kind, words: str, key: object, tails: Iterable[tuple[int, str]] = ()) -> int:
+        """Give the number of a box, which is drawn once for each key."""
+        if key not in self._places:
+            self._places[key] = len(self.boxes)
+            self.boxes.append(Box(kind, words))
+            self.arrows += [Arrow(tail, self._places[key], label) for tail, label in tails]
+        return self._places[key]
+
+
+def as_text(outputs: Iterable[Drawn]) -> str:
+    """Draw each query from its topics down to where it writes."""
+    parts = []
+    for name, course, target, side_topic in outputs:
+        lines = [f"query {name}", *(f"  {line}" for line in _stream_lines(course)), f"  => {_target(target)}"]
+        lines += [] if side_topic is None else [f"  => topic {side_topic}: late rows"]
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def graph(outputs: Iterable[Drawn]) -> Graph:
+    """Give boxes and arrows."""
+    drawn = Graph()
+    for name, course, target, side_topic in outputs:
+        last = _add_stream(drawn, course)
+        drawn.box(Kind.OUTPUT, _target(target), (name,), [(tail, name) for tail in last])
+        if side_topic is not None:
+            drawn.box(Kind.OUTPUT, f"topic {side_topic}", (name, "late"), [(tail, "late rows") for tail in last])
+    return drawn
+
+
+def as_svg(title: str, outputs: Iterable[Drawn]) -> str:
+    """Draw all queries as one picture, from left to right."""
+    drawn = graph(outputs)
+    columns = _columns(drawn)
+    rows = _rows(drawn, columns)
+    wrapped = [wrap(box.words, _WORDS_MAX) or [""] for box in drawn.boxes]
+    heights = [_LINE * len(lines) + _PADDING for lines in wrapped]
+    lane = max(heights, default=_LINE) + _GAP_DOWN
+    width = _MARGIN * 2 + (max(columns, default=0) + 1) * (_BOX + _GAP_RIGHT) - _GAP_RIGHT
+    height = _TITLE + (max(rows, default=0) + 1) * lane + _MARGIN
+
+    def corner(number: int) -> tuple[int, int]:
+        top = _TITLE + rows[number] * lane + (lane - _GAP_DOWN - heights[number]) // 2
+        return _MARGIN + columns[number] * (_BOX + _GAP_RIGHT), top
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"',
+        ' font-family="sans-serif" font-size="12">',
+        f"<title>{escape(title)}</title>{_STYLE}",
+        f'<text x="{_MARGIN}" y="{_TITLE - 14}" class="title">{escape(title)}</text>\n',
+    ]
+    for tail, head, words in drawn.arrows:
+        (left, left_top), (right, right_top) = corner(tail), corner(head)
+        begin = (left + _BOX, left_top + heights[tail] // 2)
+        parts.append(_arrow(begin, (right, right_top + heights[head] // 2), words))
+    for number, (box, lines) in enumerate(zip(drawn.boxes, wrapped, strict=True)):
+        parts.append(_drawn_box(box.kind, lines, *corner(number), heights[number]))
+    return "".join(parts) + "</svg>\n"
+
+
+def _stream_lines(course: Course) -> list[str]:
+    """Write a stream: what flows together is indented, what is done to it follows."""
+    lines = [f"topic {topic}" for topic in course.begins] or ["rows"]
+    for words, beside in course.steps:
+        if beside is None:
+            lines.append(f"| {words}")
+        else:
+            lines = [*(f"  {line}" for line in (*lines, *_stream_lines(beside))), words]
+    return lines
+
+
+def _add_stream(drawn: Graph, course: Course) -> list[int]:
+    """Add a stream, and give the boxes in which it ends."""
+    last = [drawn.box(Kind.TOPIC, f"topic {topic}", ("topic", topic)) for topic in course.begins]
+    last = last or [drawn.box(Kind.TOPIC, "rows", course)]
+    so_far: object = course.begins
+    for words, beside in course.steps:
+        more = [] if beside is None else _add_stream(drawn, beside)
+        so_far = (so_far, words, tuple(more))
+        last = [drawn.box(Kind.STEP, words, so_far, [(tail, "") for tail in (*last, *more)])]
+    return last
+
+
+def _target(target: Target) -> str:
+    match target:
+        case Topic(topic):
+            return f"topic {topic}"
+        case Console():
+            return "console"
+        case Parquet(path):
+            return f"files in {path}"
+        case Writer():
+            return "a writer of Spark"
+        case _:
+            assert_never(target)
+
+
+# Where boxes stand
+
+
+def _columns(drawn: Graph) -> list[int]:
+    """Put each box right of all that lead to it."""
+    columns = [0] * len(drawn.boxes)
+    for tail, head, _ in sorted(drawn.arrows, key=lambda arrow: arrow.head):
+        columns[head] = max(columns[head], columns[tail] + 1)
+    return columns
+
+
+def _rows(drawn: Graph, columns: list[int]) -> list[int]:
+    """Put each box on the row of the first that leads to it, or the next free one below."""
+    rows = [0] * len(drawn.boxes)
+    taken: set[tuple[int, int]] = set()
+    for number in sorted(range(len(drawn.boxes)), key=lambda number: (columns[number], number)):
+        row = min((rows[tail] for tail, head, _ in drawn.arrows if head == number), default=0)
+        while (columns[number], row) in taken:
+            row += 1
+        taken.add((columns[number], row))
+        rows[number] = row
+    return rows
+
+
+_BOX: Final = 190
+_GAP_RIGHT: Final = 90
+_GAP_DOWN: Final = 24
+_LINE: Final = 16
+_PADDING: Final = 18
+_MARGIN: Final = 20
+_TITLE: Final = 50
+_WORDS_MAX: Final = 28
+"""Letters in a line of a box."""
+
+_STYLE: Final = (
+    "<style>.title{font-size:16px;font-weight:bold}.topic rect{fill:#dbeafe;stroke:#1d4ed8}"
+    ".step rect{fill:#f8fafc;stroke:#475569}.output rect{fill:#dcfce7;stroke:#15803d}"
+    "path{fill:none;stroke:#475569}.label{fill:#475569;font-size:10px}</style>"
+    '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
+    '<path d="M0,0 L8,4 L0,8 z" style="fill:#475569;stroke:none"/></marker></defs>'
+)
+
+
+def _arrow(begin: tuple[int, int], end: tuple[int, int], words: str) -> str:
+    middle = (begin[0] + end[0]) // 2
+    line = (
+        f'<path d="M{begin[0]},{begin[1]} C{middle},{begin[1]} {middle},{end[1]} {end[0]},{end[1]}"'
+        ' marker-end="url(#tip)"/>\n'
+    )
+    if not words:
+        return line
+    at = (begin[1] + end[1]) // 2 - 6
+    return f'{line}<text x="{middle}" y="{at}" text-anchor="middle" class="label">{escape(words)}</text>\n'
+
+
+def _drawn_box(kind: Kind, lines: list[str], left: int, top: int, height: int) -> str:
+    corners = {Kind.TOPIC: 14, Kind.STEP: 3, Kind.OUTPUT: 14}[kind]
+    words = "".join(
+        f'<text x="{left + _BOX // 2}" y="{top + _PADDING // 2 + _LINE * number + 12}" text-anchor="middle">'
+        f"{escape(line)}</text>"
+        for number, line in enumerate(lines)
+    )
+    return (
+        f'<g class="{kind.value}"><rect x="{left}" y="{top}" width="{_BOX}" height="{height}" rx="{corners}"/>'
+        f"{words}</g>\n"
+    )

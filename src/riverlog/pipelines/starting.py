@@ -1,0 +1,40 @@
+"""Where the streams of a query begin that was reset: what `riverlog pipelines reset` left in its checkpoint.
+
+Spark asks a source for its beginning only where there is no checkpoint, so this matters for the first batch alone.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.remote import RemoteStore
+from riverlog.checkpoints.starts import FILE, Start, read_start
+
+_BEGINS: Final = frozenset(
+    {"startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy"}
+)
+
+
+def start_of_query(checkpoint: str) -> Start | None:
+    """Read where a query with this checkpoint is to begin; None where nobody has said."""
+    parts = urlsplit(checkpoint)
+    if parts.scheme != "webhdfs":
+        return None
+    try:
+        with RemoteStore(parts.netloc) as store:
+            return read_start(b"".join(store.read(f"{unquote(parts.path).rstrip('/')}/{FILE}")))
+    except Refused as refusal:
+        if refusal.name == "FileNotFoundException":
+            return None
+        raise
+
+
+def beginning_at(options: Mapping[str, str], start: Start | None) -> dict[str, str]:
+    """Give the options of a source that begins there, whatever they said about it before."""
+    if start is None:
+        return dict(options)
+    kept = {name: value for name, value in options.items() if name.lower() not in _BEGINS}
+    if start.timestamp_ms is None:
+        return {**kept, "startingOffsets": start.edge or "earliest"}
+    return {**kept, "startingTimestamp": str(start.timestamp_ms), "startingOffsetsByTimestampStrategy": "latest"}

@@ -1,0 +1,163 @@
+"""Keeps pipelines running: starts them, starts again what failed, and tells how they go.
+
+A pipeline of several outputs lives and ends as one: when a query of it fails the others are stopped, and all start
+again; when somebody stops one, all stop. It is given up after too many failures in a row, and at once when another run
+has taken its place: two would only take it from each other.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from riverlog.pipelines.backoff import Backoff
+from riverlog.pipelines.progress_line import line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+REPLACED: Final = ("was replaced", "CONCURRENT_STREAM_LOG_UPDATE", "ProducerFenced")
+"""What Spark's message says where another run has taken a query over."""
+_PLAN: Final = "\n=== Streaming Query ==="
+_WORDS_MAX: Final = 300
+
+
+class Query(Protocol):
+    """A query of Spark, as far as it is looked at."""
+
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def isActive(self) -> bool: ...  # noqa: N802 - Spark's name
+    @property
+    def lastProgress(self) -> Any: ...  # noqa: N802 - Spark's name
+    def exception(self) -> BaseException | None: ...
+
+
+class Startable(Protocol):
+    """A pipeline, as far as it is kept running."""
+
+    name: str
+
+    @property
+    def queries(self) -> "Sequence[Query]": ...
+    def start(self, *, trigger: str | None = None) -> object: ...
+    def stop(self, *, finish: bool = True) -> None: ...
+
+
+@dataclass
+class Kept:
+    """One pipeline, and what became of it."""
+
+    pipeline: Startable
+    backoff: Backoff
+    start_at: float | None = 0.0
+    """When it is to be started; None while it runs, and at the end."""
+    is_over: bool = False
+    failure: str | None = None
+    """Why it was given up."""
+
+
+class Supervisor:
+    """Keeps some pipelines running."""
+
+    def __init__(
+        self,
+        pipelines: Iterable[Startable],
+        *,
+        tell: Callable[[str], None],
+        trigger: str | None = None,
+        restarts_max: int,
+        random: Random,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.kept = [Kept(pipeline, Backoff(restarts_max, random)) for pipeline in pipelines]
+        self._tell = tell
+        self._trigger = trigger
+        self._clock = clock
+        self._lines: dict[str, str] = {}
+        self._ends_by_itself = trigger == "available-now"
+
+    def look(self) -> bool:
+        """Do what is due, and tell whether a pipeline is left."""
+        for each in self.kept:
+            if each.is_over:
+                continue
+            if each.start_at is None:
+                self._look_at(each)
+            elif each.start_at <= self._clock():
+                self._start(each)
+        return not all(each.is_over for each in self.kept)
+
+    def stop(self, *, finish: bool) -> None:
+        """Stop all."""
+        for each in self.kept:
+            if not each.is_over and each.start_at is None:
+                each.pipeline.stop(finish=finish)
+            each.is_over, each.start_at = True, None
+
+    def lines(self) -> list[str]:
+        """Tell how each query goes that has done a batch; while nothing comes in, its last one."""
+        for query in [query for each in self.kept for query in each.pipeline.queries]:
+            name, progress = query.name or "query", query.lastProgress
+            if progress is not None and (progress["numInputRows"] or name not in self._lines):
+                self._lines[name] = line_of(name, progress)
+        return list(self._lines.values())
+
+    def _start(self, each: Kept) -> None:
+        each.start_at = None
+        try:
+            each.pipeline.start(trigger=self._trigger)
+        except Exception as problem:
+            self._failed(each, problem)
+
+    def _look_at(self, each: Kept) -> None:
+        queries = list(each.pipeline.queries)
+        for query in queries:
+            if not query.isActive and (failure := query.exception()) is not None:
+                if any(one.lastProgress is not None for one in queries):
+                    each.backoff.completed()
+                self._failed(each, failure)
+                return
+        if all(not query.isActive for query in queries):
+            self._over(each)
+        elif not self._ends_by_itself and not all(query.isActive for query in queries):
+            each.pipeline.stop(finish=True)
+            self._over(each)
+
+    def _over(self, each: Kept) -> None:
+        each.is_over = True
+        self._tell(f"{each.pipeline.name} has {'read what there was' if self._ends_by_itself else 'stopped'}")
+
+    def _failed(self, each: Kept, problem: BaseException) -> None:
+        """Stop what is left of a pipeline, and start it again in a while, or never."""
+        each.pipeline.stop(finish=False)
+        words = reason(problem)
+        pause = None if is_final(str(problem)) else each.backoff.failed()
+        if pause is None:
+            each.is_over, each.failure = True, words
+            self._tell(f"{each.pipeline.name} failed and is not started again: {words}")
+            return
+        each.start_at = self._clock() + pause
+        again = f"it starts again in {pause:.0f} s, restart {each.backoff.failures} of {each.backoff.restarts_max}"
+        self._tell(f"{each.pipeline.name} failed: {words}; {again}")
+
+
+def is_final(message: str) -> bool:
+    """Tell whether another run has taken the query over."""
+    return any(words in message for words in REPLACED)
+
+
+def reason(problem: BaseException) -> str:
+    """Give what Spark says about a failure in one line, without the plan and the stack."""
+    lines = [line.strip() for line in str(problem).partition(_PLAN)[0].splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith("at ")]
+    return _shortened(told) if told else type(problem).__name__
+
+
+def _shortened(lines: list[str]) -> str:
+    """Prefer what a Python function raised: it stands last in what Spark says about it."""
+    raised = [number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
+    words = lines[-1] if raised else lines[0]
+    return words if len(words) <= _WORDS_MAX else f"{words[:_WORDS_MAX]}…"

@@ -1,0 +1,87 @@
+"""The picture shows every topic, step and output, and what is shared once."""
+
+from xml.etree import ElementTree
+
+from riverlog.pipelines.course import Course
+from riverlog.pipelines.outputs import Console, Parquet, Topic, Writer
+from riverlog.pipelines.picture import Drawn, Kind, as_svg, as_text, graph
+
+ORDERS = Course(("orders",)).after("watermark at - 10 seconds").after("filter amount > 0 & 'x' < y")
+PAYMENTS = Course(("payments",)).after("watermark at - 10 seconds")
+JOINED = ORDERS.after("inner join on order within 1 hour", PAYMENTS).after("select order, total")
+OUTPUTS = [
+    Drawn("paid", JOINED, Topic("paid"), "paid-late"),
+    Drawn("paid-console", ORDERS, Console()),
+    Drawn("paid-files", ORDERS, Parquet("/data/orders")),
+    Drawn("other", Course().after("apply"), Writer(lambda writer: writer)),
+]
+
+TEXT = """\
+query paid
+    topic orders
+    | watermark at - 10 seconds
+    | filter amount > 0 & 'x' < y
+    topic payments
+    | watermark at - 10 seconds
+  inner join on order within 1 hour
+  | select order, total
+  => topic paid
+  => topic paid-late: late rows
+
+query paid-console
+  topic orders
+  | watermark at - 10 seconds
+  | filter amount > 0 & 'x' < y
+  => console
+
+query paid-files
+  topic orders
+  | watermark at - 10 seconds
+  | filter amount > 0 & 'x' < y
+  => files in /data/orders
+
+query other
+  rows
+  | apply
+  => a writer of Spark
+"""
+
+
+def test_text_goes_from_topics_to_outputs() -> None:
+    assert as_text(OUTPUTS) == TEXT
+    assert as_text([]) == ""
+
+
+def test_what_outputs_share_is_drawn_once() -> None:
+    drawn = graph(OUTPUTS)
+    words = [box.words for box in drawn.boxes]
+    assert words.count("topic orders") == 1
+    assert words.count("filter amount > 0 & 'x' < y") == 1
+    assert words.count("watermark at - 10 seconds") == 2
+    assert [box.words for box in drawn.boxes if box.kind is Kind.OUTPUT] == [
+        "topic paid",
+        "topic paid-late",
+        "console",
+        "files in /data/orders",
+        "a writer of Spark",
+    ]
+    join = words.index("inner join on order within 1 hour")
+    assert sorted(arrow.tail for arrow in drawn.arrows if arrow.head == join) == [2, 4]
+    assert all(arrow.tail < arrow.head for arrow in drawn.arrows)
+
+
+def test_svg_is_well_formed_and_no_box_hides_another() -> None:
+    root = ElementTree.fromstring(as_svg("paid <orders>", OUTPUTS))
+    name = "{http://www.w3.org/2000/svg}"
+    assert root.findtext(f"{name}title") == "paid <orders>"
+    places = [(rect.get("x"), rect.get("y")) for rect in root.iter(f"{name}rect")]
+    assert len(places) == len(set(places)) == len(graph(OUTPUTS).boxes)
+    text = " ".join(element.text or "" for element in root.iter(f"{name}text"))
+    for words in ("filter amount > 0 & 'x' < y", "late rows", "topic payments", "paid-console"):
+        assert words in text
+    width = int(root.get("width") or 0)
+    assert all(int(rect.get("x") or 0) + int(rect.get("width") or 0) <= width for rect in root.iter(f"{name}rect"))
+
+
+def test_a_pipeline_without_outputs_has_an_empty_picture() -> None:
+    ElementTree.fromstring(as_svg("nothing", []))
