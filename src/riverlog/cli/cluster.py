@@ -49,7 +49,7 @@ def status(bootstrap: str, settings: tuple[str, ...], output: OutputFormat | Non
 @client_settings_option
 @output_option
 def under_replicated(bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None) -> None:
-    """List the partitions of which some replicas are not in sync, or that nobody leads."""
+    """List partitions that lack replicas or a leader."""
 
     async def work() -> "list[Topic]":
         from riverlog import Admin
