@@ -150,14 +150,10 @@ def is_final(message: str) -> bool:
 
 
 def reason(problem: BaseException) -> str:
-    """Give what Spark says about a failure in one line, without the plan and the stack."""
-    lines = [line.strip() for line in str(problem).partition(_PLAN)[0].splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith("at ")]
-    return _shortened(told) if told else type(problem).__name__
-
-
-def _shortened(lines: list[str]) -> str:
-    """Prefer what a Python function raised: it stands last in what Spark says about it."""
-    raised = [number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
-    words = lines[-1] if raised else lines[0]
+    """Give what Spark says about a failure in one line, without the plan and the stack; of Python, what was raised."""
+    lines = str(problem).partition(_PLAN)[0].splitlines()
+    traces = [number for number, line in enumerate(lines) if "Traceback (most recent call last)" in line]
+    if traces:  # the trace is indented, and what was raised stands behind it
+        lines = [line for line in lines[traces[-1] + 1 :] if line[:1].strip()] or lines
+    words = next((line.strip() for line in lines if line.strip()), type(problem).__name__)
     return words if len(words) <= _WORDS_MAX else f"{words[:_WORDS_MAX]}…"

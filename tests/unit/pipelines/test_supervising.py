@@ -175,8 +175,13 @@ def test_lines_tell_of_queries_that_have_done_something() -> None:
         ("", "RuntimeError"),
         ("no disk\n\tat org.apache.A(A.scala:1)\n=== Streaming Query ===\nplan", "no disk"),
         (
-            "Job aborted\nTraceback (most recent call last):\n  File x\nValueError: no such shop",
+            "[STREAM_FAILED] Job aborted: Traceback (most recent call last):\n  File x\n    y()\nValueError: no such shop\n"
+            " SQLSTATE: 38000\n\tat org.apache.A(A.scala:1)",
             "ValueError: no such shop",
+        ),
+        (
+            "Job aborted: Traceback (most recent call last):\n  File x",
+            "Job aborted: Traceback (most recent call last):",
         ),
         ("x" * 400, "x" * 300 + "…"),
     ],
