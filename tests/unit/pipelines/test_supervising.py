@@ -175,8 +175,8 @@ def test_lines_tell_of_queries_that_have_done_something() -> None:
         ("", "RuntimeError"),
         ("no disk\n\tat org.apache.A(A.scala:1)\n=== Streaming Query ===\nplan", "no disk"),
         (
-            "[STREAM_FAILED] Job aborted: Traceback (most recent call last):\n  File x\n    y()\nValueError: no such shop\n"
-            " SQLSTATE: 38000\n\tat org.apache.A(A.scala:1)",
+            "[STREAM_FAILED] Job aborted: Traceback (most recent call last):\n  File x\n    y()\n"
+            "ValueError: no such shop\n SQLSTATE: 38000\n\tat org.apache.A(A.scala:1)",
             "ValueError: no such shop",
         ),
         (
