@@ -82,9 +82,12 @@ class Numbers:
     # What must be so ----------------------------------------------------------------------------------------------
 
     def check_copies(self) -> None:
-        """The copies that are seen are the first of those that are to be, and as many as the group has committed."""
+        """The copies that are seen are the first of those that are to be."""
         copies = self.copies()
         assert copies == [written[: len(seen)] for written, seen in zip(self.written, copies, strict=True)]
+
+    def check_group(self) -> None:
+        """The group of the copies stands directly behind what is seen, as soon as all markers have come."""
         until(
             lambda: list(map(len, self.copies())) == self.offsets("copies"),
             lambda: f"{list(map(len, self.copies()))} copies, and the group stands at {self.offsets('copies')}",
@@ -102,7 +105,9 @@ class Numbers:
 
     def is_done(self, name: str) -> bool:
         """Tell whether a query has come to the end of what is written."""
-        return self.offsets(name) == list(map(len, self.written))
+        if name == "copies":
+            return sum(map(len, self.copies())) >= self.count
+        return sum(len(tally["tokens"]) for tally in self.last_tallies().values()) >= self.count
 
     def last_tallies(self) -> dict[str, dict[str, Any]]:
         return {key: tallies[-1] for key, tallies in self.tallies().items()}

@@ -49,6 +49,8 @@ class Stage:
         self.relayed = relayed
         self.names = names
         self.numbers = Numbers(relayed.bootstrap)
+        self._is_group = checkpoints is None
+        """Whether the queries are groups: those are whose checkpoints lie on the node."""
         self.queries: list[Query] = [self.numbers.query(name, checkpoints or relayed.checkpoints) for name in names]
 
     def run(self, driver: Driver) -> None:
@@ -69,6 +71,8 @@ class Stage:
         """What is seen is right so far."""
         if "copies" in self.names:
             self.numbers.check_copies()
+            if self._is_group:
+                self.numbers.check_group()
         if "tallies" in self.names:
             self.numbers.check_tallies()
 
@@ -78,6 +82,7 @@ class Stage:
         if "copies" in self.names:
             assert self.numbers.copies() == self.numbers.written
         if "tallies" in self.names:
+            assert self.numbers.offsets("tallies") == list(map(len, self.numbers.written))
             last = self.numbers.last_tallies()
             assert sum(len(tally["tokens"]) for tally in last.values()) == self.numbers.count
             checkpoint = next(query.checkpoint for query in self.queries if query.query == "tallies")
