@@ -157,9 +157,10 @@ RECORDS_REPLAYED_PER_TURN: Final = 500
 """Records of its log that a machine reads at a stretch while the node serves others: some milliseconds."""
 
 COORDINATOR_RELOAD_SECONDS_MIN: Final = 0.25
+"""How long a coordinator whose log has failed stays away before the log is read again."""
+
 COORDINATOR_RELOAD_SECONDS_MAX: Final = 5.0
-"""How long a coordinator whose log has failed stays away before the log is read again: longer with each failure that
-follows on another."""
+"""How long at most, when one failure has followed on another."""
 
 KEYS_PLACED_MAX: Final = 10_000
 """Keys of the metadata's maps whose place is remembered; that of others is reckoned again."""
