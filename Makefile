@@ -5,9 +5,11 @@ PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PYTEST := $(PYTHON) -m pytest
 CODE   := src tests bench examples
+SPARK_SHORT := $(addprefix tests/spark/,test_source.py test_sink.py test_readme.py test_pipelines.py \
+  test_kills.py::test_a_driver_is_killed_at_every_step[node])
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check chaos format unit test conformance bench fuzz sim clean
+.PHONY: help setup demo check chaos format unit test processes unit-and-spark spark conformance bench fuzz sim clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -38,8 +40,19 @@ format: $(STAMP) ## Put the code into the house's format
 unit: $(STAMP) ## Unit, property and scenario tests: no network, no waiting
 	@$(PYTEST) tests/test_tidy.py tests/unit tests/property tests/scenarios
 
-test: check unit ## All that the README promises, in minutes
-	@$(PYTEST) tests/fuzz tests/simulation tests/e2e tests/conformance tests/spark
+test: check ## All that the README promises, in minutes; two halves at a time
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line processes unit-and-spark
+
+processes: $(STAMP) # real processes and clients: they wait more than they work
+	@$(PYTEST) tests/simulation tests/e2e
+
+unit-and-spark: $(STAMP)
+	@$(PYTEST) tests/test_tidy.py tests/unit tests/property tests/scenarios
+	@$(PYTEST) tests/fuzz tests/conformance
+	@$(PYTEST) $(SPARK_SHORT)
+
+spark: $(STAMP) ## All tests on Spark: the sessions, the demo, the examples, windows, joins, late rows, kills
+	@$(PYTEST) tests/spark
 
 chaos: $(STAMP) ## Kills by the twenty ROUNDS=5 times, Spark's drivers too, 200 producers at a slow disk, a disk that fills up (needs root)
 	@EXACTLY_ONCE=full $(PYTEST) tests/e2e/test_exactly_once.py
