@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from riverlog.spark.workers import settle
+
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
         DataSourceArrowWriter,
@@ -28,6 +30,7 @@ class RiverlogDataSource(DataSource):
 
     def schema(self) -> "str | StructType":
         """Give the columns where the program names none."""
+        settle()
         from riverlog.spark.columns import default_schema
         from riverlog.spark.source_options import source_options
 
@@ -35,6 +38,7 @@ class RiverlogDataSource(DataSource):
 
     def reader(self, schema: "StructType") -> "DataSourceReader":
         """Read what there is."""
+        settle()
         from riverlog.spark.batch_reader import BatchReader
         from riverlog.spark.source_options import batch_options
 
@@ -42,6 +46,7 @@ class RiverlogDataSource(DataSource):
 
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802 - Spark's name
         """Read on and on."""
+        settle()
         from riverlog.spark.source_options import stream_options
         from riverlog.spark.stream_reader import StreamReader
 
@@ -49,12 +54,14 @@ class RiverlogDataSource(DataSource):
 
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":
         """Write a DataFrame."""
+        settle()
         from riverlog.spark.sink import batch_writer
 
         return batch_writer(self.options, schema, overwrite=overwrite)
 
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamArrowWriter":  # noqa: N802
         """Write the batches of a streaming query."""
+        settle()
         from riverlog.spark.sink import stream_writer
 
         return stream_writer(self.options, schema, overwrite=overwrite)

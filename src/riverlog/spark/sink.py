@@ -17,6 +17,7 @@ from riverlog.spark.options import Options
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink_columns import check_columns
 from riverlog.spark.sink_options import OF_STREAM, SinkOptions, read_options
+from riverlog.spark.workers import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,10 +66,14 @@ class _Departing:
 
     def _write(self, frames: "Iterator[pa.RecordBatch]", attempt: Attempt | StreamAttempt) -> Written:
         """Write rows if there are any: of the many tasks of a shuffle, most may have none in a small batch."""
-        for frame in frames:
-            if frame.num_rows:
-                return self._chosen().write(chain((frame,), frames), self._options, attempt)
-        return self._chosen().write_nothing(attempt)
+        way = self._chosen()
+        first = next((frame for frame in frames if frame.num_rows), None)
+        if first is None:
+            written = way.write_nothing(attempt)
+        else:
+            written = way.write(chain((first,), frames), self._options, attempt)
+        settle()
+        return written
 
     def _chosen(self) -> Way:
         assert self._way is not None, "tasks get a writer that was pickled"

@@ -26,6 +26,7 @@ from riverlog.spark.columns import Columns
 from riverlog.spark.losses import lost
 from riverlog.spark.source_options import SourceOptions
 from riverlog.spark.values import Values
+from riverlog.spark.workers import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +53,7 @@ def read_part(part: Part, options: SourceOptions, columns: Columns) -> "Iterator
             shaped = values.shaped(decoded, part.partition)
             if shaped.num_rows:
                 yield shaped
+    settle()
 
 
 class LentReader:

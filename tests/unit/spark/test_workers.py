@@ -1,0 +1,79 @@
+"""A worker is spared what does not change: archives are not read anew, and what is loaded is not walked through."""
+
+import gc
+import importlib
+import sys
+import zipimport
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from riverlog.spark.workers import Loaded, leave_archives_alone, settle
+
+
+@pytest.fixture
+def spark_like(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Import a package out of one of two archives in a folder, with a program's own archive elsewhere."""
+    places = [
+        archive(tmp_path / "lib" / "package.zip", "river_zip/__init__.py", "river_zip/later.py"),
+        archive(tmp_path / "lib" / "beside.zip", "river_beside.py"),
+        archive(tmp_path / "files" / "program.zip", "river_program.py"),
+    ]
+    monkeypatch.setattr(sys, "path", [*places, *sys.path])
+    importlib.import_module("river_zip")
+    importlib.import_module("river_program")
+    yield places
+    for name in [name for name in sys.modules if name.startswith("river_")]:
+        del sys.modules[name]
+
+
+def archive(path: Path, *modules: str) -> str:
+    path.parent.mkdir(exist_ok=True)
+    with ZipFile(path, "w") as written:
+        for module in modules:
+            written.writestr(module, "")
+    return str(path)
+
+
+def finders() -> set[str]:
+    return {finder.archive for finder in sys.path_importer_cache.values() if isinstance(finder, zipimport.zipimporter)}
+
+
+def test_only_archives_of_programs_are_read_again(spark_like: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    directory = zipimport._read_directory  # type: ignore[attr-defined]
+    monkeypatch.setattr(zipimport, "_read_directory", lambda place: (read.append(place), directory(place))[1])
+    assert finders() >= set(spark_like)
+    leave_archives_alone(sys.modules["river_zip"])
+    importlib.invalidate_caches()
+    assert set(read) & set(spark_like) == {spark_like[2]}
+
+
+def test_what_is_in_them_can_be_imported_afterwards(spark_like: list[str]) -> None:
+    leave_archives_alone(sys.modules["river_zip"])
+    for name in ("river_zip.later", "river_beside"):
+        assert importlib.import_module(name).__name__ == name
+
+
+def test_a_package_that_is_a_folder_changes_nothing(spark_like: list[str]) -> None:
+    leave_archives_alone(pytest)
+    assert finders() >= set(spark_like)
+
+
+def test_what_is_loaded_is_frozen_once_and_again_when_more_is(spark_like: list[str]) -> None:
+    loaded = Loaded()
+    try:
+        loaded.freeze()
+        before = gc.get_freeze_count()
+        assert before > 1_000
+        kept = [[number] for number in range(1_000)]
+        loaded.freeze()
+        assert gc.get_freeze_count() == before
+        importlib.import_module("river_zip.later")
+        loaded.freeze()
+        assert gc.get_freeze_count() >= before + len(kept)
+        settle()
+    finally:
+        gc.unfreeze()
