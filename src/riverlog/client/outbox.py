@@ -4,9 +4,10 @@
               ^            |
               +- retrying -+--> failed
 
-At most five batches of a partition are in flight. When one of them comes back, nothing new is sent until the
-others are back too; then all are sent again, in their order and with their sequences, so a broker that has some
-of them already says so instead of appending them twice. Pure bookkeeping: it neither waits nor sends.
+When a batch comes back, nothing new is sent until the others in flight are back too; then all are sent again, in their
+order and with their sequences, so a broker that has some of them already says so instead of appending them twice. It
+knows the last five batches of a producer, so no batch is sent that is the fifth behind one in flight, or further.
+Pure bookkeeping: it neither waits nor sends.
 """
 
 import asyncio
@@ -53,6 +54,7 @@ class PartitionQueue:
         self._next_sequence = 0
         self._topic_id = NO_TOPIC_ID
         self._is_known = not idempotent  # whether the broker has a batch with our numbers: until then any passes
+        self._last_acknowledged = 0  # the order of the last batch that the broker has said it has
         self._has_gap = False  # a numbered batch failed for good: the broker may lack its sequence
         self._must_renumber = False  # the broker lacks a sequence for certain, and all that came behind it
 
@@ -98,15 +100,18 @@ class PartitionQueue:
         if topic_id != self._topic_id:
             self._topic_id = topic_id
             self._is_known = not self._idempotent
+            self._last_acknowledged = 0
 
     def ready_at(self, *, linger_seconds: float, batch_bytes_max: int, hurry: bool) -> float:
         """Say from when on the next batch may be sent; NEVER while something else must happen first."""
         # A broker that knows no batch of this producer takes any sequence as the first: a second batch that overtakes
         # a refused first one would be accepted. So the first is alone until it is acknowledged.
-        in_flight_max = PRODUCER_BATCHES_REMEMBERED if self._is_known else 1
-        if not self._waiting or self._retrying or len(self.in_flight) >= in_flight_max:
+        span = PRODUCER_BATCHES_REMEMBERED if self._is_known else 1
+        if not self._waiting or self._retrying:
             return NEVER
         first = self._waiting[0]
+        if self.in_flight and first.order - self.in_flight[0].order >= span:
+            return NEVER  # behind those, the broker would forget the oldest, which may have to be sent again
         full = len(self._waiting) > 1 or first.size >= batch_bytes_max
         if hurry or full or not first.is_open:
             return self.not_before
@@ -128,6 +133,10 @@ class PartitionQueue:
         """Tell whether the broker may lack a sequence that no batch has any more."""
         return self._has_gap
 
+    def must_be_there(self, batch: Batch) -> bool:
+        """Tell whether the broker has a batch for certain, because it took a later one."""
+        return batch.order < self._last_acknowledged
+
     def is_first_under_way(self, batch: Batch) -> bool:
         """Tell whether no batch before this one is still under way."""
         return self.in_flight[0] is batch and not self._retrying
@@ -143,7 +152,7 @@ class PartitionQueue:
         """Start sequences at 0 again under this producer id and epoch; nothing may be in flight."""
         assert not self.in_flight
         self._producer = (producer_id, producer_epoch)
-        self._next_sequence = 0
+        self._next_sequence = self._last_acknowledged = 0
         self._has_gap = self._must_renumber = self._is_known = False
         for batch in self._waiting:
             batch.base_sequence = NO_SEQUENCE
@@ -160,6 +169,7 @@ class PartitionQueue:
     def acknowledged(self, batch: Batch, base_offset: Offset, log_append_time_ms: int) -> None:
         self._land(batch)
         self._is_known = True
+        self._last_acknowledged = max(self._last_acknowledged, batch.order)
         self._has_gap = False  # the broker has this sequence, so it misses none before it
         self.attempts = 0
         self.last_problem = None

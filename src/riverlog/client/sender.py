@@ -344,6 +344,9 @@ class Sender:
 
     def _out_of_order(self, batch: Batch, problem: KafkaError) -> None:
         queue = self.queues[batch.partition]
+        if queue.must_be_there(batch):
+            self._acknowledged(batch, NO_OFFSET, -1)  # the broker has forgotten its sequence, behind later ones
+            return
         lost = self._rules.transactional_id is not None and queue.is_first_under_way(batch)
         if lost or self._discarding is not None:
             self._failed(batch, self._discarding or problem)  # a transaction cannot begin its sequences again

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -72,6 +72,7 @@ def test_every_record_ends_up_once_and_in_order(
     st.lists(st.sampled_from([None, "drop", "lose", "silence", "delay", *FINAL_OR_NOT]), min_size=4, max_size=30),
     st.integers(1, 4),
 )
+@example([None, "lose", ErrorCode.NOT_ENOUGH_REPLICAS, "delay", ErrorCode.NOT_ENOUGH_REPLICAS], 1)
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_what_is_acknowledged_is_there_even_where_other_records_fail(
     mishaps: list[Mishap | None], records_per_batch: int

@@ -118,6 +118,23 @@ def test_nothing_is_sent_while_some_came_back_and_some_did_not() -> None:
     run(scenario())
 
 
+def test_a_batch_that_is_sent_again_stays_among_the_last_five() -> None:
+    async def scenario() -> None:
+        line = Line()
+        line.establish()
+        line.add(9)
+        oldest, *others = line.send_all()
+        line.queue.came_back(oldest, REFUSED, not_before=0)
+        for batch in others:
+            line.queue.acknowledged(batch, Offset(1), -1)
+        assert line.queue.must_be_there(oldest)
+        assert line.send_all() == [oldest], "another one behind it, and the broker would no longer know it"
+        line.queue.acknowledged(oldest, Offset(1), -1)
+        assert sequences(line.send_all()) == [(0, number) for number in range(6, 10)]
+
+    run(scenario())
+
+
 def test_out_of_order_behind_a_refused_batch_is_only_a_retry() -> None:
     async def scenario() -> None:
         line = Line()

@@ -7,6 +7,7 @@ import pytest
 from riverlog.client.errors import KafkaError, TimedOut
 from riverlog.client.producer import Producer
 from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import NO_OFFSET
 from riverlog.records.batch import read_header
 from riverlog.wire.apis import ApiKey, Versions
 from riverlog.wire.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
@@ -174,6 +175,23 @@ def test_a_duplicate_counts_as_delivered() -> None:
         async with Producer(cluster.bootstrap, ports=cluster.ports) as producer:
             cluster.mishap(ApiKey.PRODUCE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
             assert (await producer.send("orders", b"x")).offset == -1
+
+    run(scenario())
+
+
+def test_a_batch_whose_sequence_was_forgotten_behind_later_ones_is_not_written_again() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.create_topic("orders")
+        async with Producer(cluster.bootstrap, ports=cluster.ports, batch_bytes_max=70) as producer:
+            await producer.send("orders", b"0")
+            refused, forgotten = ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+            cluster.mishap(ApiKey.PRODUCE, "lose", refused, None, forgotten)
+            first = producer.send_soon("orders", b"1")
+            await asyncio.sleep(0.05)
+            second = producer.send_soon("orders", b"2")
+            assert [(await first).offset, (await second).offset] == [NO_OFFSET, 2]
+        assert values(cluster) == [b"0", b"1", b"2"]
 
     run(scenario())
 
