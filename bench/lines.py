@@ -19,6 +19,7 @@ from bench import (
     spark_streams,
     spark_tables,
     transactions,
+    writers,
 )
 from bench.trial import Better, Line, Row
 
@@ -287,6 +288,17 @@ LINES: Final = (
             Row("rate", "/s", HIGHER, 4.0),
             Row("commit p50", "ms", LOWER, 0.5),
             Row("commit p99", "ms", LOWER, 0.2),
+            Row("CPU", "us each", LOWER),
+        ),
+    ),
+    Line(
+        "transactions-bare",
+        "the same by plain requests on one connection: a write that begins the transaction, and its end",
+        writers.bare,
+        (
+            Row("rate", "/s", HIGHER, 4.0),
+            Row("p50", "ms", LOWER, 0.5),
+            Row("p99", "ms", LOWER, 0.2),
             Row("CPU", "us each", LOWER),
         ),
     ),

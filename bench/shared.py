@@ -8,34 +8,23 @@ longer than all of this, does not drown it.
 
 import asyncio
 import time
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from bench import clients
-from bench.clients import REQUEST_SECONDS_MAX, fresh_topic
-from bench.transactions import SMALL_VALUE, expect_readable
-from bench.trial import Failed, Node, Stopwatch, Trial, Values
+from bench.clients import fresh_topic
+from bench.transactions import expect_readable
+from bench.trial import Failed, Stopwatch, Trial, Values
+from bench.writers import Writer, ask, connected, initialized, producer_in, write
 from riverlog.client.connection import Connection
-from riverlog.client.errors import KafkaError, error_code
-from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import Address, ProducerEpoch, ProducerId
+from riverlog.client.errors import KafkaError
 from riverlog.model.transactions import Producer
-from riverlog.records.record import BatchBuilder
 from riverlog.wire.messages.end_transaction import EndTransactionMember, EndTransactionRequest
-from riverlog.wire.messages.end_txn import EndTxnRequest
-from riverlog.wire.messages.find_coordinator import FindCoordinatorRequest
-from riverlog.wire.messages.init_producer_id import InitProducerIdRequest
 from riverlog.wire.messages.join_transaction import JoinTransactionRequest
-from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from riverlog.world.network import TcpNetwork
 
 FIRST_ROUNDS: Final = 5
-TIMEOUT_MS: Final = 60_000
-PRODUCE_VERSION_BY_NAME: Final = 12
 
 Result = TypeVar("Result")
 
@@ -58,10 +47,10 @@ def shared(trial: Trial, *, members: int) -> Values:
 
 
 async def _compare(trial: Trial, topic: str, members: int) -> Values:
-    async with _connected(trial.node, members) as lines:
-        pipeline = Pipeline(lines, topic, await _initialized(lines[0]))
+    async with connected(trial.node, members) as lines:
+        pipeline = Pipeline(lines, topic, await initialized(lines[0]))
         batches, together = await _rounds(trial, pipeline.write_batch)
-        writers = [Writer(line, topic, index, *await _initialized(line)) for index, line in enumerate(lines)]
+        writers = [Writer(line, topic, index, *await initialized(line)) for index, line in enumerate(lines)]
         alone, apart = await _rounds(trial, lambda _: _all(writer.write_alone() for writer in writers))
     written = members * (len(batches) + len(alone))
     expect_readable(
@@ -92,11 +81,11 @@ class Pipeline:
         members = await _all(self._join(line, number, task) for task, line in enumerate(self._lines))
         joined = time.monotonic()
         await _all(
-            _write(line, self._topic, task, self._transactional_id, member)
+            write(line, self._topic, task, self._transactional_id, member)
             for task, (line, member) in enumerate(zip(self._lines, members, strict=True))
         )
         written = time.monotonic()
-        await _ask(
+        await ask(
             self._lines[0],
             EndTransactionRequest(
                 self._transactional_id,
@@ -114,73 +103,7 @@ class Pipeline:
         request = JoinTransactionRequest(
             self._transactional_id, self._owner.id, self._owner.epoch, "bench", number, task, attempt=0
         )
-        return _producer(await _ask(line, request))
-
-
-class Writer:
-    """A producer with a transactional id of its own."""
-
-    def __init__(self, line: Connection, topic: str, partition: int, transactional_id: str, producer: Producer) -> None:
-        self._line = line
-        self._topic = topic
-        self._partition = partition
-        self._transactional_id = transactional_id
-        self._producer = producer
-
-    async def write_alone(self) -> None:
-        """Write one record in a transaction of its own."""
-        await _write(self._line, self._topic, self._partition, self._transactional_id, self._producer)
-        end = EndTxnRequest(self._transactional_id, self._producer.id, self._producer.epoch, committed=True)
-        self._producer = _producer(await _ask(self._line, end))
-
-
-async def _write(line: Connection, topic: str, partition: int, transactional_id: str, producer: Producer) -> None:
-    """Write the first and only record of a producer's transaction, which takes the partition into it."""
-    builder = BatchBuilder(producer_id=producer.id, producer_epoch=producer.epoch, base_sequence=0, transactional=True)
-    builder.append(None, SMALL_VALUE, timestamp_ms=time.time_ns() // 1_000_000)
-    part = PartitionProduceData(partition, memoryview(builder.build()))
-    request = ProduceRequest(transactional_id, -1, TIMEOUT_MS, [TopicProduceData(topic, partition_data=[part])])
-    response = await line.request(request, version_max=PRODUCE_VERSION_BY_NAME)
-    _check(response.responses[0].partition_responses[0].error_code, "Produce")
-
-
-async def _initialized(line: Connection) -> tuple[str, Producer]:
-    """Make up a transactional id and take it over."""
-    name = f"bench-{uuid.uuid4().hex[:12]}"
-    found = await line.request(FindCoordinatorRequest(name, key_type=1, coordinator_keys=[name]))
-    _check(found.coordinators[0].error_code, "FindCoordinator")
-    return name, _producer(await _ask(line, InitProducerIdRequest(name, TIMEOUT_MS)))
-
-
-async def _ask(line: Connection, request: object) -> Any:
-    response = await line.request(request)
-    _check(response.error_code, type(request).__name__)
-    return response
-
-
-def _check(number: int, what: str) -> None:
-    code = error_code(number)
-    if code is not ErrorCode.NONE:
-        raise Failed(f"{what} was answered with {code.title}")
-
-
-def _producer(response: Any) -> Producer:
-    return Producer(ProducerId(response.producer_id), ProducerEpoch(response.producer_epoch))
-
-
-@asynccontextmanager
-async def _connected(node: Node, count: int) -> AsyncIterator[list[Connection]]:
-    """Connect to the node so many times."""
-    network, address, seconds = TcpNetwork(), Address(node.host, node.port), REQUEST_SECONDS_MAX
-    async with AsyncExitStack() as stack:
-        lines: list[Connection] = []
-        for _ in range(count):
-            line = await Connection.open(
-                network, address, client_id="riverlog-bench", connect_seconds=seconds, request_seconds=seconds
-            )
-            stack.callback(line.close)
-            lines.append(line)
-        yield lines
+        return producer_in(await ask(line, request))
 
 
 async def _rounds(trial: Trial, write: Callable[[int], Awaitable[Result]]) -> tuple[list[Result], Stopwatch]:
