@@ -52,6 +52,17 @@ def java() -> list[str]:
     return [*JAVA, "-cp", f"{folder}:{class_path()}", "Driver"]
 
 
+def streams() -> list[str]:
+    """Compile the program on Kafka Streams, and give the command."""
+
+    def compile_program(folder: Path) -> None:
+        _run(["javac", "-cp", class_path(), "-d", str(folder), "Totals.java"], SOURCES / "streams")
+
+    _need("java", "javac")
+    folder = _built("streams", compile_program, salt=KAFKA_VERSION)
+    return [*JAVA, "-cp", f"{folder}:{class_path()}", "Totals"]
+
+
 def franz_go() -> list[str]:
     """Compile the Go program, and give the command."""
 
