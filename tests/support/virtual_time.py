@@ -4,9 +4,10 @@ import asyncio
 import selectors
 from collections.abc import Coroutine
 from contextvars import Context
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
+TURNS_WITHOUT_TIME_MAX: Final = 1_000_000
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
@@ -37,7 +38,7 @@ class VirtualClock:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on virtual time. A wait that nothing can end is an error, not a hanging test."""
+    """Run a coroutine on virtual time. A wait that nothing can end is an error, not a hanging test; so are circles."""
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(work)
 
@@ -48,11 +49,18 @@ class _JumpingSelector(selectors.DefaultSelector):  # type: ignore[misc, valid-t
     def __init__(self, loop: VirtualTimeLoop) -> None:
         super().__init__()
         self._loop = loop
+        self._turns = 0  # since time has passed
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._turns += 1
+        if self._turns > TURNS_WITHOUT_TIME_MAX:
+            self._turns = 0  # what is cancelled now may take a few
+            raise AssertionError("something runs in circles: no time passes")
         ready: list[tuple[selectors.SelectorKey, int]] = super().select(0)
         if ready:
             return ready
         assert timeout is not None, "every task waits, and nothing is left that could wake one"
-        self._loop.now += timeout
+        if timeout > 0:
+            self._loop.now += timeout
+            self._turns = 0
         return []

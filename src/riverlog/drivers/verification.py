@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import ProducerId, TopicPartition
+from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.limits import PRODUCERS_PER_PARTITION_MAX, VERIFICATION_PATIENCE_SECONDS, VERIFICATION_RETRY_SECONDS
 from riverlog.model.transactions import Producer, VerifyTransaction
 from riverlog.records.batch import BatchHeader
@@ -61,26 +61,26 @@ class Verification:
 
 
 class Verifications:
-    """Those of one partition, one per producer id."""
+    """Those of one partition: one per producer id and epoch, so that whoever waits finds the answer it waited for."""
 
     __slots__ = ("_by_id",)
 
     def __init__(self) -> None:
-        self._by_id: dict[ProducerId, Verification] = {}
+        self._by_id: dict[ProducerId, dict[ProducerEpoch, Verification]] = {}
 
     def begin(self, producer: Producer, sequence: int, *, begins_epoch: bool, now_ms: int) -> Verification | None:
         """Give the producer's own, to be answered if it is not yet; None where a later epoch has one."""
-        known = self._by_id.get(producer.id)
-        if known is not None and known.producer.epoch > producer.epoch and known.is_refused:
-            known = None  # it is forgotten when the loop turns, and does not stand in the way until then
-        if known is not None and known.producer.epoch >= producer.epoch:
-            if known.producer.epoch > producer.epoch:
-                return None
+        if self._later(producer.id, producer.epoch) is not None:
+            return None
+        epochs = self._by_id.get(producer.id, {})
+        if (known := epochs.get(producer.epoch)) is not None:
             known.lowest_sequence = min(known.lowest_sequence, sequence)
             return known
-        if len(self._by_id) >= PRODUCERS_PER_PARTITION_MAX:
+        if not epochs and len(self._by_id) >= PRODUCERS_PER_PARTITION_MAX:
             del self._by_id[next(iter(self._by_id))]  # the oldest: its producer is asked for again
-        begun = self._by_id[producer.id] = Verification(producer, sequence, now_ms, begins_epoch=begins_epoch)
+        begun = Verification(producer, sequence, now_ms, begins_epoch=begins_epoch)
+        awaited = {epoch: each for epoch, each in epochs.items() if each.waiting}  # nobody comes back for the others
+        self._by_id[producer.id] = {**awaited, producer.epoch: begun}
         return begun
 
     def check(self, header: BatchHeader, *, is_known: bool) -> None:
@@ -88,17 +88,17 @@ class Verifications:
 
         With an epoch per transaction the first one has sequence 0, also of a producer that is not known here.
         """
-        known = self._by_id.get(header.producer_id)
-        if known is not None and known.producer.epoch > header.producer_epoch:
+        producer_id, producer_epoch = ProducerId(header.producer_id), ProducerEpoch(header.producer_epoch)
+        if (later := self._later(producer_id, producer_epoch)) is not None:
             raise Refusal(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {header.producer_id} is about to write with epoch {known.producer.epoch}; "
-                f"{header.producer_epoch} came too late",
+                f"producer {producer_id} is about to write with epoch {later}; {producer_epoch} came too late",
             )
-        if known is None or known.producer.epoch != header.producer_epoch or known.answer is None:
+        known = self._by_id.get(producer_id, {}).get(producer_epoch)
+        if known is None or known.answer is None:
             raise Refusal(
                 ErrorCode.INVALID_TXN_STATE,
-                f"no transaction of producer {header.producer_id} is known to be open here; it may have ended",
+                f"no transaction of producer {producer_id} is known to be open here; it may have ended",
             )
         if isinstance(known.answer, Refusal):
             raise known.answer
@@ -106,12 +106,13 @@ class Verifications:
         if header.base_sequence > first:
             raise Refusal(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {header.producer_id} sent sequence {header.base_sequence}; {first} comes first",
+                f"producer {producer_id} sent sequence {header.base_sequence}; {first} comes first",
             )
 
     def stands(self, verification: Verification) -> bool:
-        """Tell whether no marker has come, and no batch, since it was begun."""
-        return self._by_id.get(verification.producer.id) is verification
+        """Tell whether no marker has come, no batch, and no later epoch since it was begun."""
+        id_, epoch = verification.producer
+        return self._by_id.get(id_, {}).get(epoch) is verification and self._later(id_, epoch) is None
 
     def end(self, producer_id: ProducerId) -> None:
         """Let none of a producer stand: its transaction has begun here, or has ended."""
@@ -123,14 +124,29 @@ class Verifications:
         if not isinstance(no, Refusal):
             return
         verification.answer = None
-        if self._by_id.get(verification.producer.id) is verification and no.code not in _PLACE_KEPT:
-            del self._by_id[verification.producer.id]
+        if no.code not in _PLACE_KEPT:
+            self._remove(verification)
 
     def expire(self, older_than_ms: int) -> None:
         """Forget those of producers that did not come back."""
-        for producer_id, verification in list(self._by_id.items()):
+        for verification in [each for epochs in self._by_id.values() for each in epochs.values()]:
             if verification.begun_ms < older_than_ms:
-                del self._by_id[producer_id]
+                self._remove(verification)
+
+    def _later(self, producer_id: ProducerId, epoch: ProducerEpoch) -> ProducerEpoch | None:
+        """Give a later epoch that is about to write. One that was refused is in nobody's way, though its no may be
+        kept until all who waited for it have heard it."""
+        for other, each in self._by_id.get(producer_id, {}).items():
+            if other > epoch and not each.is_refused:
+                return other
+        return None
+
+    def _remove(self, verification: Verification) -> None:
+        epochs = self._by_id.get(verification.producer.id, {})
+        if epochs.get(verification.producer.epoch) is verification:
+            del epochs[verification.producer.epoch]
+            if not epochs:
+                del self._by_id[verification.producer.id]
 
 
 _PLACE_KEPT: Final = frozenset((ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.CONCURRENT_TRANSACTIONS))

@@ -98,6 +98,25 @@ async def test_a_later_epoch_that_was_refused_does_not_stand_in_the_way() -> Non
 
 
 @on_virtual_time
+async def test_epochs_that_are_all_refused_find_each_its_own_no() -> None:
+    verifications = Verifications()
+    asked: list[int] = []
+
+    async def write(epoch: int) -> ErrorCode:
+        """Come again until there is an answer, as a connection does."""
+        while True:
+            begun = verifications.begin(producer(epoch), 0, begins_epoch=True, now_ms=0)
+            if begun is None or begun.answer is not None:
+                return refused(verifications, header(epoch=epoch))
+            asked.append(epoch)
+            assert len(asked) < 10, "each forgets the other's no and asks again, for ever"
+            await verify(Prompt(ErrorCode.PRODUCER_FENCED), [Question(ORDERS, "id", verifications, begun, True)])
+
+    assert set(await asyncio.gather(*map(write, (2, 4, 4, 3)))) == {ErrorCode.INVALID_PRODUCER_EPOCH}
+    assert verifications.begin(producer(1), 0, begins_epoch=True, now_ms=0) is not None
+
+
+@on_virtual_time
 async def test_a_later_epoch_that_may_be_let_in_yet_keeps_its_place() -> None:
     verifications = Verifications()
     await verify(Oracle(ErrorCode.COORDINATOR_NOT_AVAILABLE), [question(verifications, epoch=2)])
