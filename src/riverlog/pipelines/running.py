@@ -1,7 +1,7 @@
 """Queries of a pipeline that run: waited for together, stopped together, and counted while they do."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
@@ -11,6 +11,10 @@ from riverlog.spark.stopping import FINISH_SECONDS_MAX, stop_behind_batch
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+_PAUSE_SECONDS_MAX: Final = 1.0
+_PAUSE_SECONDS_MIN: Final = 0.001
+"""Spark counts in milliseconds, and refuses to wait for none."""
 
 
 class Running:
@@ -40,7 +44,8 @@ class Running:
                 if left is not None and left <= 0:
                     return
                 self._raise_failure()
-                waiting[0].awaitTermination(1 if left is None or left > 1 else left)  # type: ignore[arg-type]  # takes any number
+                pause = _PAUSE_SECONDS_MAX if left is None else min(left, _PAUSE_SECONDS_MAX)
+                waiting[0].awaitTermination(max(pause, _PAUSE_SECONDS_MIN))  # type: ignore[arg-type]  # takes any number
             self._raise_failure()
         except BaseException:
             self.stop(finish=False)

@@ -14,6 +14,8 @@ def test_a_stop_lets_the_batch_end(spark: SparkSession, tmp_path: Path) -> None:
     running = Running(spark, Accounts())
     running.add(rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start())
     until(lambda: len(running.queries[0].recentProgress) > 1, lambda: "no batch ended", seconds_max=60)
+    for seconds in (0.5, 0.0001, 0.0):  # Spark waits for no less than a millisecond
+        running.wait(seconds)
     assert running.is_active
     running.stop(finish=True)
     assert not running.is_active
