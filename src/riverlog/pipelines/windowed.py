@@ -67,8 +67,8 @@ def _flagged(rows: "DataFrame", windowing: Windowing, watermark: "Column", obser
             pairs = counted.withColumn(WINDOW, slid)
             late = pairs.withColumn(_IS_LATE, sql.col(f"{WINDOW}.end") <= sql.col(_WATERMARK))
             return late.observe(observed, *_count_pairs())
-        case Tumbling(size_ms, offset_ms):
-            end = _end_of_tumbling(sql.col(windowing.time), size_ms * 1000, offset_ms * 1000)
+        case Tumbling():
+            _, end = _tumbling(sql.col(windowing.time), windowing.window)
         case Session(gap_ms):
             end = sql.col(windowing.time) + _interval(gap_ms)
         case _:
@@ -77,9 +77,11 @@ def _flagged(rows: "DataFrame", windowing: Windowing, watermark: "Column", obser
     return late.observe(observed, *_count_rows(windowing.time), *_count_pairs(windowing.time))
 
 
-def _end_of_tumbling(at: "Column", size_us: int, offset_us: int) -> "Column":
-    micros = sql.unix_micros(at)
-    return sql.timestamp_micros(micros - sql.pmod(micros - sql.lit(offset_us), sql.lit(size_us)) + sql.lit(size_us))
+def _tumbling(at: "Column", window: Tumbling) -> tuple["Column", "Column"]:
+    """Give start and end of the window of a time."""
+    micros, size_us, offset_us = sql.unix_micros(at), window.size_ms * 1000, window.offset_ms * 1000
+    start = micros - sql.pmod(micros - sql.lit(offset_us), sql.lit(size_us))
+    return sql.timestamp_micros(start), sql.timestamp_micros(start + sql.lit(size_us))
 
 
 def _count_rows(time: str) -> list["Column"]:
@@ -115,25 +117,31 @@ def _beside_late_rows(
     flagged: "DataFrame", windowing: Windowing, aggregates: Mapping[str, "Column"], columns: Sequence[str]
 ) -> "DataFrame":
     """Make each late row a group of its own, with how often it came, and results of it nothing."""
-    is_late, watermark = sql.col(_IS_LATE), sql.col(_WATERMARK)
+    is_late, watermark, time = sql.col(_IS_LATE), sql.col(_WATERMARK), windowing.time
     soon = watermark + _interval(1)  # not late, and closed as soon as the watermark moves
     if isinstance(windowing.window, Session):
-        begun = sql.col(windowing.time)
-        missed = sql.struct(begun.alias("start"), (begun + _interval(windowing.window.gap_ms)).alias("end"))
-        written = flagged.withColumn(LATE, _when_late(_record(windowing, columns, missed)))
-        moved = sql.when(is_late, soon - _interval(windowing.window.gap_ms)).otherwise(sql.col(windowing.time))
-        placed = written.withColumn(windowing.time, timed(moved, windowing.time, windowing.delay_ms))
+        gap = _interval(windowing.window.gap_ms)
+        start, end = sql.col(time), sql.col(time) + gap
+        placed = timed(sql.when(is_late, soon - gap).otherwise(sql.col(time)), time, windowing.delay_ms)
     else:
-        placed = flagged
         if isinstance(windowing.window, Tumbling):
-            size, offset = interval(windowing.window.size_ms), interval(windowing.window.offset_ms)
-            placed = flagged.withColumn(WINDOW, sql.window(windowing.time, size, None, offset))
-        written = placed.withColumn(LATE, _when_late(_record(windowing, columns, sql.col(WINDOW))))
-        closing = sql.struct(watermark.alias("start"), soon.alias("end"))
-        moved = sql.when(is_late, closing).otherwise(sql.col(WINDOW))
-        placed = written.withColumn(WINDOW, timed(moved, WINDOW, windowing.delay_ms))
+            start, end = _tumbling(sql.col(time), windowing.window)
+            flagged = flagged.filter(sql.col(time).isNotNull())
+        else:
+            start, end = sql.col(f"{WINDOW}.start"), sql.col(f"{WINDOW}.end")
+        # The bounds are chosen, and not the struct of them: that would be made twice for each row.
+        chosen = (sql.when(is_late, watermark).otherwise(start), sql.when(is_late, soon).otherwise(end))
+        bounds = sql.struct(*(bound.alias(name) for bound, name in zip(chosen, ("start", "end"), strict=True)))
+        placed = timed(bounds, WINDOW, windowing.delay_ms)
+    missed = sql.struct(start.alias("start"), end.alias("end"))
+    record = sql.when(is_late, _record(windowing, columns, missed)).alias(LATE)
+    kept = [name for name in flagged.columns if name not in (_IS_LATE, _WATERMARK, WINDOW)]
+    if isinstance(windowing.window, Session):
+        rows = flagged.select(*(placed if name == time else sql.col(f"`{name}`") for name in kept), record)
+    else:
+        rows = flagged.select(*(sql.col(f"`{name}`") for name in kept), placed, record)
     counts = {**aggregates, "_riverlog_copies": sql.count(sql.lit(1))}
-    grouped = _grouped(placed, windowing, (sql.col(LATE),), counts)
+    grouped = _grouped(rows, windowing, (sql.col(LATE),), counts)
     return grouped.select(
         WINDOW,
         *windowing.by,
@@ -142,10 +150,6 @@ def _beside_late_rows(
             LATE
         ),
     )
-
-
-def _when_late(record: "Column") -> "Column":
-    return sql.when(sql.col(_IS_LATE), record)
 
 
 def _record(windowing: Windowing, columns: Sequence[str], missed: "Column") -> "Column":
