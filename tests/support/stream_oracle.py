@@ -5,10 +5,10 @@ and closes windows by its own. Spark adds a batch without rows when the watermar
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from riverlog.pipelines.windows import Session, Window, windows_of
 
@@ -37,15 +37,23 @@ class Late(NamedTuple):
     watermark_ms: int
 
 
+Group = tuple[tuple[int, int], list[Event]]
+"""A window, and the rows of one key in it."""
 Result = tuple[tuple[int, int], str, int, int]
 """A window, a key, the sum of its numbers, and how many they are."""
+
+
+def sum_of(key: str, group: Group) -> Result:
+    """Give a result as most tests want it."""
+    place, events = group
+    return place, key, sum(event.number for event in events), len(events)
 
 
 @dataclass
 class BatchOutcome:
     """What one batch gives."""
 
-    results: Counter[Result] = field(default_factory=Counter)
+    results: Counter[Any] = field(default_factory=Counter)
     late: list[Late] = field(default_factory=list)
     pairs: int = 0
     timeless: int = 0
@@ -61,12 +69,17 @@ def watermarks_ms(batches: Sequence[Sequence[Event]], delay_ms: int) -> list[int
 
 
 def windowed(
-    batches: Sequence[Sequence[Event]], window: Window, *, delay_ms: int, updates: bool = False
+    batches: Sequence[Sequence[Event]],
+    window: Window,
+    *,
+    delay_ms: int,
+    updates: bool = False,
+    result: Callable[[str, Group], Any] = sum_of,
 ) -> list[BatchOutcome]:
     """Give what each batch gives, and the one behind the last; as updates, which sessions do not have."""
     assert not (updates and isinstance(window, Session))
     watermarks = watermarks_ms(batches, delay_ms)
-    state: dict[str, list[tuple[tuple[int, int], list[Event]]]] = defaultdict(list)
+    state: dict[str, list[Group]] = defaultdict(list)
     outcomes = []
     for number, batch in enumerate([*batches, []]):
         judged_by = watermarks[max(number - 1, 0)] if number else 0
@@ -83,7 +96,7 @@ def windowed(
         for key, groups in state.items():
             closed = [group for group in groups if group[0][1] <= watermarks[number] * 1000]
             given = [group for group in groups if (key, group[0]) in touched] if updates else closed
-            outcome.results.update(_result(key, group) for group in given)
+            outcome.results.update(result(key, group) for group in given)
             state[key] = [group for group in groups if group not in closed]
         outcomes.append(outcome)
     return outcomes
@@ -146,7 +159,7 @@ def disorder(
     return [batch for batch in made if batch]
 
 
-def _take(groups: list[tuple[tuple[int, int], list[Event]]], event: Event, place: tuple[int, int], merge: bool) -> None:
+def _take(groups: list[Group], event: Event, place: tuple[int, int], merge: bool) -> None:
     """Put a row into its window; sessions that it bridges become one."""
     if not merge:
         same = [group for group in groups if group[0] == place]
@@ -157,11 +170,6 @@ def _take(groups: list[tuple[tuple[int, int], list[Event]]], event: Event, place
     start = min([place[0], *(group[0][0] for group in same)])
     end = max([place[1], *(group[0][1] for group in same)])
     groups.append(((start, end), [*(each for group in same for each in group[1]), event]))
-
-
-def _result(key: str, group: tuple[tuple[int, int], list[Event]]) -> Result:
-    place, events = group
-    return place, key, sum(event.number for event in events), len(events)
 
 
 def _gap(one: Event, other: Event) -> int:

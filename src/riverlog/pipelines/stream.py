@@ -172,8 +172,9 @@ class Stream:
             raise ValueError(f"there is no emit {emit!r}; write final or updates")
         if isinstance(window, Session) and (emit == "updates" or isinstance(chosen, Recompute)):
             raise ValueError(
-                "Spark gives a session once, when it is over, and cannot update it; let rows come later by a longer "
-                "watermark, or write late ones to a side output"
+                "a session has no updates: a late row moves its bounds or makes two sessions one, and nothing would "
+                "tell readers which results that replaces; let rows come later by a longer watermark, or write late "
+                "ones to a side output"
             )
         by = [by] if isinstance(by, str) else list(by)
         return Windowed(self, window, tuple(by), chosen, updates=emit == "updates")
@@ -192,7 +193,7 @@ class Stream:
 
         A pair of spans says how long before and how long after this stream's row the other's may be. A left or full
         join gives rows without a partner once the watermark says that none can come. Columns of the other stream that
-        this one has, too, get the prefix.
+        this one has, too, get the prefix. With the policy `recompute` an inner join takes rows that much later.
         """
         on = [on] if isinstance(on, str) else list(on)
         if how not in ("inner", "left", "full"):
@@ -202,15 +203,21 @@ class Stream:
         before, after = within if isinstance(within, tuple) else (within, within)
         before_ms, after_ms = (span_ms(each, "the join window", least=0) for each in (before, after))
         chosen = policy(late)
-        if isinstance(chosen, Recompute):
-            raise ValueError("a join has no results to recompute; let rows come later by a longer watermark")
+        if isinstance(chosen, Recompute) and how != "inner":
+            raise ValueError(
+                f"a {how} join cannot be recomputed: that a row has no partner is said once, and nothing takes it back "
+                "when a late one comes; let rows come later by a longer watermark, write late ones to a side output, "
+                "or make it an inner join"
+            )
         is_plain = self.facts.is_result or other.facts.is_result
         for each in (self, other):
             each.facts.need_time("a join")
             each.facts.refuse_side("a join")
         if is_plain and chosen != Drop():
             raise ValueError("results of a window or a join are never late for the next; say there what late rows do")
-        side = chosen if isinstance(chosen, SideOutput) else None
+        lateness_ms = chosen.lateness_ms if isinstance(chosen, Recompute) else 0
+        beyond = chosen.beyond if isinstance(chosen, Recompute) else chosen
+        side = beyond if isinstance(beyond, SideOutput) else None
         observed = self.pipeline.observe(f"join {', '.join(on)}")
 
         def build(site: Site) -> "DataFrame":
@@ -236,7 +243,7 @@ class Stream:
             keys=tuple(on),
             side=side,
             is_result=True,
-            lateness_ms=max(self.facts.lateness_ms, other.facts.lateness_ms),
+            lateness_ms=max(lateness_ms, self.facts.lateness_ms, other.facts.lateness_ms),
         )
         return self._checked(build, facts)
 

@@ -16,6 +16,7 @@ from tests.support.streams import Ran, micros, read_batches, run, write_batches
 
 DELAYS_MS = (1_000, 3_000)
 BEFORE_MS, AFTER_MS = 2_000, 5_000
+_SPARKS = {"inner": "inner", "left": "left_outer", "full": "full_outer"}
 
 
 def made(seed: int) -> tuple[list[list[Event]], list[list[Event]]]:
@@ -64,8 +65,11 @@ def records_of(ran: Ran, topic: str) -> list[dict[str, Any]]:
     return [json.loads(record["value"]) for record in every if record["topic"] == topic]
 
 
-def expected(sides: tuple[list[list[Event]], list[list[Event]]], how: str) -> tuple[Counter[Any], list[Any]]:
-    found, late = joined(*sides, delay_ms=DELAYS_MS, before_ms=BEFORE_MS, after_ms=AFTER_MS, how=how)
+def expected(
+    sides: tuple[list[list[Event]], list[list[Event]]], how: str, *, lateness_ms: int = 0
+) -> tuple[Counter[Any], list[Any]]:
+    left_ms, right_ms = (delay_ms + lateness_ms for delay_ms in DELAYS_MS)
+    found, late = joined(*sides, delay_ms=(left_ms, right_ms), before_ms=BEFORE_MS, after_ms=AFTER_MS, how=how)
     return Counter({pair: count for pair, count in found.items() if not (pair[0] or pair[1]).key.endswith("end")}), late
 
 
@@ -76,6 +80,8 @@ def test_late_rows_are_dropped_and_counted(spark: SparkSession, tmp_path: Path, 
     results, late = expected(sides, how)
     assert pairs(told) == results
     assert sum(counts.late for counts in told.counts.values()) == len(late) > 0
+    for counts in told.counts.values():
+        assert counts.rows == counts.timeless + counts.in_time + counts.late
     assert [counts.rows for counts in told.counts.values()] == [sum(map(len, side)) for side in sides]
     assert told.dropped == 0
 
@@ -97,6 +103,42 @@ def test_late_rows_are_written_to_their_topic(spark: SparkSession, tmp_path: Pat
         assert micros(row["window"]["start"]) == at - before * 1000
         assert micros(row["window"]["end"]) == at + after * 1000
     assert told.dropped == 0
+
+
+def test_an_inner_join_takes_late_rows_up_to_a_lateness(spark: SparkSession, tmp_path: Path) -> None:
+    sides = made(3)
+    told = ran(spark, tmp_path, sides, late="recompute:15 seconds, then side-output:late")
+    results, late = expected(sides, "inner", lateness_ms=15_000)
+    assert pairs(told) == results
+    assert results.total() > expected(sides, "inner")[0].total()
+    assert Counter(
+        (row["side"], row["row"]["number"], micros(row["row"]["at"])) for row in records_of(told, "late")
+    ) == (Counter((side, event.number, event.at_us) for side, event, _ in late))
+    assert late
+    assert told.dropped == 0
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "full"])
+def test_spark_itself_drops_the_same_rows(spark: SparkSession, tmp_path: Path, how: str) -> None:
+    from pyspark.sql import functions as sql
+
+    sides = made(2)
+    left, right = (
+        read_batches(spark, write_batches(tmp_path / name, side)).withWatermark("at", f"{delay_ms} milliseconds")
+        for name, side, delay_ms in zip(("left", "right"), sides, DELAYS_MS, strict=True)
+    )
+    other = right.select(*(sql.col(name).alias(f"other_{name}") for name in right.columns))
+    near = sql.expr(
+        f"key = other_key AND other_at >= at - interval {BEFORE_MS} milliseconds "
+        f"AND other_at <= at + interval {AFTER_MS} milliseconds"
+    )
+    plain = left.filter("at IS NOT NULL").join(other.filter("other_at IS NOT NULL"), near, _SPARKS[how])
+    pipeline = Pipeline("plain", spark=spark, checkpoints=str(tmp_path))
+    pipeline.of(plain.withColumn("key", sql.coalesce("key", "other_key"))).to("results")
+    told = run(pipeline)
+    results, late = expected(sides, how)
+    assert pairs(told) == results
+    assert told.dropped == len(late) > 0
 
 
 def test_names_that_come_twice_are_told_apart() -> None:
