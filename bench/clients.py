@@ -48,10 +48,12 @@ class Moved:
 
 
 @contextlib.contextmanager
-def fresh_topic(node: Node, settings: Mapping[str, str] | None = None, *, partitions: int = 1) -> Iterator[str]:
+def fresh_topic(
+    node: Node, settings: Mapping[str, str] | None = None, *, partitions: int = 1, name: str | None = None
+) -> Iterator[str]:
     """Create a topic that has never been used; delete it in the end, and its files with it."""
     admin = AdminClient(_common(node))
-    topic = create_topic(node, partitions, settings)
+    topic = create_topic(node, partitions, settings, name=name)
     try:
         yield topic
     finally:
@@ -62,13 +64,29 @@ def fresh_topic(node: Node, settings: Mapping[str, str] | None = None, *, partit
             time.sleep(DELETION_POLL_SECONDS)
 
 
-def create_topic(node: Node, partitions: int, settings: Mapping[str, str] | None = None) -> str:
-    """Create a topic and give its name, which is a new one."""
-    topic = f"bench-{uuid.uuid4().hex[:12]}"
+def create_topic(
+    node: Node, partitions: int, settings: Mapping[str, str] | None = None, *, name: str | None = None
+) -> str:
+    """Create a topic and give its name, which is a new one unless somebody chose it."""
+    topic = name or f"bench-{uuid.uuid4().hex[:12]}"
     admin = AdminClient(_common(node))
     created = admin.create_topics([NewTopic(topic, partitions, 1, config=dict(settings or {}))])
     _result(created[topic].result, "a topic cannot be created")
     return topic
+
+
+def fill(node: Node, topic: str, values: Iterable[str], *, partitions: int) -> None:
+    """Write values to the partitions in turn, so that all of them are equally far at any time."""
+    producer = Producer({**_common(node), "linger.ms": 50, "queue.buffering.max.messages": 1_000_000})
+    for number, value in enumerate(values):
+        while True:
+            try:
+                producer.produce(topic, value, partition=number % partitions)
+                break
+            except BufferError:
+                producer.poll(QUEUE_FULL_PAUSE_SECONDS)
+    if left := producer.flush(REQUEST_SECONDS_MAX):
+        raise Failed(f"{left} records were not acknowledged within {REQUEST_SECONDS_MAX} s")
 
 
 def produce_into_each(node: Node, topic: str, *, partitions: int, value_bytes: int) -> None:

@@ -12,6 +12,7 @@ from bench import (
     comparisons,
     groups,
     partitions,
+    pipelines,
     probes,
     scans,
     shared,
@@ -539,6 +540,7 @@ LINES: Final = (
         ),
         ours_only=True,
     ),
+    *pipelines.LINES,
 )
 
 
