@@ -58,7 +58,8 @@ chaos: $(STAMP) ## Kills by the twenty ROUNDS=5 times, Spark's drivers too, 200 
 	@EXACTLY_ONCE=full $(PYTEST) tests/e2e/test_exactly_once.py
 	@PRODUCERS=200 $(PYTEST) -s tests/e2e/test_flow_control.py tests/e2e/test_full_disk.py
 	@for round in $$(seq $(or $(ROUNDS),5)); do KILLS_SEED=$$round $(PYTEST) tests/e2e/test_kill.py tests/e2e/test_groups.py || exit 1; done
-	@SPARK_KILLS=5 $(PYTEST) -s tests/spark/test_kills.py tests/spark/test_outages.py tests/spark/test_takeovers.py
+	@SPARK_KILLS=5 $(PYTEST) -s tests/spark/test_kills.py tests/spark/test_example_kills.py \
+	  tests/spark/test_outages.py tests/spark/test_takeovers.py
 	@COPIER_RECORDS=100000 COPIER_KILLS=20 COPIER_NODE_KILLS=5 $(PYTEST) tests/e2e/test_copier.py
 
 conformance: $(STAMP) ## Every client and foreign suite; a missing one is reported and fails

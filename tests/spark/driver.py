@@ -6,14 +6,17 @@ It is told by lines of JSON, and tells by lines of JSON: that it is ready, and h
 
     copies      every record once more, in its partition: deterministic, without state
     tallies     per key all tokens that its records were ever given; a token is drawn anew whenever its record is read
+
+Or it is told a file: the pipelines in it run together, as under `riverlog pipelines run`.
 """
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import pyarrow as pa
@@ -21,9 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every program of Spark calls it
 
 import riverlog.spark
-
-if TYPE_CHECKING:
-    from pyspark.sql.streaming import StreamingQuery
+from riverlog.pipelines.loading import pipelines_in, run_file
 
 
 def copies(records: DataFrame) -> DataFrame:
@@ -53,8 +54,52 @@ def draw(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 QUERIES = {"copies": copies, "tallies": tallies}
 
 
-def start(spark: SparkSession, told: dict[str, Any]) -> "StreamingQuery":
-    """Start a query as it was told: its name, topics, and checkpoint."""
+class Started(Protocol):
+    """A query of Spark, or the queries of a file, as far as this driver needs to know."""
+
+    @property
+    def name(self) -> str | None: ...
+    def awaitTermination(self) -> object: ...  # noqa: N802 - Spark's name
+    def stop(self) -> None: ...
+
+
+class File:
+    """All pipelines of a file. Of one that has none, its function `run_pipeline`, again and again."""
+
+    def __init__(self, spark: SparkSession, told: dict[str, Any]) -> None:
+        self.name = told["query"]
+        os.environ["RIVERLOG_BOOTSTRAP_SERVERS"] = told["bootstrap"]
+        spark.conf.set("spark.sql.streaming.checkpointLocation", f"{told['checkpoints']}/pipelines")
+        self._module = run_file(Path(told["file"]))
+        self._pipelines = pipelines_in(vars(self._module).values())
+        self._asked = threading.Event()
+        self._runs = (spark, told["bootstrap"], told["checkpoints"])
+        for pipeline in self._pipelines:
+            pipeline.start()
+
+    def awaitTermination(self) -> None:  # noqa: N802 - Spark's name
+        """Wait until they were stopped; raise what one of them failed with."""
+        spark, *addresses = self._runs
+        spark.createDataFrame([], "nothing long")  # this makes the session that of the thread; else no format is found
+        try:
+            while any(pipeline.is_active for pipeline in self._pipelines) or not self._asked.is_set():
+                if not self._pipelines:
+                    self._module.run_pipeline(spark, self._module.Node(*addresses))
+                for pipeline in self._pipelines:
+                    pipeline.wait(0.5)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        self._asked.set()
+        for pipeline in self._pipelines:
+            pipeline.stop()
+
+
+def start(spark: SparkSession, told: dict[str, Any]) -> Started:
+    """Start a query as it was told: its name, topics, and checkpoint; or a file."""
+    if "file" in told:
+        return File(spark, told)
     records = (
         spark.readStream.format("riverlog")
         .option("kafka.bootstrap.servers", told["bootstrap"])
@@ -75,7 +120,7 @@ def start(spark: SparkSession, told: dict[str, Any]) -> "StreamingQuery":
     )
 
 
-def watch(query: "StreamingQuery") -> None:
+def watch(query: Started) -> None:
     """Tell how a query ended."""
     try:
         query.awaitTermination()
@@ -102,6 +147,7 @@ def session(folder: Path, master: str) -> SparkSession:
         "spark.local.dir": folder / "local",
         "spark.sql.warehouse.dir": folder / "warehouse",
         "spark.sql.shuffle.partitions": 2,
+        "spark.sql.session.timeZone": "UTC",
     }
     return riverlog.spark.session("riverlog-tests", master=master, conf=conf)
 
@@ -111,7 +157,7 @@ def main() -> None:
     arguments = json.loads(sys.argv[1])
     spark = session(Path(arguments["folder"]), arguments["master"])
     tell({"ready": True})
-    running: dict[str, StreamingQuery] = {}
+    running: dict[str, Started] = {}
     for line in sys.stdin:
         told = json.loads(line)
         if "query" in told:

@@ -37,6 +37,16 @@ class Query:
     records_max: int
 
 
+@dataclass(frozen=True)
+class File:
+    """A file whose pipelines a driver is told to run; `query` is the name by which they are stopped."""
+
+    query: str
+    bootstrap: str
+    checkpoints: str
+    file: str
+
+
 class Driver:
     """One driver: the process, its JVM, its Python workers, and a folder that is all of its local disk."""
 
@@ -44,7 +54,7 @@ class Driver:
         self.folder = folder
         folder.mkdir(parents=True)
         self._out, self._log = folder.with_suffix(".out"), folder.with_suffix(".log")
-        self.running: dict[str, Query] = {}
+        self.running: dict[str, Query | File] = {}
         self.may_end = [TOO_SLOW]
         """Problems after which a query is started again."""
         self._known_ends: Counter[str] = Counter()
@@ -75,7 +85,7 @@ class Driver:
 
     # What it is told, and tells -----------------------------------------------------------------------------------
 
-    def run(self, *queries: Query) -> None:
+    def run(self, *queries: Query | File) -> None:
         """Start queries, as soon as the driver is there."""
         for query in queries:
             self.running[query.query] = query
