@@ -183,13 +183,17 @@ class Driver:
         """Give the executors that are processes of their own."""
         return [pid for pid in self.processes() if b"CoarseGrainedExecutorBackend" in _command(pid)]
 
-    def owner_of(self, port: int) -> int:
-        """Find the process of the driver that has a connection from this port."""
-        socket = f"socket:[{_inode(port)}]"
-        for pid in self.processes():
-            if socket in _open_files(pid):
-                return pid
-        raise AssertionError(f"nobody has a connection from port {port}")
+    def owner_of(self, port: int, to: int) -> int:
+        """Find the process of the driver that has a connection from this port to the other one, and waits for it."""
+        found: list[int] = []
+
+        def look() -> bool:
+            sockets = {f"socket:[{inode}]" for inode in _inodes(port, to)}
+            found[:] = [pid for pid in self.processes() if sockets & set(_open_files(pid))]
+            return bool(found)
+
+        until(look, lambda: f"nobody has a connection from port {port} to {to}\n{self.tail()}")
+        return found[0]
 
     def _signal(self, number: signal.Signals) -> None:
         for pid in self.processes():
@@ -239,10 +243,12 @@ def _open_files(pid: int) -> list[str]:
     return names
 
 
-def _inode(port: int) -> str:
-    for name in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
-            fields = line.split()
-            if int(fields[1].rpartition(":")[2], 16) == port:
-                return fields[9]
-    raise AssertionError(f"no connection comes from port {port}")
+def _inodes(port: int, to: int) -> list[str]:
+    """Name the sockets between two ports of this machine; a port alone may be that of several connections."""
+    tables = [Path(f"/proc/net/{name}").read_text().splitlines()[1:] for name in ("tcp", "tcp6")]
+    sockets = [line.split() for table in tables for line in table]
+    return [fields[9] for fields in sockets if (_port(fields[1]), _port(fields[2])) == (port, to)]
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2], 16)

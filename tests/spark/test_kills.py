@@ -121,7 +121,7 @@ def test_a_killed_attempt_of_a_task_leaves_nothing_behind(relayed: RelayedNode, 
     for turn in range(KILLS or 1):
 
         def strike(passing: Passing) -> None:
-            os.kill(driver.owner_of(passing.port), signal.SIGKILL)
+            os.kill(driver.owner_of(passing.port, relayed.kafka.port), signal.SIGKILL)
 
         trap = Trap(WRITTEN, "copies", strike)
         relayed.watch(trap)

@@ -93,7 +93,13 @@ class Relay:
     @property
     def address(self) -> str:
         """Give where clients connect, as host:port."""
-        return f"{HOST}:{self._listening.getsockname()[1]}"
+        return f"{HOST}:{self.port}"
+
+    @property
+    def port(self) -> int:
+        """Give the port alone."""
+        port: int = self._listening.getsockname()[1]
+        return port
 
     def lead_to(self, address: str) -> None:
         """Connect clients with this address from now on; one with a scheme, as in a ready line, is understood too."""
