@@ -2,55 +2,58 @@
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.spark.drivers import TOO_SLOW, Driver
+from tests.spark.drivers import Driver
 from tests.spark.numbers import SECONDS_MAX
 from tests.spark.stage import Crew, Stage
 from tests.spark.strikes import JOIN, STEPS, WRITTEN, Step, Trap
-from tests.spark.test_kills import KILLS
+from tests.spark.test_kills import KILLS, tell
 from tests.support.relay import Moment, Passing
 from tests.support.relayed import RelayedNode
 from tests.support.waiting import until
 from tests.support.webhdfs import WebHdfs
 
+MOVED = Step("RENAME", Moment.ASKED, "")
 UNDER_WAY = {
     "a task joins": Step("JoinTransaction", Moment.FORWARDED, JOIN),
     "a task writes": WRITTEN._replace(moment=Moment.FORWARDED),
     "the sink announces": STEPS["after the tasks' flush"]._replace(moment=Moment.FORWARDED),
+    "offsets/N is written, and not renamed": MOVED._replace(about="destination=/pipelines/{}/offsets/"),
+    "state is written, and not renamed": MOVED._replace(about="destination=/pipelines/{}/state/"),
+    "commits/N is written, and not renamed": STEPS["before commits/N"],
+    "commits/N is being renamed": STEPS["before commits/N"]._replace(moment=Moment.FORWARDED),
 }
-"""What a node has just been asked for when it is killed."""
-RENAMED = STEPS["before commits/N"]._replace(moment=Moment.FORWARDED)
-GONE = "RENAME_SRC_PATH_NOT_FOUND"
-"""How a query ends whose temporary file was lost with the node; its next start repeats the batch."""
+"""How far a batch is when the node is killed."""
 
 
 @pytest.mark.timeout(900 + 300 * KILLS)
 def test_a_query_goes_on_when_the_node_under_it_is_killed_and_started_again(relayed: RelayedNode, crew: Crew) -> None:
-    stage = Stage(relayed, ["copies"])
+    stage = Stage(relayed, ["tallies"])
     driver = crew.take()
     stage.numbers.write(1)
     stage.run(driver)
     stage.until_done(driver)
+    counts: Counter[str] = Counter()
 
     def strike(_: Passing) -> None:
         relayed.node.kill()
         relayed.node.start()
 
-    for step in [*UNDER_WAY.values()] * (KILLS or 1) + [RENAMED] * (KILLS or 1):
-        if step is RENAMED:
-            driver.may_end = [TOO_SLOW, GONE]
-        trap = Trap(step, "copies", strike)
+    for label in [*UNDER_WAY] * (KILLS or 1):
+        trap = Trap(UNDER_WAY[label], "tallies", strike)
         relayed.watch(trap)
         stage.numbers.write(1)
         trap.until_struck(driver.check, driver.tail)
         stage.until_done(driver)  # the query has not ended
         stage.check()
+        counts[f"the node when {label}"] += 1
     stage.check_end(driver)
-    driver.may_end = [TOO_SLOW]
     crew.give_back(driver)
+    tell(counts)
 
 
 @pytest.mark.timeout(900)

@@ -27,11 +27,9 @@ from riverlog.model.limits import CHECKPOINT_FILES_MAX
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """The records to write, the temporary files that are gone then and the one that is there, and the answer."""
+    """The records to write, and the answer."""
 
     records: tuple[NewRecord, ...] = ()
-    forgotten: tuple[str, ...] = ()
-    held: tuple[str, File] | None = None
     answer: bool = True
 
 
@@ -59,9 +57,7 @@ def check_create(tree: Tree, path: str, *, overwrite: bool) -> None:
 def keep(tree: Tree, path: str, facts: FileFacts, content: bytes, *, overwrite: bool) -> Decided:
     """Let a file that was uploaded whole be there."""
     check_create(tree, path, overwrite=overwrite)
-    replaced = tree.file(path)
-    forgotten = (path,) if replaced is not None and replaced.is_temporary else ()
-    return Decided((*_kept(path, facts, content), *_chunks_gone(tree, replaced)), forgotten)
+    return Decided((*_kept(tree, path, facts, content), *_chunks_gone(tree.file(path))))
 
 
 def rename(tree: Tree, source: str, destination: str, *, overwrite: bool) -> Decided:
@@ -76,24 +72,23 @@ def rename(tree: Tree, source: str, destination: str, *, overwrite: bool) -> Dec
     if is_temporary(destination):
         raise Refused.failed(f"{destination} has the name of a temporary file, and nothing is kept under such a name")
     check_create(tree, destination, overwrite=overwrite)
-    if not moved.is_temporary:
+    if not is_temporary(source):
         raise Refused.failed(f"{source} is kept under its name; the checkpoint store renames temporary files alone")
     facts = replace(moved.facts, source=source)
-    gone = _chunks_gone(tree, there if isinstance(there, File) else None)
-    return Decided((*_kept(destination, facts, moved.content), *gone), (source,))
+    gone = _chunks_gone(there if isinstance(there, File) else None)
+    return Decided((*_kept(tree, destination, facts, moved.content), write_fact(FileGone(source)), *gone))
 
 
 def was_renamed(tree: Tree, source: str, destination: str) -> bool:
     """Tell whether exactly this was done before."""
     there = tree.file(destination)
-    return there is not None and not there.is_temporary and there.facts.source == source != destination
+    return there is not None and there.facts.source == source != destination
 
 
 def keep_decided(tree: Tree, path: str, facts: FileFacts, content: bytes) -> Decided:
     """Let the file be there whose batch was decided, whatever was under its name; its temporary one is gone."""
-    moved, there = tree.file(facts.source), tree.file(path)
-    gone = (*_chunks_gone(tree, there), *_chunks_gone(tree, moved))
-    return Decided((*_kept(path, facts, content), *gone), (facts.source,))
+    forgotten = forget(tree, [facts.source])
+    return Decided((*_kept(tree, path, facts, content), *_chunks_gone(tree.file(path)), *forgotten.records))
 
 
 def delete(tree: Tree, path: str, *, recursive: bool) -> Decided:
@@ -106,38 +101,27 @@ def delete(tree: Tree, path: str, *, recursive: bool) -> Decided:
     if isinstance(found, Folder) and found.children and not recursive:
         raise Refused.not_empty(path)
     records: list[NewRecord] = []
-    forgotten: list[str] = []
     for each_path, each in tree.walk(path):
         if isinstance(each, Folder):
             records += [write_fact(FolderGone(each_path))] if each.made else []
             records += [write_fact(PipelineGone(each_path))] if each_path in tree.pipelines else []
             records += [write_fact(ProgressGone(each_path))] if each_path in tree.progress else []
         else:
-            if each.is_temporary:
-                forgotten.append(each_path)
-            else:
-                records.append(write_fact(FileGone(each_path)))
-            records += _chunks_gone(tree, each)
-    return Decided(tuple(records), tuple(forgotten))
+            records += [write_fact(FileGone(each_path)), *_chunks_gone(each)]
+    return Decided(tuple(records))
 
 
 def begin_anew(tree: Tree, path: str, start: tuple[str, FileFacts, bytes] | None) -> Decided:
     """Let all of a checkpoint be gone, and what its query finds instead be there."""
     gone = delete(tree, path, recursive=True)
-    return gone if start is None else replace(gone, records=(*gone.records, *_kept(*start)))
-
-
-def hold(tree: Tree, path: str, file: File, *, overwrite: bool, too_many: Iterable[str]) -> Decided:
-    """Let there be a temporary file; the one before it is forgotten, and so are those that are too many."""
-    check_create(tree, path, overwrite=overwrite)
-    return replace(forget(tree, [path, *too_many]), held=(path, file))
+    return gone if start is None else replace(gone, records=(*gone.records, *_kept(tree, *start)))
 
 
 def forget(tree: Tree, paths: Iterable[str]) -> Decided:
-    """Let temporary files be gone."""
-    found = {path: file for path in paths if (file := tree.file(path)) is not None and file.is_temporary}
-    gone = [record for file in found.values() for record in _chunks_gone(tree, file)]
-    return Decided(tuple(gone), tuple(found))
+    """Let files be gone, as far as they are there."""
+    found = {path: file for path in paths if (file := tree.file(path)) is not None}
+    gone = [record for path, file in found.items() for record in (write_fact(FileGone(path)), *_chunks_gone(file))]
+    return Decided(tuple(gone))
 
 
 def end_upload(file_id: str, chunks: int) -> tuple[NewRecord, ...]:
@@ -145,17 +129,14 @@ def end_upload(file_id: str, chunks: int) -> tuple[NewRecord, ...]:
     return (*_tombstones(file_id, chunks), write_fact(UploadEnded(file_id)))
 
 
-def _kept(path: str, facts: FileFacts, content: bytes) -> Iterator[NewRecord]:
+def _kept(tree: Tree, path: str, facts: FileFacts, content: bytes) -> Iterator[NewRecord]:
     yield write_fact(FileKept(path, facts, content))
-    if facts.chunks:
+    if facts.id in tree.uploads:
         yield write_fact(UploadEnded(facts.id))
 
 
-def _chunks_gone(tree: Tree, file: File | None) -> tuple[NewRecord, ...]:
-    if file is None or not file.facts.chunks:
-        return ()
-    tombstones = tuple(_tombstones(file.facts.id, len(file.facts.chunks)))
-    return (*tombstones, write_fact(UploadEnded(file.facts.id))) if file.facts.id in tree.uploads else tombstones
+def _chunks_gone(file: File | None) -> tuple[NewRecord, ...]:
+    return () if file is None else tuple(_tombstones(file.facts.id, len(file.facts.chunks)))
 
 
 def _tombstones(file_id: str, chunks: int) -> Iterator[NewRecord]:

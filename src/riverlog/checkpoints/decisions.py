@@ -16,7 +16,7 @@ from riverlog.checkpoints import changes
 from riverlog.checkpoints.changes import Decided
 from riverlog.checkpoints.groups import Groups
 from riverlog.checkpoints.owners import Owners, batch_of
-from riverlog.checkpoints.paths import Numbered
+from riverlog.checkpoints.paths import Numbered, is_temporary
 from riverlog.checkpoints.pipelines import (
     START_NOT_HEARD,
     Announced,
@@ -248,13 +248,12 @@ class Decisions:
             owner = await self._owners.take_over(path, caller.query, timeout_ms=timeout_ms)
         except KafkaError as problem:
             raise Refused.later(f"the pipeline {name_of(path)} cannot be taken over: {problem.message}") from problem
-        stale = self._store.temporaries.below(f"{path}/commits")
 
         def decide() -> Decided:
             replaced = () if known is None else known.runs_replaced()
             started_at = self._starts.pop(path, START_NOT_HEARD)
             taken = Pipeline(caller, owner, self._tree.last_offset, batch, replaced, started_at=started_at)
-            forgotten = changes.forget(self._tree, stale)
+            forgotten = changes.forget(self._tree, self._tree.temporaries.below(f"{path}/commits"))
             return replace(forgotten, records=(*forgotten.records, write_fact(taken.note(path))))
 
         await self._store.writer.change((f"{path}/commits",), decide)
@@ -318,7 +317,7 @@ def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> Non
     """
     for operator, partition, name in state_names(commit):
         folder = tree.find(f"{path}/state/{operator}/{partition}") if operator.isdigit() else None
-        kept = [(place, file.offset) for place, file in _files(folder) if not file.is_temporary]
+        kept = [(place, file.offset) for place, file in _files(folder) if not is_temporary(place)]
         own = {place: offset for place, offset in kept if name in place}
         if not own or min(own.values()) > pipeline.began_at:
             continue

@@ -25,7 +25,11 @@ from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES
 
 TOPIC: Final = "__checkpoints"
 TRANSACTIONAL_ID: Final = "riverlog-checkpoints"
-_CONFIGS: Final = {"cleanup.policy": "compact", "segment.bytes": str(64 * 1024 * 1024)}
+_CONFIGS: Final = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(64 * 1024 * 1024),
+    "delete.retention.ms": str(10 * 60_000),  # whoever opens the store reads for less long, and nobody else reads
+}
 _FETCH_BYTES_MAX: Final = CHECKPOINT_CHUNK_BYTES + 256 * 1024
 _ATTEMPTS_MAX: Final = 5
 _RECORDS_PER_TURN: Final = 256

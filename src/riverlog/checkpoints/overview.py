@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from riverlog.checkpoints.paths import ROOT, numbered
+from riverlog.checkpoints.paths import ROOT, is_temporary, numbered
 from riverlog.checkpoints.pipelines import name_of
 from riverlog.checkpoints.progress import RunState
 from riverlog.checkpoints.refusals import Refused
@@ -124,7 +124,7 @@ def content_of(tree: Tree, path: str) -> Content:
     """Add up what lies in a checkpoint."""
     content = Content()
     for each_path, each in tree.walk(path):
-        if not isinstance(each, File) or each.is_temporary:
+        if not isinstance(each, File) or is_temporary(each_path):
             continue
         content.files += 1
         content.size += each.facts.size

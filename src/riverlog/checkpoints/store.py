@@ -6,7 +6,7 @@ records; an upload holds one chunk in memory, however long the file is.
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from riverlog.checkpoints import changes
 from riverlog.checkpoints.changes import Decided
@@ -16,11 +16,10 @@ from riverlog.checkpoints.journal import Journal
 from riverlog.checkpoints.overview import Overview
 from riverlog.checkpoints.owners import Owners
 from riverlog.checkpoints.paths import is_temporary, numbered
-from riverlog.checkpoints.records import CHUNKS, FACTS, Unreadable, chunk_owner, content_of, read_fact
+from riverlog.checkpoints.records import CHUNKS, FACTS, FileFacts, Unreadable, chunk_owner, content_of, read_fact
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.reports import Reports
 from riverlog.checkpoints.resets import Resets
-from riverlog.checkpoints.temporary import Temporaries
 from riverlog.checkpoints.tree import File, Folder, Tree
 from riverlog.checkpoints.upload import Upload
 from riverlog.checkpoints.writer import Writer
@@ -48,9 +47,8 @@ class Store:
         self.journal = journal
         self.ports = ports
         self.tree = Tree()
-        self.temporaries = Temporaries(self.tree)
         self.usable = False
-        self.writer = Writer(self.tree, self.temporaries, self.journal.write, failed=self._fail)
+        self.writer = Writer(self.tree, self.journal.write, failed=self._fail)
         self.decisions = Decisions(self, owners, groups)
         self.reports = Reports(self)
         self.resets = Resets(self)
@@ -109,7 +107,7 @@ class Store:
         """Give the bytes of a file from `offset` on, chunk by chunk."""
         facts = file.facts
         if not facts.chunks:
-            content = file.content if file.is_temporary else await self._inline(file)
+            content = file.content or await self._inline(file)
             yield content[offset : offset + length]
             return
         position = 0
@@ -165,15 +163,15 @@ class Store:
         outcome = await self.writer.change((path,), lambda: changes.delete(self.tree, path, recursive=recursive))
         return outcome.answer
 
-    async def hold(self, path: str, file: File, *, overwrite: bool) -> None:
-        """Hold a temporary file in memory."""
-        assert is_temporary(path)
-        too_many = self.temporaries.too_many()
+    async def keep(self, path: str, facts: FileFacts, content: bytes, *, overwrite: bool) -> None:
+        """Keep a file that is whole. With a temporary one those go that nobody will rename any more."""
+        outdated = self.tree.temporaries.outdated(self.ports.clock.wall_ms()) if is_temporary(path) else []
 
         def decide() -> Decided:
-            return changes.hold(self.tree, path, file, overwrite=overwrite, too_many=too_many)
+            kept = changes.keep(self.tree, path, facts, content, overwrite=overwrite)
+            return replace(kept, records=(*changes.forget(self.tree, outdated).records, *kept.records))
 
-        await self.writer.change((path, *too_many), decide)
+        await self.writer.change((path, *outdated), decide, size=len(content))
 
     # Inside -----------------------------------------------------------------------------------------------
 

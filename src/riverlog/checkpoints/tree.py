@@ -1,4 +1,4 @@
-"""The tree of files: what the records of the topic add up to, and the temporary files that exist in memory alone.
+"""The tree of files: what the records of the topic add up to.
 
 `apply` is the only place where kept state changes; the same records in the same order give the same tree. A folder
 exists because it was made, or because something lies in it.
@@ -7,7 +7,7 @@ exists because it was made, or because something lies in it.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from riverlog.checkpoints.paths import ROOT, check_path, names_of
+from riverlog.checkpoints.paths import ROOT, check_path, is_temporary, names_of
 from riverlog.checkpoints.pipelines import Pipeline, read_pipeline
 from riverlog.checkpoints.progress import Progress, read_progress
 from riverlog.checkpoints.records import (
@@ -26,21 +26,18 @@ from riverlog.checkpoints.records import (
     UploadEnded,
 )
 from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.temporary import Temporaries
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file: kept in the topic, or temporary."""
+    """A file, kept in the topic."""
 
     facts: FileFacts
-    offset: int = -1
-    """Where its record is; -1 for a temporary one."""
+    offset: int
+    """Where its record is."""
     content: bytes = b""
-    """Of a temporary file that is small; whatever is kept is read from the topic."""
-
-    @property
-    def is_temporary(self) -> bool:
-        return self.offset < 0
+    """Of a temporary file that is small, for its RENAME; everything else is read from the topic."""
 
 
 @dataclass(slots=True)
@@ -62,6 +59,7 @@ class Tree:
         """What the sinks of pipelines have said, by checkpoint."""
         self.progress: dict[str, Progress] = {}
         """What the drivers of queries have said, as far as it was written down."""
+        self.temporaries = Temporaries()
         self.last_offset = -1
         """The offset of the last fact."""
         self.entries = 0
@@ -78,8 +76,8 @@ class Tree:
 
     def _apply(self, fact: Fact, offset: int) -> None:
         match fact:
-            case FileKept(path, facts, _):
-                self.put(check_path(path), File(facts, offset))
+            case FileKept(path, facts, content):
+                self.put(check_path(path), File(facts, offset, content if is_temporary(path) else b""))
             case FileGone(path):
                 self.remove(path)
             case FolderMade(path):
@@ -142,6 +140,9 @@ class Tree:
         folder = self._make(parent or ROOT)
         self.entries += name not in folder.children
         folder.children[name] = file
+        if is_temporary(path):
+            self.temporaries.forget(path)
+            self.temporaries.note(path, len(file.content), file.facts.modified_ms)
 
     def remove(self, path: str) -> None:
         """Let a file be gone, and the folders that existed because of it; nothing where there is none."""
@@ -174,5 +175,6 @@ class Tree:
         assert isinstance(parent, Folder)
         del parent.children[name]
         self.entries -= 1
+        self.temporaries.forget(path)
         if not parent.children and not parent.made:
             self._drop(parent_path)

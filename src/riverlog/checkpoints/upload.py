@@ -1,4 +1,4 @@
-"""A file on its way in: small ones are held, larger ones written in chunks as they arrive. Half a file is not seen."""
+"""A file on its way in: small ones are one record, larger ones chunks as they arrive. Half a file is not seen."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,6 @@ from riverlog.checkpoints.changes import Decided
 from riverlog.checkpoints.paths import is_temporary
 from riverlog.checkpoints.records import FileFacts, NewRecord, UploadBegun, chunk, write_fact
 from riverlog.checkpoints.refusals import Refused
-from riverlog.checkpoints.tree import File
 from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_CHUNKS_MAX, CHECKPOINT_INLINE_BYTES_MAX
 
 if TYPE_CHECKING:
@@ -35,10 +34,10 @@ class Upload:
             await self._write_chunk(CHECKPOINT_CHUNK_BYTES)
 
     async def finish(self) -> None:
-        """Let the file be there: kept, or in memory where it has the name of a temporary one."""
+        """Let the file be there; of a temporary one the content is in memory too, or in chunks."""
         temporary = is_temporary(self._path)
         small = len(self._held) <= CHECKPOINT_INLINE_BYTES_MAX and not self._chunks
-        if self._held and not (small and (not temporary or self._store.temporaries.fits(len(self._held)))):
+        if self._held and not (small and (not temporary or self._store.tree.temporaries.fits(len(self._held)))):
             await self._write_chunk(len(self._held))
         facts = FileFacts(
             self._id,
@@ -48,24 +47,13 @@ class Upload:
             chunks=tuple(self._chunks),
             chunk_bytes=CHECKPOINT_CHUNK_BYTES if self._chunks else 0,
         )
-        if temporary:
-            await self._store.hold(self._path, File(facts, content=bytes(self._held)), overwrite=self._overwrite)
-        else:
-            await self._keep(facts)
+        await self._store.keep(self._path, facts, bytes(self._held), overwrite=self._overwrite)
 
     async def discard(self) -> None:
         """Let go of what was written of a file that will never be whole."""
         if self._chunks:
             decided = Decided(changes.end_upload(self._id, len(self._chunks)))
             await self._store.writer.change((), lambda: decided)
-
-    async def _keep(self, facts: FileFacts) -> None:
-        content = bytes(self._held)
-
-        def decide() -> Decided:
-            return changes.keep(self._store.tree, self._path, facts, content, overwrite=self._overwrite)
-
-        await self._store.writer.change((self._path,), decide, size=len(content))
 
     async def _write_chunk(self, size: int) -> None:
         if len(self._chunks) == CHECKPOINT_CHUNKS_MAX:

@@ -13,7 +13,6 @@ from riverlog.checkpoints.changes import Decided
 from riverlog.checkpoints.paths import related_to_any
 from riverlog.checkpoints.records import FACTS, NewRecord, read_fact
 from riverlog.checkpoints.refusals import Refused
-from riverlog.checkpoints.temporary import Temporaries
 from riverlog.checkpoints.tree import Tree
 from riverlog.model.limits import CHECKPOINT_WRITE_BYTES_MAX
 
@@ -40,11 +39,8 @@ class _Change:
 class Writer:
     """Takes changes from many requests and writes them."""
 
-    def __init__(
-        self, tree: Tree, temporaries: Temporaries, write: Write, *, failed: Callable[[Exception], None]
-    ) -> None:
+    def __init__(self, tree: Tree, write: Write, *, failed: Callable[[Exception], None]) -> None:
         self._tree = tree
-        self._temporaries = temporaries
         self._write = write
         self._failed = failed
         self._waiting: list[_Change] = []
@@ -121,13 +117,9 @@ class Writer:
         return group
 
     def _apply(self, decided: Decided, offsets: list[int]) -> None:
-        for path in decided.forgotten:
-            self._temporaries.forget(path)
         for record, offset in zip(decided.records, offsets, strict=True):
             if record.partition == FACTS:
                 self._tree.apply(read_fact(record.key, record.value), offset)
-        if decided.held is not None:
-            self._temporaries.put(*decided.held)
 
     def _break(self, problem: Refused) -> None:
         self._broken = True

@@ -294,7 +294,7 @@ CHECKPOINT_FILES_MAX: Final = 500_000
 """Files and folders in the checkpoint store; further ones are refused."""
 
 CHECKPOINT_INLINE_BYTES_MAX: Final = 64 * 1024
-"""A file of the checkpoint store up to this size is one record; a temporary one of this size stays in memory."""
+"""A file of the checkpoint store up to this size is one record; a temporary one of this size is in memory, too."""
 
 CHECKPOINT_CHUNK_BYTES: Final = 512 * 1024
 """A larger file is written in chunks of this size, as its bytes arrive."""
@@ -306,7 +306,10 @@ CHECKPOINT_TEMPORARY_BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of all temporary files in memory; beyond it a new one is written as a chunk at once."""
 
 CHECKPOINT_TEMPORARY_FILES_MAX: Final = 10_000
-"""Temporary files at a time; one more and the oldest is forgotten: whoever made it has long gone."""
+"""Temporary files at a time; one more and the oldest is deleted: whoever made it has long gone."""
+
+CHECKPOINT_TEMPORARY_MS_MAX: Final = 24 * 3_600_000
+"""The age of a temporary file that nobody has renamed; older ones are deleted when the next one comes."""
 
 CHECKPOINT_WRITE_BYTES_MAX: Final = 4 * 1024 * 1024
 """Bytes of the changes that the checkpoint store writes in one transaction; one that is larger goes alone."""

@@ -15,7 +15,7 @@ from riverlog.checkpoints.records import (
     write_fact,
 )
 from riverlog.checkpoints.refusals import Refused
-from riverlog.checkpoints.tree import File, Tree
+from riverlog.checkpoints.tree import Tree
 
 SMALL = FileFacts("07", 3, 1_000)
 LARGE = FileFacts("08", 9, 1_000, chunks=(4, 5), chunk_bytes=5)
@@ -28,16 +28,16 @@ def tree() -> Tree:
     facts = [FolderMade("/p"), FileKept("/p/small", SMALL, b"abc"), FileKept("/p/large", LARGE, b"")]
     for offset, fact in enumerate(facts):
         tree.apply(fact, offset)
-    tree.put(TEMPORARY, File(FileFacts("09", 2, 1_000), content=b"hi"))
+    tree.apply(FileKept(TEMPORARY, FileFacts("09", 2, 1_000), b"hi"), 3)
     return tree
 
 
 def test_a_renamed_file_knows_where_it_came_from(tree: Tree) -> None:
     decided = changes.rename(tree, TEMPORARY, "/p/1", overwrite=False)
-    assert decided.records == (write_fact(FileKept("/p/1", FileFacts("09", 2, 1_000, source=TEMPORARY), b"hi")),)
-    assert decided.forgotten == (TEMPORARY,)
-    tree.remove(TEMPORARY)
-    tree.apply(FileKept("/p/1", FileFacts("09", 2, 1_000, source=TEMPORARY), b"hi"), 3)
+    kept = FileKept("/p/1", FileFacts("09", 2, 1_000, source=TEMPORARY), b"hi")
+    assert decided.records == (write_fact(kept), write_fact(FileGone(TEMPORARY)))
+    tree.apply(kept, 4)
+    tree.apply(FileGone(TEMPORARY), 5)
     assert changes.rename(tree, TEMPORARY, "/p/1", overwrite=False) == changes.Decided()
     with pytest.raises(Refused, match="does not exist"):
         changes.rename(tree, TEMPORARY, "/p/2", overwrite=False)
@@ -47,7 +47,7 @@ def test_what_is_replaced_leaves_no_chunks(tree: Tree) -> None:
     with pytest.raises(Refused, match="/p/large already exists"):
         changes.rename(tree, TEMPORARY, "/p/large", overwrite=False)
     gone = (chunk("08", 0, None), chunk("08", 1, None))
-    assert changes.rename(tree, TEMPORARY, "/p/large", overwrite=True).records[1:] == gone
+    assert changes.rename(tree, TEMPORARY, "/p/large", overwrite=True).records[2:] == gone
     assert changes.keep(tree, "/p/large", SMALL, b"abc", overwrite=True).records[1:] == gone
     assert changes.delete(tree, "/p/large", recursive=False).records == (write_fact(FileGone("/p/large")), *gone)
 
@@ -59,12 +59,15 @@ def test_only_temporary_files_are_renamed_and_none_becomes_one(tree: Tree) -> No
 
 
 def test_an_upload_ends_with_its_file_or_without_it(tree: Tree) -> None:
-    tree.apply(UploadBegun("0a", 4), 3)
-    tree.put("/p/.2.tmp", File(FileFacts("0a", 9, 1_000, chunks=(6,), chunk_bytes=9)))
-    ended = write_fact(UploadEnded("0a"))
-    assert ended in changes.rename(tree, "/p/.2.tmp", "/p/2", overwrite=False).records
-    assert changes.forget(tree, ["/p/.2.tmp", "/p/small", "/x"]) == changes.Decided(
-        (chunk("0a", 0, None), ended), ("/p/.2.tmp",)
+    tree.apply(UploadBegun("0a", 4), 4)
+    facts = FileFacts("0a", 9, 1_000, chunks=(6,), chunk_bytes=9)
+    kept, ended = FileKept("/p/.2.tmp", facts, b""), write_fact(UploadEnded("0a"))
+    assert changes.keep(tree, "/p/.2.tmp", facts, b"", overwrite=True).records == (write_fact(kept), ended)
+    tree.apply(kept, 5)
+    tree.apply(UploadEnded("0a"), 6)
+    assert changes.forget(tree, ["/p/.2.tmp", "/x"]).records == (
+        write_fact(FileGone("/p/.2.tmp")),
+        chunk("0a", 0, None),
     )
     assert changes.end_upload("0a", 2) == (chunk("0a", 0, None), chunk("0a", 1, None), ended)
 
@@ -74,9 +77,9 @@ def test_a_folder_goes_with_all_that_lies_in_it(tree: Tree) -> None:
         changes.delete(tree, "/p", recursive=False)
     decided = changes.delete(tree, "/p", recursive=True)
     assert decided.answer
-    assert decided.forgotten == (TEMPORARY,)
+    assert write_fact(FileGone(TEMPORARY)) in decided.records
     assert decided.records[-1] == write_fact(FolderGone("/p"))
-    assert len(decided.records) == 5
+    assert len(decided.records) == 6
     assert not changes.delete(tree, "/x", recursive=True).answer
     with pytest.raises(Refused, match="the root"):
         changes.delete(tree, "/", recursive=True)

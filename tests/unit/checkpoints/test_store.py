@@ -125,6 +125,24 @@ def test_what_was_compacted_away_is_not_read_for_another() -> None:
     run(scenario())
 
 
+def test_a_temporary_file_outlives_its_store_until_it_is_renamed() -> None:
+    async def scenario() -> None:
+        topic = MemoryTopic()
+        store = await opened(topic)
+        await put(store, "/p/.1.tmp", b"one")
+        await put(store, "/p/.2.tmp", LARGE)
+        after = await opened(topic)
+        await after.rename("/p/.1.tmp", "/p/1", overwrite=False)
+        await after.rename("/p/.2.tmp", "/p/2", overwrite=False)
+        topic.compact()
+        last = await opened(topic)
+        assert [each.name for each in last.listing("/p")] == ["1", "2"]
+        assert await read(last, "/p/1") == b"one"
+        assert await read(last, "/p/2") == LARGE
+
+    run(scenario())
+
+
 def test_too_many_temporary_files_push_the_oldest_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(temporary, "CHECKPOINT_TEMPORARY_FILES_MAX", 2)
 

@@ -13,15 +13,15 @@ SMALL = b"s" * CHECKPOINT_INLINE_BYTES_MAX
 LARGE = b"l" * (2 * CHECKPOINT_CHUNK_BYTES + 1)
 
 
-def test_small_temporary_files_write_nothing_before_they_are_renamed() -> None:
+def test_small_temporary_files_are_one_record_and_their_rename_two_more() -> None:
     async def scenario() -> None:
         topic = MemoryTopic()
         store = await opened(topic)
         await put(store, "/p/.1.tmp", SMALL)
-        assert topic.ends == [0, 0]
+        assert topic.ends == [1, 0]
         assert await read(store, "/p/.1.tmp") == SMALL
         await store.rename("/p/.1.tmp", "/p/1", overwrite=False)
-        assert topic.ends == [1, 0]
+        assert topic.ends == [3, 0]
         assert await read(store, "/p/1") == SMALL
 
     run(scenario())
@@ -65,7 +65,7 @@ def test_where_memory_is_short_a_small_one_is_written_as_a_chunk(monkeypatch: py
         await put(store, "/p/.1.tmp", b"0123456789")
         await put(store, "/p/.2.tmp", b"one more")
         assert topic.ends[CHUNKS] == 1
-        assert store.temporaries.bytes == 10
+        assert store.tree.temporaries.bytes == 10
         await store.rename("/p/.2.tmp", "/p/2", overwrite=False)
         assert await read(store, "/p/2") == b"one more"
 
