@@ -9,9 +9,11 @@
         await member.write(records)
         membership = await member.finish()                 # hand it back to the owner
 
-What members wrote that are not listed is aborted. `shared_sync` has both for programs without an event loop.
+What members wrote that are not listed is aborted; one that is closed before it has finished says so, and what it wrote
+is aborted at once. `shared_sync` has both for programs without an event loop.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
@@ -43,6 +45,8 @@ from riverlog.wire.messages.join_transaction import JoinTransactionRequest, Join
 
 T = TypeVar("T")
 
+_LEAVE_SECONDS_MAX: Final = 1.0
+"""How long a member that gives up waits for somebody to hear it."""
 _FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
 
 
@@ -254,7 +258,7 @@ class SharedTransactions(Startable):
 
 
 class Member(Startable):
-    """An attempt of a task that writes in a batch. Whatever it leaves unfinished is aborted with the batch's end."""
+    """An attempt of a task that writes in a batch. Whatever it leaves unfinished is aborted."""
 
     def __init__(
         self,
@@ -362,12 +366,18 @@ class _Part(Transactions):
         return self.membership
 
     async def abort(self) -> None:
-        """Send nothing any more; what was sent is aborted with the batch, for nobody lists it."""
-        self._state = Idle()
+        """Send nothing any more, and let what was sent be aborted; if nobody hears that, it is with the batch."""
+        has_written, self._state = self._touched, Idle()
         reason = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, "the member was closed before it had finished")
         await self._drop(reason)
         self._sender.discard(reason)
         await self._sender.landed()
+        if has_written:
+            try:
+                async with asyncio.timeout(_LEAVE_SECONDS_MAX):
+                    await self._ask_for_end(committed=False)
+            except (KafkaError, TimeoutError):
+                pass
 
     async def _join(self, request: JoinTransactionRequest) -> None:
         response: JoinTransactionResponse = await self._coordinator.ask(request)

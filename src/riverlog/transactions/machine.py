@@ -48,6 +48,7 @@ from riverlog.transactions.sharing import (
     describe_batches,
     end_batch,
     join_batch,
+    leave_batch,
     verify_member,
 )
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
@@ -147,7 +148,7 @@ class TransactionsMachine:
             case VerifyPartitions():
                 return _verify(command, turn)
             case EndTransaction():
-                return end_transaction(command, turn)
+                return _end(command, turn)
             case JoinBatch():
                 return self._join(command, turn)
             case EndBatch():
@@ -299,6 +300,11 @@ def _complete_own(command: MarkersWritten, turn: Turn) -> bool:
         return False  # it ends with its members
     turn.write(command.transactional_id, held.completed(turn.now.wall_ms))
     return True
+
+
+def _end(command: EndTransaction, turn: Turn) -> ProducerReply | NeedsProducerId:
+    member = turn.find_member(MemberName(command.transactional_id, command.producer.id))
+    return end_transaction(command, turn) if member is None else leave_batch(command, member, turn)
 
 
 def _verify(command: VerifyPartitions, turn: Turn) -> PartitionsReply:

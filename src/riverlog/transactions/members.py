@@ -4,8 +4,9 @@
                         |                                                     ^
                         +-----end, and nothing was written--------------------+
 
-Each end is written with the next epoch, and whoever joins next writes with that: an attempt that comes back later is
-refused wherever it writes. An id whose epochs are used up leaves the pool.
+The end is that of its batch; a member that gives up may come to its own before, which is an abort. Each end is written
+with the next epoch, and whoever joins next writes with that: an attempt that comes back later is refused wherever it
+writes. An id whose epochs are used up leaves the pool.
 """
 
 from collections.abc import Iterable

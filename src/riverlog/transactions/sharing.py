@@ -1,7 +1,8 @@
 """Transactions of many writers: members join a batch, its owner decides about all of them at once.
 
 The owner is the producer of the transactional id; a new one fences it and aborts what it left open, and so does time,
-which fences nobody. Members whom the decision does not list are aborted by it. A batch that is committed stays so:
+which fences nobody. Members whom the decision does not list are aborted by it; one that knows before that it failed may
+leave, and is aborted at once. A batch that is committed stays so:
 whoever joins it has nothing to write, and to commit it again changes nothing. One that was aborted may be begun again,
 and comes before any other of its incarnation; its members of before are not among those that can be listed then.
 """
@@ -18,6 +19,7 @@ from riverlog.transactions.commands import (
     BatchesReply,
     DescribeBatches,
     EndBatch,
+    EndTransaction,
     JoinBatch,
     NeedsProducerId,
     PartitionsReply,
@@ -102,6 +104,18 @@ def end_batch(command: EndBatch, turn: Turn) -> ProducerReply:
     return ProducerReply()
 
 
+def leave_batch(command: EndTransaction, member: Member, turn: Turn) -> ProducerReply:
+    """Take back what a member wrote that gives up; the batch goes on without it. Only the owner commits."""
+    code = _refusal_of_member(command.producer, member)
+    if code is ErrorCode.NONE and command.committed:
+        code = ErrorCode.INVALID_TXN_STATE
+    if code is not ErrorCode.NONE:
+        return ProducerReply(code)
+    left = member.ended(committed=False)
+    turn.write_member(MemberName(command.transactional_id, member.producer.id), left)
+    return ProducerReply(producer=left.producer)
+
+
 def abort_batch(transactional_id: str, held: Transaction, turn: Turn, *, fenced: Transaction | None = None) -> None:
     """Abort the open batch; `fenced` is its owner's id in another's hands, where somebody takes over."""
     assert held.shared is not None
@@ -117,6 +131,8 @@ def complete_member(name: MemberName, producer: Producer, turn: Turn) -> bool:
     turn.write_member(name, member.completed())
     held = turn.find(name.transactional_id)
     assert held is not None
+    if not held.state.is_ending:
+        return False  # it had left
     # Markers are sent in the order of the pool, so that whoever is still ending stands at its end.
     if any(each.state.is_ending for each in reversed(turn.members(name.transactional_id))):
         return False

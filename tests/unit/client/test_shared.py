@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from riverlog import Admin, Consumer, Member, NewRecord, SharedTransactions
+from riverlog import Admin, Consumer, Member, NewRecord, Producer, SharedTransactions
 from riverlog.client.deliveries import EncodedBatch
 from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted
 from riverlog.client.shared import CommittedBatch, Membership, SharedBatch
@@ -56,6 +56,13 @@ async def read(universe: Universe, isolation: Any = "read_committed") -> list[by
         while any((consumer.held()[at] or 0) < end for at, end in ends.items()):
             values += [record.value for record in await consumer.poll(100)]
         return sorted(values, key=lambda value: value or b"")
+
+
+async def until_read(universe: Universe, *values: bytes) -> None:
+    """Wait for markers that are on their way."""
+    async with asyncio.timeout(10):
+        while await read(universe) != list(values):
+            pass
 
 
 async def offset_of_group(universe: Universe) -> int | None:
@@ -124,6 +131,22 @@ def test_listed_members_count_and_no_others() -> None:
         assert await read(universe) == [b"a1", b"a2", b"b1"]
         assert len(await read(universe, "read_uncommitted")) == 5
         assert await offset_of_group(universe) == 42
+
+    with_node(scenario)
+
+
+def test_a_member_that_fails_holds_no_reader_up() -> None:
+    async def scenario(universe: Universe) -> None:
+        async with owner(universe) as pipeline, Producer(ADDRESS, ports=universe.ports) as other:
+            batch = pipeline.batch(0)
+            async with member(universe, batch) as part:  # and it does not finish
+                await part.write(records(b"half", b"half"))
+                await part.flush()
+            await other.send(TOPIC, b"behind it", partition=0)
+            assert await pipeline.open_batch() == 0
+            await until_read(universe, b"behind it")
+            await pipeline.commit(batch, [await written(universe, batch, b"whole", attempt=1)])
+        assert await read(universe) == [b"behind it", b"whole"]
 
     with_node(scenario)
 

@@ -8,6 +8,7 @@ from riverlog.transactions.commands import (
     DescribeBatches,
     DescribeTransactions,
     EndBatch,
+    EndTransaction,
     InitProducer,
     JoinBatch,
     ListTransactions,
@@ -97,6 +98,45 @@ def test_who_comes_back_from_the_dead_is_refused_also_where_it_has_not_written()
     coordinator.join(owner, 1, task=0)
     assert coordinator.add(dead, P1) is ErrorCode.PRODUCER_FENCED
     assert coordinator.ask(VerifyPartitions(ID, dead, (P0,))).codes == (ErrorCode.PRODUCER_FENCED,)
+
+
+def test_a_member_that_leaves_is_aborted_at_once_and_the_batch_goes_on_without_it() -> None:
+    coordinator, owner, (failed, other) = begun()
+    reply = coordinator.ask(EndTransaction(ID, failed, False, V2))
+    assert reply == ProducerReply(producer=producer_of(failed.id, 1))
+    assert coordinator.held().state is TransactionState.ONGOING
+    assert coordinator.add(failed, P1) is ErrorCode.PRODUCER_FENCED
+    assert coordinator.ask(EndTransaction(ID, failed, False, V2)).code is ErrorCode.PRODUCER_FENCED
+    assert coordinator.write_markers() == [SendMarkers(ID, producer_of(failed.id, 1), False, (P0,), V2)]
+    again = coordinator.join(owner, task=0, attempt=1).producer
+    assert again == producer_of(failed.id, 1)
+    coordinator.add(again)
+    assert coordinator.end_batch(owner, 0, failed, other) is ErrorCode.TRANSACTION_ABORTABLE
+    assert coordinator.end_batch(owner, 0, again, other) is ErrorCode.NONE
+    assert [each.committed for each in coordinator.write_markers()] == [True, True]
+    assert (coordinator.held().state, committed(coordinator)) == (TransactionState.COMPLETE_COMMIT, 0)
+
+
+def test_a_batch_may_end_while_one_that_left_is_still_ending_also_across_a_restart() -> None:
+    coordinator, owner, (failed, other) = begun()
+    coordinator.ask(EndTransaction(ID, failed, False, V2))
+    assert coordinator.end_batch(owner, 0, other) is ErrorCode.NONE
+    coordinator.restart()
+    coordinator.pass_time(0)
+    ended = {(each.producer, each.committed) for each in coordinator.write_markers()}
+    assert ended == {(producer_of(failed.id, 1), False), (producer_of(other.id, 1), True)}
+    assert coordinator.held().state is TransactionState.COMPLETE_COMMIT
+    again = {coordinator.join(owner, 1, task=task).producer.id for task in range(2)}
+    assert again == {failed.id, other.id}
+
+
+def test_no_member_commits_and_one_that_has_written_nothing_leaves_nothing() -> None:
+    coordinator, owner, (first, _) = begun()
+    assert coordinator.ask(EndTransaction(ID, first, True, V2)).code is ErrorCode.INVALID_TXN_STATE
+    idle = coordinator.join(owner, task=2).producer
+    coordinator.ask(EndTransaction(ID, idle, False, V2))
+    assert coordinator.markers == []
+    assert coordinator.join(owner, task=2, attempt=1).producer == producer_of(idle.id, 1)
 
 
 def test_a_free_member_writes_nothing() -> None:
