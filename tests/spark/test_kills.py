@@ -139,7 +139,7 @@ def test_a_killed_attempt_of_a_task_leaves_nothing_behind(relayed: RelayedNode, 
     tell(Counter({"a Python worker in its task": KILLS or 1}))
 
 
-def tell(counts: Counter[str]) -> None:
+def tell(counts: Counter[str], what: str = "killed") -> None:
     """Print how often something was killed, by step."""
     for label, count in (+counts).items():
-        print(f"\n  killed {count} times: {label}", end="", file=sys.stderr)
+        print(f"\n  {what} {count} times: {label}", end="", file=sys.stderr)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from riverlog.checkpoints import changes
+from riverlog.checkpoints.arrivals import Arrivals
 from riverlog.checkpoints.changes import Decided
 from riverlog.checkpoints.groups import Groups
 from riverlog.checkpoints.owners import Owners, batch_of
@@ -53,6 +54,7 @@ class Decisions:
         self._owners = owners
         self._groups = groups
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.arrivals = Arrivals()
         self._starts: dict[str, int] = {}
         """Checkpoints whose queries have started since, and the offset of the last fact then."""
         self._shown: dict[str, int] = {}
@@ -88,6 +90,8 @@ class Decisions:
             await self._settle(path)
             known = self._tree.pipelines.get(path)
             if known is None or known.is_new(caller):
+                self.arrivals.came(path)
+                self._check_not_behind(path, known, caller, batch)
                 known = await self._take_over(path, known, caller, batch, timeout_ms)
             return batch_of(path, known, batch)
 
@@ -138,6 +142,7 @@ class Decisions:
     async def rename(self, source: str, destination: str, place: Numbered, *, overwrite: bool) -> None:
         """Move a file to `commits/N`, and decide about the batch with it where a sink has announced it."""
         path, number = place.checkpoint, place.number
+        await self.arrivals.give_way(path)
         async with self._turn(path):
             await self._settle(path)
             pipeline = self._tree.pipelines.get(path)
@@ -146,6 +151,8 @@ class Decisions:
                 self._show(path, number)
             elif isinstance(pipeline.step, Announced) and pipeline.step.batch == number:
                 await self._commit(path, pipeline, pipeline.step, source, destination)
+            elif await self._says_the_same(source, destination):
+                pass  # a run that was replaced has put this very commit there, for a query without state
             else:
                 await self._without_members(path, pipeline, number, source, destination)
 
@@ -155,6 +162,8 @@ class Decisions:
         content = await self._store.whole(file)
         if content is None:
             raise Refused.failed(f"{destination} is longer than {CHECKPOINT_COMMIT_BYTES_MAX} bytes")
+        if not any(state_names(content)):
+            check_author(self._tree, path, pipeline, announced.batch, source)
         check_state(self._tree, path, pipeline, content)
         facts = replace(file.facts, source=source, chunks=(), chunk_bytes=0)
         prepared = pipeline.at(Prepared(announced, facts))
@@ -197,6 +206,12 @@ class Decisions:
         except KafkaError as worse:
             raise Refused.later(f"a batch is in doubt, try again: {worse.message}") from worse
 
+    async def _says_the_same(self, source: str, destination: str) -> bool:
+        """Tell whether there is a commit already that is this one, byte by byte."""
+        files = (self._tree.file(source), self._tree.file(destination))
+        contents = [await self._store.whole(file) for file in files if file is not None]
+        return len(contents) == len(files) and contents[0] is not None and contents[0] == contents[1]
+
     async def _without_members(self, path: str, pipeline: Pipeline, number: int, source: str, destination: str) -> None:
         """Let a batch pass that no task of our sink has written in, and no other."""
         changes.rename(self._tree, source, destination, overwrite=False)
@@ -237,6 +252,14 @@ class Decisions:
             self._log.info("a batch that was prepared is not committed", pipeline=name_of(path), why=refusal.message)
 
     # Runs -------------------------------------------------------------------------------------------------
+
+    def _check_not_behind(self, path: str, known: Pipeline | None, caller: Caller, batch: int) -> None:
+        """Refuse a run whose first batch is done: if it fenced the one that did it, both would stop."""
+        if known is not None and self._tree.file(f"{path}/commits/{batch}") is not None:
+            raise Refused.replaced(
+                f"batch {batch} is committed: another driver of this query (run {known.caller.run}) went on while "
+                f"this one (run {caller.run}) was starting; stop that one before you start another"
+            )
 
     async def _take_over(
         self, path: str, known: Pipeline | None, caller: Caller, batch: int, timeout_ms: int
@@ -306,6 +329,19 @@ class Decisions:
         if lock is None:
             lock = self._turns[path] = asyncio.Lock()
         return lock
+
+
+def check_author(tree: Tree, path: str, pipeline: Pipeline, batch: int, source: str) -> None:
+    """Refuse a `commits/N` without state that another has made: the announcer's is the first since the announcement.
+
+    A driver that wakes up after that may be quicker with its RENAME, but hardly with both.
+    """
+    made = [each for each in tree.temporaries.below(f"{path}/commits") if each.startswith(f"{path}/commits/.{batch}.")]
+    since = [each for each in made if (file := tree.file(each)) is not None and file.offset > pipeline.noted_at]
+    if source not in since[:1]:
+        raise Refused.replaced(
+            f"batch {batch} was announced by run {pipeline.caller.run}, and this commit is of a run that was replaced"
+        )
 
 
 def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> None:

@@ -130,6 +130,9 @@ class Store:
     # Changing ---------------------------------------------------------------------------------------------
 
     async def make_folder(self, path: str) -> None:
+        """Let there be a folder. That of a checkpoint is made at each start of its query."""
+        if path in self.tree.pipelines:
+            self.decisions.arrivals.expect(path)
         await self.writer.change((path,), lambda: changes.make_folder(self.tree, path))
 
     def upload(self, path: str, *, overwrite: bool, user: str) -> Upload:

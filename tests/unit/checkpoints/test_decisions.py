@@ -270,9 +270,65 @@ def test_a_query_without_state_may_be_committed_by_either_run() -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.announce(0, await old.write(0))
         await new.announce(0, await new.write(0))
-        await old.create(0, stateful=False)
+        await put(store, old.temporary(0), b"v2\n{}")
+        await put(store, new.temporary(0), b"v2\n{}")
         await old.rename(0)
         assert await output(universe) == written_by("new", 0)
+        await new.rename(0)  # it says the same, so the new run is not refused
+        await new.batch(1)
+        with pytest.raises(Refused, match="was replaced by run new"):
+            await old.batch(1)
+        assert await output(universe) == written_by("new", 0, 1)
+
+    with_store(scenario)
+
+
+def test_without_state_the_first_commit_since_the_announcement_is_the_announcers() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        await old.announce(0, await old.write(0))
+        membership = await new.write(0)
+        await old.create(0, stateful=False)
+        await new.announce(0, membership)
+        with pytest.raises(Refused, match="announced by run new"):
+            await old.rename(0)  # it was made before
+        await new.create(0, stateful=False)
+        await old.create(0, stateful=False)
+        with pytest.raises(Refused, match="announced by run new"):
+            await old.rename(0)  # it is the second one
+        await new.rename(0)
+        assert await committer(store, 0) == "new"
+
+    with_store(scenario)
+
+
+def test_a_run_that_starts_while_another_commits_takes_over_before_it_does() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        await old.batch(0)
+        await old.plan(1)
+        await old.announce(1, await old.write(1))
+        await old.create(1)
+        await store.make_folder(PATH)  # the driver of the new run starts
+        committing = asyncio.create_task(old.rename(1))
+        await new.batch(1)
+        with pytest.raises(Refused):
+            await committing
+        await new.batch(2)
+        assert await output(universe) == written_by("old", 0) + written_by("new", 1, 2)
+
+    with_store(scenario)
+
+
+def test_a_run_that_finds_its_first_batch_committed_is_refused_and_fences_nobody() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        await old.batch(0)
+        with pytest.raises(Refused, match=r"batch 0 is committed: another driver .* went on"):
+            await new.begin(0)
+        await old.batch(1)
+        await new.batch(2)
+        assert await output(universe) == written_by("old", 0, 1) + written_by("new", 2)
 
     with_store(scenario)
 
