@@ -149,6 +149,11 @@ class Decisions:
             if pipeline is None or changes.was_renamed(self._tree, source, destination):
                 await self._store.move(source, destination, overwrite=overwrite)
                 self._show(path, number)
+            elif self._tree.file(source) is None:
+                raise Refused.replaced(
+                    f"the commit of batch {number} is of a run that was replaced by run {pipeline.caller.run}; "
+                    "nothing of it is kept"
+                )
             elif isinstance(pipeline.step, Announced) and pipeline.step.batch == number:
                 await self._commit(path, pipeline, pipeline.step, source, destination)
             elif await self._says_the_same(source, destination):

@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from riverlog.spark.attempt import Attempt, StreamAttempt, this_attempt, this_stream_attempt
 from riverlog.spark.commitments import Way, Written
+from riverlog.spark.hanging_up import HungUp, all_of, leave
 from riverlog.spark.options import Options
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink_columns import check_columns
@@ -66,12 +67,15 @@ class _Departing:
 
     def _write(self, frames: "Iterator[pa.RecordBatch]", attempt: Attempt | StreamAttempt) -> Written:
         """Write rows if there are any: of the many tasks of a shuffle, most may have none in a small batch."""
-        way = self._chosen()
-        first = next((frame for frame in frames if frame.num_rows), None)
-        if first is None:
-            written = way.write_nothing(attempt)
-        else:
-            written = way.write(chain((first,), frames), self._options, attempt)
+        way, frames = self._chosen(), all_of(frames)
+        try:
+            first = next((frame for frame in frames if frame.num_rows), None)
+            if first is None:
+                written = way.write_nothing(attempt)
+            else:
+                written = way.write(chain((first,), frames), self._options, attempt)
+        except HungUp:
+            leave()
         settle()
         return written
 

@@ -222,7 +222,7 @@ def test_a_run_that_was_replaced_is_refused_wherever_it_wakes_up() -> None:
         await old.announce(0, await old.write(0))
         await old.create(0)
         await new.begin(0)
-        with pytest.raises(Refused, match="File does not exist"):
+        with pytest.raises(Refused, match="of a run that was replaced by run new"):
             await old.rename(0)  # its file was made before the new run began
         await old.create(0)
         with pytest.raises(Refused, match="by run new, which has not announced it"):
