@@ -61,14 +61,14 @@ class Run:
                 await self.keep_state(number)
             return await member.finish()
 
-    async def keep_state(self, number: int) -> None:
+    async def keep_state(self, number: int, *, partition: int = 0) -> None:
         """Write the batch's state, as a task does when it has no more rows."""
-        temporary = f"{PATH}/state/0/0/.{number}.{self.caller.run}.tmp"
+        temporary = f"{PATH}/state/0/{partition}/.{number}.{self.caller.run}.tmp"
         await put(self.store, temporary, b"state")
-        await self.store.rename(temporary, self._state_file(number), overwrite=True)
+        await self.store.rename(temporary, self._state_file(number, partition), overwrite=True)
 
-    def _state_file(self, number: int) -> str:
-        return f"{PATH}/state/0/0/{number + 1}_{self.state(number)}.changelog"
+    def _state_file(self, number: int, partition: int = 0) -> str:
+        return f"{PATH}/state/0/{partition}/{number + 1}_{self.state(number)}.changelog"
 
     async def announce(self, number: int, *memberships: Membership) -> None:
         members = tuple(each.producer for each in memberships if each.producer is not None)
@@ -80,11 +80,11 @@ class Run:
     def temporary(self, number: int) -> str:
         return f"{PATH}/commits/.{number}.{self.caller.run}.tmp"
 
-    async def create(self, number: int, *, stateful: bool = True) -> None:
+    async def create(self, number: int, *, stateful: bool = True, partitions: int = 1) -> None:
         """Write the file that is to become `commits/N`."""
         facts: dict[str, Any] = {"run": self.caller.run}
         if stateful:
-            facts["stateUniqueIds"] = {"0": [[self.state(number)]]}
+            facts["stateUniqueIds"] = {"0": [[self.state(number)]] * partitions}
         await put(self.store, self.temporary(number), b"v2\n" + json.dumps(facts).encode())
 
     async def rename(self, number: int) -> None:

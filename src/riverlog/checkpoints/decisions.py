@@ -31,7 +31,7 @@ from riverlog.checkpoints.pipelines import (
 )
 from riverlog.checkpoints.records import FACTS, content_of, write_fact
 from riverlog.checkpoints.refusals import Refused
-from riverlog.checkpoints.spark_logs import SourceOffset, source_offsets, state_names
+from riverlog.checkpoints.spark_logs import SourceOffset, StateName, source_offsets, state_names
 from riverlog.checkpoints.tree import File, Folder, Tree
 from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
 from riverlog.client.shared import SharedBatch
@@ -350,25 +350,31 @@ def check_author(tree: Tree, path: str, pipeline: Pipeline, batch: int, source: 
 
 
 def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> None:
-    """Refuse a `commits/N` that names state from before the current run: it is of a run that was replaced.
+    """Refuse a `commits/N` that names state from before the current run alone: it is of a run that was replaced.
 
-    A task without output can keep its state before any task of its run has called BEGIN. Such state counts if the run's
-    driver had started, and nobody else has kept state of the same version since: all tasks of the current run have
-    written theirs by now, so that of a run that was replaced is not alone.
+    Who announced before the run took over had kept all of its state by then. A task without output can keep its state
+    before any task of its run has called BEGIN; where all tasks did, that counts if the run's driver had started, and
+    nobody else has kept state of the same version since: what a run that was replaced has kept is not alone.
     """
-    for operator, partition, name in state_names(commit):
-        folder = tree.find(f"{path}/state/{operator}/{partition}") if operator.isdigit() else None
-        kept = [(place, file.offset) for place, file in _files(folder) if not is_temporary(place)]
-        own = {place: offset for place, offset in kept if name in place}
-        if not own or min(own.values()) > pipeline.began_at:
-            continue
+    named = [(_kept_in(tree, path, each), each.id) for each in state_names(commit)]
+    found = [(own, kept) for kept, name in named if (own := {place: kept[place] for place in kept if name in place})]
+    if any(min(own.values()) > pipeline.began_at for own, _ in found):
+        return
+    for own, kept in found:
         versions = {_version(place) for place in own}
-        others = [offset for place, offset in kept if place not in own and _version(place) in versions]
+        others = [offset for place, offset in kept.items() if place not in own and _version(place) in versions]
         if min(own.values()) <= pipeline.started_at or max(others, default=-1) > pipeline.started_at:
             raise Refused.replaced(
                 f"this commit names state that was written before run {pipeline.caller.run} took over; "
                 "it is of a run that was replaced"
             )
+
+
+def _kept_in(tree: Tree, path: str, named: StateName) -> dict[str, int]:
+    """Give the files of the partition of state that a commit names, and the offsets of their records."""
+    operator, partition, _ = named
+    folder = tree.find(f"{path}/state/{operator}/{partition}") if operator.isdigit() else None
+    return {place: file.offset for place, file in _files(folder) if not is_temporary(place)}
 
 
 def _files(folder: File | Folder | None, place: str = "") -> Iterator[tuple[str, File]]:

@@ -186,6 +186,25 @@ def test_state_that_two_runs_have_kept_before_a_call_counts_for_neither() -> Non
     with_store(scenario)
 
 
+def test_state_that_two_runs_have_kept_before_a_call_counts_for_the_one_that_has_kept_some_behind_it() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        await old.begin(0)
+        store.decisions.hear_start(f"{PATH}/metadata")
+        for partition in (0, 1):
+            await old.keep_state(0, partition=partition)
+        await new.keep_state(0, partition=1)  # a task without output
+        await new.announce(0, await new.write(0))
+        await old.create(0, partitions=2)
+        with pytest.raises(Refused, match="names state that was written before run new took over"):
+            await old.rename(0)
+        await new.create(0, partitions=2)
+        await new.rename(0)
+        assert await output(universe) == written_by("new", 0)
+
+    with_store(scenario)
+
+
 def test_state_of_a_run_that_was_replaced_does_not_count_if_it_was_kept_behind_the_start_of_the_next() -> None:
     async def scenario(universe: Universe, store: Store) -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
