@@ -7,3 +7,8 @@ from pathlib import Path
 def cache_folder() -> Path:
     """Give the folder; it may not exist yet."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "riverlog-bench"
+
+
+def compiled(cache: Path) -> dict[str, str]:
+    """Give the environment in which Python keeps there what it compiled: an installed package is, a checkout is not."""
+    return {"PYTHONPYCACHEPREFIX": str(cache / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bench import jars
+from bench.cache import compiled
 from bench.jars import Artifact, Dependency
 from bench.trial import NotRun
 
@@ -58,6 +59,7 @@ def session(cache: Path, folder: Path, settings: Mapping[str, str] | None = None
 
     logging.getLogger("py4j").setLevel(logging.ERROR)
     os.environ["PYSPARK_PYTHON"] = sys.executable  # workers would take whatever python3 is on the path
+    os.environ |= compiled(cache)
     builder = SparkSession.builder.master(f"local[{CORES}]").appName("riverlog")
     chosen = {
         "spark.jars": ",".join(map(str, archives(cache))),
@@ -74,7 +76,10 @@ def session(cache: Path, folder: Path, settings: Mapping[str, str] | None = None
     }
     for name, value in chosen.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    from riverlog.spark.home import light_home
+
+    with light_home(os.environ):  # as a session of riverlog has it; the connector has no Python
+        spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     try:
         yield spark

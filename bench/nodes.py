@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 import riverlog
+from bench.cache import compiled
 from bench.trial import Contender, Failed, Node, NotRun
 
 HOST: Final = "127.0.0.1"
@@ -117,8 +118,7 @@ class Riverlog:
         self._program = [sys.executable, "-c", COPYING] if copying else [str(self._executable)]
         self._settings = [DELETE_AT_ONCE, *settings]
         self._cache = cache
-        # Compiled beforehand and kept, as an installed package is; a checkout that is being edited is not.
-        self._environment = {"PYTHONPYCACHEPREFIX": str(cache / "bytecode"), "PYTHONDONTWRITEBYTECODE": ""}
+        self._environment = compiled(cache)
 
     def prepare(self) -> str:
         """Compile the package and give its version, with the commit where this is a checkout."""

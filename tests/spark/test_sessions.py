@@ -25,6 +25,9 @@ try:
     riverlog.spark.session("another", master="local[1]")
 except riverlog.spark.AnotherSession as problem:
     print(problem)
+imported_from = spark.sparkContext.parallelize([0], 1).map(lambda _: __import__("pyspark").__file__).first()
+assert ".zip" not in imported_from, imported_from
+assert "SPARK_HOME" not in os.environ
 print(os.environ["JAVA_HOME"])
 spark.stop()
 """

@@ -13,10 +13,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+
+from riverlog.spark.caches import caches
 
 JAVA_MIN: Final = 17
 ASKED_FOR: Final = "jdk.incubator.vector"
@@ -117,28 +120,14 @@ def _trimmed(command: Path, environment: Mapping[str, str]) -> Path:
         f'exec {shlex.quote(str(command))} "$@"\n'
     )
     name = f"java-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
-    for folder in _caches(environment):
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if folder.stat().st_uid != os.getuid():
-                continue  # whoever owns it could put another script there
+    for folder in caches(environment):
+        with suppress(OSError):
             _write_whole(folder / name / "bin" / "java", script)
-        except OSError:
-            continue
-        return folder / name
+            return folder / name
     raise NoJava(
         "the Java that pip brought needs a folder that can be written, and neither the user's cache nor the folder for "
         "temporary files can be; set XDG_CACHE_HOME to one that can"
     )
-
-
-def _caches(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Name the folders to try: the user's cache, then one of the user's own among the temporary files."""
-    if cache := environment.get("XDG_CACHE_HOME"):
-        yield Path(cache) / "riverlog"
-    elif home := environment.get("HOME"):
-        yield Path(home) / ".cache" / "riverlog"
-    yield Path(tempfile.gettempdir()) / f"riverlog-{os.getuid()}"
 
 
 def _write_whole(command: Path, script: str) -> None:

@@ -10,11 +10,13 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from riverlog.arrow.extras import need
+from riverlog.spark.home import light_home
 from riverlog.spark.java import provide_java
 
 if TYPE_CHECKING:
@@ -90,7 +92,8 @@ def session(
     if submitted:
         chosen = _left_open(chosen)
     chosen |= {name: _text(value) for name, value in (conf or {}).items()}
-    made = _make(chosen, master, remote)
+    with light_home(os.environ) if place.startswith("local") and not submitted else nullcontext():
+        made = _make(chosen, master, remote)
     if remote is None:  # a listener of Spark Connect would keep a program from ending that does not stop its session
         from riverlog.spark.progress import watch
 
