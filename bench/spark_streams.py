@@ -14,8 +14,8 @@ from bench.spark import (
     Way,
     expect_rows,
     expect_written,
+    in_turn,
     orders,
-    warm,
     ways_at,
     written_columns,
 )
@@ -36,11 +36,14 @@ def stream(trial: Trial) -> Values:
     values: dict[str, float] = {}
     rows = trial.seconds * READ_ROWS_PER_SECOND
     with orders(trial, rows=rows, value_bytes=VALUE_BYTES) as (topic, count):
-        for way in ways_at(trial, RIVERLOG, CONNECTOR):
-            ran = _taken(trial, way, "stream", Query(partial(way.stream, trial, topic)), count)
-            values[way.name] = count / MILLION / ran.batch_seconds
-            values[f"whole {way.name}"] = count / MILLION / ran.whole.seconds
-            values[f"CPU {way.name}"] = ran.whole.cpu_seconds / (count / MILLION)
+        measures = {
+            way.name: partial(_taken, trial, way, Query(partial(way.stream, trial, topic)), count)
+            for way in ways_at(trial, RIVERLOG, CONNECTOR)
+        }
+        for name, ran in in_turn(trial, "stream", measures).items():
+            values[name] = count / MILLION / ran.batch_seconds
+            values[f"whole {name}"] = count / MILLION / ran.whole.seconds
+            values[f"CPU {name}"] = ran.whole.cpu_seconds / (count / MILLION)
     for part in ("", "whole "):
         add_ratio(values, f"{part}gain", f"{part}{RIVERLOG.name}", f"{part}{CONNECTOR.name}")
     return values
@@ -51,18 +54,20 @@ def windows(trial: Trial) -> Values:
     values: dict[str, float] = {}
     rows = trial.seconds * PARSED_ROWS_PER_SECOND
     with orders(trial, rows=rows, value_bytes=VALUE_BYTES) as (topic, count):
+        measures = {}
         for way in ways_at(trial, RIVERLOG, CONNECTOR):
             query = Query(partial(_revenue, trial, way, topic), settings=ROCKSDB, mode="update")
-            ran = _taken(trial, way, "windows", query, count)
-            values[way.name] = count / MILLION / ran.batch_seconds
-            values[f"CPU {way.name}"] = ran.whole.cpu_seconds / (count / MILLION)
+            measures[way.name] = partial(_taken, trial, way, query, count)
+        for name, ran in in_turn(trial, "windows", measures).items():
+            values[name] = count / MILLION / ran.batch_seconds
+            values[f"CPU {name}"] = ran.whole.cpu_seconds / (count / MILLION)
     add_ratio(values, "gain", RIVERLOG.name, CONNECTOR.name)
     return values
 
 
-def _taken(trial: Trial, way: Way, what: str, query: Query, count: int) -> Ran:
-    """Run a query that takes so many rows, and that before where this Spark has never done it."""
-    ran = warm(trial, f"{what} {way.name}", lambda: run_available(trial, query, usual_place(trial, way)))
+def _taken(trial: Trial, way: Way, query: Query, count: int) -> Ran:
+    """Run a query that takes so many rows."""
+    ran = run_available(trial, query, usual_place(trial, way))
     expect_rows(ran.rows, count)
     return ran
 
@@ -86,10 +91,10 @@ def write(trial: Trial) -> Values:
     """Write rows of 100 B, one batch of a stream, to a topic of four partitions."""
     count = round(trial.seconds * WRITTEN_ROWS_PER_SECOND)
     values: dict[str, float] = {}
-    for way in ways_at(trial, RIVERLOG, CONNECTOR):
-        ran = warm(trial, f"write stream {way.name}", partial(_write, trial, way, count))
-        values[way.name] = count / MILLION / ran.whole.seconds
-        values[f"CPU {way.name}"] = ran.whole.cpu_seconds / (count / MILLION)
+    measures = {way.name: partial(_write, trial, way, count) for way in ways_at(trial, RIVERLOG, CONNECTOR)}
+    for name, ran in in_turn(trial, "write stream", measures).items():
+        values[name] = count / MILLION / ran.whole.seconds
+        values[f"CPU {name}"] = ran.whole.cpu_seconds / (count / MILLION)
     add_ratio(values, "gain", RIVERLOG.name, CONNECTOR.name)
     return values
 

@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import pytest
@@ -18,6 +19,7 @@ from bench.spark import (
     Meter,
     expect_rows,
     expect_written,
+    in_turn,
     order,
     orders,
     warm,
@@ -56,6 +58,14 @@ def test_what_is_new_to_a_spark_is_done_twice() -> None:
         for _ in range(2):
             warm(trial, "it", lambda: done.append(1))
     assert len(done) == 3
+
+
+def test_those_that_are_compared_are_all_warm_before_the_first_is_measured() -> None:
+    done: list[str] = []
+    with short_trial() as trial:
+        for _ in range(2):
+            in_turn(trial, "it", {name: partial(done.append, name) for name in "ab"})
+    assert "".join(done) == "abab" + "ab" + "ab"
 
 
 def test_the_meter_counts_this_process() -> None:
