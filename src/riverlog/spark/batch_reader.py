@@ -10,6 +10,7 @@ from riverlog.arrow.places import At, Edge
 from riverlog.spark.columns import columns
 from riverlog.spark.losses import lost
 from riverlog.spark.places import option_of
+from riverlog.spark.plain import plainly
 from riverlog.spark.planner import Planner
 from riverlog.spark.pushdown import Narrowed, narrowed
 from riverlog.spark.ranges import Offsets, Range, divided
@@ -36,6 +37,7 @@ class BatchReader(DataSourceReader):
         self._narrowed, left = narrowed(filters, self._columns.of_records)
         return left
 
+    @plainly
     def partitions(self) -> "Sequence[InputPartition]":
         """Look up what there is to read and divide it among tasks."""
         planner = Planner(self._options)

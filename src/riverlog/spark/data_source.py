@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
+from riverlog.spark.plain import plainly
 from riverlog.spark.workers import settle
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class RiverlogDataSource(DataSource):
         """Give the name of the format."""
         return "riverlog"
 
+    @plainly
     def schema(self) -> "str | StructType":
         """Give the columns where the program names none."""
         settle()
@@ -36,6 +38,7 @@ class RiverlogDataSource(DataSource):
 
         return default_schema(source_options(self.options))
 
+    @plainly
     def reader(self, schema: "StructType") -> "DataSourceReader":
         """Read what there is."""
         settle()
@@ -44,6 +47,7 @@ class RiverlogDataSource(DataSource):
 
         return BatchReader(batch_options(self.options), schema)
 
+    @plainly
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802 - Spark's name
         """Read on and on."""
         settle()
@@ -52,6 +56,7 @@ class RiverlogDataSource(DataSource):
 
         return StreamReader(stream_options(self.options), schema)
 
+    @plainly
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":
         """Write a DataFrame."""
         settle()
@@ -59,6 +64,7 @@ class RiverlogDataSource(DataSource):
 
         return batch_writer(self.options, schema, overwrite=overwrite)
 
+    @plainly
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamArrowWriter":  # noqa: N802
         """Write the batches of a streaming query."""
         settle()

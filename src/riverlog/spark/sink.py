@@ -15,6 +15,7 @@ from riverlog.spark.attempt import Attempt, StreamAttempt, this_attempt, this_st
 from riverlog.spark.commitments import Way, Written
 from riverlog.spark.hanging_up import HungUp, all_of, leave
 from riverlog.spark.options import Options
+from riverlog.spark.plain import plainly
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink_columns import check_columns
 from riverlog.spark.sink_options import OF_STREAM, SinkOptions, read_options
@@ -55,6 +56,7 @@ class _Departing:
         self._options = options
         self._way: Way | None = None
 
+    @plainly
     def __getstate__(self) -> dict[str, Any]:
         if self._way is None:
             from riverlog.spark.choosing import choose_way
@@ -89,10 +91,12 @@ class BatchSink(_Departing, DataSourceArrowWriter):
 
     _is_stream = False
 
+    @plainly
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Write a task's rows, in the task."""
         return self._write(iterator, this_attempt())
 
+    @plainly
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make visible what the tasks wrote, in the driver."""
         if written := _written(messages):
@@ -108,10 +112,12 @@ class StreamSink(_Departing, DataSourceStreamArrowWriter):
 
     _is_stream = True
 
+    @plainly
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Write a task's rows, in the task."""
         return self._write(iterator, this_stream_attempt())
 
+    @plainly
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Make visible what the tasks wrote, in the driver. A batch without tasks has nothing to commit."""
         if written := _written(messages):
@@ -128,10 +134,12 @@ class StreamBatchSink(_Departing, DataSourceArrowWriter):
 
     _is_stream = True
 
+    @plainly
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Write a task's rows, in the task."""
         return self._write(iterator, this_stream_attempt())
 
+    @plainly
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make visible what the tasks wrote, in the driver."""
         if written := _written(messages):

@@ -24,6 +24,7 @@ from riverlog.model.ids import TopicId, TopicPartition
 from riverlog.spark.columns import columns
 from riverlog.spark.losses import lost
 from riverlog.spark.places import option_of
+from riverlog.spark.plain import plainly
 from riverlog.spark.ranges import Offsets, OffsetsJson, Range, divided, from_json, limited, to_json
 from riverlog.spark.source_options import SourceOptions
 
@@ -56,12 +57,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None
         """Where the query ends that takes what is available now."""
 
+    @plainly
     def initialOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name, as those below
         """Say where a query begins that has no checkpoint."""
         starting = self._options.starting
         partitions = self._look()
         return to_json(self._plan.offsets(partitions, starting, option=option_of("starting", starting)))
 
+    @plainly
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802
         """Say how far the next batch goes; where there is nothing new, after a while, where the last one ended."""
         stands = from_json(start)
@@ -91,10 +94,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Say how far the topics go, for those who look at the query's progress."""
         return to_json(self._latest) if self._latest else None
 
+    @plainly
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Remember how far the topics go now; the query ends there."""
         self._target = self._plan.offsets(self._look(), Edge.LATEST)
 
+    @plainly
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> "Sequence[InputPartition]":
         """Divide a batch among tasks."""
         from riverlog.spark.task import Part
