@@ -167,7 +167,7 @@ class Decisions:
         content = await self._store.whole(file)
         if content is None:
             raise Refused.failed(f"{destination} is longer than {CHECKPOINT_COMMIT_BYTES_MAX} bytes")
-        if not any(state_names(content)):
+        if pipeline.has_rival and not any(state_names(content)):
             check_author(self._tree, path, pipeline, announced.batch, source)
         check_state(self._tree, path, pipeline, content)
         facts = replace(file.facts, source=source, chunks=(), chunk_bytes=0)
@@ -280,7 +280,15 @@ class Decisions:
         def decide() -> Decided:
             replaced = () if known is None else known.runs_replaced()
             started_at = self._starts.pop(path, START_NOT_HEARD)
-            taken = Pipeline(caller, owner, self._tree.last_offset, batch, replaced, started_at=started_at)
+            taken = Pipeline(
+                caller,
+                owner,
+                self._tree.last_offset,
+                batch,
+                replaced,
+                started_at=started_at,
+                has_rival=known is not None and may_wake_up(self._tree, path, known, batch),
+            )
             forgotten = changes.forget(self._tree, self._tree.temporaries.below(f"{path}/commits"))
             return replace(forgotten, records=(*forgotten.records, write_fact(taken.note(path))))
 
@@ -336,14 +344,29 @@ class Decisions:
         return lock
 
 
+def may_wake_up(tree: Tree, path: str, known: Pipeline, batch: int) -> bool:
+    """Tell whether a run that is replaced, or one before it, may still commit the batch: it has announced it.
+
+    If it has made the file, that is forgotten now, and it does not make another.
+    """
+    if known.has_rival and known.first_batch == batch:
+        return True
+    step = known.step
+    return isinstance(step, Announced) and step.batch == batch and not made_since(tree, path, known, batch)
+
+
+def made_since(tree: Tree, path: str, pipeline: Pipeline, batch: int) -> list[str]:
+    """Name the files that are to become `commits/N` and were made since the pipeline's record, in their order."""
+    made = [each for each in tree.temporaries.below(f"{path}/commits") if each.startswith(f"{path}/commits/.{batch}.")]
+    return [each for each in made if (file := tree.file(each)) is not None and file.offset > pipeline.noted_at]
+
+
 def check_author(tree: Tree, path: str, pipeline: Pipeline, batch: int, source: str) -> None:
     """Refuse a `commits/N` without state that another has made: the announcer's is the first since the announcement.
 
     A driver that wakes up after that may be quicker with its RENAME, but hardly with both.
     """
-    made = [each for each in tree.temporaries.below(f"{path}/commits") if each.startswith(f"{path}/commits/.{batch}.")]
-    since = [each for each in made if (file := tree.file(each)) is not None and file.offset > pipeline.noted_at]
-    if source not in since[:1]:
+    if source not in made_since(tree, path, pipeline, batch)[:1]:
         raise Refused.replaced(
             f"batch {batch} was announced by run {pipeline.caller.run}, and this commit is of a run that was replaced"
         )
@@ -352,9 +375,10 @@ def check_author(tree: Tree, path: str, pipeline: Pipeline, batch: int, source: 
 def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> None:
     """Refuse a `commits/N` that names state from before the current run alone: it is of a run that was replaced.
 
-    Who announced before the run took over had kept all of its state by then. A task without output can keep its state
-    before any task of its run has called BEGIN; where all tasks did, that counts if the run's driver had started, and
-    nobody else has kept state of the same version since: what a run that was replaced has kept is not alone.
+    Who announced before the run took over had kept all of its state by then. But tasks can keep their state before any
+    task of their run has called BEGIN: those without output, and those whose operator keeps it before the first row.
+    Where all tasks did, that counts if the run's driver had started by then. Where a run before it had announced the
+    same batch, nobody else must have kept state of the same version since: what the other has kept is not alone.
     """
     named = [(_kept_in(tree, path, each), each.id) for each in state_names(commit)]
     found = [(own, kept) for kept, name in named if (own := {place: kept[place] for place in kept if name in place})]
@@ -363,7 +387,8 @@ def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> Non
     for own, kept in found:
         versions = {_version(place) for place in own}
         others = [offset for place, offset in kept.items() if place not in own and _version(place) in versions]
-        if min(own.values()) <= pipeline.started_at or max(others, default=-1) > pipeline.started_at:
+        is_alone = not pipeline.has_rival or max(others, default=-1) <= pipeline.started_at
+        if min(own.values()) <= pipeline.started_at or not is_alone:
             raise Refused.replaced(
                 f"this commit names state that was written before run {pipeline.caller.run} took over; "
                 "it is of a run that was replaced"

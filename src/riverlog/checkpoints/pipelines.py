@@ -73,6 +73,8 @@ class Pipeline:
     """The offset of the record that says so."""
     started_at: int = START_NOT_HEARD
     """The offset of the last fact when the run's driver started: some of its state may be older than `began_at`."""
+    has_rival: bool = False
+    """Whether a run before it had announced the first batch too, and may wake up and commit it."""
 
     def check(self, caller: Caller) -> None:
         """Refuse a run that is not the current one."""
@@ -102,6 +104,7 @@ class Pipeline:
             "owner": self.owner,
             "began_at": self.began_at,
             "started_at": self.started_at,
+            "has_rival": self.has_rival,
             "first_batch": self.first_batch,
             "replaced": self.replaced,
         }
@@ -143,6 +146,7 @@ def read_pipeline(facts: dict[str, Any]) -> Pipeline:
             tuple(map(str, facts["replaced"])),
             step,
             started_at=int(facts.get("started_at", START_NOT_HEARD)),
+            has_rival=bool(facts.get("has_rival", True)),
         )
     except (KeyError, TypeError, ValueError, Refused) as problem:
         raise Unreadable(f"a pipeline: {problem}") from problem

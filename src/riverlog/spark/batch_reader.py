@@ -78,7 +78,7 @@ class BatchReader(DataSourceReader):
     def _there(self, wanted: Range, there: Range) -> Range:
         """Give what of a range is there; offsets that the program has written may be gone, or not be written yet."""
         begin, until = wanted.from_offset, wanted.until_offset
-        if begin >= until or (begin >= there.from_offset and until <= there.until_offset):
+        if begin <= there.until_offset and (begin >= until or there.from_offset <= begin < until <= there.until_offset):
             return wanted
         lost(
             self._options,

@@ -23,7 +23,7 @@ from riverlog.arrow.places import Edge
 from riverlog.model.ids import TopicId, TopicPartition
 from riverlog.spark.columns import columns
 from riverlog.spark.losses import lost
-from riverlog.spark.places import option_of
+from riverlog.spark.places import EachOffset, option_of
 from riverlog.spark.plain import plainly
 from riverlog.spark.ranges import Offsets, OffsetsJson, Range, divided, from_json, limited, to_json
 from riverlog.spark.source_options import SourceOptions
@@ -62,7 +62,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Say where a query begins that has no checkpoint."""
         starting = self._options.starting
         partitions = self._look()
-        return to_json(self._plan.offsets(partitions, starting, option=option_of("starting", starting)))
+        begins = self._plan.offsets(partitions, starting, option=option_of("starting", starting))
+        return to_json(self._there(begins) if isinstance(starting, EachOffset) else begins)
 
     @plainly
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802
@@ -185,6 +186,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._planned_at is None or monotonic() - self._planned_at >= self._options.delay_seconds_max:
             return False
         return sum(max(0, ends[each] - begins[each]) for each in ends) < least
+
+    def _there(self, begins: Offsets) -> Offsets:
+        """Give where a query begins that was told offsets; those that are not there are lost, or a mistake."""
+        earliest, latest = (self._plan.offsets(begins, edge) for edge in (Edge.EARLIEST, Edge.LATEST))
+        for each, begin in begins.items():
+            if not earliest[each] <= begin <= latest[each]:
+                there = f"has those from {earliest[each]} up to {latest[each]}"
+                lost(self._options, f"{each} was to be read from offset {begin} on, and {there}")
+        return {each: min(max(begin, earliest[each]), latest[each]) for each, begin in begins.items()}
 
     def _still_there(self, ends: Offsets) -> Offsets:
         """Give what of a batch's ends the cluster has."""

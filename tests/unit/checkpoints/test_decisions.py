@@ -176,12 +176,50 @@ def test_state_that_two_runs_have_kept_before_a_call_counts_for_neither() -> Non
         await old.begin(0)
         store.decisions.hear_start(f"{PATH}/metadata")
         await old.keep_state(0)
+        await old.announce(0)
         await new.keep_state(0)
         await new.announce(0, await new.write(0, stateful=False))
         for run in (old, new):
             await run.create(0)
             with pytest.raises(Refused, match="names state that was written before run new took over"):
                 await run.rename(0)
+
+    with_store(scenario)
+
+
+def test_state_of_one_that_has_announced_nothing_does_not_matter() -> None:
+    """Some operators keep all state before they give a row, so before any task of their run has called."""
+
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        await old.begin(0)
+        store.decisions.hear_start(f"{PATH}/metadata")
+        await new.keep_state(0)
+        await old.keep_state(0)
+        await new.announce(0, await new.write(0))
+        await new.create(0)
+        await new.rename(0)
+        assert await output(universe) == written_by("new", 0)
+
+    with_store(scenario)
+
+
+def test_a_rival_is_remembered_as_long_as_its_batch_is_open() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        runs = first, second, third = [Run(universe, store, name) for name in ("first", "second", "third")]
+        await first.announce(0, await first.write(0))
+        await second.begin(0)
+        await third.announce(0, await third.write(0))
+        after = await opened(universe)  # the node was restarted
+        for run in runs:
+            run.store = after
+        await first.create(0)
+        with pytest.raises(Refused, match="before run third took over"):
+            await first.rename(0)
+        await third.create(0)
+        await third.rename(0)
+        assert after.tree.pipelines[PATH].has_rival
+        await after.close()
 
     with_store(scenario)
 
@@ -193,6 +231,7 @@ def test_state_that_two_runs_have_kept_before_a_call_counts_for_the_one_that_has
         store.decisions.hear_start(f"{PATH}/metadata")
         for partition in (0, 1):
             await old.keep_state(0, partition=partition)
+        await old.announce(0)
         await new.keep_state(0, partition=1)  # a task without output
         await new.announce(0, await new.write(0))
         await old.create(0, partitions=2)
@@ -211,6 +250,7 @@ def test_state_of_a_run_that_was_replaced_does_not_count_if_it_was_kept_behind_t
         await old.begin(0)
         store.decisions.hear_start(f"{PATH}/metadata")
         await old.keep_state(0)
+        await old.announce(0)
         await new.announce(0, await new.write(0))
         await old.create(0)
         with pytest.raises(Refused, match="names state that was written before run new took over"):

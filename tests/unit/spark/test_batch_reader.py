@@ -98,3 +98,7 @@ def test_offsets_that_are_not_there_fail_or_are_left_out(servers: str) -> None:
     with pytest.raises(DataLoss, match="orders-0 was to be read from offset 2 up to 6, and has those from 4 up to 10"):
         reader(servers, **ends).partitions()
     assert places(reader(servers, failOnDataLoss="false", **ends)) == [(0, 4), (0, 5), (1, 8), (1, 9)]
+    beyond = {"startingOffsets": '{"orders": {"0": 99, "1": 0}}'}
+    with pytest.raises(DataLoss, match="was to be read from offset 99 up to 10, and has those from 4 up to 10"):
+        reader(servers, **beyond).partitions()
+    assert {partition for partition, _ in places(reader(servers, failOnDataLoss="false", **beyond))} == {1}

@@ -9,6 +9,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from riverlog import Admin
 from riverlog.client.errors import KafkaError
+from riverlog.model.ids import TopicPartition
 from riverlog.spark import stream_reader, task
 from riverlog.spark.losses import DataLoss
 from riverlog.spark.ranges import OffsetsJson
@@ -80,6 +81,24 @@ def test_where_a_stream_begins(servers: str, starting: str, expected: list[int])
     send(servers, "orders", [b"d"], partition=1)
     with Query(servers, startingOffsets=starting) as query:
         assert query.start == {"orders": {"0": expected[0], "1": expected[1]}}
+
+
+@pytest.mark.parametrize("offset", [0, 99])
+def test_a_stream_that_is_to_begin_where_nothing_is_fails_or_begins_beside_it(servers: str, offset: int) -> None:
+    send(servers, "orders", [b"a", b"b", b"c", b"d", b"e"])
+    asyncio.run(delete_before(servers, 2))
+    starting = f'{{"orders": {{"0": {offset}, "1": -2}}}}'
+    failing = Query(servers, startingOffsets=starting)
+    with pytest.raises(DataLoss, match=rf"from offset {offset} on, and has those from 2 up to 5"):
+        failing.reader.initialOffset()
+    failing.reader.stop()
+    with Query(servers, startingOffsets=starting, failOnDataLoss="false") as query:
+        assert len(query.batch()) == (3 if offset == 0 else 0)
+
+
+async def delete_before(servers: str, offset: int) -> None:
+    async with Admin(servers) as admin:
+        await admin.delete_records({TopicPartition("orders", 0): offset})
 
 
 def test_a_batch_takes_no_more_than_it_may(servers: str) -> None:
