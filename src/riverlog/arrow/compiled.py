@@ -30,7 +30,6 @@ class Binary(NamedTuple):
 class Decoded(NamedTuple):
     """What the kernel has filled, and how much of it."""
 
-    data: Bytes
     offsets: Longs
     timestamps_ms: Longs
     timestamp_types: Ints
@@ -54,15 +53,13 @@ def record_batch(runs: Sequence[Run], partition: TopicPartition, schema: pa.Sche
 
 def _decode(runs: Sequence[Run], partition: TopicPartition, names: Sequence[str], cut: Cut) -> Decoded:
     """Make room for as many rows as there can be, and let the kernel fill it."""
-    contents = [run.content for run in runs]
-    data = _read_only(contents[0] if len(contents) == 1 else b"".join(contents))
+    size = sum(len(run.content) for run in runs)
     count = sum(run.header.record_count for run in runs)
     offsets, timestamps_ms = np.empty(count, np.int64), np.empty(count, np.int64)
     timestamp_types = np.empty(count, np.int32)
-    keys, values = (_binary(count, len(data)) if name in names else _NOTHING for name in ("key", "value"))
+    keys, values = (_binary(count, size) if name in names else _NOTHING for name in ("key", "value"))
     header_starts = np.empty(count if "headers" in names else 0, np.int64)
     flaw, run, *counts = kernel.decode(
-        data,
         _table(runs),
         *cut,
         "headers" in names,
@@ -75,26 +72,19 @@ def _decode(runs: Sequence[Run], partition: TopicPartition, names: Sequence[str]
     )
     if flaw:
         raise CorruptRecords(partition, runs[run].header.base_offset, kernel.FLAWS[flaw])
-    return Decoded(data, offsets, timestamps_ms, timestamp_types, keys, values, header_starts, *counts)
-
-
-def _read_only(content: Any) -> Bytes:
-    """Give the bytes to numba as one type, whoever owns them: it compiles for each anew."""
-    data = np.frombuffer(content, np.uint8)
-    data.flags.writeable = False
-    return data
+    return Decoded(offsets, timestamps_ms, timestamp_types, keys, values, header_starts, *counts)
 
 
 def _table(runs: Sequence[Run]) -> Longs:
+    """Tell the kernel where the records lie; whoever holds the runs keeps them there."""
     table = np.empty((len(runs), kernel.RUN_FIELDS), np.int64)
-    end = 0
     for row, (header, content) in zip(table, runs, strict=True):
-        start, end = end, end + len(content)
+        start: int = np.frombuffer(content, np.uint8).__array_interface__["data"][0]
         stamped = header.timestamp_type
         timestamp_ms = header.max_timestamp if stamped else header.first_timestamp
         row[:] = (
             start,
-            end,
+            start + len(content),
             header.record_count,
             header.base_offset,
             header.last_offset_delta,
@@ -158,9 +148,7 @@ def _header_lists(decoded: Decoded, partition: TopicPartition, runs: Sequence[Ru
         return pa.nulls(rows, HEADERS_TYPE)
     lists = _binary(rows, 0)
     names, values = _binary(total, decoded.name_bytes), _binary(total, decoded.header_bytes)
-    kernel.decode_headers(
-        decoded.data, decoded.header_starts[:rows], lists.ends, lists.valid, names.ends, names.content, *values
-    )
+    kernel.decode_headers(decoded.header_starts[:rows], lists.ends, lists.valid, names.ends, names.content, *values)
     keys = _bytes(pa.string(), names, total, 0)
     try:
         keys.validate(full=True)

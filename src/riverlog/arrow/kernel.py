@@ -1,7 +1,7 @@
 """The kernel: records of whole batches to the buffers of Arrow columns, compiled by numba.
 
-Nothing is read outside `data` and nothing written outside what the caller has made room for, whatever the bytes are: a
-length is compared with what is left before it is added. The first thing that is wrong ends the call with a flaw.
+Nothing is read outside the runs and nothing written outside what the caller has made room for, whatever the bytes are:
+a length is compared with what is left before it is added. The first thing that is wrong ends the call with a flaw.
 All numbers are signed and of 64 bits; numba would turn a mix of signs into floats.
 
 The compiled form is kept beside this file, or where the user's caches are, or in NUMBA_CACHE_DIR.
@@ -33,7 +33,8 @@ FLAWS: Final = {
 }
 """What can be wrong with records, in words."""
 
-# One batch in `runs`: where its records lie, how many they are, and what its header says about them.
+# One batch in `runs`: the addresses where its records begin and end, how many they are, and what its header says about
+# them.
 START, END, COUNT, BASE_OFFSET, LAST_DELTA, TIMESTAMP_MS, IS_STAMPED = range(7)
 RUN_FIELDS: Final = 7
 
@@ -161,7 +162,6 @@ def _measure_headers(data: int, position: int, record_end: int, end: int) -> tup
 
 @compiled
 def decode(
-    content: Bytes,
     runs: Longs,
     from_offset: int,
     until_offset: int,
@@ -185,7 +185,7 @@ def decode(
 
     Written flat and in one piece: a tuple of arrays, or an array of counts, would make it ten times slower.
     """
-    data, key_data, value_data = address_of(content), address_of(keys), address_of(values)
+    data, key_data, value_data = np.int64(0), address_of(keys), address_of(values)
     row, key_nulls, value_nulls, headers, name_bytes, header_bytes = 0, 0, 0, 0, 0, 0
     key_filled, value_filled = np.int64(0), np.int64(0)
     wants_key, wants_value = key_ends.shape[0] > 0, value_ends.shape[0] > 0
@@ -267,7 +267,6 @@ def decode(
 
 @compiled
 def decode_headers(
-    content: Bytes,
     starts: Longs,
     list_ends: Ints,
     list_valid: Bytes,
@@ -278,7 +277,7 @@ def decode_headers(
     values: Bytes,
 ) -> None:
     """Fill the headers of rows that `decode` has found whole; the caller has made room for what it counted."""
-    data, name_data, value_data, end = address_of(content), address_of(names), address_of(values), content.shape[0]
+    data, name_data, value_data, end = np.int64(0), address_of(names), address_of(values), _POSITIVE
     header, name_filled, value_filled = 0, np.int64(0), np.int64(0)
     for row in range(starts.shape[0]):
         number, position = _varint(data, starts[row], end)

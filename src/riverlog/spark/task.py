@@ -26,7 +26,7 @@ from riverlog.spark.columns import Columns
 from riverlog.spark.losses import lost
 from riverlog.spark.source_options import SourceOptions
 from riverlog.spark.values import Values
-from riverlog.spark.workers import settle
+from riverlog.spark.workers import keep_memory, settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +48,7 @@ class Part(InputPartition):
 
 def read_part(part: Part, options: SourceOptions, columns: Columns) -> "Iterator[pa.RecordBatch]":
     """Give the rows of a part, in batches of a few megabytes that Spark takes as they are."""
+    keep_memory()
     with _Lease(options) as lent, Values(options, columns, lent.background) as values:
         for decoded in lent.read(part, columns.decoded):
             shaped = values.shaped(decoded, part.partition)

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import subprocess
 import sys
 import zipimport
 from collections.abc import Iterator
@@ -77,3 +78,24 @@ def test_what_is_loaded_is_frozen_once_and_again_when_more_is(spark_like: list[s
         settle()
     finally:
         gc.unfreeze()
+
+
+def test_pieces_of_megabytes_are_used_again() -> None:
+    program = """
+import resource
+from riverlog.spark.workers import keep_memory
+
+def pages() -> int:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        pieces = [b"x" * 3_000_000 for _ in range(4)]
+        del pieces
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+told = keep_memory()
+pages()
+print(told, pages())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    told, pages = done.stdout.split()
+    assert told == "False" or int(pages) < 1_000, pages  # without it each piece costs 700
