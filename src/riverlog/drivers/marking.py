@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from riverlog.drivers.groups import Groups
-from riverlog.drivers.recovery import Recovering
 from riverlog.drivers.replicas import Replicas
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
@@ -43,7 +42,8 @@ class Marking:
         return {name: self._begin(name, markers) for name in markers.partitions}
 
     def _begin(self, name: TopicPartition, markers: TransactionMarkers) -> "asyncio.Future[ErrorCode]":
-        """Append one marker now; the future ends once it is committed, or says why it is not."""
+        """Append one marker, now unless its log is being recovered; the future ends once it is committed, or says why
+        it is not."""
         done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
 
         def settle(code: ErrorCode) -> None:
@@ -53,6 +53,8 @@ class Marking:
         producer = Producer(markers.producer_id, markers.producer_epoch)
         marker = Marker(markers.committed, markers.coordinator_epoch)
         try:
+            if self._replicas.is_recovering(name):
+                return asyncio.ensure_future(self._begin_later(name, markers))
             partition = self._replicas.get(name.topic, name.partition)
             if partition is None:
                 settle(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -66,9 +68,12 @@ class Marking:
                 partition.when_committed(offset, settle, seconds_max=_AS_LONG_AS_IT_TAKES)
         except Refusal as refusal:
             settle(refusal.code)
-        except Recovering:
-            settle(ErrorCode.LEADER_NOT_AVAILABLE)
         return done
+
+    async def _begin_later(self, name: TopicPartition, markers: TransactionMarkers) -> ErrorCode:
+        """Append a marker as soon as there is a log: who asks for it at growing intervals comes late."""
+        await self._replicas.wait_recovered(name)
+        return await self._begin(name, markers)
 
     def _end_commits(self, name: TopicPartition, producer: Producer, marker: Marker) -> "asyncio.Future[object]":
         """Let the groups of a partition write the marker, now, and heed it."""

@@ -116,15 +116,24 @@ class Replicas:
     def check_recovered(self, topic: str, index: int) -> None:
         """Raise Recovering, or Refusal, where a partition is being recovered; open nothing."""
         name = TopicPartition(topic, index)
-        home = self._home_of.get(name)
-        if home is not None and name not in self._open and name not in self._leaving and self._recovers(name, home):
-            raise self._recoveries[home].ask(name)
+        if (recovery := self._recovery_of(name)) is not None:
+            raise recovery.ask(name)
+
+    def is_recovering(self, name: TopicPartition) -> bool:
+        """Tell whether a partition is being recovered, or is to be before it can be used."""
+        return self._recovery_of(name) is not None
 
     async def wait_recovered(self, name: TopicPartition) -> None:
         """Wait until a partition is not being recovered any more."""
+        if (recovery := self._recovery_of(name)) is not None:
+            await recovery.wait(name)
+
+    def _recovery_of(self, name: TopicPartition) -> Recovery | None:
+        """Give the recovery that has a partition, or takes it now; None where it needs none."""
         home = self._home_of.get(name)
-        if home is not None and name not in self._open and name not in self._leaving and self._recovers(name, home):
-            await self._recoveries[home].wait(name)
+        if home is None or name in self._open or name in self._leaving or not self._recovers(name, home):
+            return None
+        return self._recoveries[home]
 
     def open_unasked(self, name: TopicPartition) -> None:
         """Open a partition before somebody asks for it, or have it recovered; Refusal where the disk is in the way."""

@@ -15,6 +15,7 @@ from tests.support.asking import serving
 from tests.support.group_lines import GROUP, commit, prepared
 from tests.support.reading_committed import transactional_batch
 from tests.support.virtual_time import run
+from tests.support.world import Universe
 
 ORDERS = TopicPartition("orders", 0)
 
@@ -101,5 +102,25 @@ def test_groups_that_are_not_there_yet_are_asked_again() -> None:
             node._groups.stop_waiting()
             told = await marking_on(node).write(markers(name))
             assert told == {name: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+
+    run(scenario())
+
+
+def test_a_marker_waits_for_a_log_that_is_being_recovered() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, durability="fsync") as (line, node):
+            await prepared(line, "orders")
+            write(node, ORDERS)
+            partition = node._replicas.get(*ORDERS)
+            assert partition is not None
+            await node._homes[0].flusher.drain()
+            await universe.lose_power()
+        async with serving(universe, durability="fsync") as (_line, node):
+            assert node._replicas.is_recovering(ORDERS)
+            assert await marking_on(node).write(markers(ORDERS)) == {ORDERS: ErrorCode.NONE}
+            partition = node._replicas.get(*ORDERS)
+            assert partition is not None
+            assert partition.last_stable_offset == 2
 
     run(scenario())
