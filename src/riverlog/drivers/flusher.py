@@ -49,6 +49,10 @@ class Flusher:
         while self._under_way:
             await asyncio.wait(set(self._under_way.values()))
 
+    def _is_distrusted(self) -> bool:
+        """Tell whether no flush counts any more; of a failed one the loop may have yet to hear."""
+        return self._failed or self._volume.offline
+
     def _plan(self, partition: "Partition") -> SyncPlan:
         """Gather what is to be flushed; files of which that fails are not gathered again."""
         try:
@@ -67,6 +71,8 @@ class Flusher:
     async def _rounds(self, partition: "Partition") -> None:
         try:
             while True:
+                if self._is_distrusted():
+                    return
                 self._wanted.discard(partition)
                 began = self._clock.monotonic()
                 try:
@@ -75,7 +81,7 @@ class Flusher:
                 except OSError as error:
                     self._volume.fail(f"a flush failed ({error})")
                     return
-                if self._failed or self._volume.offline:
+                if self._is_distrusted():
                     return
                 self._stats.flushes.observe(self._clock.monotonic() - began)
                 partition.log.synced(plan)

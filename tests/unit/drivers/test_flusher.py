@@ -121,12 +121,29 @@ def test_a_flush_that_ends_after_another_has_failed_counts_for_nothing() -> None
         flusher, volume, _stats = a_flusher()
         failing, other = Partition(), Partition()
         failing.error = errno.EIO
-        flusher.flush(failing)
-        flusher.flush(other)  # both sync the folder that holds their folders; the system tells of a failure once
+        flusher.flush(other)
+        flusher.flush(failing)  # both sync the folder that holds their folders; the system tells of a failure once
         await flusher.drain()
         assert volume.offline
         assert other.plans == 1
         assert other.reached == []
+
+    run(scenario())
+
+
+def test_no_flush_is_begun_once_another_has_failed() -> None:
+    async def scenario() -> None:
+        flusher, volume, _stats = a_flusher()
+        broken, sound = Partition(), Partition()
+        broken.error = errno.EIO
+        flusher.flush(sound)
+        await asyncio.sleep(0)
+        flusher.flush(broken)
+        await flusher.settled(sound)
+        flusher.flush(sound)
+        await flusher.drain()
+        assert (sound.plans, sound.reached) == (1, []), "a log makes one plan at a time, and the first never ends"
+        assert volume.offline
 
     run(scenario())
 
