@@ -59,6 +59,10 @@ class Closed(KafkaError):
     def __init__(self, what: str) -> None:
         super().__init__(ErrorCode.NETWORK_EXCEPTION, f"the {what} is closed")
 
+    @property
+    def retriable(self) -> bool:
+        return False  # it stays so
+
 
 class PartlyFailed(KafkaError):
     """Some of the things that one call was about failed; the others are done. `failures` has each by its name."""
