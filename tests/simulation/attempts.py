@@ -11,7 +11,7 @@ from typing import Final
 from riverlog.client.errors import KafkaError
 from riverlog.client.processing import NewRecord
 from riverlog.client.shared import Member, Membership, SharedBatch
-from riverlog.model.ids import TopicPartition
+from riverlog.model.ids import ProducerId, TopicPartition
 from riverlog.verify.history import History, Write
 from riverlog.verify.labels import value_of
 from tests.simulation.lifelines import Lifeline
@@ -82,8 +82,9 @@ class Attempt:
             await member._producer._shut()
 
     async def _write(self, member: Member) -> None:
-        """Write a portion; nobody may be told that it is kept when the batch has ended before."""
-        came_back = self.is_over
+        """Write a portion. When the batch has ended, nobody may be told that a record is kept, unless its partition has
+        yet to hear of the end: what is written there until then is aborted when it does."""
+        ended = set(RESULTS) - self._partitions_yet_to_hear(member) if self.is_over else set()
         portion = [self._next() for _ in range(self._random.randrange(1, 5))]
         await member.write(
             NewRecord(
@@ -92,10 +93,23 @@ class Attempt:
             for write in portion
         )
         await member.flush()
-        if came_back:
+        if not ended.isdisjoint(write.partition for write in portion):
             self._scene.ledger.blame(f"{self.name} could write {portion[0].value} when its batch had ended")
         for write in portion:
             self._history.acknowledged(write)
+
+    def _partitions_yet_to_hear(self, member: Member) -> set[TopicPartition]:
+        """Find the partitions in which the attempt's transaction is open, or may be: those that are not open here."""
+        node, held = self._scene.machine.node, member._producer.part.membership.producer
+        if node is None or held is None:
+            return set(RESULTS)
+        partitions = {name: node._replicas._open.get(name) for name in RESULTS}
+        return {
+            name
+            for name, partition in partitions.items()
+            if partition is None
+            or ((known := partition.log.producers.get(ProducerId(held[0]))) and known.transaction_offset >= 0)
+        }
 
     def _next(self) -> Write:
         partition = self._random.choice(RESULTS)

@@ -94,7 +94,8 @@ class Pipeline:
         self._runs = 0
         self._lives = count(1)
         self._drivers: list[_Driver] = []
-        self._committed: CommittedBatch | None = None
+        self._last: list[CommittedBatch] = []
+        """The last batch of each incarnation that has committed one."""
 
     @property
     def incarnation(self) -> str:
@@ -151,16 +152,19 @@ class Pipeline:
                 self.history.aborted(other.transaction)
 
     async def settle(self) -> None:
-        """Let all be gone, and a last driver ask how far it has come."""
+        """Let all be gone, and a last driver of each incarnation ask how far it has come."""
         for driver in self._drivers:
             await driver.die(0)
         for attempt in self._attempts:
             attempt.die()
             await attempt.gone()
         line = Lifeline(self.scene.machine)
-        async with self.owner(self.incarnation, line) as owner:
-            self._committed = await owner.committed()
-            self.learn(self.incarnation, self._committed)
+        for run in range(self._runs + 1):
+            async with self.owner(f"run{run}", line) as owner:
+                found = await owner.committed()
+            self.learn(f"run{run}", found)
+            if found is not None:
+                self._last.append(found)
 
     async def judge(self, admin: Admin) -> None:
         """Look whether each batch was committed once, and the group's offset with the last of them."""
@@ -178,8 +182,9 @@ class Pipeline:
         commit = next((each for each in self._commits.values() if each.number == told), None)
         if told and (commit is None or commit.transaction.outcome is Outcome.REFUSED):
             self.scene.ledger.blame(f"{self.name}: the group stands at {told}, which was not committed")
-        if self._committed is not None and self._committed.marker.decode().rpartition("/")[2] != str(told):
-            self.scene.ledger.blame(f"{self.name}: the group stands at {told}, but the last batch is {self._committed}")
+        last = max((int(each.marker.decode().rpartition("/")[2]) for each in self._last), default=told)
+        if last != told:  # a driver of an earlier incarnation may have been the last to take over
+            self.scene.ledger.blame(f"{self.name}: the group stands at {told}, but the last batches are {self._last}")
 
     def owner(self, incarnation: str, line: Lifeline) -> SharedTransactions:
         """Describe a driver's side of the pipeline."""

@@ -35,6 +35,7 @@ class Writers:
         self._lives: dict[int, list[_Writer]] = {}
         self._holders: dict[int, Holders] = {}
         self._plain: NotingProducer | None = None
+        self._plain_started = asyncio.Event()
         self._numbers = 0
 
     def transact(self, act: acts.Transact) -> None:
@@ -64,6 +65,8 @@ class Writers:
             line = Lifeline(self._scene.machine)
             self._plain = NotingProducer(self._history, "plain", ports=line.ports, **TIMING)
             await insist(self._scene, self._plain)
+            self._plain_started.set()
+        await self._plain_started.wait()
         partition = WRITTEN[act.partition]
         for _ in range(act.records):
             self._numbers += 1
@@ -82,6 +85,7 @@ class Writers:
         for writer in writers:
             await writer.die(0)
         if self._plain is not None:
+            await self._plain_started.wait()
             try:
                 await self._plain.flush()
             except KafkaError:
