@@ -213,7 +213,12 @@ def _environment(folder: Path) -> dict[str, str]:
         if each.name not in ("python", "work"):
             (home / each.name).symlink_to(each)
     java = f"-Djava.io.tmpdir={folder} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    return {"SPARK_HOME": str(home), "TMPDIR": str(folder), "JAVA_TOOL_OPTIONS": java}
+    return {
+        "SPARK_HOME": str(home),
+        "TMPDIR": str(folder),
+        "JAVA_TOOL_OPTIONS": java,
+        "PYSPARK_PYTHON": sys.executable,  # also where executors are processes: they do not know which Python has us
+    }
 
 
 def _all_processes() -> list[tuple[int, int, str]]:
