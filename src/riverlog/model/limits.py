@@ -326,7 +326,7 @@ CHECKPOINT_RUNS_REMEMBERED_MAX: Final = 64
 CHECKPOINT_STARTS_REMEMBERED_MAX: Final = 4_096
 """Checkpoints whose queries have started and not yet written; of a forgotten one the first batch may be refused."""
 
-CHECKPOINT_ARRIVAL_SECONDS_MAX: Final = 15.0
+CHECKPOINT_ARRIVAL_SECONDS_MAX: Final = 30.0
 """How long a commit waits for another driver that starts on the same checkpoint, so that it can take over."""
 
 CHECKPOINT_PIPELINES_MAX: Final = 256
