@@ -21,6 +21,7 @@ SECONDS_MAX = 90.0
 PARTITIONS = 3
 LARGE = b"x" * 200_000
 """Longer than what PySpark gathers before it passes rows on."""
+ROWS = 6
 ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
@@ -207,12 +208,13 @@ def test_a_query_that_is_stopped_in_the_middle_of_a_batch_holds_no_reader_up(
 ) -> None:
     source = f"in-{uuid4()}"
     create_topic(node.bootstrap, source, partitions=1)
-    send(node.bootstrap, source, [LARGE] * 4)
+    send(node.bootstrap, source, [LARGE] * ROWS)
 
     def stall(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield from (batch.slice(row, 1) for row in range(batch.num_rows))
-            threading.Event().wait(SECONDS_MAX)
+        for number, batch in enumerate(batches):
+            if number == ROWS - 1:
+                threading.Event().wait(SECONDS_MAX)
+            yield batch
 
     rows = (
         spark.readStream.format("riverlog")
@@ -222,20 +224,18 @@ def test_a_query_that_is_stopped_in_the_middle_of_a_batch_holds_no_reader_up(
         .mapInArrow(stall, "value binary")
     )
     spark.conf.set(ROWS_PER_BATCH, "1")  # so that the sink gets some while others are still to come
+    query = (
+        rows.writeStream.format("riverlog")
+        .option("kafka.bootstrap.servers", node.bootstrap)
+        .option("kafka.batch.size", "1024")
+        .options(topic=topic, checkpointLocation=checkpoint)
+        .start()
+    )
     try:
-        query = (
-            rows.writeStream.format("riverlog")
-            .option("kafka.bootstrap.servers", node.bootstrap)
-            .option("kafka.batch.size", "1024")
-            .options(topic=topic, checkpointLocation=checkpoint)
-            .start()
-        )
-        until(
-            lambda: sum(ends(node, topic, committed=False)) > 0, lambda: "nothing is written", seconds_max=SECONDS_MAX
-        )
+        until(lambda: sum(ends(node, topic, committed=False)) > 0, lambda: "nothing came", seconds_max=SECONDS_MAX)
         assert sum(ends(node, topic, committed=True)) == 0
-        query.stop()
     finally:
+        query.stop()
         spark.conf.unset(ROWS_PER_BATCH)
     until(
         lambda: ends(node, topic, committed=True) == ends(node, topic, committed=False),
