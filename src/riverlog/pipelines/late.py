@@ -10,9 +10,9 @@ before. Each pair of a row and a window is judged by itself.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
-from riverlog.pipelines.spans import Span, span_ms
+from riverlog.pipelines.spans import Span, span_ms, span_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +70,16 @@ def policy(given: Policy | str) -> Policy:
         lateness, _, then = text.removeprefix(_RECOMPUTE).partition(",")
         return recompute(lateness, beyond=then.strip().removeprefix(_THEN) or "drop")
     raise ValueError(f"there is no late policy {given!r}; write drop, side-output:TOPIC or recompute:1 hour")
+
+
+def late_words(given: Policy) -> str:
+    """Say what becomes of late rows, behind other words; of those that are dropped, nothing."""
+    match given:
+        case Drop():
+            return ""
+        case SideOutput(topic):
+            return f"; late rows to {topic}"
+        case Recompute(lateness_ms, beyond):
+            return f"; recomputed for {span_text(lateness_ms)}{late_words(beyond)}"
+        case _:
+            assert_never(given)

@@ -33,18 +33,18 @@ class Drawn(NamedTuple):
 
 
 class Box(NamedTuple):
-    """A box and its words."""
+    """A box, its words, and a note: whose output it is."""
 
     kind: Kind
     words: str
+    note: str = ""
 
 
 class Arrow(NamedTuple):
-    """From one box to another, by number; words where it is not plain what goes that way."""
+    """From one box to another, by number."""
 
     tail: int
     head: int
-    words: str = ""
 
 
 @dataclass
@@ -55,13 +55,17 @@ class Graph:
     arrows: list[Arrow] = field(default_factory=list)
     _places: dict[object, int] = field(default_factory=dict)
 
-    def box(self, kind: Kind, words: str, key: object, tails: Iterable[tuple[int, str]] = ()) -> int:
+    def box(self, box: Box, key: object, tails: Iterable[int] = ()) -> int:
         """Give the number of a box, which is drawn once for each key."""
         if key not in self._places:
             self._places[key] = len(self.boxes)
-            self.boxes.append(Box(kind, words))
-            self.arrows += [Arrow(tail, self._places[key], label) for tail, label in tails]
+            self.boxes.append(box)
+            self.arrows += [Arrow(tail, self._places[key]) for tail in tails]
         return self._places[key]
+
+    def topic(self, topic: str, key: object, note: str, tails: Iterable[int]) -> None:
+        """Add a topic that is written; who reads it further down begins with this box."""
+        self._places.setdefault(_read(topic), self.box(Box(Kind.OUTPUT, f"topic {topic}", note), key, tails))
 
 
 def as_text(outputs: Iterable[Drawn]) -> str:
@@ -79,9 +83,12 @@ def graph(outputs: Iterable[Drawn]) -> Graph:
     drawn = Graph()
     for name, course, target, side_topic in outputs:
         last = _add_stream(drawn, course)
-        drawn.box(Kind.OUTPUT, _target(target), (name,), [(tail, name) for tail in last])
+        if isinstance(target, Topic):
+            drawn.topic(target.topic, (name,), f"query {name}", last)
+        else:
+            drawn.box(Box(Kind.OUTPUT, _target(target), f"query {name}"), (name,), last)
         if side_topic is not None:
-            drawn.box(Kind.OUTPUT, f"topic {side_topic}", (name, "late"), [(tail, "late rows") for tail in last])
+            drawn.topic(side_topic, (name, "late"), f"late rows of {name}", last)
     return drawn
 
 
@@ -91,7 +98,8 @@ def as_svg(title: str, outputs: Iterable[Drawn]) -> str:
     columns = _columns(drawn)
     rows = _rows(drawn, columns)
     wrapped = [wrap(box.words, _WORDS_MAX) or [""] for box in drawn.boxes]
-    heights = [_LINE * len(lines) + _PADDING for lines in wrapped]
+    notes = [wrap(box.note, _NOTE_MAX) for box in drawn.boxes]
+    heights = [_LINE * (len(lines) + len(more)) + _PADDING for lines, more in zip(wrapped, notes, strict=True)]
     lane = max(heights, default=_LINE) + _GAP_DOWN
     width = _MARGIN * 2 + (max(columns, default=0) + 1) * (_BOX + _GAP_RIGHT) - _GAP_RIGHT
     height = _TITLE + (max(rows, default=0) + 1) * lane + _MARGIN
@@ -106,12 +114,12 @@ def as_svg(title: str, outputs: Iterable[Drawn]) -> str:
         f"<title>{escape(title)}</title>{_STYLE}",
         f'<text x="{_MARGIN}" y="{_TITLE - 14}" class="title">{escape(title)}</text>\n',
     ]
-    for tail, head, words in drawn.arrows:
+    for tail, head in drawn.arrows:
         (left, left_top), (right, right_top) = corner(tail), corner(head)
         begin = (left + _BOX, left_top + heights[tail] // 2)
-        parts.append(_arrow(begin, (right, right_top + heights[head] // 2), words))
-    for number, (box, lines) in enumerate(zip(drawn.boxes, wrapped, strict=True)):
-        parts.append(_drawn_box(box.kind, lines, *corner(number), heights[number]))
+        parts.append(_arrow(begin, (right, right_top + heights[head] // 2)))
+    for number, (box, lines, more) in enumerate(zip(drawn.boxes, wrapped, notes, strict=True)):
+        parts.append(_drawn_box(box.kind, lines, more, *corner(number), heights[number]))
     return "".join(parts) + "</svg>\n"
 
 
@@ -128,14 +136,19 @@ def _stream_lines(course: Course) -> list[str]:
 
 def _add_stream(drawn: Graph, course: Course) -> list[int]:
     """Add a stream, and give the boxes in which it ends."""
-    last = [drawn.box(Kind.TOPIC, f"topic {topic}", ("topic", topic)) for topic in course.begins]
-    last = last or [drawn.box(Kind.TOPIC, "rows", course)]
+    last = [drawn.box(Box(Kind.TOPIC, f"topic {topic}"), _read(topic)) for topic in course.begins]
+    last = last or [drawn.box(Box(Kind.TOPIC, "rows"), course)]
     so_far: object = course.begins
     for words, beside in course.steps:
         more = [] if beside is None else _add_stream(drawn, beside)
         so_far = (so_far, words, tuple(more))
-        last = [drawn.box(Kind.STEP, words, so_far, [(tail, "") for tail in (*last, *more)])]
+        last = [drawn.box(Box(Kind.STEP, words), so_far, (*last, *more))]
     return last
+
+
+def _read(topic: str) -> object:
+    """Give the key of the box in which streams of a topic begin."""
+    return "topic", topic
 
 
 def _target(target: Target) -> str:
@@ -158,7 +171,7 @@ def _target(target: Target) -> str:
 def _columns(drawn: Graph) -> list[int]:
     """Put each box right of all that lead to it."""
     columns = [0] * len(drawn.boxes)
-    for tail, head, _ in sorted(drawn.arrows, key=lambda arrow: arrow.head):
+    for tail, head in sorted(drawn.arrows, key=lambda arrow: arrow.head):
         columns[head] = max(columns[head], columns[tail] + 1)
     return columns
 
@@ -168,7 +181,7 @@ def _rows(drawn: Graph, columns: list[int]) -> list[int]:
     rows = [0] * len(drawn.boxes)
     taken: set[tuple[int, int]] = set()
     for number in sorted(range(len(drawn.boxes)), key=lambda number: (columns[number], number)):
-        row = min((rows[tail] for tail, head, _ in drawn.arrows if head == number), default=0)
+        row = min((rows[tail] for tail, head in drawn.arrows if head == number), default=0)
         while (columns[number], row) in taken:
             row += 1
         taken.add((columns[number], row))
@@ -177,7 +190,7 @@ def _rows(drawn: Graph, columns: list[int]) -> list[int]:
 
 
 _BOX: Final = 190
-_GAP_RIGHT: Final = 90
+_GAP_RIGHT: Final = 60
 _GAP_DOWN: Final = 24
 _LINE: Final = 16
 _PADDING: Final = 18
@@ -185,34 +198,32 @@ _MARGIN: Final = 20
 _TITLE: Final = 50
 _WORDS_MAX: Final = 28
 """Letters in a line of a box."""
+_NOTE_MAX: Final = 34
 
 _STYLE: Final = (
     "<style>.title{font-size:16px;font-weight:bold}.topic rect{fill:#dbeafe;stroke:#1d4ed8}"
     ".step rect{fill:#f8fafc;stroke:#475569}.output rect{fill:#dcfce7;stroke:#15803d}"
-    "path{fill:none;stroke:#475569}.label{fill:#475569;font-size:10px}</style>"
+    "path{fill:none;stroke:#475569}.note{fill:#475569;font-size:10px}</style>"
     '<defs><marker id="tip" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
     '<path d="M0,0 L8,4 L0,8 z" style="fill:#475569;stroke:none"/></marker></defs>'
 )
 
 
-def _arrow(begin: tuple[int, int], end: tuple[int, int], words: str) -> str:
+def _arrow(begin: tuple[int, int], end: tuple[int, int]) -> str:
     middle = (begin[0] + end[0]) // 2
-    line = (
+    return (
         f'<path d="M{begin[0]},{begin[1]} C{middle},{begin[1]} {middle},{end[1]} {end[0]},{end[1]}"'
         ' marker-end="url(#tip)"/>\n'
     )
-    if not words:
-        return line
-    at = (begin[1] + end[1]) // 2 - 6
-    return f'{line}<text x="{middle}" y="{at}" text-anchor="middle" class="label">{escape(words)}</text>\n'
 
 
-def _drawn_box(kind: Kind, lines: list[str], left: int, top: int, height: int) -> str:
+def _drawn_box(kind: Kind, lines: list[str], notes: list[str], left: int, top: int, height: int) -> str:
     corners = {Kind.TOPIC: 14, Kind.STEP: 3, Kind.OUTPUT: 14}[kind]
+    looks = ["words"] * len(lines) + ["note"] * len(notes)
     words = "".join(
-        f'<text x="{left + _BOX // 2}" y="{top + _PADDING // 2 + _LINE * number + 12}" text-anchor="middle">'
-        f"{escape(line)}</text>"
-        for number, line in enumerate(lines)
+        f'<text x="{left + _BOX // 2}" y="{top + _PADDING // 2 + _LINE * number + 12}" text-anchor="middle"'
+        f' class="{look}">{escape(line)}</text>'
+        for number, (line, look) in enumerate(zip((*lines, *notes), looks, strict=True))
     )
     return (
         f'<g class="{kind.value}"><rect x="{left}" y="{top}" width="{_BOX}" height="{height}" rx="{corners}"/>'

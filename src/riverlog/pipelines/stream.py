@@ -16,7 +16,7 @@ from pyspark.sql import functions as sql
 
 from riverlog.pipelines import joined, windowed
 from riverlog.pipelines.facts import UNSTARTED, Facts, Site
-from riverlog.pipelines.late import Drop, Policy, Recompute, SideOutput, policy
+from riverlog.pipelines.late import Drop, Policy, Recompute, SideOutput, late_words, policy
 from riverlog.pipelines.mapping import EachBatch, EachRow, Row, one
 from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer
 from riverlog.pipelines.rows import LATE, carries_late_rows, is_timed, timed
@@ -236,7 +236,7 @@ class Stream:
 
         facts = Facts(
             course=self.facts.course.after(
-                f"{how} join on {', '.join(on)} within {_within(within)}", other.facts.course
+                f"{how} join on {', '.join(on)} within {_within(within)}{late_words(chosen)}", other.facts.course
             ),
             time=self.facts.time,
             delay_ms=self.facts.delay_ms,
@@ -350,7 +350,7 @@ class Windowed:
 
         is_updated = self._updates or isinstance(self._late, Recompute)
         made = Facts(
-            course=facts.course.after(_words(self._window, self._by, aggregates)),
+            course=facts.course.after(f"{_words(self._window, self._by, aggregates)}{late_words(self._late)}"),
             time=windowed.WINDOW,
             delay_ms=facts.delay_ms,
             keys=(windowed.WINDOW, *self._by),

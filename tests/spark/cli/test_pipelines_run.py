@@ -158,7 +158,7 @@ def test_a_pipeline_runs_is_stopped_looked_at_and_begins_anew(
         "  | values as JSON",
         "  | watermark at - 10 seconds",
         "  | map with_tax",
-        "  | windows of 1 minute by shop: cents",
+        "  | windows of 1 minute by shop: cents; late rows to late",
         "  => topic totals",
         "  => topic late: late rows",
     ]

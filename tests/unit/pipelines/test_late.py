@@ -1,6 +1,6 @@
 import pytest
 
-from riverlog.pipelines.late import Drop, Policy, Recompute, SideOutput, policy, recompute, side_output
+from riverlog.pipelines.late import Drop, Policy, Recompute, SideOutput, late_words, policy, recompute, side_output
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,9 @@ def test_policies_can_be_made_by_functions() -> None:
 def test_refuses_what_is_no_policy(text: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         policy(text)
+
+
+def test_a_policy_is_told_in_words() -> None:
+    assert late_words(policy("drop")) == ""
+    assert late_words(policy("side-output:late")) == "; late rows to late"
+    assert late_words(policy("recompute:1 hour, then side-output:old")) == "; recomputed for 1 hour; late rows to old"

@@ -77,10 +77,22 @@ def test_svg_is_well_formed_and_no_box_hides_another() -> None:
     places = [(rect.get("x"), rect.get("y")) for rect in root.iter(f"{name}rect")]
     assert len(places) == len(set(places)) == len(graph(OUTPUTS).boxes)
     text = " ".join(element.text or "" for element in root.iter(f"{name}text"))
-    for words in ("filter amount > 0 & 'x' < y", "late rows", "topic payments", "paid-console"):
+    for words in ("filter amount > 0 & 'x' < y", "late rows of paid", "topic payments", "query paid-console"):
         assert words in text
     width = int(root.get("width") or 0)
     assert all(int(rect.get("x") or 0) + int(rect.get("width") or 0) <= width for rect in root.iter(f"{name}rect"))
+
+
+def test_a_topic_that_is_written_and_read_is_one_box() -> None:
+    minutes = Drawn("minutes", Course(("sales",)).after("sum"), Topic("minutes"))
+    totals = Drawn("totals", Course(("minutes",)).after("add up"), Topic("totals"))
+    drawn = graph([minutes, totals])
+    assert [box.words for box in drawn.boxes] == ["topic sales", "sum", "topic minutes", "add up", "topic totals"]
+    assert [tuple(arrow) for arrow in drawn.arrows] == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    other_way_round = graph([totals, minutes])
+    assert all(arrow.tail < arrow.head for arrow in other_way_round.arrows)
+    itself = graph([Drawn("loop", Course(("loop",)).after("again"), Topic("loop"))])
+    assert [tuple(arrow) for arrow in itself.arrows] == [(0, 1), (1, 2)]
 
 
 def test_a_pipeline_without_outputs_has_an_empty_picture() -> None:
