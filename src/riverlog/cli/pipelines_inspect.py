@@ -252,5 +252,6 @@ def _debugged(*, debug: bool) -> Iterator[None]:
             raise  # of a function of the pipeline: the whole trace is what was asked for
         import pdb
 
+        print(f"{type(problem).__name__}: {problem}; q leaves the debugger", file=sys.stderr)
         pdb.post_mortem(problem.__traceback__)
         raise Trouble(f"{type(problem).__name__}: {problem}") from problem
