@@ -54,7 +54,9 @@ class Workshop:
 
 
 def _whole() -> dict[str, str]:
-    """Give the settings that riverlog has for all of a Spark; to the connector they make no difference."""
+    """Give what riverlog has for all of a Spark on one machine; to the connector it makes no difference."""
     from riverlog.spark import settings
+    from riverlog.spark.sessions import ARROW_OPTIONS
 
-    return {name: value for name, value in settings().items() if not name.startswith(QUERY_SETTINGS)}
+    whole = {name: value for name, value in settings().items() if not name.startswith(QUERY_SETTINGS)}
+    return {**whole, "spark.driver.extraJavaOptions": ARROW_OPTIONS}

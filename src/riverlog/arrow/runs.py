@@ -18,7 +18,7 @@ from riverlog.records.errors import CorruptBatch
 from riverlog.records.record import unfolded
 
 PORTION_BYTES: Final = 4 * 1024 * 1024
-"""A portion that has as much is full. Spark is fastest with Arrow batches of 1 to 4 MiB."""
+"""A portion that has as much is full, unless the caller wants smaller ones."""
 
 assert PORTION_BYTES + max(DECOMPRESSED_BYTES_MAX, RESPONSE_BYTES_MAX) < 2**31
 

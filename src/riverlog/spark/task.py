@@ -31,6 +31,8 @@ from riverlog.spark.workers import keep_memory, settle
 if TYPE_CHECKING:
     import pyarrow as pa
 
+PORTION_BYTES: Final = 512 * 1024
+"""What a batch for Spark has at least, unless it is the last: small enough that Spark still finds it in its caches."""
 READERS_KEPT_MAX: Final = 4
 """Readers that a worker keeps between tasks; of further ones the oldest is let go."""
 CHECK_SECONDS: Final = 5.0
@@ -47,7 +49,7 @@ class Part(InputPartition):
 
 
 def read_part(part: Part, options: SourceOptions, columns: Columns) -> "Iterator[pa.RecordBatch]":
-    """Give the rows of a part, in batches of a few megabytes that Spark takes as they are."""
+    """Give the rows of a part, in batches of about a megabyte that Spark takes as they are."""
     keep_memory()
     with _Lease(options) as lent, Values(options, columns, lent.background) as values:
         for decoded in lent.read(part, columns.decoded):
@@ -95,7 +97,9 @@ class LentReader:
             if isinstance(taken, Cut):
                 cut = taken
                 continue
-            yield from record_batches(decode, taken.chunk, part.partition, schema, taken.cut)
+            yield from record_batches(
+                decode, taken.chunk, part.partition, schema, taken.cut, portion_bytes=PORTION_BYTES
+            )
             cut = cut._replace(from_offset=max(cut.from_offset, taken.chunk.next_offset))
 
     def _next(self, part: Part, cut: Cut) -> Taken | Cut | None:
