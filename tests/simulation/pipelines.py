@@ -287,9 +287,9 @@ class _Driver:
                     marker=transaction.name.encode(),
                 )
             except TransactionAborted:
+                # What was listed has ended before; the batch may be open again, for attempts that joined since.
                 self._scene.say(f"{transaction.name} is aborted")
                 self._history.aborted(transaction)
-                _end(begun)
                 return False
             except TimedOut as error:
                 self._scene.say(f"{self._name}: {error.code.name}")

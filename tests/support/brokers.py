@@ -126,8 +126,15 @@ class FakeLog:
 class FakeCluster:
     """Some brokers that share topics. Node ids start at 1; node 1 is the controller."""
 
-    def __init__(self, *, nodes: int = 1, latency_seconds: float = 0.001, auto_create: bool = True) -> None:
-        self.network = MemoryNetwork(latency_seconds=latency_seconds)
+    def __init__(
+        self,
+        *,
+        nodes: int = 1,
+        latency_seconds: float = 0.001,
+        auto_create: bool = True,
+        network: MemoryNetwork | None = None,
+    ) -> None:
+        self.network = network or MemoryNetwork(latency_seconds=latency_seconds)
         self.ports = Ports(self.network, VirtualClock(), Random(7))
         self.topics: dict[str, FakeTopic] = {}
         self.auto_create = auto_create

@@ -19,6 +19,7 @@ from riverlog.client.group_admin import GroupAdmin
 from riverlog.client.lifetime import Startable
 from riverlog.client.offsets import FoundOffset, IsolationLevel, OffsetQuestion, list_offsets
 from riverlog.client.ports import Ports
+from riverlog.client.security import Security
 from riverlog.client.transaction_admin import TransactionAdmin
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NodeId, Offset, TopicId, TopicPartition
@@ -142,6 +143,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
         timeout_ms: int = 30_000,
         client_id: str = "riverlog-admin",
         retry_backoff_ms: int = 100,
+        security: Security | None = None,
         ports: Ports | None = None,
     ) -> None:
         self._timeout_ms = timeout_ms
@@ -151,6 +153,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
             client_id=client_id,
             request_timeout_ms=timeout_ms,
             retry_backoff_ms=retry_backoff_ms,
+            security=security,
         )
 
     async def start(self) -> Self:

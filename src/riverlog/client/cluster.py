@@ -13,6 +13,8 @@ from typing import Any, Final
 from riverlog.client.connection import Connection
 from riverlog.client.errors import Closed, KafkaError, Unreachable, check, error_code, failure
 from riverlog.client.ports import Ports, real_ports
+from riverlog.client.security import Security
+from riverlog.client.tls import TlsNetwork
 from riverlog.model.addresses import parse_addresses
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE, NO_TOPIC_ID, Address, NodeId, TopicId, TopicPartition
@@ -80,9 +82,13 @@ class Cluster:
         retry_backoff_max_ms: int = 1_000,
         metadata_age_max_ms: int = 300_000,
         create_topics: bool = False,
+        security: Security | None = None,
     ) -> None:
         self.bootstrap = parse_addresses(bootstrap)
         self.ports = ports or real_ports()
+        if security is not None and security.tls is not None:
+            self.ports = self.ports._replace(network=TlsNetwork(self.ports.network, security.tls.context()))
+        self._login = None if security is None else security.login
         self.client_id = client_id
         self.request_seconds = request_timeout_ms / 1000
         self.cluster_id: str | None = None
@@ -318,6 +324,7 @@ class Cluster:
             client_id=self.client_id,
             connect_seconds=self._connect_seconds,
             request_seconds=self.request_seconds,
+            login=self._login,
         )
         self._connections[key] = connection
         return connection

@@ -8,6 +8,7 @@ be merged, and not in buffers on the way.
 """
 
 import asyncio
+import ssl
 from collections import deque
 from collections.abc import Callable
 from struct import Struct
@@ -16,6 +17,8 @@ from typing import Any, Final, NamedTuple
 
 from riverlog import __version__
 from riverlog.client.errors import KafkaError, TimedOut, Unreachable, check
+from riverlog.client.login import log_in
+from riverlog.client.security import Login
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address
 from riverlog.model.limits import (
@@ -64,19 +67,29 @@ class Connection:
 
     @classmethod
     async def open(
-        cls, network: Network, address: Address, *, client_id: str, connect_seconds: float, request_seconds: float
+        cls,
+        network: Network,
+        address: Address,
+        *,
+        client_id: str,
+        connect_seconds: float,
+        request_seconds: float,
+        login: Login | None = None,
     ) -> "Connection":
-        """Connect and agree on versions; raise Unreachable where nobody, or nobody of Kafka's kind, answers."""
+        """Connect, agree on versions, and say who is there where a login is given; raise Unreachable where nobody, or
+        nobody of Kafka's kind, answers."""
         try:
             async with asyncio.timeout(connect_seconds):
                 socket = await network.connect(address.host, address.port)
         except TimeoutError:
             raise Unreachable(f"{address} did not take the connection within {connect_seconds:g} s") from None
         except OSError as error:
-            raise Unreachable(f"{address}: {error.strerror or error}") from None
+            raise Unreachable(f"{address}: {_reason(error)}") from None
         connection = cls(socket, address, client_id=client_id, request_seconds=request_seconds)
         try:
             await connection._agree_on_versions(connect_seconds)
+            if login is not None:
+                await log_in(connection, login, connect_seconds)
         except BaseException:
             connection.close()
             raise
@@ -313,6 +326,15 @@ class _Waiting(NamedTuple):
     answer: "asyncio.Future[Any]"
     deadline: float
     size: int
+
+
+def _reason(error: OSError) -> str:
+    """Say why there is no connection; what TLS has against it is said in words of its own."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS could not be agreed on: {(error.reason or str(error)).replace('_', ' ').lower()}"
+    return error.strerror or str(error)
 
 
 def _keep_records(response: FetchResponse) -> None:

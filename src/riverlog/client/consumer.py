@@ -26,6 +26,7 @@ from riverlog.client.lifetime import Startable
 from riverlog.client.membership import GroupRules, Interest
 from riverlog.client.offsets import FoundOffset, IsolationLevel, OffsetQuestion, list_offsets
 from riverlog.client.ports import Ports
+from riverlog.client.security import Security
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
 
@@ -62,6 +63,7 @@ class Consumer(Startable):
         request_timeout_ms: int = 30_000,
         retry_backoff_ms: int = 100,
         client_id: str = "riverlog-consumer",
+        security: Security | None = None,
         ports: Ports | None = None,
     ) -> None:
         """Describe the consumer; nothing is connected before `start`.
@@ -95,6 +97,7 @@ class Consumer(Startable):
             request_timeout_ms=request_timeout_ms,
             retry_backoff_ms=retry_backoff_ms,
             metadata_age_max_ms=metadata_age_max_ms,
+            security=security,
         )
         self._arrived = asyncio.Event()
         self._group: Group | None = None

@@ -64,6 +64,13 @@ class Closed(KafkaError):
         return False  # it stays so
 
 
+class AuthenticationFailed(KafkaError):
+    """The broker does not believe who this client says it is, or cannot be believed itself."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.SASL_AUTHENTICATION_FAILED, message)
+
+
 class PartlyFailed(KafkaError):
     """Some of the things that one call was about failed; the others are done. `failures` has each by its name."""
 

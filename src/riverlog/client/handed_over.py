@@ -20,6 +20,7 @@ from riverlog.client.errors import ProducerFenced, error_code, failure
 from riverlog.client.lifetime import Startable
 from riverlog.client.ports import Ports
 from riverlog.client.producer import Producer
+from riverlog.client.security import Security
 from riverlog.client.sender import Sender
 from riverlog.client.transacting import FENCED, Idle, TransactionRules, Transactions, version_max
 from riverlog.model.errors import ErrorCode
@@ -112,9 +113,12 @@ class Ender(Startable):
         client_id: str = "riverlog-ender",
         request_timeout_ms: int = 30_000,
         seconds_max: float = _SECONDS_MAX,
+        security: Security | None = None,
         ports: Ports | None = None,
     ) -> None:
-        self._cluster = Cluster(bootstrap, ports=ports, client_id=client_id, request_timeout_ms=request_timeout_ms)
+        self._cluster = Cluster(
+            bootstrap, ports=ports, client_id=client_id, request_timeout_ms=request_timeout_ms, security=security
+        )
         self._seconds_max = seconds_max
 
     async def start(self) -> Self:

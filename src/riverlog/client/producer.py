@@ -28,6 +28,7 @@ from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut
 from riverlog.client.lifetime import Startable
 from riverlog.client.partitioner import DefaultPartitioner, Partitioner, RoundRobin
 from riverlog.client.ports import Ports
+from riverlog.client.security import Security
 from riverlog.client.sender import Sender, SendingRules
 from riverlog.client.transacting import Broken, Ending, Open, Settling, Transaction, TransactionRules, Transactions
 from riverlog.model.errors import ErrorCode
@@ -75,6 +76,7 @@ class Producer(Startable):
         partitioner: Literal["default", "round_robin"] | Partitioner = "default",
         retry_backoff_ms: int = 100,
         client_id: str = "riverlog-producer",
+        security: Security | None = None,
         ports: Ports | None = None,
     ) -> None:
         """Describe the producer; nothing is connected before `start`.
@@ -117,6 +119,7 @@ class Producer(Startable):
             request_timeout_ms=request_timeout_ms,
             retry_backoff_ms=retry_backoff_ms,
             create_topics=True,
+            security=security,
         )
         self._clock = self._cluster.ports.clock
         self._choose_default = DefaultPartitioner(self._cluster.ports.random, batch_bytes_max)

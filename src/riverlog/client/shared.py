@@ -27,6 +27,7 @@ from riverlog.client.lifetime import Startable
 from riverlog.client.ports import Ports
 from riverlog.client.processing import NewRecord, send_all
 from riverlog.client.producer import Producer
+from riverlog.client.security import Security
 from riverlog.client.sender import Sender
 from riverlog.client.transacting import Idle, Open, TransactionRules, Transactions
 from riverlog.model.errors import ErrorCode
@@ -90,6 +91,7 @@ class SharedTransactions(Startable):
         request_timeout_ms: int = 30_000,
         block_ms_max: int = 60_000,
         client_id: str = "riverlog-pipeline",
+        security: Security | None = None,
         ports: Ports | None = None,
     ) -> None:
         """Describe the owner; nothing is connected before `start`.
@@ -109,6 +111,7 @@ class SharedTransactions(Startable):
             ports=ports,
             client_id=client_id,
             request_timeout_ms=request_timeout_ms,
+            security=security,
         )
         self._coordinator = TransactionCoordinator(self._cluster, transactional_id)
         self._owner = InitProducerIdResponse(producer_id=NO_PRODUCER)
