@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
     from riverlog.client.processing import NewRecord, process_exactly_once
     from riverlog.client.producer import Producer
+    from riverlog.client.security import Security
     from riverlog.client.shared import Member, SharedTransactions
     from riverlog.client.shared_sync import SyncMember, SyncSharedTransactions
     from riverlog.model.ids import TopicPartition
@@ -28,6 +29,7 @@ __all__ = [
     "Producer",
     "ProducerFenced",
     "Scan",
+    "Security",
     "SharedTransactions",
     "SyncMember",
     "SyncSharedTransactions",
@@ -47,6 +49,7 @@ _HOMES = {
     "Producer": "riverlog.client.producer",
     "ProducerFenced": "riverlog.client.errors",
     "Scan": "riverlog.arrow.scan",
+    "Security": "riverlog.client.security",
     "SharedTransactions": "riverlog.client.shared",
     "SyncMember": "riverlog.client.shared_sync",
     "SyncSharedTransactions": "riverlog.client.shared_sync",

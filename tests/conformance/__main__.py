@@ -100,6 +100,7 @@ OWN_SUITES: Final = (
     Suite("a folder of Apache Kafka", "Java client", ("foreign/check_kafka_folder.py",)),
     Suite("transactions in folders of both", "Java client", ("foreign/check_transactional_folder.py",)),
     Suite("our transactions at Apache Kafka", "Java client", ("foreign/check_own_client.py",)),
+    Suite("our client at a secured Apache Kafka", "Java client", ("foreign/check_security.py",)),
     Suite("Kafka Streams", "Java client", ("foreign/check_streams.py",)),
     Suite("our Spark sink at Apache Kafka", "Java client", ("foreign/check_spark_sink.py",)),
     Suite("transactions as Apache Kafka decides them", "Java client", ("foreign/check_transaction_rules.py",)),

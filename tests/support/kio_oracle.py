@@ -40,7 +40,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz-._0ÄßΩ漢🙂"
 TEXT = LETTERS * 1000
 MILLISECOND = datetime.timedelta(milliseconds=1)
 ERROR_CODES = list(ErrorCode)
-TIMES = ("log_append_time_ms", "retention_time_ms", "transaction_start_time_ms")
+TIMES = ("log_append_time_ms", "retention_time_ms", "session_lifetime_ms", "transaction_start_time_ms")
 """Fields that kio keeps as a datetime or timedelta, which have fewer values than an int64."""
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 

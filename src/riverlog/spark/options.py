@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
+from riverlog.client.security import PREFIXES as SECURITY_SETTINGS
+from riverlog.client.security import BadSecurity, Security
 from riverlog.model.addresses import parse_addresses
 
 KAFKA: Final = "kafka."
@@ -92,7 +94,23 @@ def connection(options: Options) -> Connection:
         value = read(options, KAFKA + name)
         if value is not None:
             client[argument] = value
+    if (security := _security(options)) is not None:
+        client["security"] = security
     return Connection(bootstrap, client)
+
+
+def _security(options: Options) -> Security | None:
+    """Read how the cluster is to be reached; the password of a login is in no message."""
+    settings = {
+        name.removeprefix(KAFKA): options.text(name) or "" for name in options.names() if name.startswith(KAFKA)
+    }
+    try:
+        security = Security.from_settings(settings)
+        if security is not None and security.tls is not None:
+            security.tls.context()  # what is wrong with a certificate is told here, and not by every task
+    except BadSecurity as problem:
+        raise BadOption(KAFKA + problem.name, None, problem.reason) from None
+    return security
 
 
 def check_names(options: Options, known: Iterable[str], refused: Mapping[str, str]) -> None:
@@ -108,7 +126,7 @@ def check_names(options: Options, known: Iterable[str], refused: Mapping[str, st
         if name in refusals:
             raise BadOption(*_named(refusals[name], options.text(name)))
         if name.startswith(KAFKA):
-            _check_setting(name.removeprefix(KAFKA), options.text(name) or "", by_name)
+            _check_setting(name.removeprefix(KAFKA), by_name)
         else:
             raise BadOption(name, None, _unknown("there is no such option", name, by_name))
 
@@ -117,14 +135,11 @@ def _named(refusal: tuple[str, str], value: str | None) -> tuple[str, str | None
     return refusal[0], value, refusal[1]
 
 
-def _check_setting(name: str, value: str, known: Mapping[str, str]) -> None:
+def _check_setting(name: str, known: Mapping[str, str]) -> None:
     """Let pass what has no meaning here; refuse what this client cannot do, and names that Kafka does not know."""
-    if name == "security.protocol":
-        if value.upper() != "PLAINTEXT":
-            raise BadOption(KAFKA + name, value, "this client speaks PLAINTEXT only; connect to such a listener")
-    elif name.startswith(_SECURITY):
-        raise BadOption(KAFKA + name, None, "this client neither encrypts nor authenticates; leave it out")
-    elif name not in MEANINGLESS:
+    if name.startswith(SECURITY_SETTINGS):
+        return  # read, or refused, where the connection is
+    if name not in MEANINGLESS:
         known = {**known, **{KAFKA + other: KAFKA + other for other in MEANINGLESS}}
         raise BadOption(KAFKA + name, None, _unknown("Kafka's clients have no such setting", KAFKA + name, known))
 
@@ -147,8 +162,6 @@ _CLIENT: Final[dict[str, tuple[str, Callable[[Options, str], Any]]]] = {
     "retry.backoff.ms": ("retry_backoff_ms", Options.number),
 }
 """Settings of Kafka's clients that every part of this client has, with its own names for them."""
-
-_SECURITY: Final = ("ssl.", "sasl.", "security.")
 
 _REFUSED: Final = {
     "kafka.key.deserializer": "keys are always binary; cast the column instead",

@@ -1,0 +1,23 @@
+"""SaslHandshake, SaslAuthenticate on a listener without SASL."""
+
+import pytest
+
+from riverlog.model.errors import ErrorCode
+from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from riverlog.wire.messages.sasl_handshake import SaslHandshakeRequest
+from tests.support.asking import serving
+from tests.support.virtual_time import run
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_nobody_is_to_say_who_is_there(version: int) -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            agreed = await line.ask(ApiKey.SASL_HANDSHAKE, version, SaslHandshakeRequest("PLAIN"))
+            assert (agreed.error_code, agreed.mechanisms) == (ErrorCode.ILLEGAL_SASL_STATE, [])
+            told = await line.ask(ApiKey.SASL_AUTHENTICATE, version, SaslAuthenticateRequest(b"\0alice\0secret"))
+            assert told.error_code == ErrorCode.ILLEGAL_SASL_STATE
+            assert "PLAINTEXT" in told.error_message
+
+    run(scenario())
