@@ -8,11 +8,12 @@ refused with the nearest one that somebody does.
 import os
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from riverlog.client.security import PREFIXES as SECURITY_SETTINGS
-from riverlog.client.security import BadSecurity, Security
 from riverlog.model.addresses import parse_addresses
+
+if TYPE_CHECKING:
+    from riverlog.client.security import Security
 
 KAFKA: Final = "kafka."
 BOOTSTRAP_OPTIONS: Final = ("kafka.bootstrap.servers", "bootstrap")
@@ -99,11 +100,15 @@ def connection(options: Options) -> Connection:
     return Connection(bootstrap, client)
 
 
-def _security(options: Options) -> Security | None:
+def _security(options: Options) -> "Security | None":
     """Read how the cluster is to be reached; the password of a login is in no message."""
     settings = {
         name.removeprefix(KAFKA): options.text(name) or "" for name in options.names() if name.startswith(KAFKA)
     }
+    if not any(name.startswith(_SECURITY) for name in settings):
+        return None  # as mostly; and steps that ask no cluster load no client
+    from riverlog.client.security import BadSecurity, Security
+
     try:
         security = Security.from_settings(settings)
         if security is not None and security.tls is not None:
@@ -137,7 +142,7 @@ def _named(refusal: tuple[str, str], value: str | None) -> tuple[str, str | None
 
 def _check_setting(name: str, known: Mapping[str, str]) -> None:
     """Let pass what has no meaning here; refuse what this client cannot do, and names that Kafka does not know."""
-    if name.startswith(SECURITY_SETTINGS):
+    if name.startswith(_SECURITY):
         return  # read, or refused, where the connection is
     if name not in MEANINGLESS:
         known = {**known, **{KAFKA + other: KAFKA + other for other in MEANINGLESS}}
@@ -162,6 +167,8 @@ _CLIENT: Final[dict[str, tuple[str, Callable[[Options, str], Any]]]] = {
     "retry.backoff.ms": ("retry_backoff_ms", Options.number),
 }
 """Settings of Kafka's clients that every part of this client has, with its own names for them."""
+
+_SECURITY: Final = ("security.", "ssl.", "sasl.")
 
 _REFUSED: Final = {
     "kafka.key.deserializer": "keys are always binary; cast the column instead",
