@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 import pytest
 import trustme
+from pyspark.sql import SparkSession
 
 from bench.cache import cache_folder
 from bench.nodes import free_port
 from bench.peer import Kafka
 from riverlog import Admin, Consumer, KafkaError, Producer, TopicPartition
 from riverlog.client.security import Security
+from riverlog.spark import session
 from tests.conformance.foreign.build import class_path
 
 USER, PASSWORD = "alice", 'a "quoted; secret'
@@ -170,3 +172,26 @@ def test_who_is_not_believed_is_told_why(kafka: Secured, way: str, changed: dict
     security = Security.from_settings({**settings, **changed})
     with pytest.raises(KafkaError, match=reason):
         asyncio.run(asyncio.wait_for(Producer(bootstrap, security=security).start(), 60))
+
+
+def test_spark_writes_and_reads_there(kafka: Secured, spark: SparkSession) -> None:
+    bootstrap, settings = ways(kafka)["SCRAM over SSL"]
+    options = {"kafka.bootstrap.servers": bootstrap, **{f"kafka.{name}": value for name, value in settings.items()}}
+
+    async def create() -> None:
+        async with Admin(bootstrap, security=Security.from_settings(settings)) as admin:
+            await admin.create_topic("from-spark", partitions=2)
+
+    asyncio.run(create())
+    rows = spark.range(1_000).selectExpr("cast(id AS string) AS key", "cast(id * id AS string) AS value")
+    rows.write.format("riverlog").mode("append").options(**options).option("topic", "from-spark").save()
+    found = spark.read.format("riverlog").options(**options).option("subscribe", "from-spark").load()
+    values = [int(row.value) for row in found.selectExpr("cast(value AS string) AS value").collect()]
+    assert sorted(values) == [number * number for number in range(1_000)]
+
+
+@pytest.fixture
+def spark() -> Iterator[SparkSession]:
+    started = session("security", master="local[2]")
+    yield started
+    started.stop()
