@@ -19,9 +19,9 @@ from tests.support.waiting import until
 
 SECONDS_MAX = 90.0
 PARTITIONS = 3
-LARGE = b"x" * 200_000
-"""Longer than what PySpark gathers before it passes rows on."""
-ROWS = 6
+LARGE = b"x" * 900_000
+ROWS = 14
+"""So many of them are more than the sink gathers before it sends something, also without the last."""
 ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
@@ -227,7 +227,6 @@ def test_a_query_that_is_stopped_in_the_middle_of_a_batch_holds_no_reader_up(
     query = (
         rows.writeStream.format("riverlog")
         .option("kafka.bootstrap.servers", node.bootstrap)
-        .option("kafka.batch.size", "1024")
         .options(topic=topic, checkpointLocation=checkpoint)
         .start()
     )
