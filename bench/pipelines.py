@@ -33,8 +33,10 @@ KEYED_ROWS_PER_SECOND: Final = 500_000
 KEYED_BATCHES: Final = 4
 LATE_ROWS_PER_SECOND: Final = 500_000
 LATE_BATCHES: Final = 8
-LATE_EVERY: Final = 100
-"""One row in so many is late, by five minutes."""
+LATE_EVERY: Final = 75
+"""One row in so many is late, in six of the eight batches: one of a hundred in all."""
+LATE_MS: Final = 300_000
+BATCH_SPAN_MS: Final = 60_000
 SHAPE: Final = "sensor string, degrees double, at timestamp"
 POLICIES: Final = {"drop": "drop", "side": "side-output:{late}", "recompute": "recompute:1 hour"}
 
@@ -48,6 +50,8 @@ class Ran:
     whole: Meter
     last: Any
     """Spark's progress of the last batch with rows."""
+    late: int = 0
+    """Rows that came too late for their windows."""
 
 
 def example(trial: Trial, *, job: Job) -> Values:
@@ -100,10 +104,14 @@ def late(trial: Trial) -> Values:
     values: dict[str, float] = {}
     count = round(trial.seconds * LATE_ROWS_PER_SECOND) // LATE_BATCHES * LATE_BATCHES
     with clients.fresh_topic(trial.node, partitions=PARTITIONS) as topic:
-        clients.fill(trial.node, topic, map(_reading, range(count)), partitions=PARTITIONS)
+        at_once = count // LATE_BATCHES
+        rows = (reading(number, at_once) for number in range(count))
+        clients.fill(trial.node, topic, rows, partitions=PARTITIONS)
         for name, policy in POLICIES.items():
-            ran = warm(trial, f"late {name}", partial(_late, trial, topic, policy, count // LATE_BATCHES))
+            ran = warm(trial, f"late {name}", partial(_late, trial, topic, policy, at_once))
             expect_rows(ran.rows, count)
+            if name != "recompute" and not 0.5 < ran.late / (count / 100) < 1.5:
+                raise Failed(f"{ran.late} of {count} rows were late, and one of a hundred was to be")
             _enter(values, name, ran)
     for name in ("side", "recompute"):
         values[f"{name} time"] = values["drop"] / values[name]
@@ -111,9 +119,14 @@ def late(trial: Trial) -> Values:
     return values
 
 
-def _reading(number: int) -> str:
-    behind = 30_000 if number % LATE_EVERY == LATE_EVERY - 1 else 0
-    return f'{{"sensor": "s{number * 7919 % 1000}", "degrees": {number % 400 / 10}, "at": "{moment(number - behind)}"}}'
+def reading(number: int, at_once: int) -> str:
+    """Write a reading: a batch of so many spans a minute, so that what is five minutes late is behind the watermark.
+
+    That is so from the third batch on: rows are judged by what was read before the batch before.
+    """
+    behind_ms = LATE_MS if number % LATE_EVERY == LATE_EVERY - 1 else 0
+    at = moment(number * BATCH_SPAN_MS // at_once - behind_ms, step_ms=1)
+    return f'{{"sensor": "s{number * 7919 % 1000}", "degrees": {number % 400 / 10}, "at": "{at}"}}'
 
 
 def _late(trial: Trial, topic: str, policy: str, at_once: int) -> Ran:
@@ -219,6 +232,8 @@ def _started_by_hand(trial: Trial, job: Job) -> "StreamingQuery":
 
 def _ran(trial: Trial, start: "Callable[[], StreamingQuery]") -> Ran:
     """Run a query until it has taken what is there."""
+    from riverlog.pipelines.progress_line import late_rows
+
     with Meter() as meter:
         query = start()
         if not query.awaitTermination(QUERY_SECONDS_MAX):
@@ -227,7 +242,8 @@ def _ran(trial: Trial, start: "Callable[[], StreamingQuery]") -> Ran:
     progress = query.recentProgress
     batch_ms = sum(each["durationMs"]["triggerExecution"] for each in progress)
     with_rows = [each for each in progress if each["numInputRows"]]
-    return Ran(sum(each["numInputRows"] for each in with_rows), batch_ms / 1e3, meter, with_rows[-1])
+    late = sum(map(late_rows, progress))
+    return Ran(sum(each["numInputRows"] for each in with_rows), batch_ms / 1e3, meter, with_rows[-1], late)
 
 
 def _enter(values: dict[str, float], name: str, ran: Ran) -> None:
