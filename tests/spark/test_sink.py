@@ -1,28 +1,21 @@
 """The sink on a real Spark and a real node: what is written, how often, and what is refused."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
-import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, IsolationLevel, Message, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import Consumer, Message, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from tests.e2e.clients import create_topic, send
+from tests.e2e.clients import create_topic
 from tests.support.node import Node
 from tests.support.waiting import until
 
 SECONDS_MAX = 90.0
 PARTITIONS = 3
-LARGE = b"x" * 900_000
-ROWS = 14
-"""So many of them are more than the sink gathers before it sends something, also without the last."""
-ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 @pytest.fixture
@@ -201,52 +194,3 @@ def test_a_node_that_is_restarted_is_waited_for(
         run_until(query, _done(query) + 3)
         found = numbers(node, "out")
     assert found == list(range(len(found)))
-
-
-def test_a_query_that_is_stopped_in_the_middle_of_a_batch_holds_no_reader_up(
-    spark: SparkSession, node: Node, topic: str, checkpoint: str
-) -> None:
-    source = f"in-{uuid4()}"
-    create_topic(node.bootstrap, source, partitions=1)
-    send(node.bootstrap, source, [LARGE] * ROWS)
-
-    def stall(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number, batch in enumerate(batches):
-            if number == ROWS - 1:
-                threading.Event().wait(SECONDS_MAX)
-            yield batch
-
-    rows = (
-        spark.readStream.format("riverlog")
-        .option("kafka.bootstrap.servers", node.bootstrap)
-        .options(subscribe=source, startingOffsets="earliest", columns="value")
-        .load()
-        .mapInArrow(stall, "value binary")
-    )
-    spark.conf.set(ROWS_PER_BATCH, "1")  # so that the sink gets some while others are still to come
-    query = (
-        rows.writeStream.format("riverlog")
-        .option("kafka.bootstrap.servers", node.bootstrap)
-        .options(topic=topic, checkpointLocation=checkpoint)
-        .start()
-    )
-    try:
-        until(lambda: sum(ends(node, topic, committed=False)) > 0, lambda: "nothing came", seconds_max=SECONDS_MAX)
-        assert sum(ends(node, topic, committed=True)) == 0
-    finally:
-        query.stop()
-        spark.conf.unset(ROWS_PER_BATCH)
-    until(
-        lambda: ends(node, topic, committed=True) == ends(node, topic, committed=False),
-        lambda: f"readers stand at {ends(node, topic, committed=True)} of {ends(node, topic, committed=False)}",
-        seconds_max=SECONDS_MAX,
-    )
-    assert messages(node, topic) == []
-
-
-def ends(node: Node, topic: str, *, committed: bool) -> list[int]:
-    """Give the end of each partition, for readers of what is committed or of all."""
-    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
-    asked = {TopicPartition(topic, index): OffsetSpec.latest() for index in range(PARTITIONS)}
-    return [found.result().offset for found in admin.list_offsets(asked, isolation_level=level).values()]
