@@ -106,8 +106,9 @@ class Driver:
 
     def state(self, checkpoint: str) -> dict[str, int]:
         """Give the state of a query, by key, as the last commit has it."""
+        before = len(self._told("state"))
         self._tell({"state": checkpoint})
-        until(lambda: bool(self._told("state")), self.tail, seconds_max=READY_SECONDS_MAX)
+        until(lambda: len(self._told("state")) > before, self.tail, seconds_max=READY_SECONDS_MAX)
         weights: dict[str, int] = self._told("state")[-1]["state"]
         return weights
 
