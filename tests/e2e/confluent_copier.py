@@ -43,7 +43,6 @@ def begin_at_committed(consumer: Consumer, names: list[TopicPartition]) -> None:
     """Read on from what is committed, the very beginning if nothing is."""
     committed = consumer.committed(names, _SECONDS_MAX)
     consumer.assign([TopicPartition(each.topic, each.partition, max(each.offset, 0)) for each in committed])
-    consumer.poll(0)
 
 
 def positions(consumer: Consumer, names: list[TopicPartition]) -> list[TopicPartition]:

@@ -191,7 +191,7 @@ def test_a_node_that_restarts_does_not_end_a_query(spark: SparkSession, tmp_path
         ({"subscrbe": "x"}, "option subscrbe: there is no such option; did you mean subscribe?"),
         ({"startingOffsets": "{"}, "option startingOffsets='{': that is not JSON"),
         ({"subscribe": "nothing-here"}, "topic 'nothing-here': the cluster has no such topic"),
-        ({"kafka.security.protocol": "SSL"}, "option kafka.security.protocol='SSL': this client speaks PLAINTEXT only"),
+        ({"kafka.security.protocol": "TLS"}, "option kafka.security.protocol: write PLAINTEXT, SSL, SASL_PLAINTEXT or"),
         (
             {
                 "bootstrap": "127.0.0.1:1",
