@@ -27,7 +27,7 @@ from riverlog.model.limits import (
     RESPONSE_BYTES_MAX,
     UNSENT_BYTES_PER_CONNECTION_MAX,
 )
-from riverlog.model.ports import FileRange, Network, Socket
+from riverlog.model.ports import Connecting, FileRange, Socket
 from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
 from riverlog.wire.codec import MalformedMessage
 from riverlog.wire.framing import FrameBuffer, FrameRefused
@@ -68,7 +68,7 @@ class Connection:
     @classmethod
     async def open(
         cls,
-        network: Network,
+        network: Connecting,
         address: Address,
         *,
         client_id: str,

@@ -3,7 +3,7 @@
 import random
 from typing import NamedTuple
 
-from riverlog.model.ports import Clock, Network, Random
+from riverlog.model.ports import Clock, Connecting, Random
 from riverlog.world.clock import SystemClock
 from riverlog.world.network import TcpNetwork
 
@@ -11,7 +11,7 @@ from riverlog.world.network import TcpNetwork
 class Ports(NamedTuple):
     """Network, clock and chance. Waiting is the running event loop's."""
 
-    network: Network
+    network: Connecting
     clock: Clock
     random: Random
 

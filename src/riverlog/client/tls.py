@@ -1,4 +1,4 @@
-"""TLS behind the Network port: a stream of any kind, encrypted.
+"""TLS for connections of any kind: a stream behind the Socket port, encrypted.
 
 The encryption itself works on memory (`ssl.MemoryBIO`), so it needs no sockets of its own. Decrypted bytes may lie
 ready when the stream has none to receive, and encrypted ones may be unsent when all were taken: both are looked after
@@ -11,21 +11,18 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from riverlog.model.ids import Address
-from riverlog.model.ports import Buffer, File, Listener, Network, Socket
+from riverlog.model.ports import Buffer, Connecting, File, Socket
 
 _RECEIVE_BYTES: Final = 256 * 1024
 _SEND_BYTES_MAX: Final = 64 * 1024
 
 
 class TlsNetwork:
-    """The Network port, encrypted: for clients only."""
+    """The Connecting port, encrypted."""
 
-    def __init__(self, network: Network, context: ssl.SSLContext) -> None:
+    def __init__(self, network: Connecting, context: ssl.SSLContext) -> None:
         self._network = network
         self._context = context
-
-    def listen(self, host: str, port: int, accepted: Callable[[Socket], None]) -> Listener:
-        raise NotImplementedError("a client does not listen")
 
     async def connect(self, host: str, port: int) -> Socket:
         stream = TlsSocket(await self._network.connect(host, port), self._context, host)
@@ -112,7 +109,8 @@ class TlsSocket:
         return count
 
     def send_file(self, file: File, position: int, count: int) -> int:
-        raise NotImplementedError("a client sends no files")
+        """Send bytes of a file; they are read for it, since they have to be encrypted."""
+        return self.send(file.read(position, min(count, _SEND_BYTES_MAX)))
 
     def on_readable(self, callback: Callable[[], None] | None) -> None:
         self._readable = callback

@@ -212,13 +212,17 @@ class Listener(Protocol):
     def close(self) -> None: ...
 
 
-class Network(Protocol):
+class Connecting(Protocol):
+    """Streams to addresses: all that a client needs of a network."""
+
+    async def connect(self, host: str, port: int) -> Socket:
+        """Connect, or raise OSError; the caller bounds the wait."""
+        ...
+
+
+class Network(Connecting, Protocol):
     """Streams between addresses."""
 
     def listen(self, host: str, port: int, accepted: Callable[[Socket], None]) -> Listener:
         """Listen (port 0 takes a free one) and hand over each new connection; OSError on a busy port."""
-        ...
-
-    async def connect(self, host: str, port: int) -> Socket:
-        """Connect, or raise OSError; the caller bounds the wait."""
         ...

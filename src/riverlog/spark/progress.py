@@ -43,7 +43,7 @@ _PLAN: Final = "\n=== Streaming Query ==="
 
 
 def watch(spark: "SparkSession") -> "Watcher":
-    """Report the progress of all queries that this session starts from here on; removeListener(…) takes it back."""
+    """Report the progress of all queries that a Spark session starts from here on; removeListener(…) takes it back."""
     watcher = Watcher(spark)
     spark.streams.addListener(watcher)
     atexit.register(watcher.close)

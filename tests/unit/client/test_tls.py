@@ -13,6 +13,7 @@ from riverlog.client.tls import TlsNetwork
 from riverlog.model.ids import TopicPartition
 from riverlog.model.ports import Socket
 from tests.support.brokers import FakeCluster
+from tests.support.disk import MemoryDisk
 from tests.support.encrypted import AUTHORITY, EncryptedNetwork, authority_pem, server_context
 from tests.support.network import MemoryNetwork
 from tests.support.virtual_time import run
@@ -93,6 +94,23 @@ def test_bytes_come_back_as_they_were_sent(size: int, window_bytes: int) -> None
         assert await exchange(stream, data) == data
         stream.close()
         stream.close()
+
+    run(scenario())
+
+
+def test_bytes_of_a_file_are_sent_too() -> None:
+    async def scenario() -> None:
+        network = EncryptedNetwork(server_context("node1"))
+        Echo(network)
+        stream = await TlsNetwork(network, TRUSTING.context()).connect("node1", 9092)
+        disk = MemoryDisk()
+        disk.make_folder("/data")
+        file = disk.open("/data/file", create=True)
+        file.write(0, [b"0123456789"])
+        assert stream.send_file(file, 2, 5) == 5
+        await asyncio.sleep(1)
+        heard = memoryview(bytearray(100))
+        assert bytes(heard[: stream.receive_into(heard)]) == b"23456"
 
     run(scenario())
 
