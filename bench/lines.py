@@ -51,6 +51,16 @@ def latency(p50_reach: float, p99_reach: float) -> tuple[Row, ...]:
     return Row("p50", "ms", LOWER, p50_reach), Row("p99", "ms", LOWER, p99_reach), Row("CPU", "% of a core", LOWER)
 
 
+def one_after_the_other(what: str = "") -> tuple[Row, ...]:
+    """Rows of a line that commits small transactions."""
+    return (
+        Row("rate", "/s", HIGHER, 4.0),
+        Row(f"{what}p50", "ms", LOWER, 0.5),
+        Row(f"{what}p99", "ms", LOWER, 0.2),
+        Row("CPU", "us each", LOWER),
+    )
+
+
 def recovery(reach: float) -> tuple[Row, ...]:
     """Rows of a line that stops a node and starts it again."""
     return (
@@ -285,23 +295,13 @@ LINES: Final = (
         "transactions-small",
         "transactions of one 100 B record, confluent-kafka, committed one after the other",
         transactions.small,
-        (
-            Row("rate", "/s", HIGHER, 4.0),
-            Row("commit p50", "ms", LOWER, 0.5),
-            Row("commit p99", "ms", LOWER, 0.2),
-            Row("CPU", "us each", LOWER),
-        ),
+        one_after_the_other("commit "),
     ),
     Line(
         "transactions-bare",
         "the same by plain requests on one connection: a write that begins the transaction, and its end",
         writers.bare,
-        (
-            Row("rate", "/s", HIGHER, 4.0),
-            Row("p50", "ms", LOWER, 0.5),
-            Row("p99", "ms", LOWER, 0.2),
-            Row("CPU", "us each", LOWER),
-        ),
+        one_after_the_other(),
     ),
     Line(
         "init-transactions",

@@ -61,13 +61,7 @@ def small(trial: Trial) -> Values:
         stopwatch.stop()
         committed = FIRST_TRANSACTIONS + len(commits_ms)
         expect_readable(lambda: _stable_end(trial.node, topic), records=committed, markers=committed)
-    hundredths = quantiles(commits_ms, n=100)
-    return {
-        "rate": len(commits_ms) / stopwatch.seconds,
-        "commit p50": hundredths[49],
-        "commit p99": hundredths[98],
-        "CPU": stopwatch.cpu_seconds * 1e6 / len(commits_ms),
-    }
+    return timings(commits_ms, stopwatch, "commit ")
 
 
 def initialization(trial: Trial) -> Values:
@@ -120,6 +114,17 @@ def commit_many(producer: Producer, topic: str, *, partitions: int, seconds: flo
         _asked(producer.commit_transaction, REQUEST_SECONDS_MAX)
         transactions += 1
     return records, transactions
+
+
+def timings(taken_ms: list[float], stopwatch: Stopwatch, what: str = "") -> Values:
+    """Sum up transactions that came one after the other."""
+    hundredths = quantiles(taken_ms, n=100)
+    return {
+        "rate": len(taken_ms) / stopwatch.seconds,
+        f"{what}p50": hundredths[49],
+        f"{what}p99": hundredths[98],
+        "CPU": stopwatch.cpu_seconds * 1e6 / len(taken_ms),
+    }
 
 
 def expect_readable(stable_end: Callable[[], int], *, records: int, markers: int) -> None:

@@ -9,12 +9,11 @@ import time
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from statistics import quantiles
 from typing import Any, Final
 
 from bench import clients
 from bench.clients import REQUEST_SECONDS_MAX, fresh_topic
-from bench.transactions import FIRST_TRANSACTIONS, SMALL_VALUE, expect_readable
+from bench.transactions import FIRST_TRANSACTIONS, SMALL_VALUE, expect_readable, timings
 from bench.trial import Failed, Node, Stopwatch, Trial, Values
 from riverlog.client.connection import Connection
 from riverlog.client.errors import KafkaError, error_code
@@ -65,13 +64,7 @@ async def _one_by_one(trial: Trial, topic: str) -> Values:
         stopwatch.stop()
     written = FIRST_TRANSACTIONS + len(taken_ms)
     expect_readable(lambda: clients.end_offset(trial.node, topic, 1, committed=True), records=written, markers=written)
-    hundredths = quantiles(taken_ms, n=100)
-    return {
-        "rate": len(taken_ms) / stopwatch.seconds,
-        "p50": hundredths[49],
-        "p99": hundredths[98],
-        "CPU": stopwatch.cpu_seconds * 1e6 / len(taken_ms),
-    }
+    return timings(taken_ms, stopwatch)
 
 
 class Writer:
