@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -166,3 +167,14 @@ def test_two_pipelines_in_a_row_and_dead_letters(spark: SparkSession, node: Node
     assert sorted(map(int, table["value"].to_pylist())) == sorted(sum for sum in expected.values() if sum > 1000)
     dead = riverlog.scan(bad, bootstrap=node.bootstrap).to_arrow()
     assert sorted(dead["value"].to_pylist()) == sorted(lines[50:52])
+
+
+def test_a_pipeline_runs_in_any_thread(spark: SparkSession, node: Node, run: str) -> None:
+    produce(node, f"in-{run}", {0: [b"one", b"two"]}, count=1)
+    create_topic(node.bootstrap, f"out-{run}", partitions=1)
+    pipeline = Pipeline(f"thread-{run}", bootstrap=node.bootstrap, spark=spark, checkpoints=checkpoints(node))
+    pipeline.stream(f"in-{run}").to(f"out-{run}", value="value")
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(pipeline.run, trigger="available-now").result()
+    table = riverlog.scan(f"out-{run}", bootstrap=node.bootstrap).to_arrow()
+    assert table["value"].to_pylist() == [b"one", b"two"]

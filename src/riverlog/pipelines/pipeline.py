@@ -159,6 +159,7 @@ class Pipeline:
         if self._running is not None and self._running.is_active:
             raise ValueError(f"the pipeline {self.name} runs already; stop it first")
         self._starts += 1
+        self.spark.createDataFrame([], "nothing long")  # it is this thread's session now: Spark finds sinks through it
         running = Running(self.spark, Accounts())
         self._running = running
         try:
