@@ -36,6 +36,9 @@ FIRST_WAIT_SECONDS_MAX: Final = 15.0
 WAIT_SECONDS_MAX: Final = 120.0
 """How long one is waited for that was there before."""
 
+ASK_SECONDS_MAX: Final = 5.0
+"""How long brokers are asked for offsets at a time: one that does not know a partition may have yet to hear of it."""
+
 T = TypeVar("T")
 
 
@@ -58,6 +61,15 @@ class Planner:
         """Give the offsets of a place; `option` is the one that says it."""
         wanted = list(partitions)
         return self._run(lambda cluster: self._offsets(cluster, wanted, where, option))
+
+    def ends(self, partitions: Iterable[TopicPartition]) -> Offsets | None:
+        """Give how far partitions go; None where one of them is gone."""
+        try:
+            return self.offsets(partitions, Edge.LATEST)
+        except KafkaError as problem:
+            if problem.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            return None
 
     def wait(self, ends: Offsets, seconds: float) -> None:
         """Wait until a partition has a record at its end, or time is up; a cluster that is away is not waited for."""
@@ -168,8 +180,7 @@ class Planner:
     async def _ask(self, cluster: Cluster, questions: Mapping[TopicPartition, OffsetQuestion]) -> Offsets:
         if not questions:
             return {}
-        seconds = self._options.wait_seconds_max or WAIT_SECONDS_MAX
-        found = await list_offsets(cluster, questions, isolation=self._options.isolation, seconds=seconds)
+        found = await list_offsets(cluster, questions, isolation=self._options.isolation, seconds=ASK_SECONDS_MAX)
         return {each: answer.offset for each, answer in found.items()}
 
 

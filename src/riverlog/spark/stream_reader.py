@@ -22,6 +22,7 @@ from riverlog.arrow.columns import Cut
 from riverlog.arrow.places import Edge
 from riverlog.model.ids import TopicId, TopicPartition
 from riverlog.spark.columns import columns
+from riverlog.spark.hanging_up import is_alone, leave
 from riverlog.spark.losses import lost
 from riverlog.spark.places import EachOffset, option_of
 from riverlog.spark.plain import plainly
@@ -132,10 +133,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Do nothing: Spark's checkpoint is what counts, and says so too late to be of use elsewhere."""
 
     def stop(self) -> None:
-        """Let go of the cluster."""
+        """Let go of the cluster; Spark has hung up already where it wants no more of this reader."""
         if self._planner is not None:
             self._planner.close()
             self._planner = None
+        if is_alone():
+            leave()
 
     # What there is --------------------------------------------------------------------------------------------
 
@@ -163,7 +166,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._looked_at is None or monotonic() - self._looked_at > DISCOVERY_SECONDS:
             self._look()
         if self._target is None:
-            ends = self._plan.offsets(self._partitions, Edge.LATEST)
+            ends = self._ends()
         else:
             ends = {each: offset for each, offset in self._target.items() if each in self._partitions}
         for each in stands.keys() - ends.keys():
@@ -177,6 +180,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             lost(self._options, _shrunk(each, begins[each], ends[each]))
         new = [each for each in ends if each not in stands]
         return begins | self._plan.offsets([*anew, *new], Edge.EARLIEST), ends
+
+    def _ends(self) -> Offsets:
+        """Give how far the topics go; where a topic is gone, it is looked for once more, and said so."""
+        ends = self._plan.ends(self._partitions)
+        return self._plan.offsets(self._look(), Edge.LATEST) if ends is None else ends
 
     def _is_too_little(self, begins: Offsets, ends: Offsets, limit: ReadLimit) -> bool:
         """Tell whether a batch is better put off until there is more for it."""

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from riverlog import Admin
 from riverlog.client.errors import KafkaError
 from riverlog.model.ids import TopicPartition
-from riverlog.spark import stream_reader, task
+from riverlog.spark import planner, stream_reader, task
 from riverlog.spark.losses import DataLoss
 from riverlog.spark.ranges import OffsetsJson
 from riverlog.spark.source_options import stream_options
@@ -205,6 +205,15 @@ def test_after_a_restart_a_shorter_topic_fails_the_query_or_is_read_anew(servers
         assert query.replay(stands, end) == [("orders-0", offset) for offset in range(3)]
 
 
+@pytest.fixture(params=["at once", "only where it is missed"])
+def looking(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, servers: str) -> None:
+    """Let a query look for its topics each time, or only once a partition is not found."""
+    if request.param != "at once":
+        monkeypatch.setattr(stream_reader, "DISCOVERY_SECONDS", 60.0)
+        monkeypatch.setattr(planner, "ASK_SECONDS_MAX", 0.2)
+
+
+@pytest.mark.usefixtures("looking")
 def test_a_topic_that_goes_away_fails_the_query(servers: str) -> None:
     create(servers, "returns")
     with Query(servers, subscribe="orders,returns") as query:
@@ -214,6 +223,7 @@ def test_a_topic_that_goes_away_fails_the_query(servers: str) -> None:
             query.batch()
 
 
+@pytest.mark.usefixtures("looking")
 def test_or_is_left_out(servers: str) -> None:
     create(servers, "returns")
     send(servers, "returns", [b"x"])
