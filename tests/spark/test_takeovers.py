@@ -18,8 +18,8 @@ from tests.support.waiting import until
 
 ANNOUNCED = Step("ANNOUNCE", Moment.HEARD, "/pipelines/{}?", passes=True)
 RENAMES = STEPS["before commits/N"]._replace(passes=True)
-REFUSED = ("replaced", "CONCURRENT_STREAM_LOG_UPDATE", "another driver")
-"""What the query says that is refused: the store's word, Spark's own, or the sink's."""
+REFUSED = ("replaced", "CONCURRENT_STREAM_LOG_UPDATE", "Multiple streaming queries", "another driver")
+"""What the query says that is refused: the store's word, one of Spark's own, or the sink's."""
 NAMES = ["tallies", "copies"] if KILLS else ["tallies"]
 """With state, and without."""
 
