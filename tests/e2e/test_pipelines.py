@@ -5,6 +5,7 @@ import itertools
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,10 @@ class Driver:
         listed = store.ask("GET", f"{ROOT}/commits", "LISTSTATUS")
         assert listed.status in (200, 404)
         self.done = len([name for name in store.names(f"{ROOT}/commits") if name.isdigit()])
-        calls = SinkCalls(f"{self.node.addresses['checkpoints']}{ROOT}", seconds_max=5)
-        while self.done < BATCHES:
-            self._batch(store, calls, run, self.done)
-            self.done += 1
+        with closing(SinkCalls(f"{self.node.addresses['checkpoints']}{ROOT}", seconds_max=5)) as calls:
+            while self.done < BATCHES:
+                self._batch(store, calls, run, self.done)
+                self.done += 1
 
     def _batch(self, store: WebHdfs, calls: SinkCalls, run: str, number: int) -> None:
         memberships = []

@@ -7,13 +7,16 @@
     calls.announce(query=query_id, run=run_id, batch=7, memberships=[...])      # in the driver's commit()
 
 The batch is committed when Spark renames its file to `commits/7`. Each call may be repeated.
+
+A connection is kept for the next call. The store lets go of one that rests for long, which is seen only when it is
+used: then the call goes out once more, by a new one.
 """
 
 import http.client
 import json
 import time
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from riverlog.checkpoints.paths import parse_path
@@ -35,6 +38,13 @@ class SinkCalls:
         self._address = parts.netloc
         self._path = parse_path(parts.path.encode())
         self._seconds_max = seconds_max
+        self._connection: http.client.HTTPConnection | None = None
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def cluster_id(self) -> str | None:
         """Name the cluster whose transactions the store ends; None where it is no store of riverlog's."""
@@ -72,14 +82,31 @@ class SinkCalls:
             time.sleep(_PAUSE_SECONDS)
 
     def _ask(self, operation: str, body: bytes) -> dict[str, Any]:
-        connection = http.client.HTTPConnection(self._address, timeout=_ANSWER_SECONDS_MAX)
+        is_kept = self._connection is not None
         try:
-            connection.request("POST", f"/riverlog/v1{quote(self._path)}?op={operation}", body)
-            response = connection.getresponse()
-            facts: dict[str, Any] = json.loads(response.read())
-        finally:
-            connection.close()
+            response = self._answer(operation, body)
+        except (OSError, http.client.HTTPException):
+            if not is_kept:
+                raise
+            response = self._answer(operation, body)
+        facts: dict[str, Any] = json.loads(response.content)
         if response.status != http.client.OK:
             told = facts["RemoteException"]
             raise Refused(http.HTTPStatus(response.status), told["javaClassName"], told["message"])
         return facts
+
+    def _answer(self, operation: str, body: bytes) -> "_Answer":
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection(self._address, timeout=_ANSWER_SECONDS_MAX)
+        try:
+            self._connection.request("POST", f"/riverlog/v1{quote(self._path)}?op={operation}", body)
+            response = self._connection.getresponse()
+            return _Answer(response.status, response.read())
+        except BaseException:
+            self.close()
+            raise
+
+
+class _Answer(NamedTuple):
+    status: int
+    content: bytes

@@ -338,6 +338,23 @@ class Cluster:
         return f"<Cluster {self.cluster_id or '?'} at {', '.join(map(str, self.bootstrap))}>"
 
 
+class KeptCluster(Cluster):
+    """A cluster for one user after another. Each of them starts and closes it, and it stays connected in between."""
+
+    async def start(self) -> None:
+        """Ask who is there, unless that is known and somebody is connected."""
+        if all(connection.closed for connection in self._connections.values()):
+            await self.refresh()
+
+    async def close(self) -> None:
+        """Be there for the next one."""
+        self.on_update = _nothing
+
+    async def let_go(self) -> None:
+        """Close every connection, for good."""
+        await super().close()
+
+
 def topic_from(entry: MetadataResponseTopic) -> Topic:
     """Read a topic of a Metadata response; partitions come in any order there."""
     partitions = tuple(

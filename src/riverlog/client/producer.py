@@ -78,6 +78,7 @@ class Producer(Startable):
         client_id: str = "riverlog-producer",
         security: Security | None = None,
         ports: Ports | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         """Describe the producer; nothing is connected before `start`.
 
@@ -87,6 +88,8 @@ class Producer(Startable):
         `transactional_id` names whoever writes the transactions, over restarts: `start` fences the one before and
         aborts what it left open. A transaction that is open for longer than `transaction_timeout_ms` is aborted by the
         cluster, and the producer is fenced.
+
+        `cluster` is one that somebody keeps for several producers (`KeptCluster`), and that is reached as it says.
         """
         if acks not in _ACKS:
             raise ValueError(f'acks={acks!r}: choose 0 (none), 1 (the leader) or "all" (every in-sync replica)')
@@ -112,7 +115,7 @@ class Producer(Startable):
         self._buffer_bytes_max = buffer_bytes_max
         self._delivery_seconds = delivery_timeout_ms / 1000
         self._block_seconds = block_ms_max / 1000
-        self._cluster = Cluster(
+        self._cluster = cluster or Cluster(
             bootstrap,
             ports=ports,
             client_id=client_id,

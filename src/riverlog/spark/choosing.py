@@ -6,6 +6,7 @@ whoever wrote under it before can write nothing any more.
 
 import asyncio
 import json
+from contextlib import closing
 from http.client import HTTPException
 from pathlib import Path
 from typing import Final
@@ -16,10 +17,10 @@ from riverlog.checkpoints.sink import SinkCalls
 from riverlog.client.admin import Admin
 from riverlog.client.errors import KafkaError
 from riverlog.client.shared import SharedTransactions
-from riverlog.spark.commitments import CLIENT, AtLeastOnce, InCheckpoint, Owned, Way, shared_arguments
+from riverlog.spark.commitments import AtLeastOnce, InCheckpoint, Owned, Way, shared_arguments
 from riverlog.spark.reaching import started
 from riverlog.spark.refusal import SinkRefused
-from riverlog.spark.sink_options import AT_LEAST_ONCE, SinkOptions
+from riverlog.spark.sink_options import AT_LEAST_ONCE, CLIENT, SinkOptions
 
 _PREFIX: Final = "spark:"
 _STORE: Final = "webhdfs://"
@@ -47,7 +48,8 @@ def _decides(location: str, options: SinkOptions) -> bool:
     asked = (location, options.connection.bootstrap)
     if asked not in _DECIDED_BY:
         try:
-            store = SinkCalls(location, seconds_max=options.patience_seconds).cluster_id()
+            with closing(SinkCalls(location, seconds_max=options.patience_seconds)) as calls:
+                store = calls.cluster_id()
             written_to = asyncio.run(_cluster_id(options))
         except (OSError, HTTPException) as problem:
             raise SinkRefused(f"the store of the checkpoint {location} cannot be reached: {problem}") from None

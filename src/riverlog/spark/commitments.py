@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pyspark.sql.datasource import WriterCommitMessage
 
 from riverlog.spark.attempt import Attempt, StreamAttempt
+from riverlog.spark.keeping import Pool
 from riverlog.spark.refusal import SinkRefused
-from riverlog.spark.sink_options import SinkOptions
+from riverlog.spark.sink_options import CLIENT, SinkOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from riverlog.checkpoints.sink import SinkCalls
+    from riverlog.client.cluster import Cluster
     from riverlog.client.handed_over import HandedTransaction
     from riverlog.client.shared import Membership, SharedBatch, SharedTransactions
 
@@ -70,9 +72,10 @@ class AtLeastOnce:
         from riverlog.client.producer import Producer
         from riverlog.spark.sending import send
 
-        where = options.connection
-        producer = Producer(where.bootstrap, **{**CLIENT, **where.client, **options.producer})
-        send(rows, producer, producer.flush, options, first_partition=first_partition(attempt))
+        def producer(cluster: "Cluster") -> Producer:
+            return Producer(options.connection.bootstrap, cluster=cluster, **producer_arguments(options))
+
+        send(rows, producer, Producer.flush, options, first_partition=first_partition(attempt))
         return Written(self)
 
     def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
@@ -133,7 +136,8 @@ class InCheckpoint:
         from riverlog.checkpoints.sink import SinkCalls
 
         try:
-            yield SinkCalls(self.location)
+            with CALLS.lend(self.location, lambda: SinkCalls(self.location)) as calls:
+                yield calls
         except Refused as refusal:
             raise SinkRefused(f"{what}: {refusal.message}") from None
         except (OSError, HTTPException) as problem:
@@ -226,18 +230,25 @@ def write_as_member(
     from riverlog.client.shared import Member
     from riverlog.spark.sending import send
 
-    where = options.connection
-    member = Member(
-        where.bootstrap,
-        batch,
-        task=attempt.partition,
-        attempt=attempt.number,
-        **{**CLIENT, **where.client, **options.producer},
-    )
+    def member(cluster: "Cluster") -> Member:
+        return Member(
+            options.connection.bootstrap,
+            batch,
+            task=attempt.partition,
+            attempt=attempt.number,
+            cluster=cluster,
+            **producer_arguments(options),
+        )
+
     try:
-        return send(rows, member, member.finish, options, first_partition=first_partition(attempt))
+        return send(rows, member, Member.finish, options, first_partition=first_partition(attempt))
     except ProducerFenced:
         raise SinkRefused(f"batch {batch.number} is not written: {REPLACED}") from None
+
+
+def producer_arguments(options: SinkOptions) -> dict[str, Any]:
+    """Give the arguments of whoever writes a task's rows."""
+    return {**CLIENT, **options.connection.client, **options.producer}
 
 
 def shared_arguments(options: SinkOptions) -> dict[str, Any]:
@@ -252,7 +263,8 @@ def first_partition(attempt: Attempt | StreamAttempt) -> int:
     return attempt.partition + (attempt.batch if isinstance(attempt, StreamAttempt) else 0)
 
 
-CLIENT: Final = {"client_id": "riverlog-spark-sink"}
+CALLS: Final[Pool["SinkCalls"]] = Pool()
+
 REPLACED: Final = (
     "another driver has taken over this query, or the transaction was open for longer than "
     "kafka.transaction.timeout.ms; nothing that this one writes from here on is kept"

@@ -10,15 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from riverlog.client.cluster import Cluster
 from riverlog.client.errors import KafkaError, ProducerFenced
 from riverlog.client.handed_over import AdoptingProducer, Ender, HandedTransaction, HandingProducer
 from riverlog.spark.attempt import Attempt, StreamAttempt
-from riverlog.spark.commitments import CLIENT, REPLACED, Written, first_partition
+from riverlog.spark.commitments import REPLACED, Written, first_partition, producer_arguments
 from riverlog.spark.lists import ListedBatch, last_list, list_writer, write_list
 from riverlog.spark.reaching import started
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sending import send
-from riverlog.spark.sink_options import SinkOptions
+from riverlog.spark.sink_options import CLIENT, SinkOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,13 +46,17 @@ class Listed:
             for _ in rows:  # to the end all the same: Spark keeps a task's state when its rows are read
                 pass
             return self.write_nothing(attempt)
-        producer = HandingProducer(
-            options.connection.bootstrap,
-            transactional_id=f"{self.pipeline}-{attempt.partition}-{attempt.retry}",
-            transaction_timeout_ms=options.timeout_ms,
-            **{**CLIENT, **options.connection.client, **options.producer},
-        )
-        handed = send(rows, producer, producer.hand_over, options, first_partition=first_partition(attempt))
+
+        def producer(cluster: Cluster) -> HandingProducer:
+            return HandingProducer(
+                options.connection.bootstrap,
+                transactional_id=f"{self.pipeline}-{attempt.partition}-{attempt.retry}",
+                transaction_timeout_ms=options.timeout_ms,
+                cluster=cluster,
+                **producer_arguments(options),
+            )
+
+        handed = send(rows, producer, HandingProducer.hand_over, options, first_partition=first_partition(attempt))
         return Written(self, attempt=stream, handed=handed)
 
     def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:

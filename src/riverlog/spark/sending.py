@@ -1,19 +1,24 @@
-"""A task's rows on their way: encoded in the task's thread, sent by a loop beside it."""
+"""A task's rows on their way: encoded in the task's thread, sent by a loop beside it.
+
+A worker keeps the loop and its connections for its next tasks: to open them takes longer than to write a small batch.
+"""
 
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 from riverlog.arrow.background import Background
 from riverlog.arrow.encoder import Encoder
 from riverlog.arrow.rows import EncodingRules, Topics
+from riverlog.client.cluster import Cluster, KeptCluster
 from riverlog.client.deliveries import EncodedBatch
 from riverlog.client.errors import KafkaError, ProducerFenced
 from riverlog.records.batch import Compression
+from riverlog.spark.keeping import Pool
 from riverlog.spark.reaching import reached
 from riverlog.spark.refusal import refusal
-from riverlog.spark.sink_options import SinkOptions
+from riverlog.spark.sink_options import CLIENT, SinkOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,29 +46,62 @@ class Outlet(Protocol):
         """Let go of it, and do not hide the error that there was."""
 
 
+Open = TypeVar("Open", bound=Outlet)
+
+
+class Lines:
+    """The connections of a worker's sinks to one cluster, and the loop that they live in."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self.background = Background("riverlog-sink")
+        self.background.__enter__()
+        self.cluster = KeptCluster(options.connection.bootstrap, create_topics=True, **_reaching(options))
+
+    def close(self) -> None:
+        """Let go of them."""
+        try:
+            self.background.run(self.cluster.let_go())
+        finally:
+            self.background.__exit__(None, None, None)
+
+
 def send(
     rows: "Iterator[pa.RecordBatch]",
-    outlet: Outlet,
-    finish: Callable[[], Awaitable[T]],
+    opening: Callable[[Cluster], Open],
+    finish: Callable[[Open], Awaitable[T]],
     options: SinkOptions,
     *,
     first_partition: int,
 ) -> T:
     """Write all rows, and give what `finish` gives, which waits until they are kept; ProducerFenced, or SinkRefused."""
     try:
-        with Background("riverlog-sink") as background, _started(outlet, background, options.patience_seconds):
-            topics = Topics(lambda topic: background.run(outlet.partitions(topic)))
-            encoder = Encoder(_rules(options, first_partition), topics)
-            for (
-                batch
-            ) in rows:  # to the end, whatever becomes of them: Spark keeps a task's state once its rows are read
-                if batches := encoder.add(batch):
-                    background.run(_send(outlet, batches))
-            return background.run(_end(outlet, encoder.finish(), finish))
+        with LINES.lend(_key(options), lambda: Lines(options)) as lines:
+            outlet, background = opening(lines.cluster), lines.background
+            with _started(outlet, background, options.patience_seconds):
+                topics = Topics(lambda topic: background.run(outlet.partitions(topic)))
+                encoder = Encoder(_rules(options, first_partition), topics)
+                for (
+                    batch
+                ) in rows:  # to the end, whatever comes of it: Spark keeps a task's state once its rows are read
+                    if batches := encoder.add(batch):
+                        background.run(_send(outlet, batches))
+                return background.run(_end(outlet, encoder.finish(), finish))
     except ProducerFenced:
         raise
     except KafkaError as problem:
         raise refusal(problem) from None
+
+
+def _reaching(options: SinkOptions) -> dict[str, Any]:
+    """Give how the cluster is reached: of what producers are told, the part that is about connections."""
+    told = {**CLIENT, **options.connection.client}
+    if "request_timeout_ms" in options.producer:
+        told["request_timeout_ms"] = options.producer["request_timeout_ms"]
+    return told
+
+
+def _key(options: SinkOptions) -> str:
+    return repr((options.connection.bootstrap, sorted(_reaching(options).items())))
 
 
 def _rules(options: SinkOptions, first_partition: int) -> EncodingRules:
@@ -94,6 +132,9 @@ async def _send(outlet: Outlet, batches: list[EncodedBatch]) -> None:
         await outlet.send_encoded(batch)
 
 
-async def _end(outlet: Outlet, batches: list[EncodedBatch], finish: Callable[[], Awaitable[T]]) -> T:
+async def _end(outlet: Open, batches: list[EncodedBatch], finish: Callable[[Open], Awaitable[T]]) -> T:
     await _send(outlet, batches)
-    return await finish()
+    return await finish(outlet)
+
+
+LINES: Final[Pool[Lines]] = Pool()

@@ -9,6 +9,8 @@ from riverlog.spark.options import KAFKA, BadOption, Connection, Options, check_
 EXACTLY_ONCE: Final = "exactly-once"
 AT_LEAST_ONCE: Final = "at-least-once"
 
+CLIENT: Final = {"client_id": "riverlog-spark-sink"}
+
 OF_STREAM: Final = "ofStream"
 """Set where a DataFrame is a batch of a query, in its foreachBatch: it is then committed with the query's batch."""
 

@@ -1,7 +1,7 @@
 """What a task does: fetch its part, decode it, and give Spark Arrow batches.
 
 A worker of Spark lives for many tasks. It keeps its readers, with their connections and what they know of the cluster,
-and the kernel once it was worth loading; the readers are few, and each is lent to one task at a time.
+and the kernel once it was worth loading.
 """
 
 import asyncio
@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 from time import monotonic
-from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import InputPartition
@@ -23,6 +22,7 @@ from riverlog.client.errors import KafkaError, OffsetOutOfRange, TimedOut
 from riverlog.client.offsets import list_offsets
 from riverlog.model.ids import NO_TOPIC_ID, Offset, TopicId, TopicPartition
 from riverlog.spark.columns import Columns
+from riverlog.spark.keeping import Pool
 from riverlog.spark.losses import lost
 from riverlog.spark.source_options import SourceOptions
 from riverlog.spark.values import Values
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 PORTION_BYTES: Final = 512 * 1024
 """What a batch for Spark has at least, unless it is the last: small enough that Spark still finds it in its caches."""
-READERS_KEPT_MAX: Final = 4
-"""Readers that a worker keeps between tasks; of further ones the oldest is let go."""
 CHECK_SECONDS: Final = 5.0
 """How long a task waits for bytes before it asks whether there will be any."""
 
@@ -51,7 +49,10 @@ class Part(InputPartition):
 def read_part(part: Part, options: SourceOptions, columns: Columns) -> "Iterator[pa.RecordBatch]":
     """Give the rows of a part, in batches of about a megabyte that Spark takes as they are."""
     keep_memory()
-    with _Lease(options) as lent, Values(options, columns, lent.background) as values:
+    where = options.connection
+    key = repr((where.bootstrap, sorted(where.client.items()), options.isolation, sorted(options.reader.items())))
+    with READERS.lend(key, lambda: _opened(options)) as lent, Values(options, columns, lent.background) as values:
+        lent.serve(options)
         for decoded in lent.read(part, columns.decoded):
             shaped = values.shaped(decoded, part.partition)
             if shaped.num_rows:
@@ -191,37 +192,10 @@ def _gone(partition: TopicPartition, cut: Cut, begin: Offset, end: Offset) -> st
     )
 
 
-class _Lease:
-    """Lends a reader to a task: one that was kept, or a new one. After a failure it is not kept."""
-
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
-        where = options.connection
-        self._key = repr(
-            (where.bootstrap, sorted(where.client.items()), options.isolation, sorted(options.reader.items()))
-        )
-        self._lent: LentReader | None = None
-
-    def __enter__(self) -> LentReader:
-        self._lent = _kept.pop(self._key, None)
-        if self._lent is None:
-            self._lent = LentReader(self._options)
-            self._lent.open()
-        self._lent.serve(self._options)
-        return self._lent
-
-    def __exit__(
-        self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        assert self._lent is not None, "it was entered"
-        if kind is not None:
-            self._lent.close()
-            return
-        _kept[self._key] = self._lent
-        while len(_kept) > READERS_KEPT_MAX:
-            _kept.pop(next(iter(_kept))).close()
+def _opened(options: SourceOptions) -> LentReader:
+    reader = LentReader(options)
+    reader.open()
+    return reader
 
 
-_kept: dict[str, LentReader] = {}
-"""Readers that wait for the next task. The one thing in this package that a process shares: Spark hands a task nothing
-that outlives it."""
+READERS: Final[Pool[LentReader]] = Pool()

@@ -3,6 +3,8 @@
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import closing
+from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -25,24 +27,30 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.answers: list[tuple[int, Any]] = []
         self.asked: list[tuple[str, Any]] = []
+        self.ports: list[int] = []
 
-    @property
+    @cached_property
     def calls(self) -> SinkCalls:
         return SinkCalls(f"webhdfs://127.0.0.1:{self.server_port}/pipelines/or%20ders")
 
 
 class Handler(BaseHTTPRequestHandler):
     server: Server
+    protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
+        self.server.ports.append(self.client_address[1])
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.asked.append((self.path, json.loads(body)))
         status, facts = self.server.answers.pop(0)
         if status == 0:
-            return  # the connection is closed without an answer
+            self.close_connection = True  # without an answer
+            return
+        content = json.dumps(facts).encode()
         self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(json.dumps(facts).encode())
+        self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -54,6 +62,7 @@ def server() -> Iterator[Server]:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield server
+        server.calls.close()
         server.shutdown()
         thread.join()
 
@@ -89,8 +98,8 @@ def test_a_refusal_is_told_at_once(server: Server) -> None:
 def test_it_does_not_call_for_ever(server: Server) -> None:
     server.answers = [(403, LATER), (0, None)]
     location = f"webhdfs://127.0.0.1:{server.server_port}/p"
-    with pytest.raises(Refused, match="try again"):
-        SinkCalls(location, seconds_max=-1).begin(query="q", run="r", batch=7)
+    with closing(SinkCalls(location, seconds_max=-1)) as calls, pytest.raises(Refused, match="try again"):
+        calls.begin(query="q", run="r", batch=7)
     with pytest.raises(OSError):  # noqa: PT011 - what an operating system says of a closed connection differs
         SinkCalls(location, seconds_max=-1).begin(query="q", run="r", batch=7)
 
@@ -99,3 +108,12 @@ def test_it_does_not_call_for_ever(server: Server) -> None:
 def test_other_locations_have_no_such_calls(location: str) -> None:
     with pytest.raises(ValueError, match="not in a checkpoint store"):
         SinkCalls(location)
+
+
+def test_a_connection_is_kept_and_one_that_the_store_has_let_go_is_opened_again(server: Server) -> None:
+    server.answers = [(200, {}), (200, {}), (0, None), (200, {})]
+    for batch in (1, 2, 3):
+        server.calls.abort(query="q", run="r", batch=batch)
+    assert [call["batch"] for _, call in server.asked] == [1, 2, 3, 3]
+    first, second, third, fourth = server.ports
+    assert first == second == third != fourth

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from riverlog.client.admin import Admin
-from riverlog.client.cluster import Cluster
+from riverlog.client.cluster import Cluster, KeptCluster
 from riverlog.client.consumer import Consumer
 from riverlog.client.errors import Closed, KafkaError, Unreachable
 from riverlog.client.producer import Producer
@@ -237,3 +237,24 @@ def _idle() -> FakeCluster:
         return FakeCluster()
 
     return run(build())
+
+
+def test_a_kept_cluster_stays_connected_between_its_users() -> None:
+    async def scenario() -> None:
+        brokers = FakeCluster()
+        brokers.create_topic("orders", 1)
+        kept = KeptCluster(brokers.bootstrap, ports=brokers.ports)
+        for number in range(3):
+            async with Producer(brokers.bootstrap, cluster=kept) as producer:
+                await producer.send("orders", str(number))
+            if number == 1:
+                brokers.brokers[1].stop()
+                brokers.brokers[1].start()
+                await asyncio.sleep(1)
+        assert len(brokers.asked(ApiKey.METADATA)) == 3  # who is there, and the topic; after the restart, both again
+        assert [record.value for record in brokers.topics["orders"].logs[0].records()] == [b"0", b"1", b"2"]
+        await kept.let_go()
+        with pytest.raises(Closed):
+            await kept.refresh()
+
+    run(scenario())

@@ -27,8 +27,7 @@ def servers(riverlog_broker: RunningBroker) -> Iterator[str]:
         for row in range(10):
             send(servers, "orders", [b"%d" % row], partition=partition, timestamp_ms=(row + 1) * 1_000)
     yield servers
-    while task._kept:
-        task._kept.popitem()[1].close()
+    task.READERS.close()
 
 
 def reader(servers: str, **options: str) -> BatchReader:

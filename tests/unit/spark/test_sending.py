@@ -45,7 +45,7 @@ def test_rows_are_encoded_sent_and_finished() -> None:
     outlet = Kept()
     options = read_options({"topic": "t", "kafka.compression.type": "lz4"}, is_stream=False)
     rows = iter([pa.record_batch({"value": ["a", "b"]})] * 2)
-    assert send(rows, outlet, outlet.finish, options, first_partition=1) == "done"
+    assert send(rows, lambda _: outlet, Kept.finish, options, first_partition=1) == "done"
     (batch,) = outlet.batches
     assert [record.value for record in read_batch(batch.content)] == [b"a", b"b"] * 2
     header = read_header(batch.content)
@@ -56,7 +56,7 @@ def test_rows_are_encoded_sent_and_finished() -> None:
 def test_without_rows_no_topic_is_asked_for() -> None:
     outlet = Kept()
     options = read_options({"topic": "t", "delivery": "at-least-once"}, is_stream=False)
-    send(iter([]), outlet, outlet.finish, options, first_partition=0)
+    send(iter([]), lambda _: outlet, Kept.finish, options, first_partition=0)
     assert outlet.heard == ["start", "finish", None]
 
 
@@ -64,7 +64,7 @@ def test_an_outlet_learns_what_ended_it() -> None:
     outlet = Kept()
     rows = iter([pa.record_batch({"value": ["a"], "partition": pa.array([9], pa.int32())})])
     with pytest.raises(Exception, match="a row names 9"):
-        send(rows, outlet, outlet.finish, read_options({"topic": "t"}, is_stream=False), first_partition=0)
+        send(rows, lambda _: outlet, Kept.finish, read_options({"topic": "t"}, is_stream=False), first_partition=0)
     assert outlet.heard[0] == "start"
     assert outlet.heard[-1] is not None
     assert outlet.batches == []

@@ -27,8 +27,7 @@ def servers(riverlog_broker: RunningBroker, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(stream_reader, "DISCOVERY_SECONDS", 0.0)
     create(riverlog_broker.bootstrap_servers, "orders", partitions=2)
     yield riverlog_broker.bootstrap_servers
-    while task._kept:
-        task._kept.popitem()[1].close()
+    task.READERS.close()
 
 
 class Query:

@@ -11,7 +11,7 @@ from riverlog import Admin
 from riverlog.arrow.columns import Cut
 from riverlog.client.errors import TimedOut
 from riverlog.model.ids import NO_TOPIC_ID, Offset, TopicId, TopicPartition
-from riverlog.spark import task
+from riverlog.spark import keeping, task
 from riverlog.spark.columns import columns
 from riverlog.spark.losses import DataLoss
 from riverlog.spark.source_options import stream_options
@@ -30,8 +30,7 @@ def servers(riverlog_broker: RunningBroker) -> Iterator[str]:
     create(servers, "orders")
     send(servers, "orders", [b"%d" % row for row in range(10)])
     yield servers
-    while task._kept:
-        task._kept.popitem()[1].close()
+    task.READERS.close()
 
 
 def part(from_offset: int, until_offset: int, topic_id: TopicId = NO_TOPIC_ID) -> Part:
@@ -53,17 +52,17 @@ def delete_before(servers: str, offset: int) -> None:
 
 def test_a_part_is_read_exactly_and_the_reader_is_kept_for_the_next(servers: str) -> None:
     assert read(servers, part(2, 5)) == [2, 3, 4]
-    (kept,) = task._kept.values()
+    (kept,) = task.READERS.waiting
     assert read(servers, part(9, 10)) == [9]
-    assert [*task._kept.values()] == [kept]
+    assert task.READERS.waiting == [kept]
     send(servers, "orders", [b"late"])
     assert read(servers, part(10, 11)) == [10]
 
 
 def test_few_readers_are_kept(servers: str) -> None:
-    for number in range(task.READERS_KEPT_MAX + 2):
+    for number in range(keeping.KEPT_MAX + 2):
         read(servers, part(0, 1), **{"kafka.client.id": str(number)})
-    assert len(task._kept) == task.READERS_KEPT_MAX
+    assert len(task.READERS.waiting) == keeping.KEPT_MAX
 
 
 def test_one_that_is_not_read_to_its_end_is_not_kept(servers: str) -> None:
@@ -71,7 +70,7 @@ def test_one_that_is_not_read_to_its_end_is_not_kept(servers: str) -> None:
     batches = read_part(part(0, 10), options, COLUMNS)
     next(batches)
     batches.close()  # type: ignore[attr-defined]
-    assert task._kept == {}
+    assert task.READERS.waiting == []
 
 
 def test_deleted_records_fail_the_task_or_are_left_out(servers: str) -> None:

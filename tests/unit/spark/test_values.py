@@ -27,8 +27,7 @@ def servers(riverlog_broker: RunningBroker) -> Iterator[str]:
     create(servers, "dead")
     send(servers, "orders", VALUES, key=b"k", headers=[("trace", b"7")])
     yield servers
-    while task._kept:
-        task._kept.popitem()[1].close()
+    task.READERS.close()
 
 
 def read(servers: str, **more: str) -> list[tuple[object, ...]]:
