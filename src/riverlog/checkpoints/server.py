@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from riverlog.observe.metrics import PipelineReading
 
 _BACKLOG: Final = 128
-_HEAD_BYTES_MAX: Final = 16 * 1024
 _STOP_SECONDS_MAX: Final = 1
 
 
@@ -83,6 +82,7 @@ class CheckpointServer:
         import uvicorn
 
         from riverlog.checkpoints.edge import Edge
+        from riverlog.checkpoints.protocol import HttpProtocol
         from riverlog.checkpoints.store import store_over
         from riverlog.checkpoints.stores import Stores
         from riverlog.client.ports import real_ports
@@ -92,7 +92,7 @@ class CheckpointServer:
         self._stores = Stores(lambda: store_over(self._bootstrap, ports))
         config = uvicorn.Config(
             Edge(self._stores),
-            http="h11",
+            http=HttpProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -103,7 +103,6 @@ class CheckpointServer:
             timeout_keep_alive=int(HTTP_IDLE_SECONDS_MAX),
             timeout_graceful_shutdown=_STOP_SECONDS_MAX,
             limit_concurrency=CHECKPOINT_CONNECTIONS_MAX,
-            h11_max_incomplete_event_size=_HEAD_BYTES_MAX,
         )
         config.load()
         server = uvicorn.Server(config)
