@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 LATENCY_RATE: Final = 100
 LATENCY_RUN_LENGTHS: Final = 3
 """How many times as long as others a run is in which records come by the hundred."""
+FIRST_SECONDS: Final = 60.0
+"""How long a query copies before its records are timed, the first time: it is one that runs for days, and for a minute
+Java compiles what it does, on the cores that do it."""
+SETTLING_SECONDS: Final = 3.0
+"""The same, once that was done."""
 BATCH_ROWS: Final = 20
 FIRST_BATCHES: Final = 5
 """What a query does before its batches are timed."""
@@ -48,20 +53,18 @@ def latency(trial: Trial) -> Values:
 
 
 def _copied(trial: Trial, way: Way) -> list[float]:
+    timed = trial.seconds * LATENCY_RUN_LENGTHS
+    before = FIRST_SECONDS if trial.workshop.is_new(f"latency {way.name}") else SETTLING_SECONDS
     with fresh_topic(trial.node) as topic, fresh_topic(trial.node) as copy:
         query = Query(
             lambda spark: way.stream(trial, topic, spark).select("key", "value"),
             lambda writer: way.addressed(writer, trial, topic=copy),
         )
         with query.running(trial, usual_place(trial, way)):
-            return clients.end_to_end_latencies(
-                trial.node,
-                topic,
-                rate=LATENCY_RATE,
-                value_bytes=VALUE_BYTES,
-                seconds=trial.seconds * LATENCY_RUN_LENGTHS,
-                copy=copy,
+            latencies = clients.end_to_end_latencies(
+                trial.node, topic, rate=LATENCY_RATE, value_bytes=VALUE_BYTES, seconds=before + timed, copy=copy
             )
+    return latencies[-round(LATENCY_RATE * timed) :]
 
 
 def batches(trial: Trial, *, stateful: bool) -> Values:

@@ -31,7 +31,7 @@ from riverlog.spark.workers import keep_memory, settle
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PORTION_BYTES: Final = 512 * 1024
+PORTION_BYTES: Final = 1024 * 1024
 """What a batch for Spark has at least, unless it is the last: small enough that Spark still finds it in its caches."""
 CHECK_SECONDS: Final = 5.0
 """How long a task waits for bytes before it asks whether there will be any."""
