@@ -17,7 +17,12 @@ from riverlog.pipelines.progress_line import line_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-REPLACED: Final = ("was replaced", "CONCURRENT_STREAM_LOG_UPDATE", "ProducerFenced")
+REPLACED: Final = (
+    "was replaced",
+    "CONCURRENT_STREAM_LOG_UPDATE",
+    "Multiple streaming queries are concurrently using",
+    "ProducerFenced",
+)
 """What Spark's message says where another run has taken a query over."""
 _PLAN: Final = "\n=== Streaming Query ==="
 _WORDS_MAX: Final = 300

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from riverlog.spark.attempt import Attempt, StreamAttempt
 from riverlog.spark.keeping import Pool
-from riverlog.spark.refusal import SinkRefused
+from riverlog.spark.refusal import Fenced, SinkRefused
 from riverlog.spark.sink_options import CLIENT, SinkOptions
 
 if TYPE_CHECKING:
@@ -98,9 +98,15 @@ class InCheckpoint:
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
     ) -> Written:
         assert isinstance(attempt, StreamAttempt)
-        with self._calling(f"batch {attempt.batch} is not written") as calls:
+        what = f"batch {attempt.batch} is not written"
+        with self._calling(what) as calls:
             batch = self._begin(calls, options, attempt)
-        return Written(self, batch, write_as_member(rows, batch, options, attempt), attempt)
+        try:
+            return Written(self, batch, write_as_member(rows, batch, options, attempt), attempt)
+        except Fenced:
+            with self._calling(what) as calls:
+                self._begin(calls, options, attempt)  # the store knows whether it was another run, and says so
+            raise
 
     def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
         assert isinstance(attempt, StreamAttempt)
@@ -243,7 +249,7 @@ def write_as_member(
     try:
         return send(rows, member, Member.finish, options, first_partition=first_partition(attempt))
     except ProducerFenced:
-        raise SinkRefused(f"batch {batch.number} is not written: {REPLACED}") from None
+        raise Fenced(f"batch {batch.number} is not written: {REPLACED}") from None
 
 
 def producer_arguments(options: SinkOptions) -> dict[str, Any]:

@@ -10,6 +10,10 @@ class SinkRefused(RuntimeError):
     """The sink cannot write, or not commit; the message says why and what to do."""
 
 
+class Fenced(SinkRefused):
+    """Nothing that this attempt writes is kept any more: somebody has taken over, or its time is up."""
+
+
 def refusal(problem: KafkaError) -> SinkRefused:
     """Say why rows are not written: what broke the transaction, rather than that it is broken."""
     cause = problem

@@ -125,6 +125,7 @@ def test_who_was_replaced_does_not_come_back() -> None:
     assert not scene.later(0.1)
     assert len(pipeline.starts) == 1
     assert is_final("[CONCURRENT_STREAM_LOG_UPDATE] Multiple streaming jobs detected for 14.")
+    assert is_final("Multiple streaming queries are concurrently using webhdfs://host:9870/pipelines/orders/offsets.")
     assert not is_final("no disk")
 
 
