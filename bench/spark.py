@@ -32,7 +32,7 @@ BATCH_SPAN_MS: Final = 100_000
 """From the first to the last record of a batch: ten windows of 10 s."""
 ORDER_SCHEMA: Final = "`order` LONG, customer STRING, amount DOUBLE, note STRING"
 MILLION: Final = 1_000_000
-WARM_UPS: Final = 2
+WARM_UPS: Final = 5
 OURS: Final = "riverlog"
 
 Result = TypeVar("Result")
@@ -116,7 +116,7 @@ def warm(trial: Trial, what: str, measure: Callable[[], Result]) -> Result:
 
 
 def in_turn(trial: Trial, what: str, measures: Mapping[str, Callable[[], Result]]) -> dict[str, Result]:
-    """Measure each; where this Spark has never done it, all do it twice before, so that none pays for the compiler."""
+    """Measure each; where this Spark has never done it, all do it some times before, so that none pays for the compiler."""
     if trial.workshop.is_new(what):
         for measure in [*measures.values()] * WARM_UPS:
             measure()
