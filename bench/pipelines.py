@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench import clients
 from bench.pipeline_jobs import JOBS, Job, moment
-from bench.spark import CONNECTOR, MILLION, PARTITIONS, Meter, expect_rows, orders, warm
+from bench.spark import CONNECTOR, MILLION, PARTITIONS, Meter, expect_rows, in_turn, orders, warm
 from bench.spark_queries import QUERY_SECONDS_MAX, ROCKSDB, Query, add_ratio, in_folder, on_node
 from bench.trial import Better, Failed, Line, Row, Trial, Values
 
@@ -112,8 +112,8 @@ def late(trial: Trial) -> Values:
         at_once = count // LATE_BATCHES
         rows = (reading(number, at_once) for number in range(count))
         clients.fill(trial.node, topic, rows, partitions=PARTITIONS)
-        for name, policy in POLICIES.items():
-            ran = warm(trial, f"late {name}", partial(_late, trial, topic, policy, at_once))
+        measures = {name: partial(_late, trial, topic, policy, at_once) for name, policy in POLICIES.items()}
+        for name, ran in in_turn(trial, "late", measures).items():
             expect_rows(ran.rows, count)
             if name != "recompute" and not 0.5 < ran.late / (count / 100) < 1.5:
                 raise Failed(f"{ran.late} of {count} rows were late, and one of a hundred was to be")
