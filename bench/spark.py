@@ -116,7 +116,7 @@ def warm(trial: Trial, what: str, measure: Callable[[], Result]) -> Result:
 
 
 def in_turn(trial: Trial, what: str, measures: Mapping[str, Callable[[], Result]]) -> dict[str, Result]:
-    """Measure each; where this Spark has never done it, all do it some times before, so that none pays for the compiler."""
+    """Measure each; where this Spark has never done it, all do it some times before, for the compiler."""
     if trial.workshop.is_new(what):
         for measure in [*measures.values()] * WARM_UPS:
             measure()
