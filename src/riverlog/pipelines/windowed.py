@@ -134,7 +134,7 @@ def _beside_late_rows(
         bounds = sql.struct(*(bound.alias(name) for bound, name in zip(chosen, ("start", "end"), strict=True)))
         placed = timed(bounds, WINDOW, windowing.delay_ms)
     missed = sql.struct(start.alias("start"), end.alias("end"))
-    record = sql.when(is_late, _record(windowing, columns, missed)).alias(LATE)
+    record = sql.when(is_late, _told(columns, missed)).alias(LATE)
     kept = [name for name in flagged.columns if name not in (_IS_LATE, _WATERMARK, WINDOW)]
     if isinstance(windowing.window, Session):
         rows = flagged.select(*(placed if name == time else sql.col(f"`{name}`") for name in kept), record)
@@ -142,21 +142,23 @@ def _beside_late_rows(
         rows = flagged.select(*(sql.col(f"`{name}`") for name in kept), placed, record)
     counts = {**aggregates, "_riverlog_copies": sql.count(sql.lit(1))}
     grouped = _grouped(rows, windowing, (sql.col(LATE),), counts)
+    late = sql.col(LATE)
+    key = json_of(windowing.by) if windowing.by else sql.lit(None).cast("string")
+    copies = sql.array_repeat(
+        sql.struct(key.alias("key"), late.alias("value")), sql.col("_riverlog_copies").cast("int")
+    )
     return grouped.select(
         WINDOW,
         *windowing.by,
-        *(sql.when(sql.col(LATE).isNull(), sql.col(name)).alias(name) for name in aggregates),
-        sql.when(sql.col(LATE).isNotNull(), sql.array_repeat(LATE, sql.col("_riverlog_copies").cast("int"))).alias(
-            LATE
-        ),
+        *(sql.when(late.isNull(), sql.col(name)).alias(name) for name in aggregates),
+        sql.when(late.isNotNull(), copies).alias(LATE),
     )
 
 
-def _record(windowing: Windowing, columns: Sequence[str], missed: "Column") -> "Column":
-    key = json_of(windowing.by) if windowing.by else sql.lit(None).cast("string")
+def _told(columns: Sequence[str], missed: "Column") -> "Column":
+    """Say which row is late, for which window, and by which watermark."""
     row = sql.struct(*columns).alias("row")
-    told = json_of([row, missed.alias(WINDOW), sql.col(_WATERMARK).alias("watermark")])
-    return sql.struct(key.alias("key"), told.alias("value"))
+    return json_of([row, missed.alias(WINDOW), sql.col(_WATERMARK).alias("watermark")])
 
 
 def _interval(count_ms: int) -> "Column":
