@@ -61,7 +61,7 @@ def session(
     """Start Spark, and stop it in the end. `folder` is where modules beside a file are found, also by the workers."""
     from riverlog.arrow.extras import MissingExtra, need
 
-    given = pairs(conf, option="--conf")
+    given = {"spark.ui.showConsoleProgress": "false", **pairs(conf, option="--conf")}  # it would draw over our lines
     try:
         need("pyspark")
     except MissingExtra as missing:
