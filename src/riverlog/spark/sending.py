@@ -80,9 +80,7 @@ def send(
             with _started(outlet, background, options.patience_seconds):
                 topics = Topics(lambda topic: background.run(outlet.partitions(topic)))
                 encoder = Encoder(_rules(options, first_partition), topics)
-                for (
-                    batch
-                ) in rows:  # to the end, whatever comes of it: Spark keeps a task's state once its rows are read
+                for batch in rows:  # to the end, whatever comes of it: Spark keeps a task's state when all are read
                     if batches := encoder.add(batch):
                         background.run(_send(outlet, batches))
                 return background.run(_end(outlet, encoder.finish(), finish))
