@@ -1,6 +1,6 @@
 """HTTP for the checkpoint store: uvicorn's protocol over the parser of httptools, with a bound for heads.
 
-A batch of Spark asks the store a dozen times, each time for little, and a parser in C takes a third off that. But it
+A batch of Spark asks the store a dozen times, each time for little, and with a parser in C that costs half. But it
 holds a head for as long as it grows.
 """
 
