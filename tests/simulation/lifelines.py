@@ -105,6 +105,9 @@ class _HeldSocket:
         self._readable = callback
         self._socket.on_readable(None if self._line.is_frozen else callback)
 
+    def expect(self, count: int) -> None:
+        self._socket.expect(count)
+
     def on_writable(self, callback: Callable[[], None] | None) -> None:
         self._socket.on_writable(callback)
 

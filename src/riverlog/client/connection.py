@@ -22,6 +22,7 @@ from riverlog.client.security import Login
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address
 from riverlog.model.limits import (
+    EXPECTED_BYTES_MIN,
     RECEIVES_PER_TURN_MAX,
     REQUESTS_IN_FLIGHT_PER_BROKER_MAX,
     RESPONSE_BYTES_MAX,
@@ -230,23 +231,31 @@ class Connection:
 
     def _readable(self) -> None:
         try:
-            for _ in range(RECEIVES_PER_TURN_MAX):
-                room = self._incoming.room()
-                count = self._socket.receive_into(room)
-                if count == 0:
-                    self._break(f"the broker at {self.address} closed the connection")
-                    return
-                self._incoming.received(count)
-                for frame in self._incoming.frames():
-                    self._answered(frame)
-                if count < len(room) or self.closed:
-                    return
-        except BlockingIOError:
-            return
+            self._receive()
         except OSError as error:
             self._break(f"the connection to {self.address} broke: {error.strerror or error}")
         except (FrameRefused, MalformedMessage) as error:
             self._break(f"{self.address} does not answer as a Kafka broker does: {error}")
+        if not self.closed:
+            missing = self._incoming.missing
+            self._socket.expect(missing if missing >= EXPECTED_BYTES_MIN else 1)
+
+    def _receive(self) -> None:
+        """Take what has arrived, and give out whole answers."""
+        for _ in range(RECEIVES_PER_TURN_MAX):
+            room = self._incoming.room()
+            try:
+                count = self._socket.receive_into(room)
+            except BlockingIOError:
+                return
+            if count == 0:
+                self._break(f"the broker at {self.address} closed the connection")
+                return
+            self._incoming.received(count)
+            for frame in self._incoming.frames():
+                self._answered(frame)
+            if count < len(room) or self.closed:
+                return
 
     def _answered(self, frame: memoryview) -> None:
         if not self._waiting:
@@ -261,7 +270,7 @@ class Connection:
         if window is not None:
             self._window = window
         if isinstance(message, FetchResponse):
-            _keep_records(message)
+            _keep_records(message, self._incoming)
         throttle_ms = getattr(message, "throttle_time_ms", 0)
         if throttle_ms > 0:
             self._muted_until = self._loop.time() + throttle_ms / 1000
@@ -337,13 +346,24 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _keep_records(response: FetchResponse) -> None:
-    """Copy the records out of the frame: they are views, and its memory is about to be used again."""
+def _keep_records(response: FetchResponse, incoming: FrameBuffer) -> None:
+    """Copy the records out of the frame: they are views, and its memory is about to be used again.
+
+    Where those of one partition are most of that memory, they keep it instead.
+    """
+    is_kept = False
     for topic in response.responses:
         for partition in topic.partitions:
-            if partition.records is not None:
-                assert not isinstance(partition.records, FileRange)
-                partition.records = bytes(partition.records)
+            records = partition.records
+            if records is None:
+                continue
+            assert not isinstance(records, FileRange)
+            if incoming.is_filled_by(len(records)):
+                is_kept = True
+            else:
+                partition.records = bytes(records)
+    if is_kept:
+        incoming.leave()
 
 
 def _decode(waiting: _Waiting, frame: memoryview) -> tuple[int, Any]:

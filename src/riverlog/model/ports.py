@@ -198,6 +198,10 @@ class Socket(Protocol):
         """Call back whenever bytes can be sent, until set to None."""
         ...
 
+    def expect(self, count: int) -> None:
+        """Say that so many bytes are sure to come, and nothing is to be done with fewer: fewer calls back are fine."""
+        ...
+
     def close(self) -> None:
         """Close at once; a second call does nothing, and no callback comes after it."""
         ...

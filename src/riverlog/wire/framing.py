@@ -1,7 +1,8 @@
 """Bytes in, whole frames out.
 
 A frame is an int32 length and that many bytes. `FrameBuffer` owns the memory a socket receives into and cuts
-frames out of it in place: no copy on the way. The views it gives are valid until the next call to `room()`.
+frames out of it in place: no copy on the way. The views it gives are valid until the next call to `room()`, unless
+`leave()` gives the memory away with them.
 The buffer starts small and grows with what has arrived, never with what a length field claims, and a length
 outside the bound is refused before a byte behind it is kept. Who shares memory with others gives a `Lender`,
 which may say no.
@@ -90,6 +91,19 @@ class FrameBuffer:
         """Take the frame back that was given last: it will be given again."""
         self._start -= LENGTH_BYTES + len(frame)
         assert self._start >= 0
+
+    def is_filled_by(self, count: int) -> bool:
+        """Tell whether so many bytes are most of this memory: worth more than a copy of them."""
+        return 2 * count >= len(self._buffer)
+
+    def leave(self) -> None:
+        """Leave this memory to whoever holds views of it, and go on in other memory, as large."""
+        self._replace(len(self._buffer))
+
+    @property
+    def missing(self) -> int:
+        """Tell how many bytes the unfinished frame still lacks, as far as its own length field tells."""
+        return self._unfinished_frame_bytes() - self.waiting if self.waiting else 0
 
     @property
     def waiting(self) -> int:

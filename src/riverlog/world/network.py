@@ -17,6 +17,7 @@ from riverlog.model.ports import Buffer, File, Socket
 _BACKLOG: Final = 1024
 _ACCEPTS_PER_TURN: Final = 64
 _PAUSE_WITHOUT_DESCRIPTORS_SECONDS: Final = 0.1
+_EXPECTED_BYTES_MAX: Final = 1024 * 1024
 _MORE: Final = getattr(socket, "MSG_MORE", 0)  # Linux has it; elsewhere a small packet more does no harm
 _NO_SUCH_ADDRESS: Final = {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}
 _OUT_OF_DESCRIPTORS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
@@ -25,7 +26,17 @@ _OUT_OF_DESCRIPTORS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.E
 class TcpSocket:
     """The Socket port over one connected TCP stream."""
 
-    __slots__ = ("_descriptor", "_loop", "_reading", "_socket", "_writing", "local", "peer", "receive_into")
+    __slots__ = (
+        "_descriptor",
+        "_expected",
+        "_loop",
+        "_reading",
+        "_socket",
+        "_writing",
+        "local",
+        "peer",
+        "receive_into",
+    )
 
     def __init__(self, connected: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         connected.setblocking(False)
@@ -36,6 +47,7 @@ class TcpSocket:
         self._loop = loop
         self._reading = False
         self._writing = False
+        self._expected = 1
         self.local = Address(*connected.getsockname()[:2])
         self.peer = Address(*connected.getpeername()[:2])
 
@@ -60,6 +72,13 @@ class TcpSocket:
         elif self._writing:
             self._loop.remove_writer(self._descriptor)
             self._writing = False
+
+    def expect(self, count: int) -> None:
+        """Let the system wake us once for many bytes. It gives the stream the room for them, where it may."""
+        expected = max(1, min(count, _EXPECTED_BYTES_MAX))
+        if expected != self._expected:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, expected)
+            self._expected = expected
 
     def close(self) -> None:
         if self._descriptor < 0:

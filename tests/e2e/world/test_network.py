@@ -57,6 +57,28 @@ def test_bytes_arrive_in_order_and_the_end_is_seen() -> None:
     asyncio.run(scenario())
 
 
+def test_who_expects_many_bytes_is_called_for_all_of_them_or_at_the_end() -> None:
+    async def scenario() -> None:
+        ours, theirs = await pair(TcpNetwork())
+        room = memoryview(bytearray(300_000))
+        theirs.expect(80_000)
+        half = bytes(40_000)
+        assert ours.send(half) == len(half)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(readable(theirs), 0.05)
+        assert ours.send(half) == len(half)
+        await readable(theirs)
+        assert theirs.receive_into(room) == 80_000
+        theirs.expect(100_000)
+        ours.send(b"last words")
+        ours.close()
+        await readable(theirs)
+        assert theirs.receive_into(room) == len(b"last words")
+        theirs.close()
+
+    asyncio.run(scenario())
+
+
 def test_files_are_sent_from_where_they_lie(tmp_path: Path) -> None:
     async def scenario() -> None:
         ours, theirs = await pair(TcpNetwork())

@@ -12,7 +12,7 @@ from riverlog.model.ids import Address
 from riverlog.model.ports import Socket
 from riverlog.wire.apis import ApiKey, Versions
 from riverlog.wire.messages.api_versions import ApiVersionsRequest
-from riverlog.wire.messages.fetch import FetchRequest
+from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from riverlog.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -116,6 +116,30 @@ def test_a_large_answer_through_a_narrow_pipe_arrives_whole() -> None:
         connection.close()
 
     run(scenario())
+
+
+@pytest.mark.parametrize("size", [1_000, 300_000])
+def test_fetched_records_stay_what_they_were_when_the_next_arrive(size: int) -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.create_topic("t")
+        for content in (b"a", b"b", b"c"):
+            cluster.write("t", 0, content * size)
+        connection = await connect(cluster)
+        found: list[bytes] = []
+        for offset in (0, 1, 2, 0):
+            answer: FetchResponse = await connection.request(_fetch(offset), version_max=12)
+            found.append(answer.responses[0].partitions[0].records)
+        for records, content in zip(found, (b"a", b"b", b"c", b"a"), strict=True):
+            assert content * size in bytes(records)
+        connection.close()
+
+    run(scenario())
+
+
+def _fetch(offset: int) -> FetchRequest:
+    wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1)
+    return FetchRequest(max_bytes=1_000_000, topics=[FetchTopic(topic="t", partitions=[wanted])])
 
 
 def test_a_request_that_is_not_answered_breaks_the_connection() -> None:

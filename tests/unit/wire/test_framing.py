@@ -211,3 +211,29 @@ def test_a_frame_that_was_put_back_comes_again_with_those_behind_it() -> None:
     two = next(frames)
     buffer.put_back(two)
     assert [bytes(view) for view in buffer.frames()] == [b"two", b"three"]
+
+
+def test_memory_that_was_left_to_its_views_is_not_written_again() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    feed(buffer, frame(bytes(100_000)))
+    kept, behind = frame(b"x" * 90_000), frame(b"behind")
+    data = kept + behind[:7]
+    buffer.room()[: len(data)] = data
+    buffer.received(len(data))
+    (view,) = buffer.frames()
+    assert buffer.is_filled_by(len(view))
+    assert not buffer.is_filled_by(len(view) // 2)
+    buffer.leave()
+    assert feed(buffer, behind[7:] + frame(b"y" * 90_000)) == [b"behind", b"y" * 90_000]
+    assert view == b"x" * 90_000
+
+
+def test_what_a_frame_lacks_is_told() -> None:
+    buffer = FrameBuffer(FRAME_BYTES_MAX)
+    assert buffer.missing == 0
+    feed(buffer, frame(bytes(500_000))[:3])
+    assert buffer.missing == 1
+    feed(buffer, frame(bytes(500_000))[3:100_000])
+    assert buffer.missing == 400_004
+    feed(buffer, bytes(400_004))
+    assert buffer.missing == 0
