@@ -16,7 +16,7 @@ from riverlog.client.lifetime import Startable
 from riverlog.client.offsets import IsolationLevel
 from riverlog.model.ids import TopicPartition
 
-PARTITION_BYTES_MAX: Final = 4 * 1024 * 1024
+PARTITION_BYTES_MAX: Final = 8 * 1024 * 1024
 PREFETCH_BYTES_MAX: Final = 64 * 1024 * 1024
 FETCH_BYTES_MAX: Final = 32 * 1024 * 1024
 WAIT_MS: Final = 500
