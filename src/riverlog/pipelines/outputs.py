@@ -67,16 +67,16 @@ def records(rows: "DataFrame", target: Topic, *, keys: Sequence[str], side_topic
     value = _column(target.value) if target.value is not None else json_of(columns)
     if not carries_late_rows(rows):
         return rows.select(topic, key.alias("key"), value.alias("value"))
-    text = [(topic, "topic"), (key.cast("string"), "key"), (value.cast("string"), "value")]
-    result = sql.array(sql.struct(*(column.alias(name) for column, name in text)))
-    late = sql.transform(
-        LATE,
-        lambda each: sql.struct(
-            sql.lit(side_topic).alias("topic"), each["key"].alias("key"), each["value"].alias("value")
-        ),
+    exploded = rows.select(*(sql.col(f"`{name}`") for name in columns), sql.explode_outer(LATE).alias(LATE))
+    late = sql.col(LATE)
+    chosen = {
+        "topic": (sql.lit(side_topic), sql.lit(target.topic)),
+        "key": (late["key"], key.cast("string")),
+        "value": (late["value"], value.cast("string")),
+    }
+    return exploded.select(
+        *(sql.when(late.isNotNull(), aside).otherwise(result).alias(name) for name, (aside, result) in chosen.items())
     )
-    routed = rows.select(sql.explode(sql.when(sql.col(LATE).isNull(), result).otherwise(late)).alias("record"))
-    return routed.select("record.*")
 
 
 def updates_to(options: Mapping[str, str]) -> "Callable[[DataFrame, int], None]":

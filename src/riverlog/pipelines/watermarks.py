@@ -32,7 +32,8 @@ def late_watermark(spark: "SparkSession", checkpoint: str) -> "Column":
     from pyspark.sql import functions as sql
 
     read = spark.range(0, 1, 1, 1).mapInArrow(_Reading(checkpoint), "late_ms long")
-    return read.select(sql.timestamp_millis("late_ms")).scalar()
+    # As a field of a struct: a plain number would be written into the code that Spark compiles, anew for each batch.
+    return read.select(sql.struct(sql.timestamp_millis("late_ms").alias("at"))).scalar()["at"]
 
 
 def late_watermark_ms(checkpoint: str, batch: int) -> int:

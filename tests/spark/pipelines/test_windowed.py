@@ -98,6 +98,25 @@ def test_late_rows_are_written_to_their_topic(spark: SparkSession, tmp_path: Pat
     assert ran.dropped == 0
 
 
+def test_a_watermark_that_moves_is_not_compiled_into_the_rows_way(spark: SparkSession, tmp_path: Path) -> None:
+    """Code that has the watermark in it is compiled in each batch, and run without being optimised.
+
+    Spark itself does that once in a batch, to close windows. Rows that are dropped would tell less: Spark lets files
+    look for them, and compiles what it asks files for.
+    """
+    for number, seed in enumerate((4, 5)):
+        before = compiled(spark)
+        ran = run(defined(spark, tmp_path / str(number), made(seed), WINDOWS[0], late="side-output:late"))
+    assert compiled(spark) - before <= ran.batches
+
+
+def compiled(spark: SparkSession) -> int:
+    """Count what Spark has compiled since it began."""
+    metrics: Any = getattr(spark._jvm.org.apache.spark.metrics.source, "CodegenMetrics$")
+    count: int = getattr(metrics, "MODULE$").METRIC_COMPILATION_TIME().getCount()
+    return count
+
+
 @pytest.mark.parametrize("window", WINDOWS[:2], ids=lambda window: type(window).__name__)
 def test_results_are_recomputed_up_to_a_lateness(spark: SparkSession, tmp_path: Path, window: Window) -> None:
     batches = made(3)
