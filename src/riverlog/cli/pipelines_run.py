@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import urlsplit
 
 import click
@@ -69,43 +70,47 @@ def run_pipelines(
     check_broker(bootstrap)
     with (
         bootstrap_for_all(bootstrap),
+        _Asked() as asked,
         session(file.stem, master=master, conf=conf, bootstrap=bootstrap, store=address, folder=file.parent),
     ):
         pipelines = loaded(file)
         _check_stores(pipelines)
-        return _supervise(pipelines, trigger, restarts, quiet=quiet)
+        return _supervise(pipelines, asked, trigger, restarts, quiet=quiet)
 
 
-def _supervise(pipelines: "list[Pipeline]", trigger: str | None, restarts: int, *, quiet: bool) -> int:
+def _supervise(pipelines: "list[Pipeline]", asked: "_Asked", trigger: str | None, restarts: int, *, quiet: bool) -> int:
     from riverlog.pipelines.supervising import Supervisor
 
     lines = _Lines(quiet=quiet)
     names = ", ".join(pipeline.name for pipeline in pipelines)
+    if asked.times():
+        lines.say(f"{names} was stopped before it began")
+        return ExitCode.DONE
     lines.say(f"runs {names}; `riverlog pipelines stop` or Ctrl-C ends it")
     supervisor = Supervisor(pipelines, tell=lines.say, trigger=trigger, restarts_max=restarts, random=Random())
-    with _signals() as asked, _spark_is_there():
-        while supervisor.look():
+    asked.listen()  # Spark has taken Ctrl-C for itself when it began
+    with _spark_is_there():
+        while not asked.times() and supervisor.look():
             lines.show(supervisor)
-            if asked:
-                lines.say("stops behind the batch; once more to stop at once")
-                _stop(supervisor, asked)
-                lines.say(f"{names} has stopped")
-            else:
-                time.sleep(_LOOK_SECONDS)
+            time.sleep(_LOOK_SECONDS)
+        if asked.times():
+            lines.say("stops behind the batch; once more to stop at once")
+            _stop(supervisor, asked)
+            lines.say(f"{names} has stopped")
     failed = [each.pipeline.name for each in supervisor.kept if each.failure is not None]
     if failed:
         raise Trouble(f"{', '.join(failed)} failed; `riverlog pipelines describe {failed[0]}` says how far it came")
     return ExitCode.DONE
 
 
-def _stop(supervisor: "Supervisor", asked: list[int]) -> None:
+def _stop(supervisor: "Supervisor", asked: "_Asked") -> None:
     """Stop behind the batch, or at once where that is asked for meanwhile."""
     from concurrent.futures import ThreadPoolExecutor, wait
 
     pool = ThreadPoolExecutor(1)
     stopping = pool.submit(supervisor.stop, finish=True)
     while not wait([stopping], _LOOK_SECONDS).done:
-        if len(asked) > 1:
+        if asked.times() > 1:
             supervisor.stop(finish=False)
     stopping.result()
     pool.shutdown()
@@ -156,20 +161,40 @@ def _spark_is_there() -> Iterator[None]:
         ) from problem
 
 
-@contextmanager
-def _signals() -> "Iterator[list[int]]":
-    """Note Ctrl-C and SIGTERM instead of ending; Spark's own handler would cut the batch off."""
-    asked: list[int] = []
+class _Asked:
+    """Notes Ctrl-C and SIGTERM instead of ending, also while Spark starts; its own handler would cut the batch off.
 
-    def note(number: int, _frame: Any) -> None:
-        asked.append(number)
+    Use it as a context manager. Until pipelines run, the second one ends the program as usual.
+    """
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
+    def __init__(self) -> None:
+        self._times = 0
+        self._runs = False
+
+    def times(self) -> int:
+        """Tell how often they came."""
+        return self._times
+
+    def listen(self) -> None:
+        """Take the signals from whoever has taken them meanwhile: from now on they are all noted."""
+        self._runs = True
+        for number in self._before:
+            signal.signal(number, self._note)
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def _note(self, _number: int, _frame: Any) -> None:
+        self._times += 1
+        if self._times > 1 and not self._runs:
+            raise KeyboardInterrupt
 
 
 def _check_trigger(trigger: str | None) -> None:

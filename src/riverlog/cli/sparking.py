@@ -72,19 +72,42 @@ def session(
     if folder is not None:
         known = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = str(folder.resolve()) + (f"{os.pathsep}{known}" if known else "")
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the JVM inherits it: it ends with us, and not before us
     try:
-        spark = make(name, master=master, conf=given, bootstrap=bootstrap, checkpoints=store)
+        with _deaf_children():
+            spark = make(name, master=master, conf=given, bootstrap=bootstrap, checkpoints=store)
     except (NoJava, AnotherSession) as problem:
         raise Trouble(str(problem)) from problem
     except ValueError as problem:
         raise usage(str(problem)) from problem
-    finally:
-        signal.signal(signal.SIGTERM, before)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+class _Children:
+    """What becomes of processes that this one starts; one for each process, as Python's hooks are."""
+
+    are_deaf = False
+    has_hook = False
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Let what is started now ignore SIGTERM, which may be sent to all of a group: Java ends with us, not before us."""
+    if not _Children.has_hook:
+        os.register_at_fork(after_in_child=_deafen)  # hooks cannot be taken back, and PySpark's start runs them
+        _Children.has_hook = True
+    _Children.are_deaf = True
+    try:
+        yield
+    finally:
+        _Children.are_deaf = False
+
+
+def _deafen() -> None:
+    if _Children.are_deaf:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 @contextmanager

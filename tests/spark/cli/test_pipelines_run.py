@@ -4,6 +4,8 @@ Then what is kept is looked at: the state, a batch once more, the picture.
 """
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -88,6 +90,10 @@ def cluster(node: Node) -> list[str]:
     return [*store(node), "-b", node.bootstrap, "--master", "local[2]"]
 
 
+def running_command(node: Node, file: Path) -> list[str]:
+    return [str(Path(sys.executable).with_name("riverlog")), "pipelines", "run", str(file), *cluster(node)]
+
+
 def in_one_process(*commands: list[str]) -> tuple[int, list[tuple[int, str, str]]]:
     """Run commands one after another in a process of their own: its JVM is started once."""
     ran = subprocess.run(
@@ -110,7 +116,7 @@ def test_a_pipeline_runs_is_stopped_looked_at_and_begins_anew(
 ) -> None:
     for minute in (0, 1, 2):
         order(node, minute, 100 + minute)
-    command = [str(Path(sys.executable).with_name("riverlog")), "pipelines", "run", str(file), *cluster(node)]
+    command = running_command(node, file)
     said = tmp_path / "run.log"
     with said.open("wb") as log, subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL) as running:
         try:
@@ -171,3 +177,24 @@ def test_a_pipeline_runs_is_stopped_looked_at_and_begins_anew(
     assert ran.returncode == ExitCode.DONE, ran.stderr.decode()
     assert b"totals has read what there was" in ran.stderr
     assert totals(node) == [("10:00", 200)] * 2 + [("10:01", 202)] * 2 + [("10:02", 204)]
+
+
+@pytest.mark.timeout(600)
+def test_a_pipeline_that_is_stopped_while_spark_starts_does_not_begin(node: Node, file: Path, tmp_path: Path) -> None:
+    said = tmp_path / "run.log"
+    with (
+        said.open("wb") as log,
+        subprocess.Popen(running_command(node, file), stderr=log, stdin=subprocess.DEVNULL, process_group=0) as running,
+    ):
+        try:
+            until(lambda: "SparkSubmit" in commands_of_children(running.pid), said.read_text, seconds_max=SECONDS_MAX)
+            os.killpg(running.pid, signal.SIGTERM)
+            assert running.wait(300) == ExitCode.DONE, said.read_text()
+        finally:
+            running.kill()
+    assert "totals was stopped before it began" in said.read_text()
+
+
+def commands_of_children(pid: int) -> str:
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return " ".join(Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ") for child in found)
