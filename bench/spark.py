@@ -32,7 +32,7 @@ BATCH_SPAN_MS: Final = 100_000
 """From the first to the last record of a batch: ten windows of 10 s."""
 ORDER_SCHEMA: Final = "`order` LONG, customer STRING, amount DOUBLE, note STRING"
 MILLION: Final = 1_000_000
-WARM_UPS: Final = 5
+WARM_UPS: Final = 8
 OURS: Final = "riverlog"
 
 Result = TypeVar("Result")

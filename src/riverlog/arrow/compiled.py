@@ -1,6 +1,7 @@
 """Records to columns by the kernel: buffers made, filled and handed to Arrow as they are."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from riverlog.model.ids import TopicPartition
 
 _SLACK: Final = 4
 """A buffer of which less than one part in so many is unused is kept; a larger rest is not worth its memory."""
+_REPEATED_BYTES_MAX: Final = 16 * 1024 * 1024
+"""A column of one value over and over that has more is made for its batch alone."""
 _UNCOUNTED: Final = -1
 """How many nulls there are is for Arrow to find out."""
 
@@ -104,9 +107,9 @@ def _array(name: str, decoded: Decoded, partition: TopicPartition, runs: Sequenc
     rows = decoded.rows
     match name:
         case "topic":
-            return pa.repeat(pa.scalar(partition.topic, pa.string()), rows)
+            return _repeated(partition.topic, pa.string(), rows)
         case "partition":
-            return pa.repeat(pa.scalar(partition.partition, pa.int32()), rows)
+            return _repeated(partition.partition, pa.int32(), rows)
         case "offset":
             return pa.array(_fitted(decoded.offsets, rows))
         case "timestamp":
@@ -119,6 +122,20 @@ def _array(name: str, decoded: Decoded, partition: TopicPartition, runs: Sequenc
             return _bytes(pa.binary(), decoded.values, rows, decoded.value_nulls)
         case _:
             return _header_lists(decoded, partition, runs)
+
+
+def _repeated(value: str | int, kind: pa.DataType, rows: int) -> pa.Array:
+    """Give a value in each row: the front of a column that is kept for the next batches, unless it is too large."""
+    room = 1 << rows.bit_length()
+    size = len(value) if isinstance(value, str) else 1
+    if size * room > _REPEATED_BYTES_MAX:
+        return pa.repeat(pa.scalar(value, kind), rows)
+    return _column_of(value, kind, room)[:rows]
+
+
+@lru_cache(maxsize=2)
+def _column_of(value: str | int, kind: pa.DataType, rows: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value, kind), rows)
 
 
 def _times(milliseconds: Longs) -> pa.Array:

@@ -31,7 +31,7 @@ from riverlog.spark.workers import keep_memory, settle
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PORTION_BYTES: Final = 1024 * 1024
+PORTION_BYTES: Final = 2 * 1024 * 1024
 """What a batch for Spark has at least, unless it is the last: small enough that Spark still finds it in its caches."""
 CHECK_SECONDS: Final = 5.0
 """How long a task waits for bytes before it asks whether there will be any."""
@@ -47,7 +47,7 @@ class Part(InputPartition):
 
 
 def read_part(part: Part, options: SourceOptions, columns: Columns) -> "Iterator[pa.RecordBatch]":
-    """Give the rows of a part, in batches of about a megabyte that Spark takes as they are."""
+    """Give the rows of a part, in batches of a few megabytes that Spark takes as they are."""
     keep_memory()
     where = options.connection
     key = repr((where.bootstrap, sorted(where.client.items()), options.isolation, sorted(options.reader.items())))
