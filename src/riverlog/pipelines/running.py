@@ -3,9 +3,8 @@
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql.streaming.listener import StreamingQueryListener
-
 from riverlog.pipelines.accounting import Accounts, Counts
+from riverlog.spark.listening import Listener
 from riverlog.spark.stopping import FINISH_SECONDS_MAX, stop_behind_batch
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class Running:
             self._spark.streams.removeListener(self._listener)
 
 
-class _Listener(StreamingQueryListener):
+class _Listener(Listener):
     """Hears of batches before Spark forgets them: it remembers a hundred."""
 
     def __init__(self, running: Running) -> None:
@@ -93,9 +92,6 @@ class _Listener(StreamingQueryListener):
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name
         self._running.take(event.progress)
-
-    def onQueryIdle(self, event: Any) -> None:  # noqa: N802 - Spark's name
-        pass
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name
         pass

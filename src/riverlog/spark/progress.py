@@ -17,11 +17,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql.streaming.listener import StreamingQueryListener
-
 from riverlog.checkpoints.paths import check_path
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.remote import RemoteStore
+from riverlog.spark.listening import Listener
 from riverlog.spark.reporter import Answer, Reporter
 from riverlog.spark.stopping import stop_behind_batch
 
@@ -50,7 +49,7 @@ def watch(spark: "SparkSession") -> "Watcher":
     return watcher
 
 
-class Watcher(StreamingQueryListener):
+class Watcher(Listener):
     """Hears of queries from Spark, and tells about those whose checkpoints lie on a node."""
 
     def __init__(self, spark: "SparkSession") -> None:
