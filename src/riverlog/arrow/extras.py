@@ -1,5 +1,6 @@
 """What this room needs beyond riverlog itself; what is missing is said in one sentence with the command to get it."""
 
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -33,4 +34,4 @@ def need(module: str) -> ModuleType:
 
 def has(module: str) -> bool:
     """Tell whether a library is installed, without importing it."""
-    return find_spec(module) is not None
+    return module in sys.modules or find_spec(module) is not None

@@ -16,6 +16,7 @@ import http.client
 import json
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -39,6 +40,7 @@ class SinkCalls:
         self._path = parse_path(parts.path.encode())
         self._seconds_max = seconds_max
         self._connection: http.client.HTTPConnection | None = None
+        self._begun: tuple[tuple[str, str], SharedBatch] | None = None
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -57,7 +59,18 @@ class SinkCalls:
     def begin(self, *, query: str, run: str, batch: int, timeout_ms: int = 60_000) -> SharedBatch:
         """Give what a task needs to join the batch; Refused for a run that was replaced."""
         call = {"query": query, "run": run, "batch": batch, "timeout_ms": timeout_ms}
-        return SharedBatch(**self._call("BEGIN", call))
+        begun = SharedBatch(**self._call("BEGIN", call))
+        self._begun = (query, run), begun
+        return begun
+
+    def begun(self, *, query: str, run: str, batch: int) -> SharedBatch | None:
+        """Give the same without asking, where a batch of this run was begun here before: they have one owner.
+
+        Nobody joins in the name of an owner who was replaced, so who relies on this is refused a step later.
+        """
+        if self._begun is None or self._begun[0] != (query, run):
+            return None
+        return replace(self._begun[1], number=batch)
 
     def announce(self, *, query: str, run: str, batch: int, memberships: Iterable[Membership]) -> None:
         """Name the attempts of tasks that count. Those that had nothing to write, for it was committed, need not."""

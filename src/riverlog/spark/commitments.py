@@ -100,7 +100,8 @@ class InCheckpoint:
         assert isinstance(attempt, StreamAttempt)
         what = f"batch {attempt.batch} is not written"
         with self._calling(what) as calls:
-            batch = self._begin(calls, options, attempt)
+            known = calls.begun(query=attempt.query, run=attempt.run, batch=attempt.batch)
+            batch = known or self._begin(calls, options, attempt)
         try:
             return Written(self, batch, write_as_member(rows, batch, options, attempt), attempt)
         except Fenced:

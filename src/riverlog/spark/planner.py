@@ -60,6 +60,8 @@ class Planner:
     def offsets(self, partitions: Iterable[TopicPartition], where: Place, *, option: str = "") -> Offsets:
         """Give the offsets of a place; `option` is the one that says it."""
         wanted = list(partitions)
+        if not wanted and isinstance(where, Edge):
+            return {}
         return self._run(lambda cluster: self._offsets(cluster, wanted, where, option))
 
     def ends(self, partitions: Iterable[TopicPartition]) -> Offsets | None:

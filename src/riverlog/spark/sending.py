@@ -4,9 +4,8 @@ A worker keeps the loop and its connections for its next tasks: to open them tak
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
 
 from riverlog.arrow.background import Background
 from riverlog.arrow.encoder import Encoder
@@ -76,18 +75,67 @@ def send(
     """Write all rows, and give what `finish` gives, which waits until they are kept; ProducerFenced, or SinkRefused."""
     try:
         with LINES.lend(_key(options), lambda: Lines(options)) as lines:
-            outlet, background = opening(lines.cluster), lines.background
-            with _started(outlet, background, options.patience_seconds):
-                topics = Topics(lambda topic: background.run(outlet.partitions(topic)))
-                encoder = Encoder(_rules(options, first_partition), topics)
+            background, going = lines.background, Going(opening(lines.cluster), options.patience_seconds)
+            encoder = Encoder(
+                _rules(options, first_partition), Topics(lambda topic: background.run(going.partitions(topic)))
+            )
+            try:
                 for batch in rows:  # to the end, whatever comes of it: Spark keeps a task's state when all are read
                     if batches := encoder.add(batch):
-                        background.run(_send(outlet, batches))
-                return background.run(_end(outlet, encoder.finish(), finish))
+                        background.run(going.send(batches))
+                return background.run(going.end(encoder.finish(), finish))
+            except BaseException as error:
+                background.run(going.fail(error))
+                raise
     except ProducerFenced:
         raise
     except KafkaError as problem:
         raise refusal(problem) from None
+
+
+class Going(Generic[Open]):
+    """An outlet in its loop. It is started by the first that is asked of it, and let go of with the last.
+
+    To ask something of another thread takes about as long as to send a small batch: so a task asks twice, for the
+    number of partitions and for all the rest.
+    """
+
+    def __init__(self, outlet: Open, seconds_max: float) -> None:
+        self._outlet = outlet
+        self._seconds_max = seconds_max
+        self._is_started = False
+
+    async def partitions(self, topic: str) -> int:
+        """Count the partitions of a topic."""
+        await self._start()
+        return await self._outlet.partitions(topic)
+
+    async def send(self, batches: list[EncodedBatch]) -> None:
+        """Accept batches, waiting for room."""
+        await self._start()
+        for batch in batches:
+            await self._outlet.send_encoded(batch)
+
+    async def end(self, batches: list[EncodedBatch], finish: Callable[[Open], Awaitable[T]]) -> T:
+        """Accept the last batches, see all of them through, and let go of the outlet."""
+        await self.send(batches)
+        finished = await finish(self._outlet)
+        await self._let_go(None)
+        return finished
+
+    async def fail(self, error: BaseException) -> None:
+        """Let go of the outlet, unless that was done, or it was never there."""
+        await self._let_go(error)
+
+    async def _start(self) -> None:
+        if not self._is_started:
+            await reached(self._outlet.start, seconds_max=self._seconds_max)
+            self._is_started = True
+
+    async def _let_go(self, error: BaseException | None) -> None:
+        if self._is_started:
+            self._is_started = False
+            await self._outlet.__aexit__(type(error) if error else None, error, error.__traceback__ if error else None)
 
 
 def _reaching(options: SinkOptions) -> dict[str, Any]:
@@ -112,27 +160,6 @@ def _rules(options: SinkOptions, first_partition: int) -> EncodingRules:
         transactional=options.is_exactly_once,
         first_partition=first_partition,
     )
-
-
-@contextmanager
-def _started(outlet: Outlet, background: Background, seconds_max: float) -> Iterator[None]:
-    background.run(reached(outlet.start, seconds_max=seconds_max))
-    try:
-        yield
-    except BaseException as error:
-        background.run(outlet.__aexit__(type(error), error, error.__traceback__))
-        raise
-    background.run(outlet.__aexit__(None, None, None))
-
-
-async def _send(outlet: Outlet, batches: list[EncodedBatch]) -> None:
-    for batch in batches:
-        await outlet.send_encoded(batch)
-
-
-async def _end(outlet: Open, batches: list[EncodedBatch], finish: Callable[[Open], Awaitable[T]]) -> T:
-    await _send(outlet, batches)
-    return await finish(outlet)
 
 
 LINES: Final[Pool[Lines]] = Pool()

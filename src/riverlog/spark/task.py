@@ -92,23 +92,25 @@ class LentReader:
         """Give the rows of a part, decoded."""
         self._rows += part.cut.until_offset - part.cut.from_offset
         decode: Decode = decoder_for(self._rows)  # of all tasks: in a worker that lives long the kernel pays sooner
-        cut = part.cut
-        self.background.run(self._want(part.partition, cut))
-        while (taken := self._next(part, cut)) is not None:
+        cut, is_wanted = part.cut, False
+        while cut.from_offset < cut.until_offset:
+            taken = self._next(part, cut, is_wanted=is_wanted)
             if isinstance(taken, Cut):
-                cut = taken
+                cut, is_wanted = taken, False
                 continue
             yield from record_batches(
                 decode, taken.chunk, part.partition, schema, taken.cut, portion_bytes=PORTION_BYTES
             )
-            cut = cut._replace(from_offset=max(cut.from_offset, taken.chunk.next_offset))
+            cut, is_wanted = cut._replace(from_offset=max(cut.from_offset, taken.chunk.next_offset)), True
 
-    def _next(self, part: Part, cut: Cut) -> Taken | Cut | None:
-        """Wait for a chunk; give what is left to be read instead where records are gone, and None at the end."""
+    def _next(self, part: Part, cut: Cut, *, is_wanted: bool) -> Taken | Cut:
+        """Wait for a chunk; give what is left to be read instead where records are gone."""
         begun = monotonic()
         while True:
+            wanted = None if is_wanted else {part.partition: cut}
+            is_wanted = True
             try:
-                taken = self.background.run(self._chunk())
+                taken = self.background.run(self._chunk(wanted))
             except TimeoutError:
                 if (left := self._left(part, cut)) != cut:
                     return left
@@ -120,7 +122,7 @@ class LentReader:
             self._check_topic(part)
             return taken
 
-    def _left(self, part: Part, cut: Cut) -> Cut | None:
+    def _left(self, part: Part, cut: Cut) -> Cut:
         """Find out what of a range is still there; where that is less, tell or fail, and go on with it."""
         try:
             begin, end = self.background.run(self._bounds(part.partition))
@@ -131,9 +133,7 @@ class LentReader:
         if begin <= cut.from_offset and cut.until_offset <= end:
             return cut
         lost(self._options, _gone(part.partition, cut, begin, end))
-        left = cut._replace(from_offset=max(begin, cut.from_offset), until_offset=min(end, cut.until_offset))
-        self.background.run(self._want(part.partition, left))
-        return left if left.from_offset < left.until_offset else None
+        return cut._replace(from_offset=max(begin, cut.from_offset), until_offset=min(end, cut.until_offset))
 
     def _check_topic(self, part: Part) -> None:
         known = self._open.cluster.topics.get(part.partition.topic)
@@ -163,12 +163,13 @@ class LentReader:
                 await asyncio.sleep(pause)
         raise AssertionError("counting does not end")
 
-    async def _want(self, partition: TopicPartition, cut: Cut) -> None:
-        self._open.want({partition: cut})
-
-    async def _chunk(self) -> Taken | None:
+    async def _chunk(self, wanted: dict[TopicPartition, Cut] | None) -> Taken:
+        if wanted is not None:
+            self._open.want(wanted)
         async with asyncio.timeout(CHECK_SECONDS):
-            return await self._open.next_chunk()
+            taken = await self._open.next_chunk()
+        assert taken is not None, "there is more of the range"
+        return taken
 
     async def _bounds(self, partition: TopicPartition) -> tuple[Offset, Offset]:
         cluster, isolation = self._open.cluster, self._options.isolation

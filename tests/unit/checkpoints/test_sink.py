@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import asdict, replace
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -85,6 +86,15 @@ def test_a_batch_is_begun_and_announced(server: Server, monkeypatch: pytest.Monk
     prefix = "/riverlog/v1/pipelines/or%20ders?op="
     assert paths == [f"{prefix}{operation}" for operation in ("BEGIN", "BEGIN", "BEGIN", "ANNOUNCE", "ABORT")]
     assert server.asked[3][1] == {**who, "members": [[1, 2]]}
+
+
+def test_the_batches_of_a_run_have_one_owner_so_the_store_is_asked_once(server: Server) -> None:
+    server.answers = [(200, asdict(BATCH))] * 2
+    assert server.calls.begun(query="q", run="r", batch=7) is None
+    server.calls.begin(query="q", run="r", batch=7)
+    assert server.calls.begun(query="q", run="r", batch=8) == replace(BATCH, number=8)
+    assert server.calls.begun(query="q", run="another", batch=8) is None
+    assert len(server.asked) == 1
 
 
 def test_a_refusal_is_told_at_once(server: Server) -> None:
