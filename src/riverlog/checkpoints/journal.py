@@ -1,11 +1,13 @@
-"""The topic behind a checkpoint store, through the client: one writer at a time, whole transactions, reads by offset.
+"""The topic behind a checkpoint store, through the client: one writer, all of a write or none of it, reads by offset.
 
 Who opens the journal fences whoever had it before (`Replaced`) and aborts what that one left open. `write` returns once
 the records are kept. After any exception of `write` nobody knows what is kept: the journal is closed, and another one
-opened and read.
+opened and read. Small writes are one batch, which costs a third of a transaction
+(docs/adr/0018-a-batch-instead-of-a-transaction.md); others are transactions.
 """
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
@@ -16,12 +18,13 @@ from riverlog.client.consumer import Consumer
 from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted
 from riverlog.client.fetched import ConsumerRecord
 from riverlog.client.offsets import IsolationLevel, list_offsets
+from riverlog.client.only_writer import OnlyWriter
 from riverlog.client.ports import Ports
-from riverlog.client.producer import Producer
 from riverlog.client.reading import read_at
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, TopicPartition
 from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES
+from riverlog.model.transactions import PRODUCER_EPOCH_MAX
 
 TOPIC: Final = "__checkpoints"
 TRANSACTIONAL_ID: Final = "riverlog-checkpoints"
@@ -30,9 +33,16 @@ _CONFIGS: Final = {
     "segment.bytes": str(64 * 1024 * 1024),
     "delete.retention.ms": str(10 * 60_000),  # whoever opens the store reads for less long, and nobody else reads
 }
+_FACTS: Final = TopicPartition(TOPIC, FACTS)
 _FETCH_BYTES_MAX: Final = CHECKPOINT_CHUNK_BYTES + 256 * 1024
 _ATTEMPTS_MAX: Final = 5
 _RECORDS_PER_TURN: Final = 256
+_OPENED: Final = b"journal:opened"
+"""The key of what is written to lock others out; it says nothing."""
+_BATCH_BYTES_MAX: Final = 256 * 1024
+"""What is written as one batch at most."""
+_REST_SECONDS_MAX: Final = 60.0
+"""Who has written nothing for longer asks the coordinator, by a transaction, whether it is still the only writer."""
 
 
 class Replaced(Exception):
@@ -45,10 +55,11 @@ class Journal:
     def __init__(self, bootstrap: str, *, ports: Ports | None = None) -> None:
         self._bootstrap = bootstrap
         self._ports = ports
-        self._producer = Producer(
+        self._producer = OnlyWriter(
             bootstrap, transactional_id=TRANSACTIONAL_ID, client_id="riverlog-checkpoints", ports=ports
         )
         self._cluster = Cluster(bootstrap, ports=ports, client_id="riverlog-checkpoints")
+        self._written_at = -math.inf
 
     async def open(self) -> None:
         """Create the topic where it is missing, and lock out whoever wrote it before."""
@@ -58,12 +69,13 @@ class Journal:
             except KafkaError as problem:
                 if problem.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
                     raise
-        await self._cluster.start()
-        try:
-            await self._producer.start()
-        except BaseException:
-            await self._cluster.close()
-            raise
+            await self._cluster.start()
+            try:
+                await self._producer.start()
+                await self._lock_out(admin)
+            except BaseException:
+                await self.close()
+                raise
 
     async def close(self) -> None:
         """Let go of all connections; a transaction that is open is aborted."""
@@ -77,7 +89,8 @@ class Journal:
     async def facts(self) -> AsyncIterator[ConsumerRecord]:
         """Give all records of partition 0."""
         async for record in self._records(FACTS, 0):
-            yield record
+            if record.key != _OPENED:
+                yield record
 
     async def chunks(self, first_offset: int) -> AsyncIterator[ConsumerRecord]:
         """Give the records of partition 1 from this offset on."""
@@ -93,14 +106,45 @@ class Journal:
         return await read_at(self._cluster, TopicPartition(TOPIC, partition), offset, bytes_max=_FETCH_BYTES_MAX)
 
     async def write(self, records: Sequence[NewRecord]) -> list[int]:
-        """Write records as one transaction, and give their offsets once they are kept."""
+        """Write all records or none, and give their offsets once they are kept."""
+        try:
+            offsets = await (self._alone(records) if self._fits_alone(records) else self._together(records))
+        except ProducerFenced as problem:
+            raise Replaced from problem
+        if NO_OFFSET in offsets:  # kept, by an answer that was lost: only reading tells where
+            raise TimedOut(f"{TOPIC} does not say where records are that it took before")
+        self._written_at = self._now
+        return offsets
+
+    async def _lock_out(self, admin: Admin) -> None:
+        """Let partition 0 take no batch of a journal that was opened before; partition 1 takes only transactions."""
+        known = await admin.describe_producers([_FACTS])
+        others = [each.producer_id for each in known if each.producer_epoch < PRODUCER_EPOCH_MAX]
+        await self._producer.lock_out(_FACTS, others, [(_OPENED, b"")])
+        self._written_at = self._now
+
+    def _fits_alone(self, records: Sequence[NewRecord]) -> bool:
+        is_small = sum(len(record.value or b"") for record in records) <= _BATCH_BYTES_MAX
+        return (
+            is_small
+            and all(record.partition == FACTS for record in records)
+            and self._now - self._written_at <= _REST_SECONDS_MAX
+        )
+
+    @property
+    def _now(self) -> float:
+        return self._cluster.ports.clock.monotonic()
+
+    async def _alone(self, records: Sequence[NewRecord]) -> list[int]:
+        base_offset = await self._producer.write_alone(_FACTS, [(key, value) for _, key, value in records])
+        return [base_offset if base_offset == NO_OFFSET else base_offset + delta for delta in range(len(records))]
+
+    async def _together(self, records: Sequence[NewRecord]) -> list[int]:
         for _ in range(_ATTEMPTS_MAX):
             try:
                 return await self._transaction(records)
             except TransactionAborted:
                 continue
-            except ProducerFenced as problem:
-                raise Replaced from problem
         raise TimedOut(f"{TOPIC} took no transaction in {_ATTEMPTS_MAX} attempts")
 
     async def _transaction(self, records: Sequence[NewRecord]) -> list[int]:
@@ -118,10 +162,7 @@ class Journal:
             except TimedOut:
                 if attempt == _ATTEMPTS_MAX:
                     raise
-        offsets: list[int] = [delivery.result().offset for delivery in deliveries]
-        if NO_OFFSET in offsets:  # kept, by an answer that was lost: only reading tells where
-            raise TimedOut(f"{TOPIC} does not say where records are that it took before")
-        return offsets
+        return [delivery.result().offset for delivery in deliveries]
 
     async def _records(self, index: int, first_offset: int) -> AsyncIterator[ConsumerRecord]:
         """Give what is committed. All is: who wrote before is fenced, and nobody else writes here."""

@@ -212,17 +212,7 @@ class Producer(Startable):
 
         Its partition is one that `partitions` has counted. With a transactional id it is marked as transactional.
         """
-        size = len(batch.content)
-        if size > self._rules.request_bytes_max:
-            raise _too_large(size, self._rules.request_bytes_max)
-        await self._wait_for_room(size)
-        sender = self._check_accepts()
-        assert self._loop is not None
-        now = self._loop.time()
-        queue = sender.queue_of(*batch.partition)
-        queue.add(batch, now=now, deadline=now + self._delivery_seconds, loop=self._loop)
-        self._buffered += size
-        sender.wake()
+        await self._accept_encoded(batch)
 
     async def partitions(self, topic: str) -> int:
         """Count the partitions of a topic, which is created where the cluster allows that; KafkaError without one."""
@@ -347,6 +337,20 @@ class Producer(Startable):
         transactions = Transactions(self._cluster, rules, sender, settle=self._settle, drop=self._drop_unplaced)
         await transactions.start()
         return transactions
+
+    async def _accept_encoded(self, batch: EncodedBatch) -> Batch:
+        size = len(batch.content)
+        if size > self._rules.request_bytes_max:
+            raise _too_large(size, self._rules.request_bytes_max)
+        await self._wait_for_room(size)
+        sender = self._check_accepts()
+        assert self._loop is not None
+        now = self._loop.time()
+        queue = sender.queue_of(*batch.partition)
+        accepted = queue.add(batch, now=now, deadline=now + self._delivery_seconds, loop=self._loop)
+        self._buffered += size
+        sender.wake()
+        return accepted
 
     def _check_accepts(self) -> Sender:
         """Give the sender, or raise why nothing may be written now."""

@@ -1,15 +1,20 @@
 """The topic through the client, on a whole node: fenced writers, whole transactions, reads by offset."""
 
+import asyncio
+
 import pytest
 
-from riverlog import Admin
+from riverlog import Admin, Consumer, TopicPartition
 from riverlog.checkpoints.journal import TOPIC, Journal, Replaced
 from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord
 from riverlog.client.errors import KafkaError
 from riverlog.wire.messages.end_txn import EndTxnRequest
+from riverlog.wire.messages.produce import ProduceRequest
 from tests.support.members import ADDRESS, with_node
 from tests.support.mishaps import Mishaps
 from tests.support.world import Universe
+
+FACTS_PARTITION = TopicPartition(TOPIC, FACTS)
 
 
 def journal(universe: Universe) -> Journal:
@@ -51,15 +56,71 @@ def test_who_opens_it_locks_the_one_before_out() -> None:
     with_node(scenario)
 
 
-def test_a_commit_whose_answer_is_lost_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_whose_id_was_used_up_is_locked_out_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(universe: Universe) -> None:
+        first = journal(universe)
+        await first.open()
+        await first.write([NewRecord(FACTS, b"a", b"1")])
+        monkeypatch.setattr("riverlog.checkpoints.journal.TRANSACTIONAL_ID", "another")  # gets another producer id
+        second, third = journal(universe), journal(universe)
+        await second.open()
+        with pytest.raises(Replaced):
+            await first.write([NewRecord(FACTS, b"a", b"2")])
+        await second.write([NewRecord(FACTS, b"b", b"3")])
+        await third.open()
+        with pytest.raises(Replaced):
+            await second.write([NewRecord(FACTS, b"a", b"4")])
+        assert [record.value async for record in third.facts()] == [b"1", b"3"]
+        for each in (first, second, third):
+            await each.close()
+
+    with_node(scenario)
+
+
+async def markers(universe: Universe) -> int:
+    """Count the offsets of partition 0 that no record has: each transaction leaves one."""
+    async with Admin(ADDRESS, ports=universe.ports) as admin:
+        end = (await admin.list_offsets({FACTS_PARTITION: "latest"}))[FACTS_PARTITION].offset
+    async with Consumer(ADDRESS, ports=universe.ports, auto_offset_reset="earliest") as consumer:
+        consumer.assign([FACTS_PARTITION])
+        count = 0
+        while await consumer.position(FACTS_PARTITION) < end:
+            count += len(await consumer.poll())
+    return end - count
+
+
+def test_a_small_write_is_a_batch_and_a_transaction_where_it_must_be() -> None:
+    async def scenario(universe: Universe) -> None:
+        only = journal(universe)
+        await only.open()
+        offsets = await only.write([NewRecord(FACTS, b"a", b"1"), NewRecord(FACTS, b"b", b"2")])
+        assert offsets[1] == offsets[0] + 1
+        assert await markers(universe) == 0
+        await only.write([NewRecord(FACTS, b"a", b"3"), NewRecord(CHUNKS, b"c", b"4")])
+        assert await markers(universe) == 1
+        await only.write([NewRecord(FACTS, b"a", b"x" * 300_000)])
+        assert await markers(universe) == 2
+        await only.write([NewRecord(FACTS, b"a", b"5")])
+        await asyncio.sleep(61)  # after a rest, the coordinator is asked
+        await only.write([NewRecord(FACTS, b"a", b"6")])
+        assert await markers(universe) == 3
+        assert [record.key async for record in only.facts()] == [b"a", b"b", b"a", b"a", b"a", b"a"]
+        await only.close()
+
+    with_node(scenario)
+
+
+@pytest.mark.parametrize("partition", [FACTS, CHUNKS])
+def test_what_was_kept_by_an_answer_that_is_lost_is_there_once(monkeypatch: pytest.MonkeyPatch, partition: int) -> None:
     mishaps = Mishaps(monkeypatch)
 
     async def scenario(universe: Universe) -> None:
         only = journal(universe)
         await only.open()
-        mishaps.lost.append(EndTxnRequest)
-        offsets = await only.write([NewRecord(FACTS, b"a", b"1")])
-        assert [record.offset async for record in only.facts()] == offsets
+        mishaps.lost.append(ProduceRequest if partition == FACTS else EndTxnRequest)
+        offsets = await only.write([NewRecord(partition, b"a", b"1")])
+        records = only.facts() if partition == FACTS else only.chunks(0)
+        assert [record.offset async for record in records] == offsets
         await only.close()
 
     with_node(scenario)
