@@ -35,9 +35,11 @@ from riverlog.checkpoints.spark_logs import SourceOffset, StateName, source_offs
 from riverlog.checkpoints.tree import File, Folder, Tree
 from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
 from riverlog.client.shared import SharedBatch
+from riverlog.model.ids import NO_OFFSET
 from riverlog.model.limits import (
     CHECKPOINT_COMMIT_BYTES_MAX,
     CHECKPOINT_PIPELINES_MAX,
+    CHECKPOINT_PLANS_REMEMBERED_MAX,
     CHECKPOINT_STARTS_REMEMBERED_MAX,
 )
 from riverlog.observe.logging import get_logger
@@ -57,6 +59,8 @@ class Decisions:
         self.arrivals = Arrivals()
         self._starts: dict[str, int] = {}
         """Checkpoints whose queries have started since, and the offset of the last fact then."""
+        self._plans: dict[str, tuple[int, bytes]] = {}
+        """What `offsets/N` says that was renamed last, by checkpoint, and the offset of its record."""
         self._shown: dict[str, int] = {}
         """Queries without our sink, and the batch whose offsets their groups are still to show."""
         self._showing: asyncio.Task[None] | None = None
@@ -241,6 +245,13 @@ class Decisions:
             if len(self._starts) > CHECKPOINT_STARTS_REMEMBERED_MAX:
                 del self._starts[next(iter(self._starts))]
 
+    def hear_plan(self, place: Numbered, file: File, content: bytes) -> None:
+        """Remember what a batch reads, which its commit is about to ask for."""
+        self._plans.pop(place.checkpoint, None)
+        self._plans[place.checkpoint] = file.offset, content
+        if len(self._plans) > CHECKPOINT_PLANS_REMEMBERED_MAX:
+            del self._plans[next(iter(self._plans))]
+
     async def _settle(self, path: str) -> None:
         """Bring a decision to its end whose answer was lost, or whose store is gone."""
         pipeline = self._tree.pipelines.get(path)
@@ -315,7 +326,11 @@ class Decisions:
 
     async def _planned(self, path: str, batch: int) -> tuple[SourceOffset, ...]:
         file = self._tree.file(f"{path}/offsets/{batch}")
-        content = None if file is None else await self._store.whole(file)
+        if file is None:
+            return ()
+        offset, content = self._plans.get(path, (NO_OFFSET, None))
+        if offset != file.offset:
+            content = await self._store.whole(file)
         return () if content is None else source_offsets(content)
 
     def _show(self, path: str, number: int) -> None:

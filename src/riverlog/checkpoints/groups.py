@@ -1,6 +1,7 @@
 """The groups that stand for queries: their offsets are those behind the last committed batch."""
 
 import asyncio
+from typing import Final
 
 from riverlog.checkpoints.spark_logs import SourceOffset
 from riverlog.client.admin import Admin
@@ -8,6 +9,9 @@ from riverlog.client.errors import KafkaError
 from riverlog.client.ports import Ports
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
+
+KNOWN_SECONDS_MAX: Final = 1.0
+"""How long a topic is known without asking: each batch of a query asks for the same ones."""
 
 
 class Groups:
@@ -17,6 +21,9 @@ class Groups:
         self._admin = Admin(bootstrap, client_id="riverlog-checkpoints", ports=ports)
         self._starting = asyncio.Lock()
         self._started = False
+        self._counts: dict[str, int] = {}
+        """The partitions of topics that were found lately."""
+        self._counted_at = 0.0
 
     async def close(self) -> None:
         if self._started:
@@ -32,7 +39,14 @@ class Groups:
         if not offsets:
             return ()
         await self._start()
-        counts = {topic: await self._partitions(topic) for topic in {topic for topic, _, _ in offsets}}
+        now = asyncio.get_running_loop().time()
+        if now - self._counted_at > KNOWN_SECONDS_MAX:
+            self._counts, self._counted_at = {}, now
+        counts = self._counts  # another call may begin a new one while this one waits
+        for topic, index, _ in offsets:
+            count = counts.get(topic)
+            if count is None or 0 < count <= index:  # one that has grown may have it by now
+                counts[topic] = await self._partitions(topic)
         return tuple(each for each in offsets if each[1] < counts[each[0]])
 
     async def commit(self, group: str, offsets: tuple[SourceOffset, ...]) -> None:

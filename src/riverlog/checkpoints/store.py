@@ -148,9 +148,13 @@ class Store:
         place = numbered(destination)
         if place is not None and place.log == "commits":
             await self.decisions.rename(source, destination, place, overwrite=overwrite)
-        else:
-            await self.move(source, destination, overwrite=overwrite)
-            self.decisions.hear_start(destination)
+            return
+        moved = self.tree.file(source)
+        await self.move(source, destination, overwrite=overwrite)
+        self.decisions.hear_start(destination)
+        kept = self.tree.file(destination)
+        if place is not None and moved is not None and kept is not None and moved.content:
+            self.decisions.hear_plan(place, kept, moved.content)
 
     async def move(self, source: str, destination: str, *, overwrite: bool) -> None:
         """Rename, and nothing else."""

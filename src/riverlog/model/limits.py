@@ -329,6 +329,9 @@ CHECKPOINT_RUNS_REMEMBERED_MAX: Final = 64
 CHECKPOINT_STARTS_REMEMBERED_MAX: Final = 4_096
 """Checkpoints whose queries have started and not yet written; of a forgotten one the first batch may be refused."""
 
+CHECKPOINT_PLANS_REMEMBERED_MAX: Final = 256
+"""Checkpoints whose last `offsets/N` is in memory, at most 64 KiB each; others are read once more when committed."""
+
 CHECKPOINT_ARRIVAL_SECONDS_MAX: Final = 30.0
 """How long a commit waits for another driver that starts on the same checkpoint, so that it can take over."""
 

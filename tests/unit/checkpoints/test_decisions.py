@@ -453,6 +453,29 @@ def test_offsets_of_a_topic_that_is_gone_hold_nobody_up() -> None:
     with_store(scenario)
 
 
+def test_what_a_batch_reads_is_not_fetched_again_for_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        run, fetched = Run(universe, store, "only"), []
+        read = store.journal.read
+
+        async def noted(partition: int, offset: int) -> Any:
+            fetched.append(offset)
+            return await read(partition, offset)
+
+        monkeypatch.setattr(store.journal, "read", noted)
+        await run.batch(0)
+        assert (await group_offset(universe), fetched) == (10, [])
+        store.decisions._plans.clear()
+        await run.plan(1)
+        await run.plan(2)  # which is what is remembered
+        await run.announce(1, await run.write(1))
+        await run.create(1)
+        await run.rename(1)
+        assert (await group_offset(universe), len(fetched)) == (20, 1)
+
+    with_store(scenario)
+
+
 def test_what_was_aborted_by_the_sink_is_not_committed() -> None:
     async def scenario(universe: Universe, store: Store) -> None:
         run = Run(universe, store, "r1")

@@ -1,7 +1,11 @@
 """The groups that stand for queries."""
 
+import asyncio
+
+import pytest
+
 from riverlog import Admin, Producer, TopicPartition
-from riverlog.checkpoints.groups import Groups
+from riverlog.checkpoints.groups import KNOWN_SECONDS_MAX, Groups
 from tests.support.members import ADDRESS, TOPIC, with_node
 from tests.support.world import Universe
 
@@ -30,6 +34,31 @@ def test_partitions_end_where_their_logs_do() -> None:
             await producer.send(TOPIC, b"one", partition=1)
         assert await groups.ends((("elsewhere", 0, 1), (TOPIC, 0, 5), (TOPIC, 1, 0))) == {(TOPIC, 0): 0, (TOPIC, 1): 1}
         assert await groups.ends((("elsewhere", 0, 1),)) == {}
+        await groups.close()
+
+    with_node(scenario)
+
+
+def test_topics_are_asked_for_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(universe: Universe) -> None:
+        groups = Groups(ADDRESS, ports=universe.ports)
+        asked: list[str] = []
+        ask = groups._partitions
+
+        async def noted(topic: str) -> int:
+            asked.append(topic)
+            return await ask(topic)
+
+        monkeypatch.setattr(groups, "_partitions", noted)
+        offsets = (("elsewhere", 0, 1), (TOPIC, 1, 5))
+        for _ in range(3):
+            assert await groups.known(offsets) == ((TOPIC, 1, 5),)
+        assert asked == ["elsewhere", TOPIC]
+        assert await groups.known(((TOPIC, 99, 5),)) == ()
+        assert asked == ["elsewhere", TOPIC, TOPIC]  # it might have grown
+        await asyncio.sleep(2 * KNOWN_SECONDS_MAX)
+        await groups.known(offsets)
+        assert asked[3:] == ["elsewhere", TOPIC]
         await groups.close()
 
     with_node(scenario)
