@@ -36,6 +36,10 @@ class Place:
     location: str
     settings: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def is_on_node(self) -> bool:
+        return self.location.startswith("webhdfs://")
+
 
 def on_node(node: Node) -> Place:
     """Give a new checkpoint on a node of ours."""
@@ -63,7 +67,10 @@ class Query:
     mode: str = "append"
 
     def start(self, trial: Trial, place: Place, **trigger: Any) -> "StreamingQuery":
-        rows = self.rows(trial.workshop.spark({**self.settings, **place.settings}))
+        return self.start_in(self._session(trial, place), place, **trigger)
+
+    def start_in(self, spark: "SparkSession", place: Place, **trigger: Any) -> "StreamingQuery":
+        rows = self.rows(spark)
         writer = self.sink(rows.writeStream).outputMode(self.mode).option("checkpointLocation", place.location)
         query: StreamingQuery = writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
         return query
@@ -71,11 +78,29 @@ class Query:
     @contextlib.contextmanager
     def running(self, trial: Trial, place: Place) -> "Iterator[StreamingQuery]":
         """Let the query wait for more until this is left."""
-        query = self.start(trial, place)
-        try:
-            yield query
-        finally:
-            query.stop()
+        spark = self._session(trial, place)
+        with _watched(spark) if place.is_on_node else contextlib.nullcontext():
+            query = self.start_in(spark, place)
+            try:
+                yield query
+            finally:
+                query.stop()
+
+    def _session(self, trial: Trial, place: Place) -> "SparkSession":
+        return trial.workshop.spark({**self.settings, **place.settings})
+
+
+@contextlib.contextmanager
+def _watched(spark: "SparkSession") -> Iterator[None]:
+    """Let the node hear how the queries of a session go, as it does of all that `riverlog.spark.session` makes."""
+    from riverlog.spark import watch
+
+    watcher = watch(spark)
+    try:
+        yield
+    finally:
+        spark.streams.removeListener(watcher)
+        watcher.close()
 
 
 @dataclass(frozen=True, slots=True)
