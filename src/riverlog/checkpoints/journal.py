@@ -25,6 +25,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, TopicPartition
 from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES
 from riverlog.model.transactions import PRODUCER_EPOCH_MAX
+from riverlog.records.record import record_bytes_max
 
 TOPIC: Final = "__checkpoints"
 TRANSACTIONAL_ID: Final = "riverlog-checkpoints"
@@ -124,9 +125,9 @@ class Journal:
         self._written_at = self._now
 
     def _fits_alone(self, records: Sequence[NewRecord]) -> bool:
-        is_small = sum(len(record.value or b"") for record in records) <= _BATCH_BYTES_MAX
+        size = sum(record_bytes_max(record.key, record.value) for record in records)
         return (
-            is_small
+            size <= _BATCH_BYTES_MAX
             and all(record.partition == FACTS for record in records)
             and self._now - self._written_at <= _REST_SECONDS_MAX
         )
