@@ -96,6 +96,12 @@ class Meter:
         self.seconds = 0.0
         self.cpu_seconds = 0.0
 
+    def plus(self, other: "Meter") -> "Meter":
+        """Give both together."""
+        summed = Meter()
+        summed.seconds, summed.cpu_seconds = self.seconds + other.seconds, self.cpu_seconds + other.cpu_seconds
+        return summed
+
     def __enter__(self) -> Self:
         self._cpu_before = machine.usage([os.getpid()]).ours
         self._begin = time.monotonic()
