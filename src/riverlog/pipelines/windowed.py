@@ -70,7 +70,7 @@ def _flagged(rows: "DataFrame", windowing: Windowing, watermark: "Column", obser
         case Tumbling():
             _, end = _tumbling(sql.col(windowing.time), windowing.window)
         case Session(gap_ms):
-            end = sql.col(windowing.time) + _interval(gap_ms)
+            end = later(sql.col(windowing.time), gap_ms)
         case _:
             assert_never(windowing.window)
     late = known.withColumn(_IS_LATE, sql.coalesce(end <= sql.col(_WATERMARK), sql.lit(False)))
@@ -118,11 +118,12 @@ def _beside_late_rows(
 ) -> "DataFrame":
     """Make each late row a group of its own, with how often it came, and results of it nothing."""
     is_late, watermark, time = sql.col(_IS_LATE), sql.col(_WATERMARK), windowing.time
-    soon = watermark + _interval(1)  # not late, and closed as soon as the watermark moves
+    soon_ms = 1  # behind the watermark: not late, and closed as soon as the watermark moves
     if isinstance(windowing.window, Session):
-        gap = _interval(windowing.window.gap_ms)
-        start, end = sql.col(time), sql.col(time) + gap
-        placed = timed(sql.when(is_late, soon - gap).otherwise(sql.col(time)), time, windowing.delay_ms)
+        gap_ms = windowing.window.gap_ms
+        start, end = sql.col(time), later(sql.col(time), gap_ms)
+        soon = later(watermark, soon_ms - gap_ms)
+        placed = timed(sql.when(is_late, soon).otherwise(sql.col(time)), time, windowing.delay_ms)
     else:
         if isinstance(windowing.window, Tumbling):
             start, end = _tumbling(sql.col(time), windowing.window)
@@ -130,6 +131,7 @@ def _beside_late_rows(
         else:
             start, end = sql.col(f"{WINDOW}.start"), sql.col(f"{WINDOW}.end")
         # The bounds are chosen, and not the struct of them: that would be made twice for each row.
+        soon = later(watermark, soon_ms)
         chosen = (sql.when(is_late, watermark).otherwise(start), sql.when(is_late, soon).otherwise(end))
         bounds = sql.struct(*(bound.alias(name) for bound, name in zip(chosen, ("start", "end"), strict=True)))
         placed = timed(bounds, WINDOW, windowing.delay_ms)
@@ -161,5 +163,6 @@ def _told(columns: Sequence[str], missed: "Column") -> "Column":
     return json_of([row, missed.alias(WINDOW), sql.col(_WATERMARK).alias("watermark")])
 
 
-def _interval(count_ms: int) -> "Column":
-    return sql.expr(f"interval {count_ms} milliseconds")
+def later(at: "Column", count_ms: int) -> "Column":
+    """Give the time so much later, as Spark's windows count it: with an interval, a day may have 23 or 25 hours."""
+    return sql.timestamp_micros(sql.unix_micros(at) + sql.lit(count_ms * 1000))

@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
 
 from riverlog.pipelines import Pipeline, session, sliding, tumbling
+from riverlog.pipelines.spans import interval
+from riverlog.pipelines.windowed import later
 from riverlog.pipelines.windows import Session, Window, windows_of
 from tests.support.stream_oracle import SECOND_US, Event, Late, Pair, disorder, windowed
 from tests.support.streams import micros, read_batches, run, write_batches
 
 WINDOWS = [tumbling("10 seconds"), sliding("10 seconds", every="4 seconds"), session("3 seconds")]
 DELAY_MS = 2_000
+DAY_MS = 86_400_000
 
 
 def made(seed: int) -> list[list[Event]]:
@@ -156,3 +160,18 @@ def test_spark_itself_drops_the_same_rows(spark: SparkSession, tmp_path: Path, w
     expected = windowed(batches, window, delay_ms=DELAY_MS)
     assert [results(ran.records[number]) for number in range(ran.batches)] == [each.results for each in expected]
     assert ran.dropped > 0
+
+
+def test_a_gap_of_a_day_has_24_hours_where_clocks_change(spark: SparkSession) -> None:
+    """Rows are late by Spark's own rule, and its sessions know no summer time."""
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    try:
+        rows = spark.sql("SELECT timestamp'2026-03-28 12:00:00' AS at, timestamp'2026-03-29 13:00:00' AS end")
+        ends = (
+            rows.groupBy(sql.session_window("at", interval(DAY_MS)), "end").count().select("session_window.end", "end")
+        )
+        (spark_says, expected) = ends.collect()[0]
+        assert rows.select(later(sql.col("at"), DAY_MS)).collect()[0][0] == spark_says == expected
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone or "UTC")
