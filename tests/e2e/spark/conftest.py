@@ -1,0 +1,16 @@
+"""Lets go of what workers of Spark keep from task to task: here the worker is the process of the tests."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from riverlog.spark.commitments import CALLS
+from riverlog.spark.sending import LINES
+
+
+@pytest.fixture(scope="module", autouse=True)
+def let_go() -> Iterator[None]:
+    """Close the connections of a module's tasks."""
+    yield
+    LINES.close()
+    CALLS.close()
