@@ -2,7 +2,7 @@
 
 Who opens the journal fences whoever had it before (`Replaced`) and aborts what that one left open. `write` returns once
 the records are kept. After any exception of `write` nobody knows what is kept: the journal is closed, and another one
-opened and read. Small writes are one batch, which costs a third of a transaction
+opened and read. Small writes are one batch, which costs a node about half as much
 (docs/adr/0018-a-batch-instead-of-a-transaction.md); others are transactions.
 """
 
