@@ -18,6 +18,7 @@ from riverlog.arrow import objects
 from riverlog.arrow.decoder import is_kernel_worth_loading
 
 NO_OBJECT: Final = "it is not one JSON object"
+NOTHING: Final = "it is null"
 SEARCH_ROWS_MIN: Final = 10_000
 """Fewer values are looked through sooner than numba is loaded."""
 
@@ -40,9 +41,14 @@ def json_schema(fields: "pa.Schema | Fields") -> pa.Schema:
 
 
 def typed(values: pa.BinaryArray, schema: pa.Schema) -> Typed:
-    """Parse every value; a field that is missing is null, and one that the schema does not name is left out."""
-    is_object = _find_objects(values)
-    bad = {int(row): NO_OBJECT for row in np.flatnonzero(~is_object & np.asarray(values.is_valid()))}
+    """Parse every value; a field that is missing is null, and one that the schema does not name is left out.
+
+    Where a field must not be null, values without it are bad.
+    """
+    is_object, is_null = _find_objects(values), np.asarray(values.is_null())
+    bad = {int(row): NO_OBJECT for row in np.flatnonzero(~is_object & ~is_null)}
+    if any(not field.nullable for field in schema):
+        bad |= {int(row): NOTHING for row in np.flatnonzero(is_null)}
     rows = np.flatnonzero(is_object)
     parsed = _parsed(values if len(rows) == len(values) else values.take(pa.array(rows)), rows, schema, bad)
     structs = pa.concat_arrays([pa.array([], pa.struct(list(schema))), *parsed])
@@ -92,10 +98,18 @@ def _parsed(
         return [_parsed_together(values, schema)]
     except pa.ArrowInvalid as problem:
         if len(values) == 1:
-            bad[int(rows[0])] = str(problem)
+            bad[int(rows[0])] = _why(problem, schema)
             return []
     half = len(values) // 2
     return _parsed(values[:half], rows[:half], schema, bad) + _parsed(values[half:], rows[half:], schema, bad)
+
+
+def _why(problem: pa.ArrowInvalid, schema: pa.Schema) -> str:
+    """Say what is wrong with a value; the parser does not tell which field it misses."""
+    if "required field" not in str(problem):
+        return str(problem)
+    names = [field.name for field in schema if not field.nullable]
+    return f"a field is missing or null that must not be: {' or '.join(names)}"
 
 
 def _parsed_together(values: pa.BinaryArray, schema: pa.Schema) -> pa.StructArray:

@@ -77,9 +77,8 @@ class Batch:
             )
         kept = {name: value for name, value in options.items() if name.lower() not in _NOT_FOR_BATCHES}
         if "value.format" in kept:
-            kept["badValues"] = (
-                "null" if options.get("badValues") == "dead-letter" else options.get("badValues", "fail")
-            )
+            bad = options.get("badValues", "fail")
+            kept["badValues"] = "skip" if bad == "dead-letter" else bad  # those letters were written
         chosen: dict[str, list[int]] = {}
         starting: dict[str, dict[str, int]] = {}
         ending: dict[str, dict[str, int]] = {}

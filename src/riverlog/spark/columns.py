@@ -27,6 +27,8 @@ DDL: Final = {
     "headers": "array<struct<key: string, value: binary>>",
 }
 """The columns of a record with Spark's types."""
+NEVER_NULL: Final = ("topic", "partition", "offset", "timestampType")
+"""Columns that every record has. Spark is told so: then it does not ask for each cell, an eighth of what it does."""
 
 
 class Columns(NamedTuple):
@@ -49,7 +51,7 @@ def default_schema(options: SourceOptions) -> str:
     for name in names:
         if name not in DDL:
             raise BadOption("columns", ", ".join(names), f"there is no column {name!r}; there are {', '.join(DDL)}")
-    written = [f"`{name}` {DDL[name]}" for name in names]
+    written = [f"`{name}` {DDL[name]}{' NOT NULL' if name in NEVER_NULL else ''}" for name in names]
     if options.json is not None:
         _check_fields(options.json, names)
         written.append(options.json.schema)
@@ -81,6 +83,9 @@ def columns(schema: StructType, json: JsonValues | None) -> Columns:
             raise BadOption(
                 "schema", f"{field.name} {schema[field.name].dataType.simpleString()}", _type_of(field.name)
             )
+        if not field.nullable and field.name not in NEVER_NULL:
+            reason = f"a record may have no {field.name}; leave out NOT NULL"
+            raise BadOption("schema", f"{field.name} {DDL[field.name]} NOT NULL", reason)
     names = [name for name in given.names if name not in in_values]
     fields = [field for field in given if field.name in in_values]
     if json is not None:
@@ -88,14 +93,14 @@ def columns(schema: StructType, json: JsonValues | None) -> Columns:
         if json.bad is BadValues.DEAD_LETTER:
             names += ["key", "headers"]
     decoded = schema_of(dict.fromkeys(names))
-    return Columns(given, decoded, _json_fields(fields) if json is not None else None)
+    return Columns(given, decoded, _json_fields(fields, json) if json is not None else None)
 
 
 def _type_of(name: str) -> str:
     return f"the column is {DDL[name]}; read it as that and cast it"
 
 
-def _json_fields(fields: "list[pa.Field]") -> "pa.Schema":
+def _json_fields(fields: "list[pa.Field]", json: JsonValues) -> "pa.Schema":
     """Make a schema for the parser, and try it: it does not know every type."""
     import pyarrow as pa
 
@@ -103,17 +108,28 @@ def _json_fields(fields: "list[pa.Field]") -> "pa.Schema":
 
     if not fields:
         raise BadOption("value.schema", None, 'name fields of the values, as in "order long, amount double"')
-    schema = pa.schema([field.with_nullable(True) for field in fields])
-    for field in schema:
+    for field in fields:
+        if not field.nullable and json.bad is BadValues.NULL:
+            reason = "with badValues=null it is null where a value is bad; leave out NOT NULL, or set badValues=fail"
+            raise BadOption("value.schema", f"{field.name} {field.type} NOT NULL", reason)
         try:
-            typed(pa.array([b"{}"]), pa.schema([field]))
+            typed(pa.array([b"{}"]), pa.schema([field.with_nullable(True)]))
             unknown = pa.types.is_date(field.type)  # the parser takes a date for a number
         except pa.ArrowNotImplementedError:
             unknown = True
         if unknown:
             reason = "fields of this type cannot be read from JSON; read it as a string and cast it"
             raise BadOption("value.schema", f"{field.name} {field.type}", reason)
-    return schema
+        if _holds_required(field.type):
+            reason = "inside of a field nothing can be NOT NULL; leave that out there"
+            raise BadOption("value.schema", f"{field.name} {field.type}", reason)
+    return pa.schema(fields)
+
+
+def _holds_required(kind: "pa.DataType") -> bool:
+    """Tell whether something inside of a struct or a list must not be null."""
+    inner = [kind.field(index) for index in range(kind.num_fields)]
+    return any(not field.nullable or _holds_required(field.type) for field in inner)
 
 
 def _check_fields(json: JsonValues, names: tuple[str, ...]) -> None:

@@ -24,6 +24,7 @@ class BadValues(Enum):
 
     FAIL = "fail"
     NULL = "null"
+    SKIP = "skip"
     DEAD_LETTER = "dead-letter"
 
 

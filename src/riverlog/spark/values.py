@@ -1,8 +1,9 @@
 """Decoded rows to what Spark was promised: as they are, or with values that are JSON as columns.
 
-A value that is not what the schema says fails the task, is null, or goes to the topic for dead letters: as it was, with
-headers that say where it came from and what is wrong. Those are acknowledged before Spark sees the rows around them. A
-task that is run again sends them again; whoever reads them knows a record by its source, partition and offset.
+A value that is not what the schema says fails the task, is null, is left out, or goes to the topic for dead letters: as
+it was, with headers that say where it came from and what is wrong. Those are acknowledged before Spark sees the rows
+around them. A task that is run again sends them again; whoever reads them knows a record by its source, partition and
+offset.
 """
 
 from collections.abc import Mapping
@@ -57,8 +58,9 @@ class Values:
         if json.bad is BadValues.FAIL:
             row, reason = next(iter(found.bad.items()))
             raise BadValue(partition, decoded["offset"][row].as_py(), reason)
-        assert json.dead_letter_topic is not None, "the options were checked"
-        self._background.run(self._send(json.dead_letter_topic, decoded, partition, found.bad))
+        if json.bad is BadValues.DEAD_LETTER:
+            assert json.dead_letter_topic is not None, "the options were checked"
+            self._background.run(self._send(json.dead_letter_topic, decoded, partition, found.bad))
         return _without(rows, found.bad)
 
     async def _send(

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from riverlog.arrow.json_values import NO_OBJECT, json_schema, typed
+from riverlog.arrow.json_values import NO_OBJECT, NOTHING, json_schema, typed
 
 SCHEMA = json_schema({"order": "int64", "customer": "string"})
 
@@ -43,6 +43,16 @@ def test_bad_values_stand_alone_with_what_is_wrong(value: bytes, reason: str) ->
     assert list(found.bad) == [4]
     assert reason in found.bad[4]
     assert [row and row["order"] for row in found.values.to_pylist()] == [0, 1, 2, 3, None, 4, 5, 6, 7, 8]
+
+
+def test_values_without_what_must_not_be_null_are_bad() -> None:
+    schema = pa.schema([pa.field("order", pa.int64(), nullable=False), pa.field("customer", pa.string())])
+    values = [b'{"order": 1}', b"{}", None, b'{"order": null}', b"5", b'{"order": 2, "customer": "ada"}']
+    found = typed(pa.array(values, pa.binary()), schema)
+    missing = "a field is missing or null that must not be: order"
+    assert found.bad == {1: missing, 2: NOTHING, 3: missing, 4: NO_OBJECT}
+    assert [row and row["order"] for row in found.values.to_pylist()] == [1, None, None, None, None, 2]
+    assert typed(pa.array(values[:1], pa.binary()), schema).values.type == pa.struct(list(schema))
 
 
 def test_a_part_of_an_array_is_that_part() -> None:

@@ -1,7 +1,18 @@
 """Columns for Spark: schemas it is told, schemas it tells, and what is decoded for them."""
 
 import pytest
-from pyspark.sql.types import DataType, DateType, DoubleType, LongType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DateType,
+    DoubleType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from riverlog.spark.columns import Columns, columns, default_schema, field_names
 from riverlog.spark.options import BadOption
@@ -14,16 +25,16 @@ def schema_for(**options: str) -> str:
 
 
 def test_the_usual_columns_are_those_of_sparks_kafka_source() -> None:
-    usual = "`key` binary, `value` binary, `topic` string, `partition` int, `offset` bigint, `timestamp` timestamp, "
-    usual += "`timestampType` int"
+    usual = "`key` binary, `value` binary, `topic` string NOT NULL, `partition` int NOT NULL, "
+    usual += "`offset` bigint NOT NULL, `timestamp` timestamp, `timestampType` int NOT NULL"
     assert schema_for() == usual
     assert schema_for(includeHeaders="true") == f"{usual}, `headers` array<struct<key: string, value: binary>>"
-    assert schema_for(columns="offset,key") == "`offset` bigint, `key` binary"
+    assert schema_for(columns="offset,key") == "`offset` bigint NOT NULL, `key` binary"
 
 
 def test_fields_of_values_come_behind_the_columns_of_records() -> None:
     written = schema_for(value_format="json", value_schema="order long, amount double", columns="offset")
-    assert written == "`offset` bigint, order long, amount double"
+    assert written == "`offset` bigint NOT NULL, order long, amount double"
     assert "value" not in schema_for(value_format="json", value_schema="order long")
 
 
@@ -98,8 +109,27 @@ def test_types_that_the_parser_does_not_know_are_told(kind: DataType) -> None:
         (struct("offset", other=LongType()), "there is no such column; there are key, value"),
         (struct(value=StringType()), "schema='value string': the column is binary; read it as that and cast it"),
         (StructType([StructField("offset", LongType()), StructField("Offset", LongType())]), "a name comes twice"),
+        (
+            StructType([StructField("offset", LongType(), False), StructField("key", BinaryType(), False)]),
+            "schema='key binary NOT NULL': a record may have no key; leave out NOT NULL",
+        ),
     ],
 )
 def test_a_schema_that_cannot_be(schema: StructType, message: str) -> None:
     with pytest.raises(BadOption, match=message):
         columns(schema, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad", "message"),
+    [
+        (LongType(), BadValues.NULL, "value.schema='x int64 NOT NULL': with badValues=null it is null where"),
+        (ArrayType(LongType(), False), BadValues.FAIL, "inside of a field nothing can be NOT NULL"),
+        (StructType([StructField("y", LongType(), False)]), BadValues.FAIL, "inside of a field nothing can be NOT"),
+    ],
+)
+def test_a_field_that_must_not_be_null_stands_at_the_top_and_is_never_null(
+    kind: DataType, bad: BadValues, message: str
+) -> None:
+    with pytest.raises(BadOption, match=message):
+        columns(StructType([StructField("x", kind, False)]), JsonValues("x", bad, None))

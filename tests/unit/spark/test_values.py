@@ -56,6 +56,10 @@ def test_bad_values_are_null(servers: str) -> None:
     ]
 
 
+def test_bad_values_are_skipped(servers: str) -> None:
+    assert read(servers, badValues="skip") == [(0, 1, 2.5), (2, 2, 3.0), (3, None, None)]
+
+
 def test_bad_values_go_to_a_topic_as_they_were(servers: str) -> None:
     assert read(servers, deadLetterTopic="dead") == [(0, 1, 2.5), (2, 2, 3.0), (3, None, None)]
     dead = riverlog.scan("dead", bootstrap=servers, columns=["key", "value", "headers"]).to_arrow().to_pylist()
