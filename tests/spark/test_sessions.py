@@ -1,6 +1,7 @@
 """Sessions as programs make them, each in a process of its own: a session belongs to the whole process."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+from tests.e2e.clients import create_topic, send
+from tests.support.node import Node
 
 pytestmark = pytest.mark.timeout(600)  # a JVM takes its time on a machine that has other work
 
@@ -55,6 +59,17 @@ assert spark.conf.get("spark.sql.streaming.stateStore.checkpointFormatVersion") 
 spark.stop()
 """
 
+COPIED = """
+import riverlog.spark
+spark = riverlog.spark.session(master="local[2]", conf={"spark.ui.enabled": False})
+rows = spark.readStream.format("riverlog").option("kafka.bootstrap.servers", "%s").option("subscribe", "words")
+rows = rows.option("startingOffsets", "earliest").load()
+writer = rows.writeStream.format("noop").option("checkpointLocation", "%s")
+for _ in range(3):
+    writer.trigger(availableNow=True).start().awaitTermination()
+print("done")
+"""
+
 
 def run(program: str, environment: Mapping[str, str] = os.environ) -> subprocess.CompletedProcess[str]:
     """Run a program in a Python of its own; a warning is an error there."""
@@ -92,3 +107,12 @@ def test_a_session_of_somebody_else_is_left_alone() -> None:
 
 def test_spark_connect() -> None:
     assert run(CONNECT).stdout == "pyspark.sql.connect.session 7\n"
+
+
+def test_a_program_that_just_ends_leaves_no_traces(node: Node, tmp_path: Path) -> None:
+    """Spark tells of its queries until the end, and its workers wait for more: neither finds the program gone."""
+    create_topic(node.bootstrap, "words", partitions=2)
+    send(node.bootstrap, "words", [b"flow"])
+    done = run(COPIED % (node.bootstrap, tmp_path))
+    assert done.stdout == "done\n"
+    assert not re.findall("ERROR|Traceback|Exception", done.stderr), done.stderr

@@ -13,6 +13,7 @@ import math
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
@@ -37,6 +38,7 @@ OBSERVED: Final = "riverlog:"
 """Observed metrics whose names begin with this count rows in front of windows and joins, and how many are `late`."""
 
 _ANSWER_SECONDS_MAX: Final = 3.0
+_LAST_EVENTS_MS_MAX: Final = 2_000
 _PLAN: Final = "\n=== Streaming Query ==="
 """Where Spark's message about a failure goes over to the plan of the query."""
 
@@ -45,7 +47,7 @@ def watch(spark: "SparkSession") -> "Watcher":
     """Report the progress of all queries that a Spark session starts from here on; removeListener(…) takes it back."""
     watcher = Watcher(spark)
     spark.streams.addListener(watcher)
-    atexit.register(watcher.close)
+    atexit.register(watcher.leave)
     return watcher
 
 
@@ -59,6 +61,14 @@ class Watcher(Listener):
     def close(self) -> None:
         """Tell the end of what has not ended yet."""
         self._reporter.close()
+
+    def leave(self) -> None:
+        """Hear what is on its way, then no more, and close: Java complains of a program that ends while it is told."""
+        with suppress(Exception):  # Spark may be gone already
+            if hasattr(self._session, "_jsparkSession"):
+                self._session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(_LAST_EVENTS_MS_MAX)
+            self._session.streams.removeListener(self)
+        self.close()
 
     def onQueryStarted(self, event: "QueryStartedEvent") -> None:  # noqa: N802 - Spark's name
         """Find out where the checkpoint lies."""

@@ -1,5 +1,5 @@
 """Makes a worker of Spark ready for its next task sooner: two habits of PySpark cost more than a small task does.
-And lets a worker keep the memory that it will need again.
+And lets a worker keep the memory that it will need again, and end without a word.
 
 Before each task, and each step of a plan, PySpark lets Python forget what it knows of the places it imports from, so
 that files which programs add are seen. Workers import PySpark itself out of zip archives, whose finders then read the
@@ -9,21 +9,25 @@ whoever imports next makes new ones of what is known.
 Behind each task PySpark collects garbage. With numba, pyarrow and pandas loaded that is a walk through several hundred
 thousand objects which nobody will ever throw away: 110 ms. They are frozen once they are loaded.
 
+A worker that waits for its next task when Spark ends finds that nobody listens, and PySpark prints a trace of that.
+
 Columns are made in pieces of megabytes, and thrown away once Spark has them. The C library gives pieces of that size
 back to the system, which hands them out again page by page, each of them wiped: a third of what decoding costs.
 """
 
 import ctypes
 import gc
+import os
 import sys
-from functools import cache
+from functools import cache, wraps
 from pathlib import PurePath
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 from zipimport import zipimporter
 
 import pyspark
 
+_DAEMON: Final = "pyspark.daemon"
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 KEPT_BYTES_MAX: Final = 128 * 1024 * 1024
@@ -53,6 +57,7 @@ def settle() -> None:
     """Do so in this process: at the end of a task, or at any time in a step of a plan."""
     leave_archives_alone(pyspark)
     _LOADED.freeze()
+    end_quietly(sys.modules["__main__"])
 
 
 @cache
@@ -73,3 +78,19 @@ def leave_archives_alone(package: ModuleType) -> None:
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimporter) and PurePath(finder.archive).parent == folder:
             del sys.path_importer_cache[path]
+
+
+def end_quietly(daemon: ModuleType) -> None:
+    """Let the loop of PySpark's daemon, of which this worker is a copy, end where nobody listens any more."""
+    work = getattr(daemon, "worker", None)
+    if getattr(daemon.__spec__, "name", None) != _DAEMON or not callable(work) or hasattr(work, "__wrapped__"):
+        return
+
+    @wraps(work)
+    def work_quietly(*arguments: Any) -> Any:
+        try:
+            return work(*arguments)
+        except BrokenPipeError:
+            os._exit(0)
+
+    daemon.__dict__["worker"] = work_quietly

@@ -99,3 +99,28 @@ print(told, pages())
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     told, pages = done.stdout.split()
     assert told == "False" or int(pages) < 1_000, pages  # without it each piece costs 700
+
+
+DAEMON = """
+import sys, types
+from importlib.machinery import ModuleSpec
+from riverlog.spark.workers import end_quietly
+daemon = types.ModuleType("__main__")
+daemon.__spec__ = ModuleSpec({name!r}, None)
+def worker(sock, authenticated):
+    if authenticated:
+        raise BrokenPipeError
+    return 0
+daemon.worker = worker
+end_quietly(daemon)
+end_quietly(daemon)
+assert daemon.worker(None, False) == 0
+daemon.worker(None, True)
+"""
+
+
+@pytest.mark.parametrize(("name", "ending"), [("pyspark.daemon", 0), ("another", 1)])
+def test_a_worker_to_whom_nobody_listens_ends_without_a_word(name: str, ending: int) -> None:
+    done = subprocess.run([sys.executable, "-c", DAEMON.format(name=name)], capture_output=True, text=True, check=False)
+    assert done.returncode == ending
+    assert ("BrokenPipeError" in done.stderr) == bool(ending)
