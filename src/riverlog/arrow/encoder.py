@@ -38,6 +38,7 @@ class Encoder:
         rules: EncodingRules,
         topics: Topics,
         *,
+        rows_before: int = 0,
         kernel_rows_min: int = KERNEL_ROWS_MIN,
         gathered_bytes_max: int = GATHERED_BYTES_MAX,
     ) -> None:
@@ -48,15 +49,16 @@ class Encoder:
         self._kernel_rows_min = kernel_rows_min
         self._bytes_max = gathered_bytes_max
         self._gathered = 0
-        self._row_count = 0
+        self.row_count = rows_before
+        """Rows that were encoded, here and before in this process: the kernel may be worth loading for all of them."""
 
     def add(self, batch: pa.RecordBatch) -> list[EncodedBatch]:
         """Take rows, and give what is to be sent by now: nothing while there is little."""
         if batch.num_rows == 0:
             return []
-        self._row_count += batch.num_rows
+        self.row_count += batch.num_rows
         before: list[EncodedBatch] = []
-        if self._is_plain and is_kernel_worth_loading(self._row_count, self._kernel_rows_min, _KERNEL):
+        if self._is_plain and is_kernel_worth_loading(self.row_count, self._kernel_rows_min, _KERNEL):
             before = self.finish()
             self._load_kernel()
         self._rows.add(rows_of(batch, self._rules, self._topics, now_ms=time.time_ns() // 1_000_000))

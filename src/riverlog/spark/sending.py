@@ -55,6 +55,8 @@ class Lines:
         self.background = Background("riverlog-sink")
         self.background.__enter__()
         self.cluster = KeptCluster(options.connection.bootstrap, create_topics=True, **_reaching(options))
+        self.rows = 0
+        """Written so far, by all tasks: in a worker that lives long the kernel pays, however small they are."""
 
     def close(self) -> None:
         """Let go of them."""
@@ -76,13 +78,13 @@ def send(
     try:
         with LINES.lend(_key(options), lambda: Lines(options)) as lines:
             background, going = lines.background, Going(opening(lines.cluster), options.patience_seconds)
-            encoder = Encoder(
-                _rules(options, first_partition), Topics(lambda topic: background.run(going.partitions(topic)))
-            )
+            topics = Topics(lambda topic: background.run(going.partitions(topic)))
+            encoder = Encoder(_rules(options, first_partition), topics, rows_before=lines.rows)
             try:
                 for batch in rows:  # to the end, whatever comes of it: Spark keeps a task's state when all are read
                     if batches := encoder.add(batch):
                         background.run(going.send(batches))
+                lines.rows = encoder.row_count
                 return background.run(going.end(encoder.finish(), finish))
             except BaseException as error:
                 background.run(going.fail(error))

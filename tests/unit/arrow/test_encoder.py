@@ -39,6 +39,16 @@ def test_the_kernel_is_loaded_behind_what_was_encoded_without_it(monkeypatch: py
     assert (before.count, behind.count) == (10, 10)
 
 
+def test_many_small_tasks_are_worth_the_kernel_as_one_large_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "riverlog.arrow.encode_kernel")
+    first = encoder(kernel_rows_min=15)
+    first.add(FRAME)
+    second = encoder(kernel_rows_min=15, rows_before=first.row_count)
+    second.add(FRAME)
+    assert isinstance(first._rows, PlainEncoder)
+    assert isinstance(second._rows, CompiledEncoder)
+
+
 def test_without_numba_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoder, "has", lambda _module: False)
     plain = encoder(kernel_rows_min=1)

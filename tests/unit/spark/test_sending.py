@@ -9,7 +9,7 @@ import pytest
 from riverlog.client.deliveries import EncodedBatch
 from riverlog.records.batch import Compression, read_header
 from riverlog.records.record import read_batch
-from riverlog.spark.sending import send
+from riverlog.spark.sending import LINES, send
 from riverlog.spark.sink_options import read_options
 
 
@@ -51,6 +51,13 @@ def test_rows_are_encoded_sent_and_finished() -> None:
     header = read_header(batch.content)
     assert (batch.partition, header.compression, header.is_transactional) == (("t", 1), Compression.LZ4, True)
     assert outlet.heard == ["start", "t", "finish", None]
+
+
+def test_a_worker_counts_the_rows_of_all_its_tasks() -> None:
+    options = read_options({"topic": "t", "kafka.client.id": "counted"}, is_stream=False)
+    for _ in range(3):
+        send(iter([pa.record_batch({"value": ["a", "b"]})]), lambda _: Kept(), Kept.finish, options, first_partition=0)
+    assert LINES.waiting[-1].rows == 6
 
 
 def test_without_rows_no_topic_is_asked_for() -> None:
