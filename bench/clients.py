@@ -72,6 +72,7 @@ def create_topic(
     admin = AdminClient(_common(node))
     created = admin.create_topics([NewTopic(topic, partitions, 1, config=dict(settings or {}))])
     _result(created[topic].result, "a topic cannot be created")
+    end_offset(node, topic, partitions)  # answered once each partition is led: what is sent before is refused
     return topic
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -70,6 +71,18 @@ for _ in range(3):
 print("done")
 """
 
+WAITING = """
+import time
+from riverlog.pipelines import Pipeline
+pipeline = Pipeline("interrupted", bootstrap="%s", checkpoints="%s")
+pipeline.stream("waited-for").select("key", "value").to("copies")
+pipeline.start()
+while pipeline.queries[0].lastProgress is None:
+    time.sleep(0.1)
+print("copied", flush=True)
+pipeline.wait()
+"""
+
 
 def run(program: str, environment: Mapping[str, str] = os.environ) -> subprocess.CompletedProcess[str]:
     """Run a program in a Python of its own; a warning is an error there."""
@@ -116,3 +129,21 @@ def test_a_program_that_just_ends_leaves_no_traces(node: Node, tmp_path: Path) -
     done = run(COPIED % (node.bootstrap, tmp_path))
     assert done.stdout == "done\n"
     assert not re.findall("ERROR|Traceback|Exception", done.stderr), done.stderr
+
+
+def test_ctrl_c_ends_a_pipeline_behind_its_batch_and_breaks_nothing(node: Node, tmp_path: Path) -> None:
+    create_topic(node.bootstrap, "waited-for", partitions=1)
+    send(node.bootstrap, "waited-for", [b"flow"])
+    program = subprocess.Popen(
+        [sys.executable, "-c", WAITING % (node.bootstrap, tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    assert program.stdout.readline() == "copied\n"
+    program.send_signal(signal.SIGINT)
+    _, said = program.communicate(timeout=120)
+    assert program.returncode == -signal.SIGINT
+    assert said.rstrip().endswith("KeyboardInterrupt"), said
+    assert not re.findall("ERROR|[Pp]y4[Jj]", said), said

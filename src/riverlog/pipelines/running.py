@@ -4,6 +4,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from riverlog.pipelines.accounting import Accounts, Counts
+from riverlog.pipelines.interrupting import Interrupts, interrupts
 from riverlog.spark.listening import Listener
 from riverlog.spark.stopping import FINISH_SECONDS_MAX, stop_behind_batch
 
@@ -35,20 +36,26 @@ class Running:
         return any(query.isActive for query in self.queries)
 
     def wait(self, seconds: float | None) -> None:
-        """Wait for all; raise what one of them failed with, after the others were stopped."""
-        deadline = None if seconds is None else time.monotonic() + seconds
-        try:
-            while waiting := [query for query in self.queries if query.isActive]:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    return
-                self._raise_failure()
-                pause = _PAUSE_SECONDS_MAX if left is None else min(left, _PAUSE_SECONDS_MAX)
-                waiting[0].awaitTermination(max(pause, _PAUSE_SECONDS_MIN))  # type: ignore[arg-type]  # takes any number
+        """Wait for all; raise what one of them failed with, or Ctrl-C, after the others were stopped."""
+        with interrupts() as found:
+            try:
+                self._wait(None if seconds is None else time.monotonic() + seconds, found)
+            except BaseException:
+                self.stop(finish=False)
+                raise
+
+    def _wait(self, deadline: float | None, found: Interrupts) -> None:
+        while waiting := [query for query in self.queries if query.isActive]:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            if found.noted:
+                self.stop(finish=True)
+                raise KeyboardInterrupt
             self._raise_failure()
-        except BaseException:
-            self.stop(finish=False)
-            raise
+            pause = _PAUSE_SECONDS_MAX if left is None else min(left, _PAUSE_SECONDS_MAX)
+            waiting[0].awaitTermination(max(pause, _PAUSE_SECONDS_MIN))  # type: ignore[arg-type]  # takes any number
+        self._raise_failure()
         self._close()
 
     def stop(self, *, finish: bool) -> None:
