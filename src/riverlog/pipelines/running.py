@@ -46,17 +46,19 @@ class Running:
 
     def _wait(self, deadline: float | None, found: Interrupts) -> None:
         while waiting := [query for query in self.queries if query.isActive]:
-            left = None if deadline is None else deadline - time.monotonic()
-            if left is not None and left <= 0:
-                return
             if found.noted:
                 self.stop(finish=True)
                 raise KeyboardInterrupt
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return
             self._raise_failure()
             pause = _PAUSE_SECONDS_MAX if left is None else min(left, _PAUSE_SECONDS_MAX)
             waiting[0].awaitTermination(max(pause, _PAUSE_SECONDS_MIN))  # type: ignore[arg-type]  # takes any number
         self._raise_failure()
         self._close()
+        if found.noted:
+            raise KeyboardInterrupt
 
     def stop(self, *, finish: bool) -> None:
         """Stop all; with `finish`, each at the end of its batch, if that comes within a minute."""
