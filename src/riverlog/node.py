@@ -55,6 +55,7 @@ from riverlog.observe.metrics import (
     TransactionsReading,
 )
 from riverlog.observe.stats import NodeStats, PartitionStats
+from riverlog.observe.web_guard import WebGuard, names_of_node
 from riverlog.wire.apis import API_BY_KEY
 from riverlog.world.clock import SystemClock
 from riverlog.world.disk import FileSystem
@@ -259,7 +260,7 @@ class Node:
         settings = self._settings
         if settings.metrics_port < 0:
             return
-        door = Door(self, self._world.workers, version=__version__)
+        door = Door(self, self._world.workers, self._web_guard(), version=__version__)
         self._parts.push_async_callback(door.close)
         host = settings.metrics_host or settings.listeners[0].host
         self.metrics = await door.open(host, settings.metrics_port)
@@ -271,10 +272,18 @@ class Node:
             return
         from riverlog.checkpoints.server import CheckpointServer  # not even this is read where it is off
 
-        server = self._checkpoints = CheckpointServer(str(self.endpoints[0].address))
+        server = self._checkpoints = CheckpointServer(str(self.endpoints[0].address), self._web_guard())
         self._parts.push_async_callback(server.close)
         host = settings.checkpoints_host or settings.listeners[0].host
         self.checkpoints = server.open(host, settings.checkpoints_port)
+
+    def _web_guard(self) -> WebGuard:
+        """Make what keeps web pages out, with all names that this node has."""
+        settings = self._settings
+        hosts = (*(endpoint.host for endpoint in (*settings.listeners, *self.endpoints)),)
+        return WebGuard(
+            names_of_node((*hosts, settings.checkpoints_host, settings.metrics_host), settings.http_allowed_hosts)
+        )
 
     def _scrubber(self) -> Scrubber:
         world = self._world

@@ -97,7 +97,7 @@ def test_a_client_that_dies_in_a_body_leaves_nothing(node: Node) -> None:
     host, port = urlsplit(node.addresses["checkpoints"]).netloc.split(":")
     with socket.create_connection((host, int(port))) as dying:
         dying.sendall(
-            b"PUT /webhdfs/v1/p/a.sst?op=CREATE&overwrite=true&data=true HTTP/1.1\r\nHost: x\r\n"
+            b"PUT /webhdfs/v1/p/a.sst?op=CREATE&overwrite=true&data=true HTTP/1.1\r\nHost: [::1]\r\n"
             b"Transfer-Encoding: chunked\r\n\r\n100000\r\n" + LARGE[:0x100000] + b"\r\n5\r\nab"
         )
     with store_of(node) as store:
@@ -109,17 +109,17 @@ def test_hostile_bytes_harm_nobody(node: Node) -> None:
     host, port = urlsplit(node.addresses["checkpoints"]).netloc.split(":")
     for attack in (
         b"\x00\x01\x02\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: x\r\n" + b"a: " + b"b" * 100_000,
+        b"GET / HTTP/1.1\r\nHost: [::1]\r\n" + b"a: " + b"b" * 100_000,
         b"GET /" + b"a" * 100_000,
-        b"PUT /webhdfs/v1/h?op=CREATE&data=true HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
-        b"PUT /webhdfs/v1/h?op=CREATE&data=true HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-        b"PUT /webhdfs/v1/h?op=CREATE&data=true HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"PUT /webhdfs/v1/h?op=CREATE&data=true HTTP/1.1\r\nHost: [::1]\r\nContent-Length: -5\r\n\r\n",
+        b"PUT /webhdfs/v1/h?op=CREATE&data=true HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"PUT /webhdfs/v1/h?op=CREATE&data=true HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\n\r\n"
         + b"f" * 40
         + b"\r\n",
-        b"PUT /webhdfs/v1/h?op=CREATE&data=true HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n"
+        b"PUT /webhdfs/v1/h?op=CREATE&data=true HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 10\r\n"
         b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"PUT /webhdfs/v1/../../etc/passwd?op=CREATE&data=true HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na",
-        b"GET /webhdfs/v1/%2e%2e/%2e%2e/etc/passwd?op=OPEN HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+        b"PUT /webhdfs/v1/../../etc/passwd?op=CREATE&data=true HTTP/1.1\r\nHost: [::1]\r\nContent-Length: 1\r\n\r\na",
+        b"GET /webhdfs/v1/%2e%2e/%2e%2e/etc/passwd?op=OPEN HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n",
     ):
         with socket.create_connection((host, int(port)), timeout=30) as attacking:
             attacking.sendall(attack)

@@ -3,7 +3,7 @@
 Three habits of that client rule here. An answer never has a Content-Type: the client's own parser of it is missing from
 Spark's package. CREATE and OPEN are first answered 307 to ourselves: without it the client has no stream, or drops the
 first one. What is refused is told as a RemoteException, which the client raises again. A body is passed on as it comes;
-one that ends early leaves nothing.
+one that ends early leaves nothing. What a web page may have sent is refused before anything else is looked at.
 """
 
 import asyncio
@@ -19,6 +19,7 @@ from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.store import Status, Store
 from riverlog.checkpoints.stores import Stores
 from riverlog.model.limits import CHECKPOINT_CALL_BYTES_MAX, CHECKPOINT_REQUESTS_MAX
+from riverlog.observe.web_guard import CALL_HEADER, WebGuard, is_call
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -45,6 +46,16 @@ class Request:
         """Whether it is one of the calls beside WebHDFS."""
         self.operation = ""
         self.parameters: dict[str, str] = {}
+
+    def check(self, guard: WebGuard) -> None:
+        """Refuse what a web page may have sent."""
+        if (reason := guard.refusal(self._scope["headers"])) is not None:
+            raise Refused.foreign(reason)
+
+    def check_call(self) -> None:
+        """Refuse a call that changes something and has not the header that no web page can send."""
+        if self._scope["method"] != "GET" and not is_call(self._scope["headers"]):
+            raise Refused.foreign(f"a call that changes something has the header {CALL_HEADER}, with any value")
 
     def read(self) -> str:
         """Read path and parameters, and give the operation, with its method: `PUT MKDIRS`."""
@@ -136,8 +147,9 @@ class Request:
 class Edge:
     """The ASGI application."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, guard: WebGuard) -> None:
         self._stores = stores
+        self._guard = guard
         self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -145,12 +157,15 @@ class Edge:
         request = Request(scope, receive, send)
         self._under_way += 1
         try:
+            request.check(self._guard)
             if self._under_way > CHECKPOINT_REQUESTS_MAX:
                 raise Refused.later("the checkpoint store has too many requests to deal with; try again")
             name = request.read()
             operation = _OPERATIONS.get(name) if not request.is_call else _call if name in CALLS else None
             if operation is None:
                 raise Refused.illegal("Spark's checkpoints need no such operation, and this store has none")
+            if request.is_call:
+                request.check_call()
             await operation(request, await self._stores.current())
         except Refused as problem:
             if request.answered:

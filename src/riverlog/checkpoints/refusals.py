@@ -66,6 +66,11 @@ class Refused(Exception):
         return cls(HTTPStatus.FORBIDDEN, "org.apache.hadoop.security.AccessControlException", message)
 
     @classmethod
+    def foreign(cls, message: str) -> Self:
+        """Refuse what a web page may have sent."""
+        return cls(HTTPStatus.FORBIDDEN, "org.apache.hadoop.security.AccessControlException", message)
+
+    @classmethod
     def later(cls, message: str) -> Self:
         """Ask the client to try again."""
         return cls(HTTPStatus.FORBIDDEN, "org.apache.hadoop.hdfs.server.namenode.SafeModeException", message)

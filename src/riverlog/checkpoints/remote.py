@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 from riverlog.checkpoints.paths import check_path
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.starts import Start
+from riverlog.observe.web_guard import CALL_HEADER
 
 _SECONDS_MAX: Final = 60.0
 _PART_BYTES: Final = 256 * 1024
@@ -96,7 +97,7 @@ class RemoteStore:
     def _exchange(self, method: str, target: str, body: Iterable[bytes] | bytes | None) -> http.client.HTTPResponse:
         """Send a request whose data flows at once: who knows where it does needs no redirect."""
         chunked = body is not None and not isinstance(body, bytes)
-        headers = {"Transfer-Encoding": "chunked"} if chunked else {}
+        headers = {CALL_HEADER: "client", **({"Transfer-Encoding": "chunked"} if chunked else {})}
         try:
             self._connection.request(method, target, body, headers, encode_chunked=chunked)
             response = self._connection.getresponse()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from riverlog.checkpoints.stores import Stores
     from riverlog.observe.metrics import PipelineReading
+    from riverlog.observe.web_guard import WebGuard
 
 _BACKLOG: Final = 128
 _STOP_SECONDS_MAX: Final = 1
@@ -26,8 +27,9 @@ _STOP_SECONDS_MAX: Final = 1
 class CheckpointServer:
     """Serves one cluster's checkpoint store on one address."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, guard: "WebGuard") -> None:
         self._bootstrap = bootstrap
+        self._guard = guard
         self._listening: socket.socket | None = None
         self._starting: asyncio.Task[None] | None = None
         self._server: Server | None = None
@@ -91,7 +93,7 @@ class CheckpointServer:
         ports = real_ports()
         self._stores = Stores(lambda: store_over(self._bootstrap, ports))
         config = uvicorn.Config(
-            Edge(self._stores),
+            Edge(self._stores, self._guard),
             http=HttpProtocol,
             ws="none",
             lifespan="off",

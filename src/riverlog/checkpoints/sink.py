@@ -23,6 +23,7 @@ from urllib.parse import quote, urlsplit
 from riverlog.checkpoints.paths import parse_path
 from riverlog.checkpoints.refusals import Refused
 from riverlog.client.shared import Membership, SharedBatch
+from riverlog.observe.web_guard import CALL_HEADER
 
 _PAUSE_SECONDS: Final = 0.2
 _ANSWER_SECONDS_MAX: Final = 60.0
@@ -112,7 +113,8 @@ class SinkCalls:
         if self._connection is None:
             self._connection = http.client.HTTPConnection(self._address, timeout=_ANSWER_SECONDS_MAX)
         try:
-            self._connection.request("POST", f"/riverlog/v1{quote(self._path)}?op={operation}", body)
+            target = f"/riverlog/v1{quote(self._path)}?op={operation}"
+            self._connection.request("POST", target, body, {CALL_HEADER: "sink"})
             response = self._connection.getresponse()
             return _Answer(response.status, response.read())
         except BaseException:

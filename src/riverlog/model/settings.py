@@ -221,6 +221,13 @@ class NodeSettings:
         unit="ms",
         least=1,
     )
+    http_allowed_hosts: tuple[str, ...] = _node(
+        "http.allowed.hosts",
+        Kind.LIST,
+        "",
+        "Further names under which metrics and checkpoints are asked for: a name, *.domain for all below it, or * for "
+        "any. Addresses, localhost, the machine's own name and those of the listeners need not be listed.",
+    )
     listener_security_protocol_map: tuple[str, ...] = _node(
         "listener.security.protocol.map",
         Kind.LIST,

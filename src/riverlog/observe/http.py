@@ -2,7 +2,8 @@
 
 As much HTTP/1.1 as three read-only routes need; docs/adr/0004-a-small-door-for-metrics.md says why no framework.
 A request's head, its time and the number of connections are bounded, so nobody can hold the node through this
-door. `/health` answers as long as the loop turns; `/ready` is 503 with the reason while clients cannot be served.
+door; what a web page may have sent is refused. `/health` answers as long as the loop turns; `/ready` is 503 with the
+reason while clients cannot be served.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from riverlog.model.limits import (
 from riverlog.model.ports import Workers
 from riverlog.observe.exposition import CONTENT_TYPE, render
 from riverlog.observe.metrics import Source, scrape
+from riverlog.observe.web_guard import WebGuard
 
 
 class Observed(Source, Protocol):
@@ -35,8 +37,9 @@ class Observed(Source, Protocol):
 class Door:
     """Listens on one address and answers about one node."""
 
-    def __init__(self, node: Observed, workers: Workers, *, version: str) -> None:
+    def __init__(self, node: Observed, workers: Workers, guard: WebGuard, *, version: str) -> None:
         self._node = node
+        self._guard = guard
         self._workers = workers
         self._version = version
         self._routes: dict[str, Callable[[], Awaitable[_Answer]]] = {
@@ -103,6 +106,8 @@ class Door:
             )
         except ValueError as wrong:
             return _UNREADABLE, _text(HTTPStatus.BAD_REQUEST, str(wrong))
+        if (reason := self._guard.refusal(request.headers)) is not None:
+            return request, _text(HTTPStatus.FORBIDDEN, f"{reason[0].upper()}{reason[1:]}.")
         if request.method not in ("GET", "HEAD"):
             return request, _text(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET and HEAD work here.", allow="GET, HEAD")
         route = self._routes.get(request.path)
@@ -129,6 +134,8 @@ class _Request(NamedTuple):
     method: str
     path: str
     keep: bool
+    headers: list[tuple[bytes, bytes]]
+    """Names in lower case, as often as they came."""
 
     @property
     def with_body(self) -> bool:
@@ -156,7 +163,7 @@ class _Answer(NamedTuple):
         return "\r\n".join([*lines, "\r\n"]).encode("ascii")
 
 
-_UNREADABLE: Final = _Request("GET", "", keep=False)
+_UNREADABLE: Final = _Request("GET", "", keep=False, headers=[])
 
 
 def _parse(head: bytes) -> _Request:
@@ -167,15 +174,17 @@ def _parse(head: bytes) -> _Request:
         raise ValueError("This is not a request in HTTP/1.1.")
     method, target, protocol = words
     headers: dict[str, str] = {}
+    listed: list[tuple[bytes, bytes]] = []
     for field in fields:
         name, colon, value = field.partition(":")
         if not colon:
             raise ValueError("A header has no colon.")
         headers[name.lower()] = value.strip().lower()
+        listed.append((name.lower().encode("latin-1"), value.strip().encode("latin-1")))
     if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
         raise ValueError("A request with a body is not taken here.")
     keep = protocol == "HTTP/1.1" and headers.get("connection") != "close"
-    return _Request(method, target.partition("?")[0], keep)
+    return _Request(method, target.partition("?")[0], keep, listed)
 
 
 def _text(status: HTTPStatus, sentence: str, *, allow: str | None = None) -> _Answer:

@@ -11,6 +11,7 @@ from riverlog.checkpoints import edge
 from riverlog.checkpoints.edge import Edge
 from riverlog.checkpoints.stores import Stores
 from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES
+from riverlog.observe.web_guard import WebGuard
 from tests.support.checkpoints import MemoryTopic, memory_store
 from tests.support.virtual_time import run
 
@@ -37,7 +38,7 @@ class Caller:
     def __init__(self) -> None:
         self.topic = MemoryTopic()
         self.stores = Stores(lambda: memory_store(self.topic))
-        self.edge = Edge(self.stores)
+        self.edge = Edge(self.stores, WebGuard(["node"]))
 
     async def ask(
         self,
@@ -47,6 +48,7 @@ class Caller:
         *,
         whole: bool = True,
         prefix: str = "/webhdfs/v1",
+        headers: Iterable[tuple[bytes, bytes]] = ((b"host", b"node:9870"), (b"riverlog-call", b"test")),
     ) -> Answer:
         """Send one request; a body that is not whole ends with the caller's going."""
         path, _, query = (prefix + target).partition("?")
@@ -74,7 +76,7 @@ class Caller:
             "server": ("127.0.0.1", 9870),
             "raw_path": path.encode("latin-1"),
             "query_string": query.encode("latin-1"),
-            "headers": [(b"host", b"node:9870")],
+            "headers": list(headers),
         }
         await self.edge(scope, receive, send)
         if not sent:
@@ -237,5 +239,48 @@ def test_too_many_requests_are_told_to_come_again(caller: Caller, monkeypatch: p
         assert (await caller.ask("GET", "/?op=LISTSTATUS")).exception == "SafeModeException"
         monkeypatch.undo()
         assert (await caller.ask("GET", "/?op=LISTSTATUS")).status == 200
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [(b"host", b"evil.example:9870")],
+        [(b"host", b"node:9870"), (b"origin", b"https://evil.example")],
+        [(b"host", b"node:9870"), (b"origin", b"null")],
+        [(b"host", b"node:9870"), (b"sec-fetch-site", b"cross-site")],
+        [(b"host", b"node:9870"), (b"sec-fetch-site", b"same-site"), (b"riverlog-call", b"x")],
+    ],
+)
+def test_what_a_web_page_sends_is_refused_before_the_store_is_opened(
+    caller: Caller, headers: list[tuple[bytes, bytes]]
+) -> None:
+    async def scenario() -> None:
+        for method, target, prefix in (
+            ("GET", "/?op=LISTSTATUS", "/webhdfs/v1"),
+            ("DELETE", "/p?op=DELETE&recursive=true", "/webhdfs/v1"),
+            ("PUT", "/p?op=MKDIRS", "/webhdfs/v1"),
+            ("OPTIONS", "/p?op=MKDIRS", "/webhdfs/v1"),
+            ("GET", "/?op=LIST", "/riverlog/v1"),
+            ("POST", "/p?op=RESET", "/riverlog/v1"),
+        ):
+            answer = await caller.ask(method, target, prefix=prefix, headers=headers)
+            assert (answer.status, answer.exception) == (403, "AccessControlException")
+            assert not any(name.startswith(b"access-control") for name in answer.headers)
+        assert caller.stores.opened is None
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("operation", ["CLUSTER", "BEGIN", "ANNOUNCE", "ABORT", "PROGRESS", "STOP", "RESET"])
+def test_a_call_without_our_header_is_refused(caller: Caller, operation: str) -> None:
+    async def scenario() -> None:
+        answer = await caller.ask(
+            "POST", f"/p?op={operation}", [b"{}"], prefix="/riverlog/v1", headers=[(b"host", b"127.0.0.1:9870")]
+        )
+        assert (answer.status, answer.exception) == (403, "AccessControlException")
+        assert "Riverlog-Call" in answer.facts["RemoteException"]["message"]
+        assert caller.stores.opened is None
 
     run(scenario())

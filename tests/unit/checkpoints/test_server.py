@@ -9,14 +9,15 @@ import sys
 import pytest
 
 from riverlog.checkpoints.server import CheckpointServer
+from riverlog.observe.web_guard import WebGuard
 
 
 def test_a_port_that_nobody_uses_costs_nothing_but_the_port() -> None:
     async def scenario() -> None:
-        server = CheckpointServer("127.0.0.1:1")
+        server = CheckpointServer("127.0.0.1:1", WebGuard())
         address = server.open("127.0.0.1", 0)
         with pytest.raises(OSError, match="in use"):
-            CheckpointServer("127.0.0.1:1").open("127.0.0.1", address.port)
+            CheckpointServer("127.0.0.1:1", WebGuard()).open("127.0.0.1", address.port)
         await server.close()
         await server.close()
         with pytest.raises(ConnectionRefusedError):
@@ -36,7 +37,7 @@ def test_the_first_client_is_answered() -> None:
         return answer.status, body
 
     async def scenario() -> None:
-        server = CheckpointServer("127.0.0.1:1")
+        server = CheckpointServer("127.0.0.1:1", WebGuard())
         address = server.open("127.0.0.1", 0)
         status, body = await asyncio.to_thread(ask, address.port, "/webhdfs/v1/?op=LISTSTATUS")
         assert status == 403

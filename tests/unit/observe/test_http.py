@@ -11,6 +11,7 @@ import pytest
 from riverlog.model.limits import HTTP_CONNECTIONS_MAX, HTTP_REQUEST_BYTES_MAX
 from riverlog.observe import http
 from riverlog.observe.http import Door
+from riverlog.observe.web_guard import WebGuard
 from tests.unit.observe.source import ScrapedNode
 
 T = TypeVar("T")
@@ -51,7 +52,7 @@ def visit(conversation: Callable[[Visitor, ScrapedNode], Awaitable[T]]) -> T:
 
     async def run() -> T:
         node = ScrapedNode()
-        door = Door(node, NoThreads(), version="1.2.3")
+        door = Door(node, NoThreads(), WebGuard(), version="1.2.3")
         visitor = await enter(door)
         try:
             return await conversation(visitor, node)
@@ -67,7 +68,7 @@ def ask(request: str) -> tuple[int, dict[str, str], bytes]:
 
 
 def test_metrics_are_prometheus_text() -> None:
-    status, headers, body = ask("GET /metrics HTTP/1.1\nHost: x\n\n")
+    status, headers, body = ask("GET /metrics HTTP/1.1\nHost: 127.0.0.1:9644\n\n")
     assert status == 200
     assert headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert b'riverlog_info{version="1.2.3",node_id="1"' in body
@@ -116,6 +117,10 @@ def test_a_query_does_not_change_the_route() -> None:
         ("GET /metrics HTTP/2.0\n\n", 400),
         ("GET  /metrics HTTP/1.1\n\n", 400),
         ("GET /metrics HTTP/1.1\nno colon\n\n", 400),
+        ("GET /metrics HTTP/1.1\nHost: evil.example:9644\n\n", 403),
+        ("GET /metrics HTTP/1.1\nHost: localhost\nHost: evil.example\n\n", 403),
+        ("GET /health HTTP/1.1\nHost: localhost\nOrigin: https://evil.example\n\n", 403),
+        ("GET /ready HTTP/1.1\nHost: localhost\nSec-Fetch-Site: cross-site\n\n", 403),
         ("\x00\xff\x80\n\n", 400),
         (f"GET /{'x' * 2 * HTTP_REQUEST_BYTES_MAX} HTTP/1.1\n\n", 431),
     ],
@@ -163,7 +168,7 @@ def test_a_peer_that_never_takes_its_answer_is_sent_away(monkeypatch: pytest.Mon
         node = ScrapedNode()
         stats = node.partition_stats["orders", 0]
         node.partition_stats = {("orders", number): stats for number in range(1_000)}  # more than sockets hold
-        door = Door(node, NoThreads(), version="1.2.3")
+        door = Door(node, NoThreads(), WebGuard(), version="1.2.3")
         visitor = await enter(door)
         visitor.writer.transport.pause_reading()  # type: ignore[attr-defined] # it has this; WriteTransport does not say so
         monkeypatch.setattr(http, "HTTP_SECONDS_MAX", 0.05)
@@ -178,7 +183,7 @@ def test_a_peer_that_never_takes_its_answer_is_sent_away(monkeypatch: pytest.Mon
 
 def test_only_so_many_are_heard_at_once() -> None:
     async def run() -> None:
-        door = Door(ScrapedNode(), NoThreads(), version="1.2.3")
+        door = Door(ScrapedNode(), NoThreads(), WebGuard(), version="1.2.3")
         visitors = [await enter(door) for _ in range(HTTP_CONNECTIONS_MAX)]
         turned_away = await enter(door)
         assert await turned_away.reader.read() == b""
