@@ -9,10 +9,11 @@ import secrets
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from riverlog import __version__
@@ -40,9 +41,11 @@ from riverlog.log.directory import LogDirectory
 from riverlog.metadata.commands.brokers import RegisterBroker
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.endpoints import Endpoint
+from riverlog.model.errors import InvariantBroken
 from riverlog.model.ids import Address, NodeId, Offset, TopicPartition
 from riverlog.model.ports import Clock, Disk, Network, Processes, Random, Workers
 from riverlog.model.settings import NodeSettings
+from riverlog.observe.containment import keep_running
 from riverlog.observe.http import Door
 from riverlog.observe.logging import get_logger
 from riverlog.observe.metrics import (
@@ -120,6 +123,7 @@ class Node:
         Raises DirectoryRefused or BadMetadata for data that cannot be used, OSError for an address that cannot.
         """
         self._failed = asyncio.get_running_loop().create_future()
+        self._hear_exceptions()
         try:
             self._open_data()
             server = self._open_server()
@@ -131,15 +135,13 @@ class Node:
             raise
         server.serve()
         upkeep = Upkeep(self._replicas, self._current_settings, self._world.clock)
-        self._run_beside(
-            server.run(),
-            self._replicas.recover(),
-            upkeep.run(),
-            self._cleaner().run(),
-            self._scrubber().run(),
-            self._groups.run(),
-            self._transactions.run(),
-        )
+        self._run_beside("idle connections", server.run)
+        self._run_beside("recovery", self._replicas.recover)
+        self._run_beside("upkeep", upkeep.run)
+        self._run_beside("compaction", self._cleaner().run)
+        self._run_beside("scrubbing", self._scrubber().run)
+        self._run_beside("groups", self._groups.run)
+        self._run_beside("transactions", self._transactions.run)
         self._serving = True
         self._log.info("node ready", kafka=",".join(map(str, self.endpoints)), metrics=str(self.metrics or "off"))
 
@@ -205,7 +207,6 @@ class Node:
             clock=world.clock,
             random=world.random,
             stats=self.stats.transactions,
-            failed=self._fail,
         )
         self._transactions.start()
         self._parts.push_async_callback(self._transactions.close)
@@ -242,7 +243,7 @@ class Node:
             world.clock,
             self.stats,
             turn=self._turn,
-            failed=self._fail,
+            failed=partial(self._contain, "request"),
         )
         self._parts.push_async_callback(server.stop)
         self._parts.callback(self._replicas.stop_waiting)
@@ -324,12 +325,10 @@ class Node:
         )
         self._log.info("node registered", node_id=self.node_id, epoch=registered.epoch, cluster_id=self.cluster_id)
 
-    def _run_beside(self, *works: "asyncio._CoroutineLike[None]") -> None:
-        """Run parts that live as long as the node; if one of them ends by itself, the node must."""
-        for work in works:
-            task = asyncio.get_running_loop().create_task(work)
-            task.add_done_callback(self._task_ended)
-            self._parts.push_async_callback(_cancelled, task)
+    def _run_beside(self, doing: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Run a part that lives as long as the node; after an unexpected exception it begins again."""
+        task = asyncio.get_running_loop().create_task(keep_running(doing, work))
+        self._parts.push_async_callback(_cancelled, task)
 
     def _current_settings(self) -> NodeSettings:
         """Give the settings with what was changed since the start."""
@@ -337,12 +336,37 @@ class Node:
 
     # -- trouble
 
-    def _task_ended(self, task: "asyncio.Task[None]") -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
+    def _hear_exceptions(self) -> None:
+        """Hear of every exception in the running loop that nobody expected; a program that has its own say keeps it."""
+        loop = asyncio.get_running_loop()
+        program = loop.get_exception_handler()
+
+        def heard(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+            error = context.get("exception")
+            if error is not None:
+                self._contain(context["message"], error)
+            if program is not None:
+                program(loop, context)
+            elif error is None:
+                loop.default_exception_handler(context)
+
+        def restore() -> None:
+            if loop.get_exception_handler() is heard:
+                loop.set_exception_handler(program)
+
+        loop.set_exception_handler(heard)
+        self._parts.callback(restore)
+
+    def _contain(self, doing: str, error: BaseException) -> None:
+        """Count and log an unexpected exception, and go on, unless data is at stake."""
+        if isinstance(error, InvariantBroken):
             self._fail(error)
+            return
+        self.stats.contained += 1
+        self._log.error("exception contained", cause=error, doing=doing)
 
     def _fail(self, error: BaseException) -> None:
-        """Note what must end the node: a failed metadata log, or a mistake of our own."""
+        """Note what must end the node: a failed metadata log, or a log that is not what it must be."""
         self._log.error("the node cannot go on", cause=error)
         if not self._failed.done():
             self._failed.set_result(error)

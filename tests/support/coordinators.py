@@ -13,10 +13,6 @@ from tests.support.world import Universe
 @asynccontextmanager
 async def transactions_of(universe: Universe, node: Node, markers: MarkerPort) -> AsyncIterator[Transactions]:
     """Give coordinators that write to the node's logs and send markers through the given port."""
-
-    def failed(error: BaseException) -> None:
-        raise error
-
     transactions = Transactions(
         node._metadata,
         node._replicas,
@@ -24,7 +20,6 @@ async def transactions_of(universe: Universe, node: Node, markers: MarkerPort) -
         clock=universe.clock,
         random=universe.random,
         stats=TransactionStats(),
-        failed=failed,
     )
     transactions.start()
     try:

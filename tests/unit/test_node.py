@@ -1,5 +1,6 @@
 """A whole node on virtual time: it serves, stops in good order, survives crashes, and says what is wrong."""
 
+import asyncio
 import errno
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from riverlog import Admin, Consumer, Producer
 from riverlog.client.errors import KafkaError
 from riverlog.log.identity import DirectoryRefused
+from riverlog.log.log import Log
+from riverlog.model.errors import InvariantBroken
 from riverlog.model.ids import TopicPartition
 from tests.support.virtual_time import run
 from tests.support.world import Universe
@@ -162,6 +165,51 @@ def test_a_deleted_topic_is_gone_and_its_name_free() -> None:
             await admin.create_topic("orders", partitions=1)
         assert await write(universe, b"new") == [0]
         assert await read_all(universe) == [b"new"]
+        await node.stop()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("part", ["cleaner.Cleaner", "scrubber.Scrubber", "upkeep.Upkeep", "groups.Groups"])
+def test_a_mistake_in_background_work_is_told_and_the_work_goes_on(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[str] = []
+
+    async def fails(self: object) -> None:
+        rounds.append(part)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(f"riverlog.drivers.{part}.run", fails)
+
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        await asyncio.sleep(10)
+        assert len(rounds) > 1
+        assert node.stats.contained == len(rounds)
+        assert await write(universe, b"a") == [0]
+        assert not node._failed.done()
+        await node.stop()
+
+    run(scenario())
+
+
+def test_a_log_that_is_not_what_it_must_be_ends_the_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        assert await write(universe, b"a") == [0]
+
+        def fails(log: Log, *_: object, **__: object) -> None:
+            raise AssertionError("the log ends elsewhere")
+
+        monkeypatch.setattr(Log, "write", fails)
+        async with Producer(AT, ports=universe.ports, request_timeout_ms=1_000, delivery_timeout_ms=2_000) as producer:
+            with pytest.raises(KafkaError):
+                await producer.send("orders", b"b")
+        assert isinstance(await node.run(), InvariantBroken)
+        monkeypatch.undo()
         await node.stop()
 
     run(scenario())

@@ -53,6 +53,7 @@ class Connection:
         self.client = client
         self.last_heard = clock.monotonic()
         self._socket = socket
+        self._dispatcher = dispatcher
         self._dispatch = dispatcher.dispatch
         self._now = clock.monotonic
         self._turn = turn
@@ -173,9 +174,8 @@ class Connection:
                 now = self._now()
         except (FrameRefused, MalformedMessage, Unserved, Hangup) as refused:
             self.close(Closed.MALFORMED, str(refused))
-        except Exception as bug:  # not ours to judge: the server decides what a bug means for the node
-            self.close(Closed.BROKEN, "internal error")
-            self._failed(bug)
+        except Exception as bug:
+            self.broken(bug)
         else:
             if not all_done or not self._reading or self._memory.bytes:
                 self._watch_socket()  # else all is as it was
@@ -192,6 +192,15 @@ class Connection:
                 self._held = True
                 not_yet.until.add_done_callback(self._come_again)
                 return False
+            except (MalformedMessage, Unserved, Hangup):
+                raise
+            except Exception as bug:  # not ours to judge: the server decides what a bug means for the node
+                self._failed(bug)
+                try:
+                    stats, place = self._dispatcher.answer_bug(frame, self.client)
+                except Hangup as unanswerable:
+                    self.close(Closed.BROKEN, str(unanswerable))
+                    return False
             handled = self._now()
             if place is None:
                 stats.answered(received, started, handled, handled, handled)
@@ -222,9 +231,8 @@ class Connection:
         self._held = False
         if bug is None:
             self._work(self._now())
-        else:  # as in _work
-            self.close(Closed.BROKEN, "internal error")
-            self._failed(bug)
+        else:
+            self.broken(bug)
 
     def _may_go_on(self) -> bool:
         """Tell whether the next request may start: everything that a client can pile up is bounded here."""
@@ -257,15 +265,29 @@ class Connection:
         except Hangup as wish:
             self.close(Closed.MALFORMED, str(wish))
             return
-        except Exception as bug:  # as in _work
-            self.close(Closed.BROKEN, "internal error")
+        except (Exception, asyncio.CancelledError) as bug:
             self._failed(bug)
-            return
+            try:
+                promise.parts = promise.answer_bug()
+            except Hangup as unanswerable:
+                self.close(Closed.BROKEN, str(unanswerable))
+                return
         if promise.holds_line:
             self._held = False
         self.kept()
 
+    def broken(self, bug: BaseException) -> None:
+        """Close, after a mistake of our own that leaves a request without an answer."""
+        self.close(Closed.BROKEN, "internal error")
+        self._failed(bug)
+
     def _work_due(self) -> None:
+        try:
+            self._send_due()
+        except Exception as bug:
+            self.broken(bug)
+
+    def _send_due(self) -> None:
         self._due = False
         if not self._open:
             return

@@ -46,6 +46,10 @@ class Line(Protocol):
         """Take note that an answer that was waited for is there."""
         ...
 
+    def broken(self, bug: BaseException) -> None:
+        """Take note that an answer that was waited for will never be there, by a mistake of our own."""
+        ...
+
 
 class Place:
     """One answer's place in line; `parts` is None until the answer is there."""

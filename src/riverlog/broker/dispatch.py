@@ -11,11 +11,13 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from riverlog.broker.context import Client, Context, Later, Parts, Place, Services
+from riverlog.broker.context import Client, Context, Hangup, Later, Parts, Place, Services
+from riverlog.model.errors import ErrorCode
 from riverlog.observe.stats import NodeStats, RequestStats
 from riverlog.wire.apis import Api, ApiKey
 from riverlog.wire.codec import decode
 from riverlog.wire.headers import RequestHeader, decode_request_header, encode_response, with_window
+from riverlog.wire.types import fields_of
 
 Handler = Callable[[Any, Context], Any]
 ShortCut = Callable[[memoryview, int, RequestHeader, Context], Place | None]
@@ -64,6 +66,10 @@ class Promise(Place):
         api, version = self._row.api, self._header.api_version
         parts = encode_response(api, version, self._header.correlation_id, response)
         return told(self._client, api, version, parts) if self._client.takes_credits else parts
+
+    def answer_bug(self) -> Parts:
+        """Give the answer after a mistake of our own, as the dispatcher does."""
+        return _server_error(self._row.api, self._header)
 
 
 class Dispatcher:
@@ -118,6 +124,13 @@ class Dispatcher:
         parts = encode_response(row.api, version, header.correlation_id, answer)
         return row.stats, Place(told(client, row.api, version, parts) if client.takes_credits else parts)
 
+    def answer_bug(self, frame: memoryview, client: Client) -> tuple[RequestStats, Place]:
+        """Answer a request whose handler has failed by a mistake of our own; Hangup where its answer has no place for
+        that. What it has done so far stands, as after an answer that was lost on its way."""
+        header, _ = decode_request_header(frame)
+        row = self._row(header.api_key)
+        return row.stats, Place(_server_error(row.api, header))
+
     def _refuse_version(self, row: Row, header: RequestHeader, client: Client) -> Parts:
         """Tell a client that is newer than us our range, in the oldest form (KIP-511); only ApiVersions can."""
         if row.api.key is not ApiKey.API_VERSIONS:
@@ -143,6 +156,16 @@ class Dispatcher:
             highest=api.versions.max,
         )
         return row
+
+
+def _server_error(api: Api, header: RequestHeader) -> Parts:
+    """Write UNKNOWN_SERVER_ERROR as the answer to a whole request; Hangup where it can be said of its parts alone."""
+    version = header.api_version
+    known = {field.name for field in fields_of(api.response) if field.wire.is_in(version)}
+    if "error_code" not in known:
+        raise Hangup(f"{api.name} failed by an internal error")
+    said = {"error_code": ErrorCode.UNKNOWN_SERVER_ERROR}
+    return encode_response(api, version, header.correlation_id, api.response(**said))
 
 
 def told(client: Client, api: Api, version: int, parts: Parts) -> Parts:

@@ -117,11 +117,16 @@ class Server:
         now = self._clock.monotonic()
         idle_seconds_max = self._settings().connections_max_idle_ms / 1000
         for connection in tuple(self._connections):
-            quiet_seconds = now - connection.last_heard
-            if quiet_seconds > idle_seconds_max:
-                connection.close(Closed.IDLE)
-            elif connection.keeps_others_waiting():
-                connection.close(Closed.SLOW, "others waited for the memory of a request that did not arrive")
-            elif quiet_seconds > IDLE_SWEEP_SECONDS:
-                connection.rest()
-                connection.look_again()
+            try:
+                self._look_after(connection, now - connection.last_heard, idle_seconds_max)
+            except Exception as error:
+                connection.broken(error)
+
+    def _look_after(self, connection: Connection, quiet_seconds: float, idle_seconds_max: float) -> None:
+        if quiet_seconds > idle_seconds_max:
+            connection.close(Closed.IDLE)
+        elif connection.keeps_others_waiting():
+            connection.close(Closed.SLOW, "others waited for the memory of a request that did not arrive")
+        elif quiet_seconds > IDLE_SWEEP_SECONDS:
+            connection.rest()
+            connection.look_again()

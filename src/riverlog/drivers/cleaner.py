@@ -20,6 +20,7 @@ from riverlog.log.swap import remove_cleaned
 from riverlog.model.errors import Refusal
 from riverlog.model.ports import Clock, Disk, Processes, Workers
 from riverlog.model.settings import NodeSettings
+from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 
 _PARTITIONS_PER_STEP: Final = 16
@@ -83,6 +84,9 @@ class Cleaner:
         except Refusal as refusal:
             self._uncleanable.add(partition)
             self._log.error("log cannot be compacted", partition=str(partition.name), detail=refusal.message)
+        except Exception as error:
+            self._uncleanable.add(partition)
+            contained(f"compaction of {partition.name}", error)
         return True
 
     def _examine(self, partition: Partition) -> tuple[Home, Dirt] | None:
@@ -99,6 +103,10 @@ class Cleaner:
             )
         except OSError as error:
             home.volume.failed(error)
+            return None
+        except Exception as error:
+            self._uncleanable.add(partition)
+            contained(f"compaction of {partition.name}", error)
             return None
         return (home, dirt) if dirt.is_due(log.config) else None
 

@@ -19,6 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from riverlog.model.limits import COMMANDS_IN_FLIGHT_MAX, RECORDS_REPLAYED_PER_TURN
 from riverlog.model.machine import Decision, Instant, Moment, ReplicatedMachine, Ticket
 from riverlog.model.ports import Clock
+from riverlog.observe.containment import contained
 
 Command = TypeVar("Command")
 Record = TypeVar("Record")
@@ -109,6 +110,7 @@ class Coordinator(Generic[Command, Record, Effect]):
     async def load(self) -> None:
         """Make the machine what its log says, a piece at a time, so that others get their turn; nothing is submitted
         meanwhile."""
+        await self.drain()  # what is on its way to the log is to be found there
         machine = self._new_machine()
         for position, record in enumerate(self._log.replay(), 1):
             machine.apply(record)
@@ -125,7 +127,12 @@ class Coordinator(Generic[Command, Record, Effect]):
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[ticket] = reply
         moment = Moment(Instant(self._clock.monotonic()), self._clock.wall_ms())
-        self._carry_out(self._machine.decide(command, ticket, moment))
+        try:
+            decision = self._machine.decide(command, ticket, moment)
+        except Exception:  # nothing was written: this command alone has failed
+            del self._waiting[ticket]
+            raise
+        self._carry_out(decision)
         return reply
 
     async def drain(self) -> None:
@@ -146,11 +153,15 @@ class Coordinator(Generic[Command, Record, Effect]):
         try:
             under_way = self._log.append(decision.records) if decision.records else None
         except Exception as error:
-            self._drop(error)
+            self.drop(error)
             return
-        for record in decision.records:
-            self._machine.apply(record)
-        view = self._view(self._machine)
+        try:
+            for record in decision.records:
+                self._machine.apply(record)
+            view = self._view(self._machine)
+        except Exception as mistake:  # the machine is not what its log says any more
+            self.drop(mistake)
+            return
         if under_way is None and not self._undelivered:
             self._deliver(decision, view)
             return
@@ -173,7 +184,7 @@ class Coordinator(Generic[Command, Record, Effect]):
             return
         if error is not None:
             assert isinstance(error, Exception)
-            self._drop(error)
+            self.drop(error)
             return
         assert self._undelivered[0] is decided, "a log commits in the order in which it was appended to"
         self._deliver_next()
@@ -186,13 +197,16 @@ class Coordinator(Generic[Command, Record, Effect]):
 
     def _deliver(self, decision: Decision[Record, Effect], view: object) -> None:
         if decision.records or decision.effects:
-            self._committed(view, decision.records, decision.effects)
+            try:
+                self._committed(view, decision.records, decision.effects)
+            except Exception as error:  # those who asked are answered all the same: their records stand
+                contained("effects of a decision", error)
         for reply in decision.replies:
             waiting = self._waiting.pop(reply.ticket, None)
             if waiting is not None and not waiting.done():
                 waiting.set_result(reply.response)
 
-    def _drop(self, error: Exception) -> None:
+    def drop(self, error: Exception) -> None:
         """Forget what was decided but not committed, and tell all who wait, and the owner."""
         self._incarnation += 1
         self._undelivered.clear()

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from riverlog.drivers.volume import Volume
 from riverlog.log.sync import SyncPlan
+from riverlog.model.errors import InvariantBroken
 from riverlog.model.ports import Clock, Workers
+from riverlog.observe.containment import contained
 from riverlog.observe.stats import NodeStats
 
 if TYPE_CHECKING:
@@ -88,6 +90,10 @@ class Flusher:
                 partition.flushed()
                 if partition not in self._wanted:
                     return
+        except Exception as mistake:  # of our own: nobody knows any more what is on the medium
+            broken = InvariantBroken(f"{partition.name} could not be flushed: {mistake!r}")
+            broken.__cause__ = mistake
+            contained("flush", broken)
         finally:
             self._wanted.discard(partition)
             del self._under_way[partition]

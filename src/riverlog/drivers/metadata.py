@@ -26,6 +26,7 @@ from riverlog.model.limits import PRODUCER_ID_BLOCK
 from riverlog.model.ports import Clock
 from riverlog.model.resolve import topic_config, with_dynamic
 from riverlog.model.settings import NodeSettings, TopicConfig
+from riverlog.observe.containment import contained
 
 Watcher = Callable[[MetadataDelta], None]
 
@@ -122,7 +123,10 @@ class MetadataDriver:
         if delta.nodes_configured:
             self.settings = self._settings_now()
         for watcher in self._watchers:
-            watcher(delta)
+            try:
+                watcher(delta)
+            except Exception as error:  # the others are to follow the metadata all the same
+                contained("change of the metadata", error)
         bytes_max = self.settings.metadata_log_max_record_bytes_between_snapshots
         if self._coordinator.settled and self._log.bytes_since_snapshot > bytes_max:
             self._log.begin_snapshot(image)

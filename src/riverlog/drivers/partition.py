@@ -10,7 +10,7 @@ every transaction is decided and its marker committed.
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from riverlog.drivers.flusher import Flusher
@@ -25,12 +25,13 @@ from riverlog.log.quarantine import Quarantined
 from riverlog.log.reading import LogRead
 from riverlog.log.retention import DeletedSegment
 from riverlog.metadata.image import INTERNAL_TOPICS
-from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.errors import ErrorCode, InvariantBroken, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.observe.containment import contained
 from riverlog.observe.stats import PartitionStats
 from riverlog.records.batch import TRANSACTIONAL, BatchHeader, check_produced, read_header
 from riverlog.records.control import Marker, build_marker, read_marker
@@ -158,6 +159,10 @@ class Partition:
         except OSError as error:
             self.log.producers.await_first(header)
             raise self._lost(error) from error
+        except Refusal:
+            raise
+        except Exception as mistake:
+            raise InvariantBroken(f"{self.name} could not take a batch: {mistake!r}") from mistake
         if appended.duplicate:
             return appended
         if header.attributes & TRANSACTIONAL:
@@ -190,9 +195,10 @@ class Partition:
             log.write()
         except OSError as error:
             return self._lost(error)
+        except Exception as mistake:
+            raise InvariantBroken(f"{self.name} could not be written: {mistake!r}") from mistake
         waiters, self._write_waiters = self._write_waiters, []
-        for _, _, done in waiters:
-            done(_KEPT)
+        _tell(waiters, _KEPT)
         config = log.config
         if config.durability is not Durability.OS or log.log_end_offset - log.flushed_offset >= config.flush_messages:
             self._flusher.flush(self)
@@ -364,7 +370,10 @@ class Partition:
         self.log.producers.transactions.committed(high_watermark)
         waiters = self._commit_waiters
         while waiters and waiters[0][0] < high_watermark:
-            waiters.popleft()[2](_KEPT)
+            try:
+                waiters.popleft()[2](_KEPT)
+            except Exception as error:
+                contained("answer for a committed batch", error)
         self.wake()
 
     def _lost(self, error: OSError) -> Refusal:
@@ -376,18 +385,13 @@ class Partition:
         # Offsets of what was lost are given to others: nobody may go on waiting for them.
         self._commit_waiters = deque(waiter for waiter in self._commit_waiters if waiter[0] < end)
         written, self._write_waiters = self._write_waiters, []
-        for last_offset, _, done in waiting:
-            if last_offset >= end:
-                done(refusal.code)
-        for last_offset, _, done in written:
-            if last_offset < end:
-                done(ErrorCode.NONE)
+        _tell((waiter for waiter in waiting if waiter[0] >= end), refusal.code)
+        _tell((waiter for waiter in written if waiter[0] < end), ErrorCode.NONE)
         return refusal
 
     def _fail_waiters(self, code: ErrorCode) -> None:
         waiting, self._commit_waiters = self._commit_waiters, deque()
-        for _, _, done in waiting:
-            done(code)
+        _tell(waiting, code)
         self.wake()
 
     def _wait_until(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
@@ -400,15 +404,22 @@ class Partition:
         self._patience = None
         loop = asyncio.get_running_loop()
         waiting, self._commit_waiters = self._commit_waiters, deque()
+        late: list[Waiter] = []
         for waiter in waiting:
-            _, deadline, done = waiter
-            if deadline <= loop.time():
-                done(ErrorCode.REQUEST_TIMED_OUT)
-            else:
-                self._commit_waiters.append(waiter)
+            (late if waiter[1] <= loop.time() else self._commit_waiters).append(waiter)
+        _tell(late, ErrorCode.REQUEST_TIMED_OUT)
         deadline = min((deadline for _, deadline, _ in self._commit_waiters), default=math.inf)
         if deadline < math.inf:
             self._wait_until(deadline, loop)
+
+
+def _tell(waiters: Iterable[Waiter], code: ErrorCode) -> None:
+    """Tell each what became of its batch; an exception of one is no reason to leave those behind it waiting."""
+    for _, _, done in waiters:
+        try:
+            done(code)
+        except Exception as error:
+            contained("answer for a batch", error)
 
 
 def _commits_by_writing(config: TopicConfig) -> bool:

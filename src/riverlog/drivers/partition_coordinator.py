@@ -11,6 +11,7 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
 from riverlog.model.machine import ReplicatedMachine
 from riverlog.model.ports import Clock
+from riverlog.observe.containment import contained
 from riverlog.records.batch import BatchHeader
 from riverlog.records.record import Record
 
@@ -122,5 +123,10 @@ class PartitionCoordinator(Generic[Command, Fact, Effect]):
         self._timer = None
         deadline = self._coordinator.machine.next_deadline()
         if deadline is not None and deadline <= self._clock.monotonic():
-            self._coordinator.submit(self._woken)
+            try:
+                self._coordinator.submit(self._woken)
+            except Exception as error:  # it would come again at once, for ever: begin anew with what the log says
+                contained("deadlines of a coordinator", error)
+                self._coordinator.drop(Refusal(ErrorCode.NOT_COORDINATOR, "the coordinator is read again; try again"))
+                return
         self._arm()

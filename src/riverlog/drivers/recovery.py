@@ -23,6 +23,7 @@ from riverlog.model.limits import (
     RECOVERY_WAIT_SECONDS_MAX,
 )
 from riverlog.model.ports import Disk, Processes, Workers
+from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 
 
@@ -119,7 +120,10 @@ class Recovery:
                 await self._more.wait()
                 continue
             size = sum(wanted.size for wanted in step)
-            await self._open(step, self._threads if size <= RECOVERED_BY_THREADS_BYTES_MAX else self._processes)
+            try:
+                await self._open(step, self._threads if size <= RECOVERED_BY_THREADS_BYTES_MAX else self._processes)
+            except Exception as error:  # who asks for one of these logs has it opened again
+                contained("recovery", error)
 
     def _take(self) -> list[_Wanted]:
         """Take the next logs that nobody is at work on."""

@@ -19,6 +19,7 @@ from riverlog.log.scrubbing import ScrubbedSegment, scrub
 from riverlog.model.limits import SEGMENTS_PER_SCRUB_MAX
 from riverlog.model.ports import Clock, Disk, Processes, Workers
 from riverlog.model.settings import NodeSettings
+from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 from riverlog.observe.stats import ScrubStats
 
@@ -61,6 +62,8 @@ class Scrubber:
                 await self.scrub_all()
             except ChildProcessError as error:
                 self._log.warning("scrubbing broke off", detail=str(error))
+            except Exception as error:
+                contained("scrubbing", error)
             await asyncio.sleep(rest)
 
     async def scrub_all(self) -> None:

@@ -13,6 +13,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.model.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX, MARKER_RETRY_SECONDS_MIN
 from riverlog.model.transactions import MarkerPort, Producer, TransactionMarkers
+from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 from riverlog.observe.stats import TransactionStats
 from riverlog.transactions.commands import SendMarkers
@@ -31,13 +32,10 @@ class MarkerSender:
         port: MarkerPort,
         image: Callable[[], MetadataImage],
         stats: TransactionStats,
-        *,
-        failed: Callable[[BaseException], None],
     ) -> None:
         self._port = port
         self._image = image
         self._stats = stats
-        self._failed = failed
         self._under_way: dict[tuple[str, Producer], asyncio.Handle | asyncio.Task[None]] = {}
         self._log = get_logger("riverlog.transactions")
 
@@ -63,11 +61,7 @@ class MarkerSender:
         self, name: tuple[str, Producer], wanted: SendMarkers, coordinator_epoch: int, written: Callable[[], None]
     ) -> None:
         """Send them, and wait for the answer if it is not here."""
-        try:
-            answer = self._ask(wanted, wanted.partitions, coordinator_epoch)
-        except Exception as mistake:  # of our own: the world's come with the answer
-            self._failed(mistake)
-            return
+        answer = self._ask(wanted, wanted.partitions, coordinator_epoch)
         if answer.done() and answer.exception() is None and not self._missing(wanted.partitions, answer.result()):
             del self._under_way[name]
             written()
@@ -77,11 +71,8 @@ class MarkerSender:
 
         def ended(task: "asyncio.Task[None]") -> None:
             self._under_way.pop(name, None)
-            if task.cancelled():
-                return
-            if (error := task.exception()) is not None:  # a mistake of our own: the world's are waited out
-                self._failed(error)
-            else:
+            if not task.cancelled():
+                task.result()  # whatever fails is tried again
                 written()
 
         task.add_done_callback(ended)
@@ -118,7 +109,12 @@ class MarkerSender:
             partitions=partitions,
             version=wanted.version,
         )
-        return asyncio.ensure_future(self._port.write(markers))
+        try:
+            return asyncio.ensure_future(self._port.write(markers))
+        except Exception as mistake:
+            failed: asyncio.Future[_Codes] = asyncio.get_running_loop().create_future()
+            failed.set_exception(mistake)
+            return failed
 
     async def _heard(
         self, partitions: tuple[TopicPartition, ...], answer: "asyncio.Future[_Codes]"
@@ -128,6 +124,9 @@ class MarkerSender:
             async with asyncio.timeout(MARKER_ANSWER_SECONDS_MAX):
                 codes = await answer
         except OSError:  # also when it took too long
+            codes = {}
+        except Exception as mistake:  # of our own; what was decided has to be written all the same
+            contained("markers of a transaction", mistake)
             codes = {}
         return self._missing(partitions, codes)
 

@@ -4,7 +4,7 @@ Partitions ask here whether a batch belongs to an open transaction; for them thi
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from riverlog.drivers.coordinators import Coordinators
@@ -51,13 +51,11 @@ class Transactions(_Coordinators):
         clock: Clock,
         random: Random,
         stats: TransactionStats,
-        failed: Callable[[BaseException], None],
     ) -> None:
         super().__init__(metadata, replicas, clock=clock, random=random)
         self._markers = markers
         self._stats = stats
         self._sender: MarkerSender | None = None
-        self._node_failed = failed
 
     async def close(self) -> None:
         """Send no more markers, and wait until all that was decided is committed."""
@@ -129,9 +127,7 @@ class Transactions(_Coordinators):
         from riverlog.drivers.transaction_markers import MarkerSender
 
         if self._sender is None:
-            self._sender = MarkerSender(
-                self._markers, lambda: self._metadata.image, self._stats, failed=self._node_failed
-            )
+            self._sender = MarkerSender(self._markers, lambda: self._metadata.image, self._stats)
         return TransactionCoordinator(
             name,
             self._replicas,

@@ -8,8 +8,10 @@ from before that, so a gathered batch may stay where it was received.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
+
+from riverlog.observe.containment import contained
 
 _READERS_FIRST_MAX: Final = 4  # to find what they wait for takes several times as long as to send an acknowledgement
 
@@ -50,23 +52,19 @@ class Turn:
         """Do it all now; what that leads to is done at the end of the next turn, except that it may look and send."""
         self.number += 1
         writes, self._writes = self._writes, []
-        for write in writes:
-            write()
+        _call_all(writes)
         sends, self._sends = self._sends, []
         if self._looks:
             sends = self._look(sends)
-        for send in sends:
-            send()
+        _call_all(sends)
 
     def _look(self, sends: list[Callable[[], None]]) -> list[Callable[[], None]]:
         """Let all look who wait; give what is to be sent, first to readers if they are few, else to writers."""
         looks, self._looks = self._looks, {}
         if len(looks) > _READERS_FIRST_MAX:
-            for send in sends:
-                send()
+            _call_all(sends)
             sends = []
-        for look in looks:
-            look()
+        _call_all(looks)
         found, self._sends = self._sends, []
         return found + sends
 
@@ -83,3 +81,12 @@ class Turn:
             self._due = False
             if self._writes or self._looks or self._sends:
                 self._schedule()
+
+
+def _call_all(calls: Iterable[Callable[[], object]]) -> None:
+    """Call each; an exception of one is no reason to forget those behind it."""
+    for call in calls:
+        try:
+            call()
+        except Exception as error:
+            contained("end of a turn", error)

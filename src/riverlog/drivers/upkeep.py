@@ -14,6 +14,7 @@ from riverlog.log.segment import LOG_SUFFIX, path_of
 from riverlog.model.errors import Refusal
 from riverlog.model.ports import Clock
 from riverlog.model.settings import NodeSettings
+from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 
 _TICK_SECONDS: Final = 1.0
@@ -51,6 +52,8 @@ class Upkeep:
                 self._replicas.open_unasked(name)
             except Refusal:
                 pass  # the disk was in the way; its volume has told, and whoever asks for the partition tries again
+            except Exception as error:
+                contained(f"opening of {name}", error)
             await asyncio.sleep(0)
 
     async def _every(self, seconds: float, work: Callable[[Partition], None]) -> None:
@@ -62,6 +65,8 @@ class Upkeep:
                     work(partition)
                 except Refusal:
                     pass  # the disk was in the way; its volume has told, and partitions on others go on
+                except Exception as error:
+                    contained(f"upkeep of {partition.name}", error)
                 if done % _PARTITIONS_PER_STEP == _PARTITIONS_PER_STEP - 1:
                     await asyncio.sleep(0)
 
@@ -89,6 +94,8 @@ class Upkeep:
                     await self._retain_one(partition)
                 except Refusal:
                     pass  # the disk was in the way, or the partition has been deleted meanwhile
+                except Exception as error:
+                    contained(f"retention of {partition.name}", error)
                 await asyncio.sleep(0)
 
     async def _retain_one(self, partition: Partition) -> None:
@@ -107,9 +114,15 @@ class Upkeep:
     async def _checkpoint(self, seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
-            await self._replicas.checkpoint()
+            try:
+                await self._replicas.checkpoint()
+            except Exception as error:
+                contained("checkpoints of the log directories", error)
 
     async def _look_at_disks(self) -> None:
         while True:
             await asyncio.sleep(_TICK_SECONDS)
-            self._replicas.look_at_disks()
+            try:
+                self._replicas.look_at_disks()
+            except Exception as error:
+                contained("look at the disks", error)

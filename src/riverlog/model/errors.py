@@ -171,6 +171,10 @@ class Refusal(Exception):
         return Refusal, (self.code, self.message)
 
 
+class InvariantBroken(Exception):
+    """A log or the metadata are not what they must be: the node must not go on, what it acknowledged is at stake."""
+
+
 _RETRIABLE = frozenset(
     {
         ErrorCode.CORRUPT_MESSAGE,

@@ -338,6 +338,9 @@ CHECKPOINT_ARRIVAL_SECONDS_MAX: Final = 30.0
 CHECKPOINT_PIPELINES_MAX: Final = 256
 """Pipelines whose sinks write in shared transactions; further ones are refused."""
 
+BACKGROUND_PAUSE_SECONDS: Final = 1.0
+"""How long background work rests after an unexpected exception, before it begins again."""
+
 PROGRESS_REPORTED_MAX: Final = 2_048
 """Queries whose drivers report how they go; the reports of further ones are refused, and their queries go on."""
 

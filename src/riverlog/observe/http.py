@@ -21,6 +21,7 @@ from riverlog.model.limits import (
     HTTP_SECONDS_MAX,
 )
 from riverlog.model.ports import Workers
+from riverlog.observe.containment import contained
 from riverlog.observe.exposition import CONTENT_TYPE, render
 from riverlog.observe.metrics import Source, scrape
 from riverlog.observe.web_guard import WebGuard
@@ -113,7 +114,11 @@ class Door:
         route = self._routes.get(request.path)
         if route is None:
             return request, _text(HTTPStatus.NOT_FOUND, f"There is {', '.join(self._routes)}, and nothing else.")
-        return request, await route()
+        try:
+            return request, await route()
+        except Exception as error:
+            contained(f"GET {request.path}", error)
+            return request, _text(HTTPStatus.INTERNAL_SERVER_ERROR, "This failed; the node's log says why.")
 
     async def _metrics(self) -> "_Answer":
         taken = scrape(self._node, version=self._version)

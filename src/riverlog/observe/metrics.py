@@ -206,6 +206,12 @@ class Metric(Enum):
         "Bytes that can still be written to the directory's file system.",
     )
     FLUSHES = ("riverlog_flush_seconds", Kind.HISTOGRAM, (), "Time of each flush of log files to the medium.")
+    CONTAINED = (
+        "riverlog_exceptions_contained_total",
+        Kind.COUNTER,
+        (),
+        "Exceptions that nobody expected and that the node survived; each is an error line in the log, and a bug.",
+    )
     SCRUBBED_BYTES = (
         "riverlog_scrubbed_bytes_total",
         Kind.COUNTER,
@@ -477,6 +483,7 @@ def _read_node(source: Source, version: str) -> Iterator[Reading]:
         yield Reading(Metric.LOG_DIRECTORY_SIZE, (directory,), size_bytes)
         yield Reading(Metric.LOG_DIRECTORY_FREE, (directory,), free_bytes)
     yield Reading(Metric.FLUSHES, (), source.stats.flushes.copy())
+    yield Reading(Metric.CONTAINED, (), source.stats.contained)
     yield Reading(Metric.SCRUBBED_BYTES, (), source.stats.scrub.bytes)
     yield Reading(Metric.SCRUB_COMPLETED, (), source.stats.scrub.completed_ms / 1000)
     yield Reading(Metric.COORDINATORS_LOADING, (), source.coordinators_loading())

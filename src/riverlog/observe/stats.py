@@ -183,11 +183,12 @@ class TransactionStats:
 class NodeStats:
     """All that one node counts, except per partition: each partition keeps its own `PartitionStats`."""
 
-    __slots__ = ("connections", "flushes", "requests", "scrub", "startup_seconds", "transactions")
+    __slots__ = ("connections", "contained", "flushes", "requests", "scrub", "startup_seconds", "transactions")
 
     def __init__(self) -> None:
         self.requests: dict[str, RequestStats] = {}  # by API name; bounded by the table of APIs
         self.connections = ConnectionStats()
+        self.contained = 0  # exceptions that nobody expected, and that the node survived
         self.flushes = Histogram()
         self.scrub = ScrubStats()
         self.transactions = TransactionStats()

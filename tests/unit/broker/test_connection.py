@@ -47,6 +47,9 @@ class LaterEcho(Promise):
     def encode(self) -> Any:
         return self.awaited.result()
 
+    def answer_bug(self) -> Any:
+        return [b"sorry"]
+
 
 class Broker:
     """A dispatcher that obeys: `=x` answers x, `?` promises, `!` holds the line, and so on."""
@@ -84,6 +87,11 @@ class Broker:
                 raise Hangup("not with acks=0")
             case _:
                 raise ZeroDivisionError
+
+    def answer_bug(self, frame: memoryview, client: Client) -> tuple[Any, Any]:
+        if frame == b"bug":
+            raise Hangup("no place for an error code")
+        return self.stats, Place([b"sorry"])
 
 
 class Line:
@@ -353,10 +361,36 @@ async def test_a_handler_may_hang_up(line: Line) -> None:
 
 
 @on_loop
-async def test_a_bug_ends_the_connection_and_is_reported(line: Line) -> None:
-    line.ask(b"bug")
+async def test_a_bug_is_reported_and_answered(line: Line) -> None:
+    line.ask(b"bug with an error code", b"=next")
+    assert line.sent == b"sorrynext"
+    assert not line.ended
+    assert [type(bug) for bug in line.bugs] == [ZeroDivisionError]
+
+
+@on_loop
+async def test_a_bug_that_cannot_be_answered_ends_the_connection(line: Line) -> None:
+    line.ask(b"=first", b"bug")
     assert line.ended == [Closed.BROKEN]
     assert [type(bug) for bug in line.bugs] == [ZeroDivisionError]
+
+
+@on_loop
+async def test_a_bug_in_a_promise_is_reported_and_answered(line: Line) -> None:
+    line.ask(b"!", b"=next")
+    line.broker.promises[0].set_exception(ZeroDivisionError())
+    await turn()
+    assert line.sent == b"sorrynext"
+    assert [type(bug) for bug in line.bugs] == [ZeroDivisionError]
+
+
+@on_loop
+async def test_a_promise_that_is_given_up_by_mistake_is_answered(line: Line) -> None:
+    line.ask(b"?", b"=next")
+    line.broker.promises[0].cancel()
+    await turn()
+    assert line.sent == b"sorrynext"
+    assert [type(bug) for bug in line.bugs] == [asyncio.CancelledError]
 
 
 @on_loop

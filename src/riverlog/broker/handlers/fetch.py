@@ -87,7 +87,11 @@ class DelayedFetch:
     def _look(self, time_is_up: bool = False) -> None:
         if self.answered.done():
             return
-        response, enough = _read(self._request, self._plan, self._context)
+        try:
+            response, enough = _read(self._request, self._plan, self._context)
+        except Exception as bug:
+            self.answered.set_exception(bug)
+            return
         if enough or time_is_up or self._context.services.replicas.stopping:
             _count(response, self._plan, self._context)
             self.answered.set_result(response)
@@ -233,6 +237,9 @@ class OnePartitionPlace(Place):
             if refusal.code is ErrorCode.CORRUPT_MESSAGE and not at_once:  # as in _read
                 return
             parts = route.refuse(self, refusal.code)
+        except Exception as bug:
+            self.line.broken(bug)
+            return
         if parts is not None:
             self.parts = parts
             self._stop()

@@ -207,7 +207,13 @@ class OneBatchPlace(Place):
 
     def settle(self, code: ErrorCode) -> None:
         """Take the answer: the batch is acknowledged, or never will be."""
-        self.parts = self._route.response(self._correlation_id, self._appended, code)
+        try:
+            self.parts = self._route.response(self._correlation_id, self._appended, code)
+        except Exception as bug:
+            if self.line is None:  # its request is still being handled
+                raise
+            self.line.broken(bug)
+            return
         if self.line is not None:
             self.line.kept()
 

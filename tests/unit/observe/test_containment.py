@@ -1,0 +1,38 @@
+"""What nobody expected is told to the loop, and whoever works for ever begins again."""
+
+import asyncio
+
+from riverlog.model.limits import BACKGROUND_PAUSE_SECONDS
+from riverlog.observe.containment import contained, keep_running
+from tests.support.virtual_time import run
+
+
+def test_an_exception_is_told_and_survived() -> None:
+    async def scenario() -> None:
+        told: list[tuple[str, BaseException]] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: told.append((context["message"], context["exception"])))
+        error = ValueError("not thought of")
+        contained("sums", error)
+        assert told == [("sums", error)]
+
+    run(scenario())
+
+
+def test_work_begins_again_after_a_pause_until_it_ends_by_itself() -> None:
+    async def scenario() -> None:
+        told: list[str] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: told.append(context["message"]))
+        began: list[float] = []
+
+        async def work() -> None:
+            began.append(loop.time())
+            if len(began) < 3:
+                raise ExceptionGroup("of a task group", [ValueError("not thought of")])
+
+        await keep_running("sums", work)
+        assert told == ["sums", "sums"]
+        assert [round(at - began[0], 6) for at in began] == [0, BACKGROUND_PAUSE_SECONDS, 2 * BACKGROUND_PAUSE_SECONDS]
+
+    run(scenario())
