@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from riverlog import Admin, Consumer, Member, NewRecord, TopicPartition
-from riverlog.checkpoints.pipelines import Caller
+from riverlog.checkpoints.pipelines import ONLY_WRITE, Caller, Write
 from riverlog.checkpoints.store import Store, store_over
 from riverlog.client.shared import Membership, SharedBatch
 from tests.support.checkpoints import put
@@ -52,10 +52,10 @@ class Run:
     async def begin(self, number: int) -> SharedBatch:
         return await self.store.decisions.begin(PATH, self.caller, number, timeout_ms=self.timeout_ms)
 
-    async def write(self, number: int, *, stateful: bool = True) -> Membership:
+    async def write(self, number: int, *, stateful: bool = True, task: int = 0) -> Membership:
         """Write the batch's output, and its state, as one task."""
         batch = await self.begin(number)
-        async with Member(ADDRESS, batch, task=0, attempt=0, ports=self.universe.ports) as member:
+        async with Member(ADDRESS, batch, task=task, attempt=0, ports=self.universe.ports) as member:
             await member.write([NewRecord(TOPIC, f"{number} {self.caller.run} {part}".encode()) for part in "ab"])
             if stateful and self.store.tree.file(self._state_file(number)) is None:
                 await self.keep_state(number)
@@ -70,9 +70,9 @@ class Run:
     def _state_file(self, number: int, partition: int = 0) -> str:
         return f"{PATH}/state/0/{partition}/{number + 1}_{self.state(number)}.changelog"
 
-    async def announce(self, number: int, *memberships: Membership) -> None:
+    async def announce(self, number: int, *memberships: Membership, write: str = ONLY_WRITE) -> None:
         members = tuple(each.producer for each in memberships if each.producer is not None)
-        await self.store.decisions.announce(PATH, self.caller, number, members)
+        await self.store.decisions.announce(PATH, self.caller, number, Write(write, members))
 
     def state(self, number: int) -> str:
         return f"state-{number}-{self.caller.run}"

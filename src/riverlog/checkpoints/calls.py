@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from riverlog.checkpoints.pipelines import Caller, batch_of, caller_of, members_of
+from riverlog.checkpoints.pipelines import Caller, Write, batch_of, caller_of, members_of, write_of
 from riverlog.checkpoints.progress import RunState, progress_of
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.starts import start_of
@@ -49,14 +49,15 @@ async def begin(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
 
 
 async def announce(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
-    """Name the members of a batch that count: query, run, batch, members."""
-    await store.decisions.announce(path, caller_of(call), batch_of(call), members_of(call.get("members")))
+    """Name the members of a batch that count: query, run, batch, members, perhaps write."""
+    write = Write(write_of(call), members_of(call.get("members")))
+    await store.decisions.announce(path, caller_of(call), batch_of(call), write)
     return {}
 
 
 async def abort(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
-    """Take a batch back: query, run, batch."""
-    await store.decisions.abort(path, caller_of(call), batch_of(call))
+    """Take a batch back, or one of its writes: query, run, batch, perhaps write."""
+    await store.decisions.abort(path, caller_of(call), batch_of(call), write_of(call))
     return {}
 
 

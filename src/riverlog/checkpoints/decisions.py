@@ -19,13 +19,14 @@ from riverlog.checkpoints.groups import Groups
 from riverlog.checkpoints.owners import Owners, batch_of
 from riverlog.checkpoints.paths import Numbered, is_temporary
 from riverlog.checkpoints.pipelines import (
+    ONLY_WRITE,
     START_NOT_HEARD,
     Announced,
     Begun,
     Caller,
-    Member,
     Pipeline,
     Prepared,
+    Write,
     name_of,
     transactional_id_of,
 )
@@ -99,18 +100,24 @@ class Decisions:
                 known = await self._take_over(path, known, caller, batch, timeout_ms)
             return batch_of(path, known, batch)
 
-    async def announce(self, path: str, caller: Caller, batch: int, members: tuple[Member, ...]) -> None:
-        """Note the attempts of tasks that count: all that the RENAME to `commits/N` needs to know."""
+    async def announce(self, path: str, caller: Caller, batch: int, write: Write) -> None:
+        """Note the attempts of tasks that count, of each write of a batch: all that its RENAME needs to know."""
         async with self._turn(path):
             await self._settle(path)
             pipeline = self._current(path, caller)
-            await self._note(path, pipeline.at(Announced(batch, members)))
+            step = pipeline.step
+            announced = step if isinstance(step, Announced) and step.batch == batch else Announced(batch, ())
+            await self._note(path, pipeline.at(announced.joined_by(write)))
 
-    async def abort(self, path: str, caller: Caller, batch: int) -> None:
-        """Take back what the tasks of a batch wrote."""
+    async def abort(self, path: str, caller: Caller, batch: int, write: str = ONLY_WRITE) -> None:
+        """Take back what the tasks of a batch wrote; of one of several writes, only that one is not committed."""
         async with self._turn(path):
             await self._settle(path)
             pipeline = self._current(path, caller)
+            step = pipeline.step
+            if isinstance(step, Announced) and step.batch == batch and (left := step.left_by(write)) is not None:
+                await self._note(path, pipeline.at(left))
+                return
             await self._note(path, pipeline.at(Begun()))
             try:
                 aborted = await self._owners.abort(path, pipeline, batch)

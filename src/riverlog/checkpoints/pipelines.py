@@ -22,6 +22,8 @@ Member = tuple[int, int]
 _NUMBER_MAX = 2**63 - 1
 START_NOT_HEARD = _NUMBER_MAX
 _PIPELINES = "/pipelines/"
+ONLY_WRITE = ""
+"""The name of a write that is the only one of its batch."""
 
 
 class Caller(NamedTuple):
@@ -36,12 +38,37 @@ class Begun:
     """No batch is announced."""
 
 
+class Write(NamedTuple):
+    """One write of a batch, and the attempts of its tasks that count: a query's foreachBatch may have several."""
+
+    id: str
+    members: tuple[Member, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Announced:
     """All tasks of this batch have written, and these attempts of them count."""
 
     batch: int
-    members: tuple[Member, ...]
+    writes: tuple[Write, ...]
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """Return the attempts of all writes."""
+        return tuple(member for write in self.writes for member in write.members)
+
+    def joined_by(self, write: Write) -> "Announced":
+        """Add a write of the same batch, or replace what was said about it before."""
+        others = tuple(each for each in self.writes if each.id != write.id)
+        joined = replace(self, writes=(*others, write))
+        if len(joined.members) > MEMBERS_PER_BATCH_MAX:
+            raise Refused.illegal(f"all writes of a batch have at most {MEMBERS_PER_BATCH_MAX:,} members")
+        return joined
+
+    def left_by(self, write_id: str) -> "Announced | None":
+        """Leave a write out that is taken back; None where no other is left."""
+        others = tuple(each for each in self.writes if each.id != write_id)
+        return replace(self, writes=others) if others else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +139,7 @@ class Pipeline:
         announced = step.announced if isinstance(step, Prepared) else step
         if isinstance(announced, Announced):
             facts |= {"batch": announced.batch, "members": announced.members}
+            facts["writes"] = [[each.id, len(each.members)] for each in announced.writes]
         if isinstance(step, Prepared):
             facts["file"] = asdict(step.file)
         return PipelineNoted(path, facts, content)
@@ -135,7 +163,7 @@ def read_pipeline(facts: dict[str, Any]) -> Pipeline:
     try:
         step: Begun | Announced | Prepared = Begun()
         if "batch" in facts:
-            step = Announced(int(facts["batch"]), members_of(facts["members"]))
+            step = Announced(int(facts["batch"]), _writes(facts))
             if "file" in facts:
                 step = Prepared(step, file_facts(facts["file"]))
         return Pipeline(
@@ -152,6 +180,15 @@ def read_pipeline(facts: dict[str, Any]) -> Pipeline:
         raise Unreadable(f"a pipeline: {problem}") from problem
 
 
+def _writes(facts: dict[str, Any]) -> tuple[Write, ...]:
+    """Divide the members by the writes that they belong to."""
+    members, begin, writes = members_of(facts["members"]), 0, []
+    for name, count in facts.get("writes", [[ONLY_WRITE, len(members)]]):
+        writes.append(Write(str(name), members[begin : begin + int(count)]))
+        begin += int(count)
+    return tuple(writes)
+
+
 def caller_of(call: dict[str, Any]) -> Caller:
     """Read who calls; Refused where that is missing."""
     query, run = call.get("query"), call.get("run")
@@ -166,6 +203,14 @@ def batch_of(call: dict[str, Any]) -> int:
     if not isinstance(batch, int) or isinstance(batch, bool) or not 0 <= batch <= _NUMBER_MAX:
         raise Refused.illegal("a call names its batch, a number from 0 on")
     return batch
+
+
+def write_of(call: dict[str, Any]) -> str:
+    """Read which write of its batch a call is about: that of a query has one."""
+    write = call.get("write", ONLY_WRITE)
+    if not isinstance(write, str) or len(write) > INCARNATION_LENGTH_MAX:
+        raise Refused.illegal(f"a write has a name of at most {INCARNATION_LENGTH_MAX} characters")
+    return write
 
 
 def members_of(listed: Any) -> tuple[Member, ...]:

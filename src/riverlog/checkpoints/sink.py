@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from riverlog.checkpoints.paths import parse_path
+from riverlog.checkpoints.pipelines import ONLY_WRITE
 from riverlog.checkpoints.refusals import Refused
 from riverlog.client.shared import Membership, SharedBatch
 from riverlog.observe.web_guard import CALL_HEADER
@@ -73,14 +74,19 @@ class SinkCalls:
             return None
         return replace(self._begun[1], number=batch)
 
-    def announce(self, *, query: str, run: str, batch: int, memberships: Iterable[Membership]) -> None:
-        """Name the attempts of tasks that count. Those that had nothing to write, for it was committed, need not."""
-        members = [each.producer for each in memberships if each.producer is not None]
-        self._call("ANNOUNCE", {"query": query, "run": run, "batch": batch, "members": members})
+    def announce(
+        self, *, query: str, run: str, batch: int, memberships: Iterable[Membership], write: str = ONLY_WRITE
+    ) -> None:
+        """Name the attempts of tasks that count. Those that had nothing to write, for it was committed, need not.
 
-    def abort(self, *, query: str, run: str, batch: int) -> None:
-        """Take back what the tasks of a batch wrote."""
-        self._call("ABORT", {"query": query, "run": run, "batch": batch})
+        A batch that is written several times has a name for each write, and all of them are committed together.
+        """
+        members = [each.producer for each in memberships if each.producer is not None]
+        self._call("ANNOUNCE", {"query": query, "run": run, "batch": batch, "members": members, "write": write})
+
+    def abort(self, *, query: str, run: str, batch: int, write: str = ONLY_WRITE) -> None:
+        """Take back what the tasks of a batch wrote, or those of one of its writes."""
+        self._call("ABORT", {"query": query, "run": run, "batch": batch, "write": write})
 
     def _call(self, operation: str, call: dict[str, Any]) -> dict[str, Any]:
         deadline = time.monotonic() + self._seconds_max

@@ -263,6 +263,9 @@ MEMBERS_PER_BATCH_MAX: Final = 1_024
 INCARNATIONS_REMEMBERED_MAX: Final = 16
 """Incarnations of a pipeline whose last committed batch is remembered; the least recently used is forgotten."""
 
+SINK_WRITES_PER_BATCH_MAX: Final = INCARNATIONS_REMEMBERED_MAX - 1
+"""Writes of one batch, in a query's foreachBatch, where its checkpoint is not on the node; further ones are refused."""
+
 INCARNATION_LENGTH_MAX: Final = 256
 """Characters in the name of an incarnation; longer ones are refused."""
 

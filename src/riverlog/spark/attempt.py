@@ -5,7 +5,13 @@ from typing import Final, NamedTuple
 
 from pyspark import TaskContext
 
-_RUN: Final = re.compile(r"runId = ([0-9a-fA-F-]{36})")
+from riverlog.spark.refusal import SinkRefused
+
+_ID: Final = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_RUN: Final = re.compile(rf"runId = ({_ID})")
+_PARTITIONS: Final = 2**20
+_WRITES: Final = 2**11
+"""Tasks are numbered with 31 bits. Writes of one batch are numbered one behind the other, or nearly so."""
 
 
 class Attempt(NamedTuple):
@@ -29,6 +35,13 @@ class StreamAttempt(NamedTuple):
     run: str
     """New at every start of the query."""
     batch: int
+    write: int = 0
+    """Which write of the batch, where a query's foreachBatch may have several: no two have the same."""
+
+    @property
+    def task(self) -> int:
+        """Number the task within its batch, also where several writes have a task for the same partition."""
+        return (self.write % _WRITES) * _PARTITIONS + self.partition % _PARTITIONS
 
 
 def this_attempt() -> Attempt:
@@ -38,21 +51,30 @@ def this_attempt() -> Attempt:
     return Attempt(context.partitionId(), context.taskAttemptId(), context.attemptNumber())
 
 
-def this_stream_attempt() -> StreamAttempt:
-    """Tell who is running this code, which must be a task of a streaming query."""
+def this_stream_attempt(*, is_one_of_several: bool = False) -> StreamAttempt:
+    """Tell who is running this code, which must be a task of a streaming query, and perhaps one write of its batch."""
     context = TaskContext.get()
     assert context is not None, "rows are written in tasks"
     query = context.getLocalProperty("sql.streaming.queryId")
     batch = context.getLocalProperty("streaming.sql.batchId")
-    run = run_of(context.getLocalProperty("spark.job.description"))
-    if query is None or batch is None or run is None:
-        raise RuntimeError(
-            "Spark does not tell this task which batch of which query it belongs to; write with Spark 4.2+"
+    if query is None or batch is None:
+        raise SinkRefused(
+            "Spark does not tell this task which batch of which query it belongs to; write with Spark 4.2+, and with "
+            "the option ofStream only in foreachBatch"
         )
-    return StreamAttempt(*this_attempt(), query, run, int(batch))
+    run = run_of(context.getLocalProperty("spark.jobGroup.id"), context.getLocalProperty("spark.job.description"))
+    if run is None:
+        raise SinkRefused(
+            f"batch {batch} is not written: the program has replaced the job group of this query, by which its run is "
+            "known; call setJobGroup() in another thread than that of foreachBatch, or setJobDescription() instead"
+        )
+    write = int(context.getLocalProperty("spark.sql.execution.id") or 0) if is_one_of_several else 0
+    return StreamAttempt(*this_attempt(), query, run, int(batch), write)
 
 
-def run_of(description: str | None) -> str | None:
-    """Find the run's id in what Spark shows of a batch in its user interface."""
+def run_of(group: str | None, description: str | None) -> str | None:
+    """Find the run's id: it names the job group, and stands in the description, unless a program has set these."""
+    if re.fullmatch(_ID, group or ""):
+        return group
     found = _RUN.search(description or "")
     return None if found is None else found[1]

@@ -18,6 +18,7 @@ from riverlog.client.admin import Admin
 from riverlog.client.errors import KafkaError
 from riverlog.client.shared import SharedTransactions
 from riverlog.spark.commitments import AtLeastOnce, InCheckpoint, Owned, Way, shared_arguments
+from riverlog.spark.counted_writes import counted_of
 from riverlog.spark.reaching import started
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink_options import AT_LEAST_ONCE, CLIENT, SinkOptions
@@ -26,8 +27,11 @@ _PREFIX: Final = "spark:"
 _STORE: Final = "webhdfs://"
 
 
-def choose_way(options: SinkOptions, *, is_stream: bool) -> Way:
-    """Choose, in the driver; SinkRefused where no way is open."""
+def choose_way(options: SinkOptions, *, is_stream: bool, is_one_of_several: bool = False) -> Way:
+    """Choose, in the driver; SinkRefused where no way is open.
+
+    A batch of a stream may be written by one of several writes, in the query's foreachBatch.
+    """
     if not options.is_exactly_once:
         return AtLeastOnce()
     location = options.checkpoint or ""
@@ -35,7 +39,7 @@ def choose_way(options: SinkOptions, *, is_stream: bool) -> Way:
         return InCheckpoint(location)
     name = name_of(options) if is_stream else f"{_PREFIX}{uuid4()}"
     try:
-        return asyncio.run(_take_over(name, options, is_stream=is_stream))
+        return asyncio.run(_take_over(name, options, is_stream=is_stream, is_one_of_several=is_one_of_several))
     except KafkaError as problem:
         raise SinkRefused(f"the transaction cannot be begun: {problem}") from None
 
@@ -71,18 +75,20 @@ async def _cluster_id(options: SinkOptions) -> str:
         return (await admin.describe_cluster()).cluster_id
 
 
-async def _take_over(name: str, options: SinkOptions, *, is_stream: bool) -> Way:
-    # No member is known under this incarnation: the batches that tasks join have that of their query.
+async def _take_over(name: str, options: SinkOptions, *, is_stream: bool, is_one_of_several: bool) -> Way:
+    # No member is known under this incarnation: the batches that tasks join have that of their query. It counts writes.
     owning = SharedTransactions(options.connection.bootstrap, name, incarnation=name, **shared_arguments(options))
     async with started(owning, seconds_max=options.patience_seconds) as owner:
         taken = owner.batch(0)
         if await owner.is_offered():
-            return Owned(name, taken.owner_id, taken.owner_epoch)
+            counted = counted_of(await owner.committed()) if is_one_of_several else None
+            return Owned(name, taken.owner_id, taken.owner_epoch, counted)
     from riverlog.spark import listed
 
     if not is_stream:
         return listed.Listed(name)
-    return await listed.take_over(name, (taken.owner_id, taken.owner_epoch), options)
+    owner_before = taken.owner_id, taken.owner_epoch
+    return await listed.take_over(name, owner_before, options, is_one_of_several=is_one_of_several)
 
 
 def name_of(options: SinkOptions) -> str:

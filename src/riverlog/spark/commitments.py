@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from pyspark.sql.datasource import WriterCommitMessage
 
 from riverlog.spark.attempt import Attempt, StreamAttempt
+from riverlog.spark.counted_writes import Counted, check_same, what_is_written
 from riverlog.spark.keeping import Pool
 from riverlog.spark.refusal import Fenced, SinkRefused
 from riverlog.spark.sink_options import CLIENT, SinkOptions
@@ -121,7 +122,7 @@ class InCheckpoint:
         with self._calling(f"batch {attempt.batch} is not committed") as calls:
             if not memberships:
                 self._begin(calls, options, attempt)
-            calls.announce(query=attempt.query, run=attempt.run, batch=attempt.batch, memberships=memberships)
+            calls.announce(**_named(attempt), memberships=memberships)
 
     def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
         """Take it back; where it is committed, or another run has taken over, nothing of this one is left."""
@@ -129,7 +130,7 @@ class InCheckpoint:
         assert attempt is not None
         try:
             with self._calling("") as calls:
-                calls.abort(query=attempt.query, run=attempt.run, batch=attempt.batch)
+                calls.abort(**_named(attempt))
         except SinkRefused:
             pass
 
@@ -160,6 +161,8 @@ class Owned:
     transactional_id: str
     owner_id: int
     owner_epoch: int
+    counted: Counted | None = None
+    """How far the writes of a query's batches have come, where there may be several in each."""
 
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
@@ -173,14 +176,24 @@ class Owned:
         return Written(self, self._batch(stream), attempt=stream)
 
     def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
-        """Decide about the batch."""
+        """Decide about the batch, or this write of it."""
         from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
 
         batch = messages[0].batch
         assert batch is not None
         memberships = [each.membership for each in messages if each.membership is not None]
+
+        async def end(owner: "SharedTransactions") -> None:
+            marker = what_is_written(options) if self.counted else b""
+            await owner.commit(batch, memberships, marker=marker)
+            if self.counted is not None and messages[0].attempt is not None:
+                check_same(await owner.committed(), batch.number, marker)
+                counted = self.counted.after(messages[0].attempt)
+                place = replace(batch, incarnation=self.transactional_id, number=counted.number)
+                await owner.commit(place, (), marker=counted.marker())
+
         try:
-            self._run(batch, options, lambda owner: owner.commit(batch, memberships))
+            self._run(batch, options, end)
         except ProducerFenced:
             raise SinkRefused(f"batch {batch.number} is not committed: {REPLACED}") from None
         except TransactionAborted:
@@ -206,6 +219,8 @@ class Owned:
         from riverlog.client.shared import SharedBatch
 
         incarnation, number = (self.transactional_id, 0) if attempt is None else (attempt.query, attempt.batch)
+        if self.counted is not None and attempt is not None:
+            incarnation = self.counted.incarnation(attempt)
         return SharedBatch(self.transactional_id, self.owner_id, self.owner_epoch, incarnation, number)
 
     def _run(
@@ -229,6 +244,16 @@ class Owned:
         asyncio.run(run())
 
 
+def _named(attempt: StreamAttempt) -> dict[str, Any]:
+    """Name the write of a batch to the store."""
+    return {
+        "query": attempt.query,
+        "run": attempt.run,
+        "batch": attempt.batch,
+        "write": str(attempt.write) if attempt.write else "",
+    }
+
+
 def write_as_member(
     rows: "Iterator[pa.RecordBatch]", batch: "SharedBatch", options: SinkOptions, attempt: Attempt | StreamAttempt
 ) -> "Membership":
@@ -241,7 +266,7 @@ def write_as_member(
         return Member(
             options.connection.bootstrap,
             batch,
-            task=attempt.partition,
+            task=attempt.task if isinstance(attempt, StreamAttempt) else attempt.partition,
             attempt=attempt.number,
             cluster=cluster,
             **producer_arguments(options),

@@ -7,14 +7,16 @@ and one whose time is up before its turn is lost, which is said.
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from riverlog.client.cluster import Cluster
 from riverlog.client.errors import KafkaError, ProducerFenced
 from riverlog.client.handed_over import AdoptingProducer, Ender, HandedTransaction, HandingProducer
+from riverlog.client.shared import CommittedBatch
 from riverlog.spark.attempt import Attempt, StreamAttempt
 from riverlog.spark.commitments import REPLACED, Written, first_partition, producer_arguments
+from riverlog.spark.counted_writes import check_same, what_is_written
 from riverlog.spark.lists import ListedBatch, last_list, list_writer, write_list
 from riverlog.spark.reaching import started
 from riverlog.spark.refusal import SinkRefused
@@ -34,8 +36,10 @@ class Listed:
     pipeline: str
     owner: tuple[int, int] | None = None
     """In whose name lists are written; None for a job, which nobody continues."""
-    done: tuple[str, int] | None = None
-    """The query and its last batch that was listed, which is committed by now."""
+    done: ListedBatch | None = None
+    """What was listed last, which is committed by now."""
+    is_one_of_several: bool = False
+    """Whether a batch may have several writes, each with a list of its own."""
 
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
@@ -67,9 +71,9 @@ class Listed:
         """Keep the list, then commit one after another."""
         attempt = messages[0].attempt
         handed = tuple(each.handed for each in messages if each.handed is not None)
-        if not handed:
+        if not handed and not self.is_one_of_several:
             return
-        listed = None if attempt is None else ListedBatch(attempt.query, attempt.batch, handed)
+        listed = None if attempt is None else self._list(attempt, handed, options)
         name = "the job" if attempt is None else f"batch {attempt.batch}"
         try:
             asyncio.run(self._commit(listed, handed, options))
@@ -87,7 +91,30 @@ class Listed:
             pass
 
     def _is_committed(self, attempt: StreamAttempt) -> bool:
-        return self.done is not None and self.done[0] == attempt.query and attempt.batch <= self.done[1]
+        done = self.done
+        if done is None or done.query != attempt.query or attempt.batch > done.batch:
+            return False
+        return attempt.batch < done.batch or not self.is_one_of_several or self._ordinal(attempt) <= done.writes
+
+    def _ordinal(self, attempt: StreamAttempt) -> int:
+        """Count the writes of the batch up to this one."""
+        done = self.done
+        is_next = done is not None and (done.query, done.run, done.batch) == (attempt.query, attempt.run, attempt.batch)
+        return 1 + (done.seen if done is not None and is_next else 0)
+
+    def _list(self, attempt: StreamAttempt, handed: tuple[HandedTransaction, ...], options: SinkOptions) -> ListedBatch:
+        listed = ListedBatch(attempt.query, attempt.batch, handed)
+        if not self.is_one_of_several:
+            return listed
+        done, ordinal = self.done, self._ordinal(attempt)
+        topics = done.topics if done is not None and (done.query, done.batch) == (listed.query, listed.batch) else ()
+        if ordinal <= len(topics):
+            check_same(
+                CommittedBatch(attempt.batch, topics[ordinal - 1].encode()), attempt.batch, what_is_written(options)
+            )
+        else:
+            topics = (*topics, what_is_written(options).decode())
+        return replace(listed, run=attempt.run, seen=ordinal, topics=topics)
 
     async def _commit(
         self, listed: ListedBatch | None, handed: Sequence[HandedTransaction], options: SinkOptions
@@ -102,16 +129,18 @@ class Listed:
             await _finish(producer, self.pipeline, listed, options)
 
 
-async def take_over(pipeline: str, owner: tuple[int, int], options: SinkOptions) -> Listed:
+async def take_over(
+    pipeline: str, owner: tuple[int, int], options: SinkOptions, *, is_one_of_several: bool = False
+) -> Listed:
     """Finish what the driver before has listed, and give the way of this one."""
     listed = await last_list(options.connection.bootstrap, pipeline, _client(options))
     if listed is None:
-        return Listed(pipeline, owner)
+        return Listed(pipeline, owner, is_one_of_several=is_one_of_several)
     if not listed.is_done:
         async with started(_writer(pipeline, owner, options), seconds_max=options.patience_seconds) as producer:
             await _finish(producer, pipeline, listed, options)
             owner = producer.identity
-    return Listed(pipeline, owner, (listed.query, listed.batch))
+    return Listed(pipeline, owner, listed, is_one_of_several)
 
 
 async def _finish(producer: AdoptingProducer, pipeline: str, listed: ListedBatch, options: SinkOptions) -> None:
@@ -119,12 +148,12 @@ async def _finish(producer: AdoptingProducer, pipeline: str, listed: ListedBatch
     try:
         await _end_all(listed.transactions, options, committed=True)
     except ProducerFenced as lost:
-        await write_list(producer, pipeline, ListedBatch(listed.query, listed.batch, (), is_done=True))
+        await write_list(producer, pipeline, listed.done())
         raise SinkRefused(
             f"a part of batch {listed.batch} is lost, and the rest of it is committed: {lost.message}. It was open for "
             f"longer than kafka.transaction.timeout.ms={options.timeout_ms}; started again, the query goes on behind it"
         ) from lost
-    await write_list(producer, pipeline, ListedBatch(listed.query, listed.batch, (), is_done=True))
+    await write_list(producer, pipeline, listed.done())
 
 
 async def _end_all(handed: Sequence[HandedTransaction], options: SinkOptions, *, committed: bool) -> None:

@@ -5,7 +5,7 @@ pipeline's transactional id: a driver that was replaced cannot write it.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -29,6 +29,21 @@ class ListedBatch:
     batch: int
     transactions: tuple[HandedTransaction, ...]
     is_done: bool = False
+    run: str = ""
+    """Which run of the query has listed it, where a batch may have several writes."""
+    seen: int = 0
+    """How many writes of the batch this run has made: those that were committed before count."""
+    topics: tuple[str, ...] = ()
+    """What each write of the batch that is committed has written, or with this list."""
+
+    @property
+    def writes(self) -> int:
+        """Count the writes of the batch that are committed; one that was listed without counting was the only one."""
+        return max(1, len(self.topics))
+
+    def done(self) -> "ListedBatch":
+        """Note that all of it is committed."""
+        return replace(self, transactions=(), is_done=True)
 
     def write(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -37,7 +52,8 @@ class ListedBatch:
     def read(cls, content: bytes) -> "ListedBatch":
         facts: dict[str, Any] = json.loads(content)
         transactions = tuple(HandedTransaction(**each) for each in facts.pop("transactions"))
-        return cls(transactions=transactions, **facts)
+        topics = tuple(facts.pop("topics", ()))
+        return cls(transactions=transactions, topics=topics, **facts)
 
 
 def topic_of(pipeline: str) -> str:

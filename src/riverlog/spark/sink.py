@@ -51,6 +51,8 @@ class _Departing:
     """A writer that chooses its way once, when it is pickled for its tasks."""
 
     _is_stream: bool
+    _is_one_of_several = False
+    """Whether a batch of a query may be written by several of these."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -62,7 +64,9 @@ class _Departing:
             from riverlog.spark.choosing import choose_way
 
             try:
-                self._way = choose_way(self._options, is_stream=self._is_stream)
+                self._way = choose_way(
+                    self._options, is_stream=self._is_stream, is_one_of_several=self._is_one_of_several
+                )
             except SinkRefused as refused:
                 raise Unplanned(str(refused)) from None
         return self.__dict__
@@ -130,14 +134,15 @@ class StreamSink(_Departing, DataSourceStreamArrowWriter):
 
 
 class StreamBatchSink(_Departing, DataSourceArrowWriter):
-    """Writes a batch of a query out of foreachBatch: Spark refuses updates to sinks written in Python any other way."""
+    """Writes a batch of a query out of foreachBatch, perhaps as one of several writes of that batch."""
 
     _is_stream = True
+    _is_one_of_several = True
 
     @plainly
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Write a task's rows, in the task."""
-        return self._write(iterator, this_stream_attempt())
+        return self._write(iterator, this_stream_attempt(is_one_of_several=True))
 
     @plainly
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:

@@ -406,6 +406,38 @@ def test_members_that_nobody_listed_are_aborted() -> None:
     with_store(scenario)
 
 
+def test_all_writes_of_a_batch_are_one_decision() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1")
+        await run.plan(0)
+        for write in ("1", "2", "3"):
+            written = await run.write(0, task=int(write))
+            for _ in range(2):
+                await run.announce(0, written, write=write)
+        await store.decisions.abort(PATH, run.caller, 0, "3")
+        assert await output(universe) == []
+        await run.create(0)
+        await run.rename(0)
+        assert await output(universe) == sorted(written_by("r1", 0, 0))
+        await run.batch(1)
+        assert await output(universe) == sorted(written_by("r1", 0, 0, 1))
+
+    with_store(scenario)
+
+
+def test_a_run_that_takes_over_writes_all_of_a_batch_again() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = (Run(universe, store, name) for name in ("old", "new"))
+        await old.announce(0, await old.write(0, task=1), write="1")
+        for write in ("1", "2"):
+            await new.announce(0, await new.write(0, task=int(write)), write=write)
+        await new.create(0)
+        await new.rename(0)
+        assert await output(universe) == sorted(written_by("new", 0, 0))
+
+    with_store(scenario)
+
+
 def test_a_batch_that_was_open_for_too_long_is_not_committed() -> None:
     async def scenario(universe: Universe, store: Store) -> None:
         run = Run(universe, store, "r1", timeout_ms=5_000)

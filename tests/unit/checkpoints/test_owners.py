@@ -4,7 +4,7 @@ import pytest
 
 from riverlog import Member, NewRecord
 from riverlog.checkpoints.owners import Owners, batch_of
-from riverlog.checkpoints.pipelines import Announced, Caller, Pipeline, Prepared
+from riverlog.checkpoints.pipelines import Announced, Caller, Pipeline, Prepared, Write
 from riverlog.checkpoints.records import FileFacts
 from riverlog.client.errors import ProducerFenced
 from tests.support.members import ADDRESS, TOPIC, with_node
@@ -24,7 +24,7 @@ def test_another_process_goes_on_in_the_same_name() -> None:
             membership = await member.finish()
         assert membership.producer is not None
         assert await second.open_batch(PATH, pipeline) == 0
-        prepared = Prepared(Announced(0, (membership.producer,)), FileFacts("07", 1, 0))
+        prepared = Prepared(Announced(0, (Write("", (membership.producer,)),)), FileFacts("07", 1, 0))
         assert not await second.is_committed(PATH, pipeline, prepared)
         await second.commit(PATH, pipeline, prepared, ())
         assert await second.is_committed(PATH, pipeline, prepared)

@@ -11,18 +11,20 @@ from riverlog.checkpoints.pipelines import (
     Caller,
     Pipeline,
     Prepared,
+    Write,
     batch_of,
     caller_of,
     members_of,
     name_of,
     read_pipeline,
     transactional_id_of,
+    write_of,
 )
 from riverlog.checkpoints.records import FileFacts, PipelineNoted, Unreadable, read_fact, write_fact
 from riverlog.checkpoints.refusals import Refused
 from riverlog.model.limits import CHECKPOINT_RUNS_REMEMBERED_MAX, MEMBERS_PER_BATCH_MAX
 
-ANNOUNCED = Announced(7, ((4_001, 3), (4_002, 0)))
+ANNOUNCED = Announced(7, (Write("", ((4_001, 3),)), Write("8", ((4_002, 0),))))
 PIPELINE = Pipeline(Caller("q", "r2"), (4_000, 1), 12, 6, ("r0", "r1"), started_at=9)
 
 
@@ -47,6 +49,31 @@ def test_what_no_store_noted_is_unreadable(change: dict[str, Any]) -> None:
         del facts["query"]
     with pytest.raises(Unreadable):
         read_pipeline(facts)
+
+
+def test_what_was_announced_without_writes_is_one_write() -> None:
+    facts = PIPELINE.at(ANNOUNCED).note("/p").facts
+    del facts["writes"]
+    assert read_pipeline(facts).step == Announced(7, (Write("", ((4_001, 3), (4_002, 0))),))
+
+
+def test_writes_of_a_batch_are_announced_together_and_each_may_be_said_again_or_taken_back() -> None:
+    again = ANNOUNCED.joined_by(Write("8", ((4_003, 0),)))
+    assert again.members == ((4_001, 3), (4_003, 0))
+    left = again.left_by("")
+    assert left == Announced(7, (Write("8", ((4_003, 0),)),))
+    assert left.left_by("8") is None
+    many = tuple((number, 0) for number in range(MEMBERS_PER_BATCH_MAX))
+    with pytest.raises(Refused, match="all writes of a batch have at most 1,024 members"):
+        ANNOUNCED.joined_by(Write("9", many))
+
+
+def test_a_call_names_its_write() -> None:
+    assert write_of({}) == ""
+    assert write_of({"write": "42"}) == "42"
+    for bad in (7, None, "x" * 257):
+        with pytest.raises(Refused, match="a write has a name"):
+            write_of({"write": bad})
 
 
 def test_a_run_takes_over_once() -> None:

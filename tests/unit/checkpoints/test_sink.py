@@ -85,7 +85,7 @@ def test_a_batch_is_begun_and_announced(server: Server, monkeypatch: pytest.Monk
     paths = [path for path, _ in server.asked]
     prefix = "/riverlog/v1/pipelines/or%20ders?op="
     assert paths == [f"{prefix}{operation}" for operation in ("BEGIN", "BEGIN", "BEGIN", "ANNOUNCE", "ABORT")]
-    assert server.asked[3][1] == {**who, "members": [[1, 2]]}
+    assert server.asked[3][1] == {**who, "members": [[1, 2]], "write": ""}
 
 
 def test_the_batches_of_a_run_have_one_owner_so_the_store_is_asked_once(server: Server) -> None:

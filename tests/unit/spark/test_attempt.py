@@ -3,6 +3,7 @@
 import pytest
 
 from riverlog.spark.attempt import Attempt, StreamAttempt, run_of, this_attempt, this_stream_attempt
+from riverlog.spark.refusal import SinkRefused
 from tests.support.spark_jobs import task_context
 
 RUN = "5b3c86a6-8f5b-4b2e-9f0e-0c8f3c1d2e4f"
@@ -18,10 +19,25 @@ def test_a_task_of_a_query() -> None:
     properties = {
         "sql.streaming.queryId": "query",
         "streaming.sql.batchId": "7",
-        "spark.job.description": DESCRIPTION,
+        "spark.jobGroup.id": RUN,
+        "spark.job.description": "what a program says of its job",
+        "spark.sql.execution.id": "42",
     }
     with task_context(3, 11, properties):
         assert this_stream_attempt() == StreamAttempt(3, 11, 0, "query", RUN, 7)
+        assert this_stream_attempt(is_one_of_several=True) == StreamAttempt(3, 11, 0, "query", RUN, 7, write=42)
+
+
+def test_a_task_whose_run_the_program_has_hidden_says_so() -> None:
+    properties = {"sql.streaming.queryId": "query", "streaming.sql.batchId": "7", "spark.jobGroup.id": "mine"}
+    with task_context(3, 11, properties), pytest.raises(SinkRefused, match=r"batch 7 is not written.*setJobGroup"):
+        this_stream_attempt()
+
+
+def test_tasks_of_several_writes_have_different_numbers() -> None:
+    attempts = [StreamAttempt(partition, 0, 0, "q", "r", 7, write) for partition in (0, 1_023) for write in (0, 8, 9)]
+    assert len({each.task for each in attempts}) == len(attempts)
+    assert StreamAttempt(2**31 - 1, 0, 0, "q", "r", 7, 2**62).task < 2**31
 
 
 def test_a_task_that_is_told_nothing_says_so() -> None:
@@ -29,7 +45,8 @@ def test_a_task_that_is_told_nothing_says_so() -> None:
         this_stream_attempt()
 
 
-def test_the_run_is_found_in_any_description() -> None:
-    assert run_of(DESCRIPTION) == RUN
-    assert run_of("my job") is None
-    assert run_of(None) is None
+def test_the_run_names_the_job_group_or_is_in_the_description() -> None:
+    assert run_of(RUN, "my job") == RUN
+    assert run_of("my group", DESCRIPTION) == RUN
+    assert run_of("my group", "my job") is None
+    assert run_of(None, None) is None
