@@ -27,7 +27,7 @@ from riverlog.log.retention import DeletedSegment
 from riverlog.metadata.image import INTERNAL_TOPICS
 from riverlog.model.errors import ErrorCode, InvariantBroken, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
-from riverlog.model.limits import SENDFILE_BYTES_MIN
+from riverlog.model.limits import DECOMPRESSED_BYTES_MAX, SENDFILE_BYTES_MIN, UNFOLDED_BATCHES_MAX
 from riverlog.model.ports import FileRange
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.model.transactions import Producer, TransactionVersion
@@ -35,6 +35,7 @@ from riverlog.observe.containment import contained
 from riverlog.observe.stats import PartitionStats
 from riverlog.records.batch import TRANSACTIONAL, BatchHeader, check_produced, read_header
 from riverlog.records.control import Marker, build_marker, read_marker
+from riverlog.records.validation import check_records
 from riverlog.records.walk import check_keys
 
 _KEPT: Final = ErrorCode.NONE  # one look-up for all requests: in an enumeration it takes as long as a call
@@ -108,6 +109,9 @@ class Partition:
         """
         config = self.log.config
         header = check_produced(batch, batch_bytes_max=config.max_message_bytes)
+        if config.record_validation_full:
+            unfolded_bytes_max = min(DECOMPRESSED_BYTES_MAX, UNFOLDED_BATCHES_MAX * config.max_message_bytes)
+            header = check_records(batch, header, config, now_ms=now_ms, unfolded_bytes_max=unfolded_bytes_max)
         if config.cleanup_compact:
             check_keys(batch, header)
             if self.name.topic in INTERNAL_TOPICS:

@@ -53,6 +53,9 @@ PRODUCER_BATCHES_REMEMBERED: Final = 5
 DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
 """What one compressed batch may unfold to; a larger one is refused, not unfolded."""
 
+UNFOLDED_BATCHES_MAX: Final = 32
+"""How many times `max.message.bytes` a produced batch may unfold to where the broker must look at its records."""
+
 ARRAY_NESTING_MAX: Final = 8
 """How deep a message may nest; no Kafka message comes near."""
 

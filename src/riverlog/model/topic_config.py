@@ -211,6 +211,16 @@ class TopicConfig:
         least=1,
         node=("min.insync.replicas",),
     )
+    record_validation_full: bool = _topic(
+        "record.validation",
+        Kind.STRING,
+        "header",
+        "What is checked before a batch is taken: header, its header, size and checksum; full, every record in it "
+        "too, as Kafka does, for topics with writers that are not trusted. It costs about a microsecond per record.",
+        choices=("header", "full"),
+        node=("record.validation",),
+        read=_equals("full"),
+    )
     retention_bytes: int = _topic(
         "retention.bytes",
         Kind.LONG,

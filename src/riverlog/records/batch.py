@@ -35,7 +35,7 @@ _OFFSET: Final = Struct(">q")
 _ASSIGNED: Final = Struct(">qii")
 _CRC: Final = Struct(">I")
 _ATTRIBUTES: Final = Struct(">h")
-_MAX_TIMESTAMP_POSITION: Final = 35
+MAX_TIMESTAMP_POSITION: Final = 35
 _PRODUCER: Final = Struct(">qhi")
 _PRODUCER_POSITION: Final = 43
 
@@ -178,7 +178,7 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
     codec = attributes & COMPRESSION_MASK
     if codec > _LAST_CODEC:
         raise Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression codec {codec} does not exist")
-    if codec == 0 and record_count * RECORD_BYTES_MIN > size - HEADER_BYTES:
+    if record_count * RECORD_BYTES_MIN > (size - HEADER_BYTES) * _UNFOLDED_BYTES_MAX[codec]:
         raise Refusal(
             ErrorCode.INVALID_RECORD,
             f"the batch counts {record_count} records, more than fit into its {size} bytes",
@@ -187,6 +187,9 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
 
 
 _LAST_CODEC: Final = int(Compression.ZSTD)
+_UNFOLDED_BYTES_MAX: Final = (1, 1_032, 64, 255, 32_768)
+"""What a byte can unfold to, by codec: deflate's longest match takes two bits for 258 bytes, a zstd block of one
+repeated byte four bytes for 128 KiB. A batch that counts more records than that is a lie, whatever it unfolds to."""
 RECORD_BYTES_MIN: Final = 7
 """Length, attributes, timestamp and offset deltas, key and value length, header count: a byte each."""
 
@@ -200,7 +203,7 @@ def stamp(batch: memoryview, log_append_time_ms: int) -> None:
     """Give the whole batch the broker's time, in place; this needs a new checksum."""
     (attributes,) = _ATTRIBUTES.unpack_from(batch, ATTRIBUTES_POSITION)
     _ATTRIBUTES.pack_into(batch, ATTRIBUTES_POSITION, attributes | LOG_APPEND_TIME)
-    _OFFSET.pack_into(batch, _MAX_TIMESTAMP_POSITION, log_append_time_ms)
+    _OFFSET.pack_into(batch, MAX_TIMESTAMP_POSITION, log_append_time_ms)
     _CRC.pack_into(batch, CRC_POSITION, checksum(batch))
 
 

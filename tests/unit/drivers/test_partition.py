@@ -17,7 +17,7 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, Durability
 from riverlog.model.transactions import Producer, TransactionVersion
-from riverlog.records.batch import read_header
+from riverlog.records.batch import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_BYTES, checksum, read_header
 from riverlog.records.control import Marker, build_marker
 from tests.support.batches import batch_of
 from tests.support.disk import MemoryDisk
@@ -409,3 +409,15 @@ def test_a_producer_is_known_when_all_its_records_went_and_the_power_failed(seed
         assert [producer_id for producer_id, _ in log.producers.items()] == [7]
 
     run(scenario())
+
+
+def test_garbage_under_a_right_checksum_is_refused_where_the_topic_asks_for_full_validation() -> None:
+    batch = batch_of([b"value"])
+    batch[HEADER_BYTES:] = bytes(len(batch) - HEADER_BYTES)
+    batch[CRC_POSITION:ATTRIBUTES_POSITION] = checksum(batch).to_bytes(4, "big")
+    trusting, _ = a_partition()
+    assert trusting.gather(memoryview(bytearray(batch)), now_ms=NOW).last_offset == 0
+    strict, _ = a_partition(record_validation_full=True)
+    with pytest.raises(Refusal, match="cannot be read"):
+        strict.gather(batch, now_ms=NOW)
+    assert gather(strict, b"good", timestamp_ms=NOW) == 0

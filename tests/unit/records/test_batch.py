@@ -140,3 +140,22 @@ def test_walking_stops_before_what_is_not_whole() -> None:
     assert len(list(headers(both[:-1]))) == 1
     assert list(headers(both[: HEADER_BYTES - 1])) == []
     assert list(headers(bytes(200))) == [], "a run of zeros is no batch"
+
+
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
+def test_a_compressed_batch_cannot_count_more_records_than_its_bytes_unfold_to(codec: Compression) -> None:
+    batch = batch_of(3, codec)
+    for position, value in ((23, 0x7FFF_FFFE), (57, 0x7FFF_FFFF)):
+        field(">i", position, value)(batch)
+    with pytest.raises(Refusal, match="more than fit into") as refused:
+        check_produced(memoryview(batch), batch_bytes_max=len(batch))
+    assert refused.value.code is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("codec", list(Compression))
+def test_the_densest_batch_of_each_codec_is_taken(codec: Compression) -> None:
+    builder = BatchBuilder(codec)
+    for _ in range(100_000):
+        builder.append(None, None, timestamp_ms=0)
+    batch = builder.build()
+    assert check_produced(memoryview(batch), batch_bytes_max=len(batch)).record_count == 100_000
