@@ -42,7 +42,8 @@ class ClassicMembership:
         if command.generation_id < 0 and group.phase is Phase.EMPTY:
             return ErrorCode.NONE
         if not named:
-            return ErrorCode.NONE if in_transaction else ErrorCode.UNKNOWN_MEMBER_ID
+            may_commit = in_transaction and not command.needs_empty_group
+            return ErrorCode.NONE if may_commit else ErrorCode.UNKNOWN_MEMBER_ID
         code = group.generation_refusal(command.member_id, command.group_instance_id, command.generation_id)
         if code is not ErrorCode.NONE or in_transaction:
             return code

@@ -287,6 +287,8 @@ class CommitOffsets:
     knows_missing_groups: bool = True
     """From version 9 on: a group that does not exist is GROUP_ID_NOT_FOUND, before it was ILLEGAL_GENERATION."""
     producer: Producer | None = None
+    needs_empty_group: bool = False
+    """Whether the offsets of a group with members are its members' alone, though the commit is in a transaction."""
 
 
 @dataclass(frozen=True, slots=True)

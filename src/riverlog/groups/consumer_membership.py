@@ -39,7 +39,8 @@ class ConsumerMembership:
         group = self._state.consumers[command.group_id]
         in_transaction = command.producer is not None
         named = command.generation_id >= 0 or command.member_id != NO_MEMBER or command.group_instance_id is not None
-        if (command.generation_id < 0 and not group.members) or (in_transaction and not named):
+        is_anybodys = in_transaction and not named and not command.needs_empty_group
+        if (command.generation_id < 0 and not group.members) or is_anybodys:
             return ErrorCode.NONE
         member = group.members.get(command.member_id)
         if member is None:

@@ -14,6 +14,7 @@ from riverlog.wire.messages.end_transaction import EndTransactionRequest
 from riverlog.wire.messages.init_producer_id import InitProducerIdRequest
 from tests.support.checkpoints import put
 from tests.support.members import ADDRESS, with_node
+from tests.support.members import Member as Reader
 from tests.support.mishaps import Mishaps
 from tests.support.pipelines import (
     PATH,
@@ -466,6 +467,26 @@ def test_a_commit_that_is_refused_is_aborted_before_anybody_is_told(monkeypatch:
         assert await committer(store, 0) is None
         await Run(universe, store, "r2").batch(0)
         assert await output(universe) == written_by("r2", 0)
+
+    with_store(scenario)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_with_consumers_is_theirs_and_the_batch_is_not_torn(protocol: str) -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        run = Run(universe, store, "r1")
+        consumer = Reader(universe, "c", group="revenue", topics=(SOURCE,), group_protocol=protocol)
+        while not consumer.partitions:
+            await asyncio.sleep(1)
+        with pytest.raises(Refused, match=r"batch 0 is not committed: .*consumers are members of this group"):
+            await run.batch(0)
+        assert await committer(store, 0) is None
+        assert await group_offset(universe) != 10
+        assert await output(universe) == []
+        await consumer.stop()
+        await Run(universe, store, "r2").batch(0)
+        assert await output(universe) == written_by("r2", 0)
+        assert await group_offset(universe) == 10
 
     with_store(scenario)
 

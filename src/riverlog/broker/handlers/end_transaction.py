@@ -85,11 +85,17 @@ async def _with_offsets(
         raise _no(joined.code, command)
     if joined.producer == NOBODY:
         return command
-    commit = CommitOffsets(group_id, offsets, producer=joined.producer)
+    commit = CommitOffsets(group_id, offsets, producer=joined.producer, needs_empty_group=True)
     reply = await services.transactional_offsets.commit(
         command.transactional_id, commit, adds=True, knows_abortable=True
     )
     for code in reply.codes:
+        if code is ErrorCode.UNKNOWN_MEMBER_ID:
+            raise Refusal(
+                code,
+                f"Offsets of {group_id!r} cannot be committed: consumers are members of this group, and it belongs to "
+                "them. Stop them, or give the pipeline another name.",
+            )
         if code is not ErrorCode.NONE:
             raise Refusal(code, f"Offsets of {group_id!r} cannot be committed: {code.title}.")
     return EndBatch(
