@@ -143,8 +143,8 @@ def abort(
 
     With a transactional id the whole transaction is aborted, and its producer is fenced: it ends at its next request.
     With --topic, --partition and --producer-id, as `transactions list --hung` shows them, one marker is written to that
-    partition alone. Do so only for what hangs: a transaction that its coordinator knows would be torn apart. On a
-    terminal it asks first.
+    partition alone. Do so only for what hangs: a transaction that its coordinator knows would be torn apart, and one
+    that several producers share is refused. On a terminal it asks first.
     """
     place = _place(topic, partition, producer_id, named=name is not None or name_option is not None)
     if place is None:
@@ -258,6 +258,14 @@ async def _abort_in(
 
     async with made(Admin, bootstrap, settings) as admin:
         producer = await _open_in(admin, where, producer_id)
+        known = await admin.transaction_of(producer)
+        if known is not None and known.producer_id != producer_id:
+            owner = known.transactional_id
+            raise Trouble(
+                f"producer {producer_id} does not hang: it writes in the transaction of {owner}, which its coordinator "
+                f"ends everywhere at once. To abort all of it: riverlog transactions abort {owner}",
+                ExitCode.REFUSED,
+            )
         await admin.abort_in_partition(producer)
         return producer
 

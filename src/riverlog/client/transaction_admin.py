@@ -179,11 +179,18 @@ class TransactionAdmin:
             for each in await self.describe_producers(partitions)
             if each.transaction_offset >= 0 and now_ms - each.last_timestamp_ms >= older_than_ms
         ]
-        if not suspects:
-            return []
-        listed = await self.list_transactions(producer_ids={each.producer_id for each in suspects})
-        known = {each.producer_id: await self.describe_transaction(each.transactional_id) for each in listed}
-        return [each for each in suspects if not _is_accounted_for(each, known.get(each.producer_id))]
+        return [each for each in suspects if await self.transaction_of(each) is None]
+
+    async def transaction_of(self, producer: ProducerDescription) -> TransactionListing | None:
+        """Find whose coordinator will end what a producer has open in a partition; None where none will.
+
+        Members of a shared transaction have producer ids of their own, and are found under the id that they share.
+        """
+        for listed in await self.list_transactions(producer_ids=[producer.producer_id]):
+            known = await self.describe_transaction(listed.transactional_id)
+            if producer.partition in known.partitions:
+                return listed
+        return None
 
     async def abort_in_partition(self, producer: ProducerDescription) -> None:
         """Write the marker that ends a producer's transaction in one partition, and in no other."""
@@ -252,8 +259,3 @@ class TransactionAdmin:
                     for each in entry.active_producers
                 ]
         return found
-
-
-def _is_accounted_for(producer: ProducerDescription, known: TransactionDescription | None) -> bool:
-    """Tell whether the coordinator will end this transaction."""
-    return known is not None and producer.partition in known.partitions

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from riverlog import Admin, Consumer, Producer, ProducerFenced
+from riverlog import Admin, Consumer, Member, NewRecord, Producer, ProducerFenced, SharedTransactions
 from riverlog.client.errors import KafkaError
 from riverlog.client.transaction_admin import ProducerDescription
 from riverlog.model.errors import ErrorCode
@@ -88,6 +88,36 @@ def test_a_transaction_without_a_coordinator_hangs_until_it_is_aborted_where_it_
             assert (await reader.end_offsets([ZERO]))[ZERO] == 2
             assert await admin.hung_transactions([ZERO], older_than_ms=0) == []
         await producer.close()
+
+    with_node(scenario)
+
+
+def test_members_of_a_shared_transaction_do_not_hang_and_none_is_aborted_by_itself() -> None:
+    async def scenario(universe: Universe) -> None:
+        async with (
+            SharedTransactions(ADDRESS, "pipeline", incarnation="q", ports=universe.ports) as pipeline,
+            Admin(ADDRESS, ports=universe.ports) as admin,
+            Consumer(ADDRESS, isolation_level="read_committed", ports=universe.ports) as reader,
+        ):
+            batch, memberships = pipeline.batch(0), []
+            for task in range(2):
+                async with Member(ADDRESS, batch, task=task, attempt=0, ports=universe.ports) as member:
+                    await member.write([NewRecord(TOPIC, b"value", partition=0)])
+                    memberships.append(await member.finish())
+            await asyncio.sleep(10)
+            assert await admin.hung_transactions([ZERO], older_than_ms=0) == []
+            there = await admin.describe_producers([ZERO])
+            owners = [await admin.transaction_of(each) for each in there]
+            assert [owner and owner.transactional_id for owner in owners] == ["pipeline", "pipeline"]
+            for each in there:
+                with pytest.raises(KafkaError) as raised:
+                    await admin.abort_in_partition(each)
+                assert raised.value.code is ErrorCode.INVALID_TXN_STATE
+            await pipeline.commit(batch, memberships)
+            await asyncio.sleep(1)
+            reader.assign([ZERO])
+            await reader.seek_to_beginning()
+            assert [record.value for record in await reader.poll()] == [b"value"] * 2
 
     with_node(scenario)
 

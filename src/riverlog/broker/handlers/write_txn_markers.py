@@ -1,10 +1,20 @@
-"""WriteTxnMarkers: write how transactions ended, now, in arrival order; answer once that is committed."""
+"""WriteTxnMarkers: write how transactions ended that their coordinators do not end; answer once that is committed.
+
+The node's own coordinators write their markers without it. So one of a member of a shared transaction is refused while
+that is open, or decided otherwise: a batch would be committed without a part of it.
+"""
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import replace
+from typing import Final
 
 from riverlog.broker.context import Answer, Context, Later
 from riverlog.model.access import Operation
-from riverlog.model.errors import ErrorCode
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.transactions import TransactionMarkers, TransactionVersion
+from riverlog.transactions.commands import DescribeTransactions, ListTransactions
+from riverlog.transactions.states import TransactionState
 from riverlog.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -22,7 +32,7 @@ def write_txn_markers(request: WriteTxnMarkersRequest, context: Context) -> Answ
 
 async def _written(request: WriteTxnMarkersRequest, context: Context) -> WriteTxnMarkersResponse:
     allowed = context.allows_on_cluster(Operation.CLUSTER_ACTION) or context.allows_on_cluster(Operation.ALTER)
-    begun = [context.services.marking.begin(_markers(each)) if allowed else None for each in request.markers]
+    begun = [await _begun(_markers(each), context) if allowed else None for each in request.markers]
     response = WriteTxnMarkersResponse()
     for asked, under_way in zip(request.markers, begun, strict=True):
         result = WritableTxnMarkerResult(asked.producer_id)
@@ -38,6 +48,42 @@ async def _written(request: WriteTxnMarkersRequest, context: Context) -> WriteTx
                     context.stats.failed(code)
                 answer.partitions.append(WritableTxnMarkerPartitionResult(index, code))
     return response
+
+
+async def _begun(markers: TransactionMarkers, context: Context) -> "Mapping[TopicPartition, Awaitable[ErrorCode]]":
+    """Append the markers that tear nothing apart."""
+    try:
+        kept_back = await _shared(markers, context)
+    except Refusal as refusal:
+        return {each: _refused(refusal.code) for each in markers.partitions}
+    free = tuple(each for each in markers.partitions if each not in kept_back)
+    begun: dict[TopicPartition, Awaitable[ErrorCode]] = dict(
+        context.services.marking.begin(replace(markers, partitions=free))
+    )
+    return begun | {each: _refused(ErrorCode.INVALID_TXN_STATE) for each in kept_back}
+
+
+async def _shared(markers: TransactionMarkers, context: Context) -> frozenset[TopicPartition]:
+    """Find the partitions in which this producer writes as a member of a batch that is not decided like this."""
+    found: set[TopicPartition] = set()
+    transactions = context.services.transactions
+    for asked in transactions.submit_to_all(ListTransactions(producer_ids=frozenset((markers.producer_id,)))):
+        for transactional_id, held in (await asked).transactions:
+            if held.producer.id == markers.producer_id:
+                continue  # it writes alone
+            (whole,) = (
+                await transactions.submit(transactional_id, DescribeTransactions((transactional_id,)))
+            ).transactions
+            if whole is not None and whole.state is not _ENDING[markers.committed]:
+                found |= whole.partitions & set(markers.partitions)
+    return frozenset(found)
+
+
+async def _refused(code: ErrorCode) -> ErrorCode:
+    return code
+
+
+_ENDING: Final = {True: TransactionState.PREPARE_COMMIT, False: TransactionState.PREPARE_ABORT}
 
 
 def _markers(asked: WritableTxnMarker) -> TransactionMarkers:
