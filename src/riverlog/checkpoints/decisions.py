@@ -229,13 +229,24 @@ class Decisions:
         return len(contents) == len(files) and contents[0] is not None and contents[0] == contents[1]
 
     async def _without_members(self, path: str, pipeline: Pipeline, number: int, source: str, destination: str) -> None:
-        """Let a batch pass that no task of our sink has written in, and no other."""
+        """Let a batch pass that no task of our sink has written in.
+
+        One that the current run has begun is of a run that was replaced, unless another driver has started since: that
+        one has run the batch again without writing, and the batch ends without what was begun. Where a run before had
+        announced it too, that one may have woken up: it is refused once, and is over then.
+        """
         changes.rename(self._tree, source, destination, overwrite=False)
         try:
-            is_open = number <= pipeline.first_batch or await self._owners.open_batch(path, pipeline) == number
+            is_begun = number <= pipeline.first_batch or await self._owners.open_batch(path, pipeline) == number
         except KafkaError as problem:
             raise _refusal(problem, number) from problem
-        if is_open:
+        if is_begun and path in self._starts and not pipeline.has_rival:
+            self._log.info("a batch ends without writes that a run before had begun", pipeline=name_of(path))
+            await self._commit(path, pipeline, Announced(number, ()), source, destination)
+            return
+        if is_begun:
+            if path in self._starts:
+                await self._note(path, replace(pipeline, has_rival=False))
             raise Refused.replaced(
                 f"batch {number} is being written by run {pipeline.caller.run}, which has not announced it; "
                 "this commit is of a run that was replaced"

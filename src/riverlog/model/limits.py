@@ -341,6 +341,12 @@ CHECKPOINT_PLANS_REMEMBERED_MAX: Final = 256
 CHECKPOINT_ARRIVAL_SECONDS_MAX: Final = 30.0
 """How long a commit waits for another driver that starts on the same checkpoint, so that it can take over."""
 
+CHECKPOINT_ARRIVAL_PAUSE_SECONDS_MIN: Final = 60.0
+"""How long no commit waits for drivers on a checkpoint where one was waited for in vain; each time twice as long."""
+
+CHECKPOINT_ARRIVAL_PAUSE_SECONDS_MAX: Final = 3_600.0
+"""The longest such time."""
+
 CHECKPOINT_PIPELINES_MAX: Final = 256
 """Pipelines whose sinks write in shared transactions; further ones are refused."""
 

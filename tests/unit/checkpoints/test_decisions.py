@@ -542,6 +542,47 @@ def test_what_was_aborted_by_the_sink_is_not_committed() -> None:
     with_store(scenario)
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_batch_that_the_next_run_does_not_write_goes_on_without_what_was_begun(number: int) -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        old, new = Run(universe, store, "old"), Run(universe, store, "new")
+        for done in range(number):
+            await old.batch(done)
+        await old.plan(number)
+        await old.write(number)
+        await new.create(number, stateful=False)
+        with pytest.raises(Refused, match="has not announced it"):
+            await new.rename(number)  # nobody has started: it is of a run before
+        await store.make_folder(PATH)
+        store.decisions.hear_start(f"{PATH}/metadata")
+        await new.rename(number)
+        assert await committer(store, number) == "new"
+        assert await output(universe) == written_by("old", *range(number))
+        assert await group_offset(universe) == 10 * (number + 1)
+        await new.batch(number + 1)
+        assert await output(universe) == written_by("old", *range(number)) + written_by("new", number + 1)
+
+    with_store(scenario)
+
+
+def test_where_a_run_before_may_wake_up_a_batch_without_writes_is_refused_once() -> None:
+    async def scenario(universe: Universe, store: Store) -> None:
+        first, second, third = (Run(universe, store, name) for name in ("first", "second", "third"))
+        await first.announce(0, await first.write(0))
+        await second.write(0)
+        store.decisions.hear_start(f"{PATH}/metadata")
+        await first.create(0)
+        with pytest.raises(Refused, match="has not announced it"):
+            await first.rename(0)
+        store.decisions.hear_start(f"{PATH}/metadata")
+        await third.create(0, stateful=False)
+        await third.rename(0)
+        assert await committer(store, 0) == "third"
+        assert await output(universe) == []
+
+    with_store(scenario)
+
+
 def test_a_run_that_is_over_leaves_nothing_open() -> None:
     async def scenario(universe: Universe, store: Store) -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
