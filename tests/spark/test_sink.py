@@ -1,5 +1,6 @@
 """The sink on a real Spark and a real node: what is written, how often, and what is refused."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
+from riverlog import Admin
 from tests.e2e.clients import create_topic
 from tests.support.node import Node
 from tests.support.waiting import until
@@ -194,3 +196,30 @@ def test_a_node_that_is_restarted_is_waited_for(
         run_until(query, _done(query) + 3)
         found = numbers(node, "out")
     assert found == list(range(len(found)))
+
+
+def test_a_query_without_a_location_has_the_checkpoint_of_its_session_or_none(
+    spark: SparkSession, node: Node, topic: str, tmp_path: Path
+) -> None:
+    name, setting = f"named {uuid4()}", "spark.sql.streaming.checkpointLocation"
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    writer = source.selectExpr("CAST(value AS STRING) AS value").writeStream.format("riverlog").queryName(name)
+    writer = writer.options(**{"kafka.bootstrap.servers": node.bootstrap, "topic": topic})
+    try:
+        spark.conf.set(setting, f"{node.addresses['checkpoints']}/pipelines")
+        run_until(writer.start(), 2)
+        spark.conf.set(setting, str(tmp_path / "checkpoints"))
+        query = writer.start()
+        with pytest.raises(Exception, match="names no checkpoint, and another application may have one of this name"):
+            query.awaitTermination(SECONDS_MAX)
+    finally:
+        spark.conf.unset(setting)
+    found = numbers(node, topic)
+    assert len(found) >= 20
+    assert found == list(range(len(found)))
+    assert f"pipeline:{name}" in asyncio.run(transactional_ids(node))
+
+
+async def transactional_ids(node: Node) -> set[str]:
+    async with Admin(node.bootstrap) as admin:
+        return {each.transactional_id for each in await admin.list_transactions()}

@@ -21,6 +21,7 @@ from riverlog.spark.commitments import AtLeastOnce, InCheckpoint, Owned, Way, sh
 from riverlog.spark.counted_writes import counted_of
 from riverlog.spark.reaching import started
 from riverlog.spark.refusal import SinkRefused
+from riverlog.spark.session_checkpoint import InSession
 from riverlog.spark.sink_options import AT_LEAST_ONCE, CLIENT, SinkOptions
 
 _PREFIX: Final = "spark:"
@@ -35,8 +36,10 @@ def choose_way(options: SinkOptions, *, is_stream: bool, is_one_of_several: bool
     if not options.is_exactly_once:
         return AtLeastOnce()
     location = options.checkpoint or ""
-    if is_stream and location.startswith(_STORE) and _decides(location, options):
+    if is_stream and location.startswith(_STORE) and decides(location, options):
         return InCheckpoint(location)
+    if is_stream and not location and not options.transactional_id and options.query_name:
+        return InSession(options.query_name)
     name = name_of(options) if is_stream else f"{_PREFIX}{uuid4()}"
     try:
         return asyncio.run(_take_over(name, options, is_stream=is_stream, is_one_of_several=is_one_of_several))
@@ -44,7 +47,7 @@ def choose_way(options: SinkOptions, *, is_stream: bool, is_one_of_several: bool
         raise SinkRefused(f"the transaction cannot be begun: {problem}") from None
 
 
-def _decides(location: str, options: SinkOptions) -> bool:
+def decides(location: str, options: SinkOptions) -> bool:
     """Tell whether the store of a checkpoint can end transactions of the cluster that is written to.
 
     Planning goes on in one process from batch to batch, so a yes is remembered there.
@@ -97,11 +100,9 @@ def name_of(options: SinkOptions) -> str:
         return options.transactional_id
     if options.checkpoint:
         return _PREFIX + (_query_in(options.checkpoint) or options.checkpoint)
-    if options.query_name:
-        return _PREFIX + options.query_name
     raise SinkRefused(
         "this query has no name of its own, so a second start could not take over from the first: set "
-        f'.option("checkpointLocation", ...), .queryName(...), or the option delivery={AT_LEAST_ONCE}'
+        f'.option("checkpointLocation", ...), or the option delivery={AT_LEAST_ONCE}'
     )
 
 

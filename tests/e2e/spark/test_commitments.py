@@ -193,7 +193,7 @@ def test_a_cluster_that_is_not_there_is_named() -> None:
 
 def test_a_writer_takes_over_once_however_often_it_is_pickled(node: Node, topic: str) -> None:
     query = StreamJob(
-        {"kafka.bootstrap.servers": node.bootstrap, "topic": topic, "queryName": topic},
+        {"kafka.bootstrap.servers": node.bootstrap, "topic": topic, "kafka.transactional.id": topic},
         query="q",
         run="00000001-0000-0000-0000-000000000000",
     )

@@ -12,7 +12,7 @@ from riverlog import SharedTransactions
 from riverlog.spark import listed
 from riverlog.spark.listed import Listed
 from riverlog.spark.refusal import SinkRefused
-from riverlog.spark.sink import BatchSink, StreamSink
+from riverlog.spark.sink import BatchSink, StreamBatchSink, StreamSink
 from riverlog.spark.sink_options import SinkOptions, read_options
 from tests.e2e.clients import create_topic, read_all
 from tests.support.node import Node
@@ -45,12 +45,13 @@ class ListedJob(StreamJob):
         return travelled(writer)
 
 
-async def taken_over(options: SinkOptions) -> Listed:
+async def taken_over(options: SinkOptions, *, is_one_of_several: bool = False) -> Listed:
     name = options.query_name
     assert name is not None
     async with SharedTransactions(options.connection.bootstrap, name, incarnation="unused") as owner:
         batch = owner.batch(0)
-    return await listed.take_over(name, (batch.owner_id, batch.owner_epoch), options)
+    owner = batch.owner_id, batch.owner_epoch
+    return await listed.take_over(name, owner, options, is_one_of_several=is_one_of_several)
 
 
 @pytest.fixture
@@ -137,3 +138,28 @@ def test_a_job_has_no_list(options: dict[str, str]) -> None:
         message = travelled(writer.write(iter(frames(b"a", b"b"))))
     writer.commit([message])
     assert committed(options) == [b"a", b"b"]
+
+
+class WritesJob(ListedJob):
+    """A query that writes its batches in foreachBatch, each perhaps several times."""
+
+    def plan(self) -> Any:
+        writer = StreamBatchSink(self.read)
+        writer._way = asyncio.run(taken_over(self.read, is_one_of_several=True))
+        return travelled(writer)
+
+
+def test_several_writes_of_a_batch_are_listed_one_behind_the_other(options: dict[str, str]) -> None:
+    first = WritesJob(options, run="1")
+    first.batch(0, [b"a"])
+    first.batch(0, [b"b"])
+    first.batch(1, [b"c"])
+    again = WritesJob(options, run="2")
+    for value in (b"c", b"d", b"e"):
+        again.batch(1, [value])
+    again.batch(2, [])
+    again.batch(2, [b"f"])
+    assert committed(options) == [b"a", b"b", b"c", b"d", b"e", b"f"]
+    last = WritesJob({**options, "topic": f"{options['topic']}-2"}, run="3")
+    with pytest.raises(SinkRefused, match="in the same order each time"):
+        last.batch(2, [b"g"])

@@ -9,6 +9,7 @@ import pytest
 from riverlog.spark.choosing import choose_way, name_of
 from riverlog.spark.commitments import AtLeastOnce
 from riverlog.spark.refusal import SinkRefused
+from riverlog.spark.session_checkpoint import InSession
 from riverlog.spark.sink_options import SinkOptions, read_options
 
 QUERY = "4a3c86a6-8f5b-4b2e-9f0e-0c8f3c1d2e4f"
@@ -36,8 +37,11 @@ def test_a_folder_that_does_not_tell_is_the_name_itself(tmp_path: Path, content:
 
 def test_elsewhere_the_location_is_the_name() -> None:
     assert name_of(options(checkpointLocation="s3a://bucket/orders")) == "spark:s3a://bucket/orders"
-    assert name_of(options(queryName="orders")) == "spark:orders"
     assert name_of(options(queryName="orders", kafka_transactional_id="mine")) == "mine"
+
+
+def test_a_query_with_a_name_and_no_checkpoint_has_that_of_its_session() -> None:
+    assert choose_way(options(queryName="orders"), is_stream=True) == InSession("orders")
 
 
 def test_without_any_name_the_user_is_asked_for_one() -> None:
