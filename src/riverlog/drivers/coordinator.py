@@ -113,7 +113,10 @@ class Coordinator(Generic[Command, Record, Effect]):
         await self.drain()  # what is on its way to the log is to be found there
         machine = self._new_machine()
         for position, record in enumerate(self._log.replay(), 1):
-            machine.apply(record)
+            try:
+                machine.apply(record)
+            except Exception as error:  # one fact that makes no sense must not keep all others away for ever
+                contained(f"fact {type(record).__name__} left out", error)
             if position % RECORDS_REPLAYED_PER_TURN == 0:
                 await asyncio.sleep(0)
         self._begin(machine)

@@ -24,7 +24,8 @@ from riverlog.log.log import Log
 from riverlog.log.quarantine import Quarantined
 from riverlog.log.reading import LogRead
 from riverlog.log.retention import DeletedSegment
-from riverlog.metadata.image import INTERNAL_TOPICS
+from riverlog.log.times import FoundTime
+from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.errors import ErrorCode, InvariantBroken, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.limits import DECOMPRESSED_BYTES_MAX, SENDFILE_BYTES_MIN, UNFOLDED_BATCHES_MAX
@@ -49,9 +50,9 @@ class Partition:
     """A led partition. All methods run on the node's loop; between two of them nothing else runs."""
 
     __slots__ = (
-        "_commit_waiters", "_commits_at_turn_end", "_data_waiters", "_flusher", "_gathering", "_patience",
-        "_patience_ends", "_removed", "_turn", "_unflushed_since_ms", "_volume", "_write_waiters", "high_watermark",
-        "leader_epoch", "log", "name", "stats", "topic_id", "verifications",
+        "_commit_waiters", "_commits_at_turn_end", "_data_waiters", "_flusher", "_gathering",
+        "_is_for_coordinators", "_patience", "_patience_ends", "_removed", "_turn", "_unflushed_since_ms", "_volume",
+        "_write_waiters", "high_watermark", "leader_epoch", "log", "name", "stats", "topic_id", "verifications",
     )  # fmt: skip
 
     def __init__(
@@ -85,6 +86,7 @@ class Partition:
         self._patience_ends = 0.0  # uvloop's handle does not tell where it calls at once
         self._data_waiters: dict[Callable[[], None], None] = {}  # in order of arrival
         self._removed = False
+        self._is_for_coordinators = name.topic in COORDINATOR_TOPICS  # whatever its settings are
         self._unflushed_since_ms: int | None = None  # as far as flush_if_due has noticed
 
     @property
@@ -109,13 +111,13 @@ class Partition:
         """
         config = self.log.config
         header = check_produced(batch, batch_bytes_max=config.max_message_bytes)
+        if self._is_for_coordinators:
+            raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the cluster itself writes to {self.name.topic}")
         if config.record_validation_full:
             unfolded_bytes_max = min(DECOMPRESSED_BYTES_MAX, UNFOLDED_BATCHES_MAX * config.max_message_bytes)
             header = check_records(batch, header, config, now_ms=now_ms, unfolded_bytes_max=unfolded_bytes_max)
         if config.cleanup_compact:
-            check_keys(batch, header)
-            if self.name.topic in INTERNAL_TOPICS:
-                raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the cluster itself writes to {self.name.topic}")
+            check_keys(batch, header, batch_bytes_max=config.max_message_bytes)
         if header.attributes & TRANSACTIONAL and self.begins_transaction(header):
             is_known = self.log.producers.get(header.producer_id) is not None
             self.verifications.check(header, is_known=is_known)
@@ -261,6 +263,20 @@ class Partition:
         """Name the aborted transactions with records in what was read from an offset on, the earliest first."""
         try:
             return self.log.aborted_in(found, offset)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+
+    def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
+        """Find the first record that is as late as this or later; Refusal where the disk is in the way."""
+        try:
+            return self.log.offset_for_time(timestamp_ms)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+
+    def max_timestamp(self) -> FoundTime | None:
+        """Find the first record with the latest timestamp of all, as above."""
+        try:
+            return self.log.max_timestamp()
         except OSError as error:
             raise self._volume.failed(error) from error
 

@@ -15,8 +15,9 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.limits import REPLAY_READ_BYTES
 from riverlog.model.ports import Clock
-from riverlog.records.batch import BatchHeader, read_header
-from riverlog.records.record import Record, read_batches
+from riverlog.observe.containment import contained
+from riverlog.records.batch import BatchHeader, headers, read_header
+from riverlog.records.record import Record, check_batch, records_in, unfolded
 
 Fact = TypeVar("Fact")
 
@@ -79,11 +80,32 @@ class PartitionLog(Generic[Fact]):
             partition = self._partition()
             offset = partition.log.log_start_offset
             while found := _read(partition, offset):
-                for header, records in read_batches(found):
-                    yield from self._decode(header, records)
+                for position, header in headers(found):
+                    batch = memoryview(found)[position : position + header.size]
+                    yield from self._facts(check_batch(batch), batch)
                     offset = header.next_offset
         except Refusal as refusal:
             raise _refusal(refusal) from refusal
+
+    def _facts(self, header: BatchHeader, batch: memoryview) -> Iterator[Fact]:
+        """Give the facts of one batch; a record that cannot be read is told and left out: all others count."""
+        records: Sequence[Record] = ()
+        try:
+            records = records_in(unfolded(batch, header), header)
+            facts = list(self._decode(header, records))
+        except Exception as error:
+            if len(records) <= 1:
+                contained(f"record in {self._name} at offset {header.base_offset} left out", error)
+                return
+            facts = [fact for record in records for fact in self._fact(header, record)]
+        yield from facts
+
+    def _fact(self, header: BatchHeader, record: Record) -> list[Fact]:
+        try:
+            return list(self._decode(header, (record,)))
+        except Exception as error:
+            contained(f"record in {self._name} at offset {record.offset} left out", error)
+            return []
 
     def _partition(self) -> Partition:
         partition = self._replicas.get(self._name.topic, self._name.partition)

@@ -60,7 +60,7 @@ class Epochs:
 
     def end_of(self, epoch: LeaderEpoch, log_end_offset: Offset) -> EpochEnd:
         """Say where the largest epoch that is not above the given one ended."""
-        if epoch == NO_EPOCH or epoch > self.latest:
+        if not self._epochs or epoch == NO_EPOCH or epoch > self.latest:
             return UNKNOWN_END
         if epoch == self.latest:
             return EpochEnd(epoch, log_end_offset)

@@ -5,16 +5,20 @@ compaction has emptied still says how late it was, and has no record to give.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from riverlog.log.quarantine import refused
 from riverlog.log.segment import Segment, first_timestamp
 from riverlog.log.segments import Segments
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
+from riverlog.model.limits import LOOKED_INTO_BYTES_MAX, LOOKED_INTO_RECORDS_MAX
 from riverlog.model.settings import TopicConfig
 from riverlog.records.batch import DELETE_HORIZON, LOG_APPEND_TIME, BatchHeader
-from riverlog.records.record import read_batch
+from riverlog.records.errors import BatchTooLarge
+from riverlog.records.walk import unfold, walk
+
+_TIMESTAMP_MAX: Final = (1 << 63) - 1
 
 
 class FoundTime(NamedTuple):
@@ -86,8 +90,8 @@ def _latest_in(segment: Segment, position: int, header: BatchHeader, from_offset
     if header.base_offset >= from_offset:
         return header.max_timestamp
     segment.integrity.verify(position, position + header.size)
-    records = read_batch(segment.file().read(position, header.size))
-    return max((record.timestamp for record in records if record.offset >= from_offset), default=NO_TIMESTAMP)
+    times = _times_in(segment, position, header, from_offset)
+    return max((timestamp for offset, timestamp in times if offset >= from_offset), default=NO_TIMESTAMP)
 
 
 def _refuse_damage(segments: Segments, end: Offset, from_offset: Offset) -> None:
@@ -116,7 +120,30 @@ def _first_record(
     if is_whole and begun >= timestamp_ms and header.base_offset >= from_offset:
         return FoundTime(header.base_offset, begun, header.leader_epoch)
     segment.integrity.verify(position, position + header.size)
-    for record in read_batch(segment.file().read(position, header.size)):
-        if record.timestamp >= timestamp_ms and record.offset >= from_offset:
-            return FoundTime(record.offset, record.timestamp, header.leader_epoch)
+    for offset, timestamp in _times_in(segment, position, header, from_offset):
+        if timestamp >= timestamp_ms and offset >= from_offset:
+            return FoundTime(offset, timestamp, header.leader_epoch)
     return None
+
+
+def _times_in(
+    segment: Segment, position: int, header: BatchHeader, from_offset: Offset
+) -> Iterator[tuple[Offset, int]]:
+    """Give offset and time of each record of a batch, as far as somebody asks.
+
+    Of one that would take long to look into, the first of all: whoever reads from there on misses nothing.
+    """
+    if header.record_count > max(LOOKED_INTO_RECORDS_MAX, header.size):
+        yield max(header.base_offset, from_offset), header.max_timestamp
+        return
+    batch = segment.file().read(position, header.size)
+    try:
+        data = unfold(batch, header, bytes_max=max(LOOKED_INTO_BYTES_MAX, header.size))
+    except BatchTooLarge:
+        yield max(header.base_offset, from_offset), header.max_timestamp
+        return
+    is_stamped = bool(header.attributes & LOG_APPEND_TIME)
+    for record in walk(data, header):
+        timestamp = header.max_timestamp if is_stamped else header.first_timestamp + record.timestamp_delta
+        if NO_TIMESTAMP <= timestamp <= _TIMESTAMP_MAX:  # others are no times: their deltas lead out of 64 bits
+            yield Offset(header.base_offset + record.offset_delta), timestamp

@@ -38,7 +38,11 @@ Replicas = tuple[NodeId, ...]
 FIRST_PRODUCER_ID: Final = ProducerId(0)
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
-INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
+COORDINATOR_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
+"""Only coordinators write to these, and never a client."""
+
+INTERNAL_TOPICS: Final = COORDINATOR_TOPICS
+"""Topics that clients are told are internal, and that their patterns leave out; the one place that lists them."""
 
 PARTITIONS_PER_CHUNK: Final = 64
 

@@ -56,6 +56,18 @@ DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
 UNFOLDED_BATCHES_MAX: Final = 32
 """How many times `max.message.bytes` a produced batch may unfold to where the broker must look at its records."""
 
+LOOKED_INTO_BYTES_MAX: Final = 16 * 1024 * 1024
+"""What a batch may unfold to when a record is looked for by its time; of a larger one the first is given."""
+
+LOOKED_INTO_RECORDS_MAX: Final = 150_000
+"""Records of a compressed batch that the node looks through while everybody waits."""
+
+RECORD_ERRORS_MAX: Final = 1_000
+"""Records of a refused batch that the answer names one by one."""
+
+ERROR_MESSAGE_CHARACTERS_MAX: Final = 4_096
+"""Characters of an error message in an answer; it may repeat what a client sent, and the rest is cut."""
+
 ARRAY_NESTING_MAX: Final = 8
 """How deep a message may nest; no Kafka message comes near."""
 

@@ -12,6 +12,7 @@ from typing import Final
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
 LONG_DIGITS_MAX: Final = 19
+INT_DIGITS_MAX: Final = 10
 
 Value = bool | int | float | str | tuple[str, ...]
 

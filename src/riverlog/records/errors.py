@@ -1,5 +1,7 @@
 """What can be wrong with a batch. Each is a Refusal, so a handler can answer it and a client can show it."""
 
+from collections.abc import Mapping
+
 from riverlog.model.errors import ErrorCode, Refusal
 
 
@@ -8,6 +10,15 @@ class CorruptBatch(Refusal):
 
     def __init__(self, reason: str, code: ErrorCode = ErrorCode.CORRUPT_MESSAGE) -> None:
         super().__init__(code, reason)
+
+
+class BadRecords(Refusal):
+    """Some records of a batch may not be written: each of them with the reason, by its place in the batch."""
+
+    def __init__(self, reasons: Mapping[int, str]) -> None:
+        first = min(reasons)
+        super().__init__(ErrorCode.INVALID_RECORD, f"some records were refused, the first is {first}: {reasons[first]}")
+        self.reasons = reasons
 
 
 class BatchTooLarge(CorruptBatch):

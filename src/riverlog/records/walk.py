@@ -10,6 +10,12 @@ from typing import NamedTuple
 
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP
+from riverlog.model.limits import (
+    DECOMPRESSED_BYTES_MAX,
+    LOOKED_INTO_RECORDS_MAX,
+    RECORD_ERRORS_MAX,
+    UNFOLDED_BATCHES_MAX,
+)
 from riverlog.model.ports import Buffer
 from riverlog.records.batch import (
     COMPRESSION_MASK,
@@ -23,7 +29,7 @@ from riverlog.records.batch import (
     checksum,
 )
 from riverlog.records.compression import compress
-from riverlog.records.errors import CorruptBatch
+from riverlog.records.errors import BadRecords, BatchTooLarge, CorruptBatch
 from riverlog.records.record import VARINTS, long_varint, unfolded
 
 
@@ -40,9 +46,9 @@ class Slice(NamedTuple):
     has_value: bool
 
 
-def unfold(batch: Buffer, header: BatchHeader) -> bytes:
-    """Give the bytes of all records, decompressed within the usual bound."""
-    return bytes(unfolded(batch, header))
+def unfold(batch: Buffer, header: BatchHeader, *, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> bytes:
+    """Give the bytes of all records, decompressed within the bound; BatchTooLarge where they are more."""
+    return bytes(unfolded(batch, header, decompressed_bytes_max=bytes_max))
 
 
 def walk(data: bytes, header: BatchHeader) -> Iterator[Slice]:
@@ -128,14 +134,24 @@ def walk(data: bytes, header: BatchHeader) -> Iterator[Slice]:
         raise CorruptBatch(f"{end - position} bytes stand behind the last record")
 
 
-def check_keys(batch: Buffer, header: BatchHeader) -> None:
-    """Refuse a batch with a record that has no key: compaction would not know what it replaces."""
-    for record in walk(unfold(batch, header), header):
-        if record.key is None:
-            raise Refusal(
-                ErrorCode.INVALID_RECORD,
-                f"record {record.offset_delta} of the batch has no key; a compacted topic takes none without",
-            )
+def check_keys(batch: Buffer, header: BatchHeader, *, batch_bytes_max: int) -> None:
+    """Refuse a batch with a record that has no key: compaction would not know what it replaces.
+
+    Refuse one, too, that unfolds to far more than a batch may have; producers send the same in smaller ones.
+    """
+    bytes_max = min(UNFOLDED_BATCHES_MAX * batch_bytes_max, DECOMPRESSED_BYTES_MAX)
+    if header.record_count > max(LOOKED_INTO_RECORDS_MAX, len(batch)):
+        raise Refusal(ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {header.record_count} records is too large; send fewer")
+    try:
+        data = unfold(batch, header, bytes_max=bytes_max)
+    except BatchTooLarge:
+        raise Refusal(
+            ErrorCode.MESSAGE_TOO_LARGE,
+            f"the batch unfolds to more than {bytes_max} bytes, which a compacted topic does not take; send fewer",
+        ) from None
+    without = [record.offset_delta for record in walk(data, header) if record.key is None]
+    if without:
+        raise BadRecords(dict.fromkeys(without[:RECORD_ERRORS_MAX], "a compacted topic takes no record without a key"))
 
 
 def keep(header: BatchHeader, data: bytes, kept: Sequence[Slice], *, delete_horizon_ms: int | None = None) -> bytearray:

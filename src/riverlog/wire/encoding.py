@@ -29,6 +29,7 @@ from riverlog.wire.types import (
 
 _NAMES: Final[dict[str, object]] = {
     "FileRange": FileRange,
+    "cut": primitives.cut,
     "pack": struct.pack,
     "varint_bytes": primitives.varint_bytes,
     "varint_rest": primitives.varint_rest,
@@ -86,7 +87,9 @@ class _Encoding:
     def _variable(self, type_: Variable, value: str, nullable: bool) -> None:
         raw = self.source.fresh()
         length = self.source.fresh()
-        encoded = f"{value}.encode()" if type_ is STRING else value
+        encoded = value
+        if type_ is STRING:  # a message may repeat what a client sent, and be longer than that version has room for
+            encoded = f"cut({value}).encode()" if value.endswith("_message") else f"{value}.encode()"
         if nullable:
             with self.source.block(f"if {value} is None"):
                 self.source.line(f"{raw} = b''")

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any, Final, NoReturn
 from uuid import UUID
 
-from riverlog.model.limits import MESSAGE_ELEMENTS_MAX
+from riverlog.model.limits import ERROR_MESSAGE_CHARACTERS_MAX, MESSAGE_ELEMENTS_MAX
 from riverlog.model.ports import Buffer, FileRange
 
 Part = Buffer | FileRange
@@ -98,6 +98,12 @@ def skip_tagged_fields(buffer: Buffer, position: int, count: int) -> int:
             refuse("a tagged field", size, end - position)
         position += size
     return position
+
+
+def cut(message: str) -> str:
+    """Shorten a message for people to what every version has room for."""
+    too_long = len(message) > ERROR_MESSAGE_CHARACTERS_MAX
+    return f"{message[: ERROR_MESSAGE_CHARACTERS_MAX - 1]}…" if too_long else message
 
 
 @lru_cache(maxsize=4096)

@@ -225,7 +225,7 @@ def test_records_are_deleted_up_to_the_high_watermark_and_no_further() -> None:
 
 def test_a_compacted_topic_takes_no_record_without_a_key() -> None:
     partition, _ = a_partition(cleanup_compact=True)
-    with pytest.raises(Refusal, match="has no key") as refused:
+    with pytest.raises(Refusal, match="without a key") as refused:
         append(partition, b"nobody's")
     assert refused.value.code is ErrorCode.INVALID_RECORD
     assert partition.log.log_end_offset == 0
@@ -421,3 +421,12 @@ def test_garbage_under_a_right_checksum_is_refused_where_the_topic_asks_for_full
     with pytest.raises(Refusal, match="cannot be read"):
         strict.gather(batch, now_ms=NOW)
     assert gather(strict, b"good", timestamp_ms=NOW) == 0
+
+
+@pytest.mark.parametrize("compact", [True, False])
+def test_clients_never_write_to_topics_of_coordinators(compact: bool) -> None:
+    partition, _ = a_partition(cleanup_compact=compact)
+    partition._is_for_coordinators = True
+    with pytest.raises(Refusal, match="only the cluster itself") as refused:
+        partition.append(memoryview(batch_of([b"x"])), now_ms=1)
+    assert refused.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION

@@ -133,3 +133,24 @@ def test_whoever_waits_when_the_partition_goes_away_is_told() -> None:
             assert refused.value.code is ErrorCode.NOT_COORDINATOR
 
     run(scenario())
+
+
+def test_a_record_that_cannot_be_read_is_told_and_left_out() -> None:
+    def picky(header: BatchHeader, records: Sequence[Record]) -> Iterable[str]:
+        for fact in decode(header, records):
+            if fact == "junk":
+                raise ValueError(fact)
+            yield fact
+
+    async def scenario() -> None:
+        universe = Universe()
+        async with a_node(universe) as node:
+            log_of(universe, node).append(["a", "junk", "b"])
+            log_of(universe, node).append(["junk"])
+            log_of(universe, node).append(["c"])
+            name = TopicPartition(OFFSETS_TOPIC, 0)
+            log = PartitionLog(name, node._replicas, universe.clock, encode=encode, decode=picky)
+            assert list(log.replay()) == ["a", "b", "c"]
+            assert node.stats.contained == 2
+
+    run(scenario())

@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.log.checkpoint import BadCheckpoint
-from riverlog.log.epochs import Epochs
+from riverlog.log.epochs import UNKNOWN_END, Epochs
 from riverlog.model.ids import NO_EPOCH, LeaderEpoch, Offset
 
 
@@ -62,3 +62,7 @@ def test_the_file_has_kafkas_form() -> None:
 def test_a_damaged_file_is_refused(content: bytes) -> None:
     with pytest.raises(BadCheckpoint):
         Epochs.decode(content, "x")
+
+
+def test_an_empty_log_knows_the_end_of_no_epoch() -> None:
+    assert [Epochs().end_of(LeaderEpoch(epoch), Offset(0)) for epoch in (-(1 << 31), -2, -1, 0)] == [UNKNOWN_END] * 4

@@ -5,8 +5,9 @@ from dataclasses import replace
 from riverlog.log.log import Log
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
-from riverlog.records.batch import check_produced
+from riverlog.records.batch import check_produced, read_header
 from riverlog.records.record import BatchBuilder
+from riverlog.records.walk import _batch
 from tests.support.compacting import compact
 from tests.support.disk import MemoryDisk
 
@@ -61,3 +62,21 @@ def test_the_latest_record_is_one_that_the_log_still_has() -> None:
     assert log.max_timestamp() == (3, 150, 0)
     log.advance_log_start(Offset(4))
     assert log.max_timestamp() is None
+
+
+def test_a_time_that_leaves_64_bits_is_no_time() -> None:
+    log = Log.open(MemoryDisk(), "/data/orders-0", DEFAULT_TOPIC_CONFIG, recovery_point=Offset(0), clean=True, now_ms=1)
+    base, beyond = (1 << 63) - 10, 100
+    records = b"".join(
+        bytes([2 * len(body)]) + body
+        for body in (bytes([0, 0, 0, 1, 1, 0]), bytes([0, 2 * beyond & 0x7F | 0x80, 1, 2, 1, 1, 0]))
+    )
+    builder = BatchBuilder()
+    builder.append(None, None, timestamp_ms=1)
+    builder.append(None, None, timestamp_ms=1)
+    batch = builder.build()
+    header = read_header(batch)._replace(first_timestamp=base, max_timestamp=base + 9)
+    raw = memoryview(_batch(header, records))
+    log.append(raw, read_header(raw), leader_epoch=LeaderEpoch(0), now_ms=base)
+    assert log.offset_for_time(base + 5) is None
+    assert log.offset_for_time(base) == (0, base, 0)

@@ -5,7 +5,7 @@ import pytest
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, Compression, read_header, stamp
-from riverlog.records.errors import CorruptBatch
+from riverlog.records.errors import BadRecords, CorruptBatch
 from riverlog.records.record import BatchBuilder, read_batch
 from riverlog.records.walk import check_keys, delete_horizon, empty, keep, unfold, walk
 
@@ -84,11 +84,23 @@ def test_an_empty_batch_still_tells_offsets_and_sequences() -> None:
 @pytest.mark.parametrize("compression", Compression)
 def test_a_record_without_a_key_is_refused(compression: Compression) -> None:
     batch = a_batch(compression)
-    check_keys(batch, read_header(batch))
+    check_keys(batch, read_header(batch), batch_bytes_max=1 << 20)
     batch = a_batch(compression, keyless=True)
-    with pytest.raises(Refusal, match="record 4 of the batch has no key") as refused:
-        check_keys(batch, read_header(batch))
+    with pytest.raises(Refusal, match="4: a compacted topic takes no record without a key") as refused:
+        check_keys(batch, read_header(batch), batch_bytes_max=1 << 20)
     assert refused.value.code is ErrorCode.INVALID_RECORD
+    assert isinstance(refused.value, BadRecords)
+    assert list(refused.value.reasons) == [4]
+
+
+def test_a_batch_that_unfolds_to_far_more_than_it_may_is_too_large() -> None:
+    builder = BatchBuilder(compression=Compression.ZSTD)
+    builder.append(b"key", bytes(1 << 20), timestamp_ms=1)
+    batch = builder.build()
+    check_keys(batch, read_header(batch), batch_bytes_max=1 << 20)
+    with pytest.raises(Refusal, match="unfolds to more than 32768 bytes") as refused:
+        check_keys(batch, read_header(batch), batch_bytes_max=1 << 10)
+    assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
 def test_bytes_that_are_no_records_are_corrupt() -> None:

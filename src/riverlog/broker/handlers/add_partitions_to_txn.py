@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from riverlog.broker.context import Answer, Context, Later
 from riverlog.broker.coordination import known_since, submit_in_transaction
-from riverlog.metadata.image import INTERNAL_TOPICS
+from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
@@ -77,7 +77,7 @@ def _ask(transaction: AddPartitionsToTxnTransaction, context: Context) -> "async
 
 def _refusal(partition: TopicPartition, context: Context) -> ErrorCode:
     """Say why a partition cannot be part of a transaction; the internal ones are not for clients to name."""
-    is_for_brokers = partition.topic in INTERNAL_TOPICS
+    is_for_brokers = partition.topic in COORDINATOR_TOPICS
     if not _is_of_broker(context) and (is_for_brokers or not context.allows_on_topic(Operation.WRITE, partition.topic)):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     topic = context.image.topic(partition.topic)

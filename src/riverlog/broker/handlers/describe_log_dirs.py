@@ -47,12 +47,17 @@ def _result(home: Home, names: list[TopicPartition], context: Context) -> Descri
         context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=home.volume.path)
     topics: dict[str, DescribeLogDirsTopic] = {}
-    for name in names:
-        topic = topics.setdefault(name.topic, DescribeLogDirsTopic(name=name.topic))
-        topic.partitions.append(
-            DescribeLogDirsPartition(partition_index=name.partition, partition_size=_size(name, context))
-        )
-    total_bytes, usable_bytes = home.volume.room()
+    try:
+        for name in names:
+            topic = topics.setdefault(name.topic, DescribeLogDirsTopic(name=name.topic))
+            topic.partitions.append(
+                DescribeLogDirsPartition(partition_index=name.partition, partition_size=_size(name, context))
+            )
+        total_bytes, usable_bytes = home.volume.room()
+    except OSError as error:  # one directory that cannot be looked at hides no other
+        home.volume.failed(error)
+        context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
+        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=home.volume.path)
     return DescribeLogDirsResult(
         log_dir=home.volume.path, topics=list(topics.values()), total_bytes=total_bytes, usable_bytes=usable_bytes
     )

@@ -1,8 +1,12 @@
 """ListOffsets: where a partition begins and ends, and where a point in time lies in it."""
 
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-from riverlog.broker.context import Context
+from riverlog.broker.context import Answer, Context, Later
 from riverlog.drivers.partition import Partition
 from riverlog.log.times import FoundTime
 from riverlog.model.access import Operation
@@ -28,35 +32,64 @@ _READ_COMMITTED: Final = 1
 _NOWHERE: Final = FoundTime(NO_OFFSET, NO_TIMESTAMP, NO_EPOCH)
 
 
-def list_offsets(request: ListOffsetsRequest, context: Context) -> ListOffsetsResponse:
-    """Answer each partition on its own."""
+def list_offsets(request: ListOffsetsRequest, context: Context) -> Answer[ListOffsetsResponse]:
+    """Answer each partition on its own; one that is named twice is refused, as Kafka does. Looking for times may take
+    long, so that others get their turn in between."""
     response = ListOffsetsResponse()
+    named = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
+    looks: list[tuple[ListOffsetsPartitionResponse, Callable[[], FoundTime]]] = []
     for topic in request.topics:
         answer = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(answer)
         for part in topic.partitions:
+            place = ListOffsetsPartitionResponse(partition_index=part.partition_index, timestamp=-1, offset=-1)
+            answer.partitions.append(place)
             try:
-                found = _find(topic.name, part, request.isolation_level, context)
+                if named[topic.name, part.partition_index] > 1:
+                    raise Refusal(ErrorCode.INVALID_REQUEST, f"{topic.name}-{part.partition_index} is named twice")
+                partition = _partition(topic.name, part, context)
             except Refusal as refusal:
-                context.stats.failed(refusal.code)
-                answer.partitions.append(
-                    ListOffsetsPartitionResponse(
-                        partition_index=part.partition_index, error_code=refusal.code, timestamp=-1, offset=-1
-                    )
-                )
+                _refuse(place, refusal, context)
                 continue
-            answer.partitions.append(
-                ListOffsetsPartitionResponse(
-                    partition_index=part.partition_index,
-                    timestamp=found.timestamp_ms,
-                    offset=found.offset,
-                    leader_epoch=found.leader_epoch,
-                )
-            )
+            looks.append((place, partial(_find, partition, part.timestamp, request.isolation_level, context)))
+    if sum(_takes_long(part) for topic in request.topics for part in topic.partitions) > 1:
+        return Later(_look_in_turns(looks, response, context))
+    for place, find in looks:
+        _look(place, find, context)
     return response
 
 
-def _find(topic: str, part: ListOffsetsPartition, isolation_level: int, context: Context) -> FoundTime:
+async def _look_in_turns(
+    looks: list[tuple[ListOffsetsPartitionResponse, Callable[[], FoundTime]]],
+    response: ListOffsetsResponse,
+    context: Context,
+) -> ListOffsetsResponse:
+    for place, find in looks:
+        _look(place, find, context)
+        await asyncio.sleep(0)
+    return response
+
+
+def _look(place: ListOffsetsPartitionResponse, find: Callable[[], FoundTime], context: Context) -> None:
+    try:
+        found = find()
+    except Refusal as refusal:
+        _refuse(place, refusal, context)
+    else:
+        place.timestamp, place.offset, place.leader_epoch = found.timestamp_ms, found.offset, found.leader_epoch
+
+
+def _refuse(place: ListOffsetsPartitionResponse, refusal: Refusal, context: Context) -> None:
+    context.stats.failed(refusal.code)
+    place.error_code = refusal.code
+
+
+def _takes_long(part: ListOffsetsPartition) -> bool:
+    """Tell whether records have to be read for it."""
+    return part.timestamp >= 0 or part.timestamp == MAX_TIMESTAMP
+
+
+def _partition(topic: str, part: ListOffsetsPartition, context: Context) -> Partition:
     if not context.allows_on_topic(Operation.DESCRIBE, topic):
         raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to describe {topic}")
     partition = context.services.replicas.get(topic, part.partition_index)
@@ -65,18 +98,21 @@ def _find(topic: str, part: ListOffsetsPartition, isolation_level: int, context:
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {part.partition_index} of {topic} here"
         )
     partition.check_epoch(part.current_leader_epoch)
-    timestamp = part.timestamp
+    return partition
+
+
+def _find(partition: Partition, timestamp: int, isolation_level: int, context: Context) -> FoundTime:
     if context.version < _FIRST_VERSION_OF.get(timestamp, 0):
         raise Refusal(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} needs a later version of ListOffsets")
     readable = partition.last_stable_offset if isolation_level == _READ_COMMITTED else partition.high_watermark
     if timestamp >= 0:
-        return _readable(partition.log.offset_for_time(timestamp), readable)
+        return _readable(partition.offset_for_time(timestamp), readable)
     if timestamp == LATEST:
         return FoundTime(readable, NO_TIMESTAMP, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return _at(partition, partition.log.log_start_offset)
     if timestamp == MAX_TIMESTAMP:
-        return _readable(partition.log.max_timestamp(), readable)
+        return _readable(partition.max_timestamp(), readable)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):  # nothing is tiered
         return _NOWHERE
     raise Refusal(ErrorCode.UNSUPPORTED_VERSION, f"{timestamp} is neither a time nor a known position")

@@ -23,6 +23,7 @@ from riverlog.records.batch import (
     Compression,
     read_header,
 )
+from riverlog.records.errors import BadRecords
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.by_hand import (
     FIRST_VERSION_BY_HAND,
@@ -34,6 +35,7 @@ from riverlog.wire.by_hand import (
 )
 from riverlog.wire.headers import RequestHeader, encode_response
 from riverlog.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -338,6 +340,9 @@ def _refused(index: int, refusal: Refusal) -> PartitionProduceResponse:
         index=index,
         error_code=refusal.code,
         error_message=refusal.message,
+        record_errors=[BatchIndexAndErrorMessage(place, reason) for place, reason in refusal.reasons.items()]
+        if isinstance(refusal, BadRecords)
+        else [],
         base_offset=NO_OFFSET,
         log_append_time_ms=NO_TIMESTAMP,
         log_start_offset=NO_OFFSET,

@@ -10,7 +10,7 @@ from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.group_config import GROUP_SETTINGS
 from riverlog.model.resolve import check_group, check_node, check_topic
-from riverlog.model.setting import BadSetting, Kind, Setting
+from riverlog.model.setting import INT_DIGITS_MAX, BadSetting, Kind, Setting
 from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS, Layers
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 
@@ -77,7 +77,8 @@ def resource_of(image: MetadataImage, type_: int, name: str) -> ConfigResource:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
         return ConfigResource(ConfigResourceType.TOPIC, name)
     if type_ == ConfigResourceType.BROKER:
-        if name and not (name.isascii() and name.isdigit() and int(name) in image.brokers):
+        is_number = name.isascii() and name.isdigit() and len(name) <= INT_DIGITS_MAX
+        if name and not (is_number and int(name) in image.brokers):
             raise Refusal(ErrorCode.INVALID_REQUEST, f"There is no broker {name!r}; brokers are named by their number.")
         return ConfigResource(ConfigResourceType.BROKER, name and str(int(name)))
     if type_ == ConfigResourceType.GROUP:  # there need be no such group yet

@@ -6,6 +6,7 @@ import pytest
 
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
+from riverlog.model.limits import ERROR_MESSAGE_CHARACTERS_MAX
 from riverlog.model.setting import Kind, Source
 from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS
 from riverlog.wire.apis import ApiKey
@@ -141,5 +142,21 @@ def test_a_group_shows_what_the_node_gives_it_and_loggers_have_nothing():
             }
             assert not any(each.read_only for each in group.configs)
             assert (loggers.error_code, loggers.configs, metrics.error_code, metrics.configs) == (0, [], 0, [])
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("name", ["9" * 5_000, "x" * 32_767, "\x00" * 32_767])
+@pytest.mark.parametrize("version", [1, 4])
+def test_the_longest_name_is_answered(name: str, version: int) -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            resources = [DescribeConfigsResource(resource_type=kind, resource_name=name) for kind in (4, 2)]
+            asked = DescribeConfigsRequest(resources=resources)
+            response = await line.ask(ApiKey.DESCRIBE_CONFIGS, version, asked)
+            assert response.results[0].error_code == ErrorCode.INVALID_REQUEST
+            assert len(response.results[0].error_message) <= ERROR_MESSAGE_CHARACTERS_MAX
+            assert response.results[0].resource_name == name
+            assert node.stats.contained == 0
 
     run(scenario())

@@ -71,3 +71,18 @@ def test_refusals(timestamp: int, version: int, fields: dict[str, int], code: Er
             assert (answer.error_code, answer.offset) == (code, -1)
 
     run(scenario())
+
+
+def test_a_partition_that_is_named_twice_is_refused_and_the_others_are_answered() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await create(line)
+            await produced(line, request(batch_of([b"x"], timestamp_ms=5_000)))
+            parts = [ListOffsetsPartition(partition_index=index, timestamp=1) for index in (0, 1, 1, 1)]
+            asked = ListOffsetsRequest(topics=[ListOffsetsTopic(name="orders", partitions=parts)])
+            response = await line.ask(ApiKey.LIST_OFFSETS, 7, asked)
+            first, *others = response.topics[0].partitions
+            assert (first.error_code, first.offset) == (ErrorCode.NONE, 0)
+            assert [each.error_code for each in others] == [ErrorCode.INVALID_REQUEST] * 3
+
+    run(scenario())
