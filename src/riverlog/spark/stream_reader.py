@@ -20,7 +20,7 @@ from pyspark.sql.streaming.datasource import (
 
 from riverlog.arrow.columns import Cut
 from riverlog.arrow.places import Edge
-from riverlog.model.ids import TopicId, TopicPartition
+from riverlog.model.ids import Offset, TopicId, TopicPartition
 from riverlog.spark.columns import columns
 from riverlog.spark.hanging_up import is_alone, leave
 from riverlog.spark.losses import lost
@@ -55,6 +55,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest: Offsets = {}
         self._planned: Offsets = {}
         self._planned_at: float | None = None
+        self._recreated: set[str] = set()
+        """Topics that were found to be created anew since a batch was last planned."""
+        self._anew: Offsets = {}
+        """Where the query stood in partitions of topics created anew: the next batch begins at their beginning."""
         self._target: Offsets | None = None
         """Where the query ends that takes what is available now."""
 
@@ -70,6 +74,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802
         """Say how far the next batch goes; where there is nothing new, after a while, where the last one ended."""
         stands = from_json(start)
+        self._anew = {each: stood for each, stood in self._anew.items() if stands.get(each) == stood}
         begins, ends = self._begins_and_ends(stands)
         if self._target is None and not _news(begins, ends):
             self._plan.wait(ends, IDLE_SECONDS)
@@ -78,7 +83,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._is_too_little(begins, ends, limit):
             return start
         if isinstance(limit, ReadMaxRows):
-            ends = limited(begins, ends, limit.max_rows)
+            latest, ends = ends, limited(begins, ends, limit.max_rows)
+            for each, stood in self._anew.items():
+                if ends.get(each) == stood < latest[each]:
+                    ends[each] = Offset(stood + 1)  # Spark takes offsets for new when they differ
         if ends == stands:
             return start
         self._planned, self._planned_at = ends, monotonic()
@@ -110,7 +118,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._looked_at is None:
             self._look()
         new = [each for each in ends if each not in begins and each in self._partitions]
-        begins |= self._plan.offsets(new, Edge.EARLIEST)
+        begins |= self._new(new)
+        recreated = [each for each, stood in self._anew.items() if each in ends and begins[each] == stood]
+        begins |= self._plan.offsets(recreated, Edge.EARLIEST)
         if ends != self._planned:  # a batch of an earlier run: much may have changed since
             ends = self._still_there(ends)
         anew = [each for each, until in ends.items() if until < begins[each]]
@@ -157,6 +167,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for topic, topic_id in self._plan.topic_ids.items():
             if self._topic_ids.get(topic, topic_id) != topic_id:
                 lost(self._options, f"topic {topic!r} was deleted and created anew: what was not read of it is gone")
+                self._recreated.add(topic)
         self._topic_ids = dict(self._plan.topic_ids)
         self._looked_at = monotonic()
         return self._partitions
@@ -175,11 +186,22 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             else:
                 lost(self._options, f"{each} is gone, and with it what this query had not read")
         begins = {each: stands[each] for each in ends if each in stands}
-        anew = [each for each, begin in begins.items() if ends[each] < begin]
-        for each in anew:
+        self._anew |= {each: stood for each, stood in begins.items() if each.topic in self._recreated}
+        self._recreated.clear()
+        shrunk = [each for each, begin in begins.items() if ends[each] < begin and each not in self._anew]
+        for each in shrunk:
             lost(self._options, _shrunk(each, begins[each], ends[each]))
+        anew = [each for each in self._anew if each in ends]
         new = [each for each in ends if each not in stands]
-        return begins | self._plan.offsets([*anew, *new], Edge.EARLIEST), ends
+        return begins | self._plan.offsets([*shrunk, *anew], Edge.EARLIEST) | self._new(new), ends
+
+    def _new(self, partitions: list[TopicPartition]) -> Offsets:
+        """Give where partitions begin that the query has not read yet; of them, nothing may be gone."""
+        begins = self._plan.offsets(partitions, Edge.EARLIEST)
+        for each, begin in begins.items():
+            if begin > 0:
+                lost(self._options, f"{each} is new and begins at offset {begin}: what was written before is gone")
+        return begins
 
     def _ends(self) -> Offsets:
         """Give how far the topics go; where a topic is gone, it is looked for once more, and said so."""

@@ -156,6 +156,19 @@ def test_new_partitions_are_read_from_their_beginning(servers: str) -> None:
         assert query.batch() == [("orders-2", 0), ("orders-2", 1)]
 
 
+def test_a_new_partition_whose_first_records_are_gone_fails_the_query_or_is_read_behind_them(servers: str) -> None:
+    send(servers, "orders", [b"x"] * 5)
+    asyncio.run(delete_before(servers, 2))
+    start, end = {"orders": {"1": 0}}, {"orders": {"0": 5, "1": 0}}
+    with Query(servers, start) as query:
+        with pytest.raises(DataLoss, match="orders-0 is new and begins at offset 2"):
+            query.batch()
+        with pytest.raises(DataLoss, match="orders-0 is new and begins at offset 2"):
+            query.replay(start, end)
+    with Query(servers, start, failOnDataLoss="false") as query:
+        assert query.replay(start, end) == query.batch() == [("orders-0", offset) for offset in (2, 3, 4)]
+
+
 def test_topics_that_match_a_pattern_come_and_are_read(servers: str) -> None:
     options = {"bootstrap": servers, "subscribePattern": "orders|refunds", "startingOffsets": "latest"}
     reader = StreamReader(stream_options(options), struct("offset"))
@@ -184,6 +197,21 @@ def test_a_topic_created_anew_fails_the_query(servers: str) -> None:
         send(servers, "orders", [b"y"] * 9)
         with pytest.raises(DataLoss, match="topic 'orders' was deleted and created anew"):
             query.batch()
+
+
+@pytest.mark.parametrize("records_max", [None, 5, 2])
+def test_or_is_read_from_its_beginning(servers: str, records_max: int | None) -> None:
+    limit = ALL if records_max is None else ReadMaxRows(records_max)
+    send(servers, "orders", [b"x"] * 5)
+    with Query(servers, failOnDataLoss="false") as query:
+        assert len(query.batch()) == 5
+        delete(servers, "orders")
+        create(servers, "orders", partitions=2)
+        send(servers, "orders", [b"y"] * 9)
+        found = [each for _ in range(9) for each in query.batch(limit)]
+        assert found == [("orders-0", offset) for offset in range(9)]
+        send(servers, "orders", [b"z"])
+        assert query.batch(limit) == [("orders-0", 9)]
 
 
 def test_after_a_restart_a_shorter_topic_fails_the_query_or_is_read_anew(servers: str) -> None:
