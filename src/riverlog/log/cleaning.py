@@ -20,7 +20,7 @@ from riverlog.log.reading import find_aborted
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.scan import scan_batches
 from riverlog.log.segment import CLEANED_SUFFIX, LOG_SUFFIX, Segment, path_of
-from riverlog.model.ids import Offset, ProducerEpoch, ProducerId
+from riverlog.model.ids import TIMESTAMP_MAX, Offset, ProducerEpoch, ProducerId
 from riverlog.model.ports import Buffer, Disk
 from riverlog.records.batch import BatchHeader, checksum, read_header
 from riverlog.records.control import read_marker
@@ -69,6 +69,11 @@ class Cleaning:
     index_interval_bytes: int
     keys_bytes_max: int
     bytes_per_second_max: float
+
+    @property
+    def delete_horizon_ms(self) -> int:
+        """Return until when tombstones and markers stay that are cleaned for the first time."""
+        return min(self.now_ms + self.delete_retention_ms, TIMESTAMP_MAX)
 
 
 def find_dirt(log: "Log", *, cleaned_offset: Offset, upto: Offset, now_ms: int) -> Dirt:
@@ -199,7 +204,7 @@ class _Work:
                 return batch if header.record_count == 0 else empty(header)
             return None
         if delete_horizon(header) is None and not all(record.has_value for record in kept):
-            return keep(header, data, kept, delete_horizon_ms=now_ms + self._cleaning.delete_retention_ms)
+            return keep(header, data, kept, delete_horizon_ms=self._cleaning.delete_horizon_ms)
         return batch if len(kept) == header.record_count else keep(header, data, kept)
 
     def _kept_marker(
@@ -213,8 +218,7 @@ class _Work:
                 return batch
             if delete_horizon(header) is None:
                 data = unfold(batch, header)
-                horizon = cleaning.now_ms + cleaning.delete_retention_ms
-                return keep(header, data, list(walk(data, header)), delete_horizon_ms=horizon)
+                return keep(header, data, list(walk(data, header)), delete_horizon_ms=cleaning.delete_horizon_ms)
             if not newest.horizon_passed(header, cleaning.now_ms):
                 return batch
         if is_last or cleaning.last_epochs.get(header.producer_id) == header.producer_epoch:

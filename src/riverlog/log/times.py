@@ -5,20 +5,18 @@ compaction has emptied still says how late it was, and has no record to give.
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from riverlog.log.quarantine import refused
 from riverlog.log.segment import Segment, first_timestamp
 from riverlog.log.segments import Segments
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
+from riverlog.model.ids import NO_TIMESTAMP, TIMESTAMP_MAX, LeaderEpoch, Offset
 from riverlog.model.limits import LOOKED_INTO_BYTES_MAX, LOOKED_INTO_RECORDS_MAX
 from riverlog.model.settings import TopicConfig
 from riverlog.records.batch import DELETE_HORIZON, LOG_APPEND_TIME, BatchHeader
 from riverlog.records.errors import BatchTooLarge
 from riverlog.records.walk import unfold, walk
-
-_TIMESTAMP_MAX: Final = (1 << 63) - 1
 
 
 class FoundTime(NamedTuple):
@@ -145,5 +143,5 @@ def _times_in(
     is_stamped = bool(header.attributes & LOG_APPEND_TIME)
     for record in walk(data, header):
         timestamp = header.max_timestamp if is_stamped else header.first_timestamp + record.timestamp_delta
-        if NO_TIMESTAMP <= timestamp <= _TIMESTAMP_MAX:  # others are no times: their deltas lead out of 64 bits
+        if NO_TIMESTAMP <= timestamp <= TIMESTAMP_MAX:  # others are no times: their deltas lead out of 64 bits
             yield Offset(header.base_offset + record.offset_delta), timestamp

@@ -17,6 +17,7 @@ NO_PRODUCER_EPOCH: Final = ProducerEpoch(-1)
 NO_TOPIC_ID: Final = TopicId(UUID(int=0))
 NO_NODE: Final = NodeId(-1)
 NO_TIMESTAMP: Final = -1
+TIMESTAMP_MAX: Final = 2**63 - 1
 NO_SEQUENCE: Final = -1
 
 

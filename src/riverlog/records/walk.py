@@ -6,7 +6,7 @@ gap. Bad bytes are CorruptBatch, as for `read_batch`; checksums are the caller's
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP
@@ -31,6 +31,9 @@ from riverlog.records.batch import (
 from riverlog.records.compression import compress
 from riverlog.records.errors import BadRecords, BatchTooLarge, CorruptBatch
 from riverlog.records.record import VARINTS, long_varint, unfolded
+
+_LONG_SIGN: Final = 1 << 63
+_LONG_MASK: Final = (1 << 64) - 1
 
 
 class Slice(NamedTuple):
@@ -161,7 +164,7 @@ def keep(header: BatchHeader, data: bytes, kept: Sequence[Slice], *, delete_hori
     """
     base, attributes, maximum = header.first_timestamp, header.attributes, header.max_timestamp
     if not attributes & LOG_APPEND_TIME:
-        maximum = base + max(record.timestamp_delta for record in kept)
+        maximum = max(_wrapped(base + record.timestamp_delta) for record in kept)
     if delete_horizon_ms is None:
         parts: Iterable[bytes] = (data[record.start : record.end] for record in kept)
     else:
@@ -182,8 +185,13 @@ def empty(header: BatchHeader) -> bytearray:
 
 
 def _shifted(data: bytes, record: Slice, shift: int) -> bytes:
-    body = b"\x00" + VARINTS[record.timestamp_delta + shift] + data[record.behind_timestamp : record.end]
+    body = b"\x00" + VARINTS[_wrapped(record.timestamp_delta + shift)] + data[record.behind_timestamp : record.end]
     return VARINTS[len(body)] + body
+
+
+def _wrapped(number: int) -> int:
+    """Return a number as 64 bits hold it: so other clients read a time whose delta leads out of them."""
+    return (number + _LONG_SIGN & _LONG_MASK) - _LONG_SIGN
 
 
 def _batch(header: BatchHeader, records: Buffer) -> bytearray:

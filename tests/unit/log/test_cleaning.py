@@ -8,10 +8,10 @@ import pytest
 from riverlog.log.cleaning import Cleaning, clean, plan_cleaning
 from riverlog.log.log import Log
 from riverlog.model.errors import Refusal
-from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from riverlog.model.ids import TIMESTAMP_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.model.limits import PRODUCER_BATCHES_REMEMBERED
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
-from riverlog.records.batch import Compression, check_produced
+from riverlog.records.batch import Compression, check_produced, headers
 from riverlog.records.record import BatchBuilder, Record, read_batches
 from riverlog.records.walk import delete_horizon
 from tests.support.compacting import ROOMY, compact, dirt_of
@@ -183,3 +183,16 @@ def test_a_run_begins_when_what_is_closed_is_durable() -> None:
     plan.run()
     shop.log.synced(plan)
     assert plan_cleaning(shop.log, dirt, now_ms=NOW, keys_bytes_max=ROOMY, bytes_per_second_max=1).segments
+
+
+@pytest.mark.parametrize("delete_retention_ms", [1_000, TIMESTAMP_MAX])
+def test_the_longest_retention_of_tombstones_is_cleaned_like_any_other(delete_retention_ms: int) -> None:
+    shop = Shop(delete_retention_ms=delete_retention_ms)
+    shop.send((b"a", b"1"), (b"b", b"1"))
+    shop.send((b"a", None))
+    shop.roll()
+    compact(shop.disk, shop.log, now_ms=NOW)
+    found = shop.log.read(Offset(0), bytes_max=1 << 20, upto=shop.log.log_end_offset).records
+    assert found is not None
+    batches = list(headers(found.file.read(found.position, found.size)))
+    assert [delete_horizon(header) for _, header in batches] == [None, min(NOW + delete_retention_ms, TIMESTAMP_MAX)]

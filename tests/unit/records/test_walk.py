@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from riverlog.model.ids import TIMESTAMP_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, Compression, read_header, stamp
 from riverlog.records.errors import BadRecords, CorruptBatch
 from riverlog.records.record import BatchBuilder, read_batch
@@ -122,3 +122,16 @@ def test_bytes_that_are_no_records_are_corrupt() -> None:
         assert found[-1].end == len(data)
     with pytest.raises(CorruptBatch, match="counts"):
         unfold(batch, header._replace(record_count=1_000_000))
+
+
+@pytest.mark.parametrize("horizon", [None, TIMESTAMP_MAX])
+def test_a_time_that_leaves_64_bits_stays_what_other_clients_read(horizon: int | None) -> None:
+    batch = a_batch()
+    header = read_header(batch)._replace(first_timestamp=TIMESTAMP_MAX - 150)
+    data = unfold(batch, header)
+    first, second, third, fourth = walk(data, header)
+    late = first._replace(timestamp_delta=1_000)
+    kept = keep(header, data, [late, second, third, fourth], delete_horizon_ms=horizon)
+    after = read_header(kept)
+    assert after.max_timestamp == TIMESTAMP_MAX - 250, "a wrapped time is the earliest of all"
+    assert [record.timestamp for record in read_batch(kept)][1:] == [TIMESTAMP_MAX - 150 - 100 * n for n in (1, 2, 3)]
