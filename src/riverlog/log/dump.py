@@ -3,7 +3,7 @@
 Each entry comes with a verdict: empty where all is well, else a sentence. Works on Kafka's own files too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -18,6 +18,8 @@ from riverlog.records.batch import BatchHeader, checksum
 
 _OFFSET_ENTRY: Final = Struct(">ii")
 _TIME_ENTRY: Final = Struct(">qi")
+
+_Batch = tuple[int, BatchHeader, memoryview]
 
 
 class DumpedBatch(NamedTuple):
@@ -57,21 +59,36 @@ def dump_batches(disk: Disk, folder: str, base_offset: Offset) -> Iterator[Dumpe
     try:
         end = file.size()
         behind, next_offset = 0, base_offset
-        for position, header, batch in scan_batches(file, 0, end):
+        for (position, header, batch), follower in _with_follower(scan_batches(file, 0, end, look_past_prefix=True)):
             if checksum(batch) != header.crc:
                 verdict = "the checksum does not match"
             elif header.base_offset < next_offset:
                 verdict = f"offset {header.base_offset} comes again or too late; {next_offset} is next"
+            elif follower is not None and next_offset < follower.base_offset <= header.base_offset:
+                verdict = f"offset {header.base_offset} comes too early; the next batch has {follower.base_offset}"
             else:
                 verdict = ""
             yield DumpedBatch(position, header.size, header, batch, verdict)
-            behind, next_offset = position + header.size, max(next_offset, header.next_offset)
+            behind = position + header.size
+            if not verdict:  # a checksum does not cover the base offset: a wrong one says nothing about the others
+                next_offset = header.next_offset
         if behind < end:
             rest = file.read(behind, min(end - behind, 4096))
             verdict = "zeros to the end" if not any(rest) else "no whole batch"
             yield DumpedBatch(behind, end - behind, None, None, verdict)
     finally:
         file.close()
+
+
+def _with_follower(batches: Iterable[_Batch]) -> Iterator[tuple[_Batch, BatchHeader | None]]:
+    """Pair each batch with the header of the next one."""
+    waiting: _Batch | None = None
+    for batch in batches:
+        if waiting is not None:
+            yield waiting, batch[1]
+        waiting = batch
+    if waiting is not None:
+        yield waiting, None
 
 
 def dump_offsets(disk: Disk, folder: str, base_offset: Offset) -> Iterator[DumpedOffset]:

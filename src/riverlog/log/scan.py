@@ -32,8 +32,14 @@ def scan_headers(
         position += header.size
 
 
-def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-    """Walk the whole batches from `position` on, with their bytes. Checksums are the caller's."""
+def scan_batches(
+    file: File, position: int, end: int, *, look_past_prefix: bool = False
+) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+    """Walk the whole batches from `position` on, with their bytes. Checksums are the caller's.
+
+    Some fields before the checksum say nothing about where a batch ends: a wrong one need not end the walk.
+    """
+    is_batch = is_delimited if look_past_prefix else is_plausible
     chunk, chunk_start, chunk_end = memoryview(b""), position, position
     while end - position >= HEADER_BYTES:
         if position + HEADER_BYTES > chunk_end:
@@ -43,7 +49,7 @@ def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
                 return
         header = read_header(chunk, position - chunk_start)
         size = header.size
-        if not is_plausible(header) or size > end - position:
+        if not is_batch(header) or size > end - position:
             return
         if position + size > chunk_end:
             wanted = min(max(size, SCAN_CHUNK_BYTES), end - position)
@@ -59,9 +65,13 @@ def scan_batches(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
 def is_plausible(header: BatchHeader) -> bool:
     """Tell whether these could be the first bytes of a batch; zeros are not."""
     return (
-        header.magic == MAGIC
-        and header.length >= HEADER_BYTES - LOG_OVERHEAD
+        is_delimited(header)
         and header.base_offset >= 0
         and header.last_offset_delta >= 0
         and header.leader_epoch >= NO_EPOCH
     )
+
+
+def is_delimited(header: BatchHeader) -> bool:
+    """Return whether magic and length are those of a batch, whatever the other fields say."""
+    return header.magic == MAGIC and header.length >= HEADER_BYTES - LOG_OVERHEAD

@@ -52,6 +52,15 @@ def test_damaged_batches_are_named(disk: MemoryDisk) -> None:
     assert set(verdicts[3:]) == {""}
 
 
+@pytest.mark.parametrize(("byte", "flip"), [(7, 0x08), (2, 0x01), (0, 0x80)])
+def test_a_damaged_base_offset_accuses_its_own_batch_alone(disk: MemoryDisk, byte: int, flip: int) -> None:
+    second = list(dump_batches(disk, FOLDER, Offset(0)))[1]
+    disk.damage(LOG, second.position + byte, flip=flip)
+    verdicts = [batch.verdict for batch in dump_batches(disk, FOLDER, Offset(0))]
+    assert verdicts[1].startswith("offset ")
+    assert set(verdicts[2:]) == {""}
+
+
 @pytest.mark.parametrize(("rest", "verdict"), [(b"garbage" * 20, "no whole batch"), (bytes(500), "zeros to the end")])
 def test_bytes_behind_the_last_batch_are_named(disk: MemoryDisk, rest: bytes, verdict: str) -> None:
     file = disk.open(LOG)
