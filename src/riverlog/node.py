@@ -323,6 +323,8 @@ class Node:
                 clean=all(home.directory.clean for home in self._homes),
             )
         )
+        for home in self._homes:
+            home.directory.broker_epoch = registered.epoch
         self._log.info("node registered", node_id=self.node_id, epoch=registered.epoch, cluster_id=self.cluster_id)
 
     def _run_beside(self, doing: str, work: Callable[[], Awaitable[None]]) -> None:

@@ -6,6 +6,7 @@ is compacted; they may lag behind, never run ahead. The marker of a clean shutdo
 opened and put back when everything was closed.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -42,7 +43,7 @@ STRAY_FOLDER_SUFFIX: Final = "-stray"
 _FILE_NAME_CHARACTERS_MAX: Final = 255
 _PLANNED_SUFFIX: Final = ".planned"
 """A plan runs beside the loop, which may replace the same files meanwhile: their temporary names must differ."""
-_CLEAN_CONTENT: Final = b'{"version":0,"brokerEpoch":-1}'
+NO_BROKER_EPOCH: Final = -1
 
 
 @dataclass(slots=True)
@@ -71,6 +72,8 @@ class LogDirectory:
         self.identity = identity
         self.clean = clean
         """Whether the directory was closed cleanly before it was opened."""
+        self.broker_epoch = self._last_broker_epoch() if clean else NO_BROKER_EPOCH
+        """The epoch of the broker that holds the directory, which a clean stop leaves to the next start."""
         self.damage: list[str] = []
         """Checkpoints that could not be read, a sentence each."""
         self._files = OpenFiles()
@@ -115,6 +118,14 @@ class LogDirectory:
             raise
         return directory
 
+    def _last_broker_epoch(self) -> int:
+        """Read the epoch of the broker that stopped cleanly; Kafka before 3.8 left the file empty."""
+        try:
+            epoch = json.loads(read_file(self._disk, f"{self.folder}/{CLEAN_FILE}") or b"{}").get("brokerEpoch")
+        except (ValueError, AttributeError):
+            return NO_BROKER_EPOCH
+        return epoch if isinstance(epoch, int) else NO_BROKER_EPOCH
+
     def closing(self) -> Iterator[tuple[Log, SyncPlan]]:
         """Say for each log what must be done to close it; that may happen beside the loop, several at a time.
 
@@ -135,7 +146,8 @@ class LogDirectory:
         plan.run()
         self._put_in_place(plan)
         if self.clean or all_recovered:
-            write_file(self._disk, f"{self.folder}/{CLEAN_FILE}", _CLEAN_CONTENT)  # that it is there says it all
+            left = json.dumps({"version": 0, "brokerEpoch": self.broker_epoch}, separators=(",", ":"))
+            write_file(self._disk, f"{self.folder}/{CLEAN_FILE}", left.encode())
             self._disk.sync_folder(self.folder)
         self._logs.clear()
         self._lock.release()

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from riverlog.log.directory import LogDirectory
-from riverlog.log.files import OpenFiles
+from riverlog.log.directory import CLEAN_FILE, LogDirectory
+from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.identity import DirectoryRefused
 from riverlog.log.log import Log
 from riverlog.model.ids import LeaderEpoch, NodeId, Offset, TopicId, TopicPartition
@@ -244,3 +244,16 @@ def test_a_partition_whose_id_found_no_room_is_not_open(disk: MemoryDisk) -> Non
         created(directory, records=0)
     created(directory, records=1)
     assert directory.topic_id(ORDERS) is not None
+
+
+@pytest.mark.parametrize("left", [b"", b"[]", b"{", b'{"version":0,"brokerEpoch":"x"}'])
+def test_the_epoch_of_the_broker_that_stopped_is_kept_for_the_next_start(disk: MemoryDisk, left: bytes) -> None:
+    directory = opened(disk)
+    directory.broker_epoch = 7
+    directory.close({})
+    assert disk.content(f"{FOLDER}/{CLEAN_FILE}") == b'{"version":0,"brokerEpoch":7}'
+    directory = opened(disk)
+    assert directory.broker_epoch == 7
+    directory.close({})
+    write_file(disk, f"{FOLDER}/{CLEAN_FILE}", left)
+    assert opened(disk).broker_epoch == -1
