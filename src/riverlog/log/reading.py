@@ -32,6 +32,10 @@ class LogRead(NamedTuple):
         """Count the bytes."""
         return self.records.size if self.records is not None else 0
 
+    def stops_short_of(self, upto: Offset) -> bool:
+        """Return whether there is more below `upto` than was read: a segment ended, or no more was allowed."""
+        return self.records is not None and self.next_offset < upto
+
 
 NOTHING: Final = LogRead(None)
 

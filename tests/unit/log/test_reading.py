@@ -195,3 +195,24 @@ def test_truncating_into_damage_ends_before_it(disk: MemoryDisk) -> None:
     append(log, 4 * SEGMENT + 1)
     (record,) = records_of(log.read(Offset(4 * SEGMENT + 1), bytes_max=1, upto=log.log_end_offset).records)
     assert record.value == b"value 21"
+
+
+def test_a_read_tells_that_a_segment_ended_before_the_rest() -> None:
+    log = Log.open(
+        MemoryDisk(),
+        "/data/orders-0",
+        replace(DEFAULT_TOPIC_CONFIG, segment_bytes=250),
+        recovery_point=Offset(0),
+        clean=True,
+        now_ms=0,
+    )
+    for _ in range(4):
+        batch = memoryview(batch_of([b"a" * 40]))
+        log.append(batch, check_produced(batch, batch_bytes_max=1 << 20), leader_epoch=LeaderEpoch(0), now_ms=0)
+    assert log.segment_count > 1
+    found = log.read(Offset(0), bytes_max=1 << 20, upto=Offset(4))
+    assert found.next_offset < 4
+    assert found.stops_short_of(Offset(4))
+    last = log.read(Offset(3), bytes_max=1 << 20, upto=Offset(4))
+    assert not last.stops_short_of(Offset(4))
+    assert not log.read(Offset(4), bytes_max=1 << 20, upto=Offset(4)).stops_short_of(Offset(4))

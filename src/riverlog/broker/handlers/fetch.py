@@ -175,7 +175,7 @@ class OnePartitionRoute:
         stable_offset = partition.last_stable_offset
         upto = stable_offset if self._committed else partition.high_watermark
         read = partition.read(offset, bytes_max=place.bytes_max, upto=upto, at_least_one=True)
-        if read.size < self._bytes_min and not at_once:
+        if read.size < self._bytes_min and not (at_once or read.stops_short_of(upto)):
             return None
         records = b"" if read.records is None else partition.content(read.records)
         aborted = partition.aborted_in(read, offset) if self._committed else None
@@ -286,22 +286,23 @@ def _read(request: FetchRequest, plan: Plan, context: Context) -> tuple[FetchRes
         answer = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id)
         response.responses.append(answer)
         for wanted in parts:
-            data, taken = _read_partition(wanted, request, bytes_left=left, at_least_one=size == 0)
+            data, taken, stops_short = _read_partition(wanted, request, bytes_left=left, at_least_one=size == 0)
             answer.partitions.append(data)
             size += taken
             left -= taken
             # Damage does not go away: a client that asks again at once, as some do, is answered when its time is up.
-            enough = enough or data.error_code not in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE)
+            enough = enough or stops_short or data.error_code not in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE)
     return response, enough or size >= request.min_bytes
 
 
 def _read_partition(
     wanted: Wanted, request: FetchRequest, *, bytes_left: int, at_least_one: bool
-) -> tuple[PartitionData, int]:
+) -> tuple[PartitionData, int, bool]:
+    """Read one partition; return its part of the answer, the bytes in it, and whether waiting adds nothing to them."""
     part, partition = wanted.part, wanted.partition
     if partition is None:
         assert wanted.refusal is not None
-        return _refused(part.partition, wanted.refusal.code, None), 0
+        return _refused(part.partition, wanted.refusal.code, None), 0, False
     committed = request.isolation_level == _READ_COMMITTED
     upto = partition.last_stable_offset if committed else partition.high_watermark
     try:
@@ -314,9 +315,9 @@ def _read_partition(
         records = b"" if read.records is None else partition.content(read.records)
         aborted = partition.aborted_in(read, Offset(part.fetch_offset)) if committed else None
     except Refusal as refusal:
-        return _refused(part.partition, refusal.code, partition), 0
+        return _refused(part.partition, refusal.code, partition), 0, False
     wanted.read = read
-    return _data(partition, records, aborted), read.size
+    return _data(partition, records, aborted), read.size, read.stops_short_of(upto)
 
 
 def _data(partition: Partition, records: bytes | FileRange, aborted: list[Aborted] | None) -> PartitionData:

@@ -261,3 +261,26 @@ def test_what_goes_out_is_counted_in_records_and_bytes() -> None:
             assert partition.stats.bytes_out == size
 
     run(scenario())
+
+
+@pytest.mark.parametrize("version", [11, 12])
+def test_a_fetch_does_not_wait_at_the_end_of_a_segment(version: int) -> None:
+    """Version 11 takes the long way, 12 the short cut."""
+
+    async def scenario() -> None:
+        async with serving(log_segment_bytes="1024") as (line, node):
+            await create(line)
+            for _ in range(8):
+                await produced(line, request(batch_of([b"a" * 300])))
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            assert partition.log.segment_count > 1
+            before = asyncio.get_running_loop().time()
+            offset = 0
+            while offset < 6:
+                answer = await fetched(line, asking(offset, wait_ms=MINUTE_MS, bytes_min=5_000), version)
+                assert answer.records
+                offset += len(values(answer))
+            assert asyncio.get_running_loop().time() - before < 1
+
+    run(scenario())
