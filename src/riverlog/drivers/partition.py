@@ -113,7 +113,7 @@ class Partition:
         header = check_produced(batch, batch_bytes_max=config.max_message_bytes)
         if self._is_for_coordinators:
             raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the cluster itself writes to {self.name.topic}")
-        if config.record_validation_full:
+        if config.record_validation_full or header.max_timestamp < header.first_timestamp:
             unfolded_bytes_max = min(DECOMPRESSED_BYTES_MAX, UNFOLDED_BATCHES_MAX * config.max_message_bytes)
             header = check_records(batch, header, config, now_ms=now_ms, unfolded_bytes_max=unfolded_bytes_max)
         if config.cleanup_compact:
