@@ -308,8 +308,11 @@ class Partition:
         )
 
     def delete_records(self, before: Offset) -> Offset:
-        """Give up the records below an offset, -1 meaning all that are committed; give the new start of the log."""
-        self._volume.check_writable()
+        """Give up the records below an offset, -1 meaning all that are committed; give the new start of the log.
+
+        A full disk does not refuse it: this is how room is made.
+        """
+        self._volume.check_online()
         if before < 0:
             before = self.high_watermark
         if before > self.high_watermark:

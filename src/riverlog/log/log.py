@@ -486,7 +486,7 @@ class Log:
             return []
         ends = (*self.segments.bases[1:], self.log_end_offset)  # what is damaged at its end belongs to a segment, too
         reasons = expired(
-            (facts_of(segment)._replace(next_offset=end) for segment, end in zip(self.segments, ends, strict=True)),
+            [facts_of(segment)._replace(next_offset=end) for segment, end in zip(self.segments, ends, strict=True)],
             self._config,
             total_bytes=self.size if self._config.retention_bytes >= 0 else 0,
             now_ms=now_ms,

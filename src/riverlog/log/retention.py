@@ -2,10 +2,10 @@
 
 Whole segments from the oldest on, for as long as one of the reasons holds: too old, too many bytes, or below
 the log start offset. Nothing that readers have not been able to see is deleted, so a segment must lie wholly
-below `upto`. The newest segment may be among them; it is then rolled first.
+below `upto`. The newest segment may be among them, unless it is empty; it is then rolled first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ class DeletedSegment(NamedTuple):
 
 
 def expired(
-    segments: Iterable[SegmentFacts],
+    segments: Sequence[SegmentFacts],
     config: TopicConfig,
     *,
     total_bytes: int,
@@ -57,8 +57,8 @@ def expired(
     surplus = total_bytes - config.retention_bytes
     by_age = config.cleanup_delete and config.retention_ms >= 0
     by_size = config.cleanup_delete and config.retention_bytes >= 0
-    for segment in segments:
-        if segment.next_offset > upto or segment.size == 0:
+    for slot, segment in enumerate(segments, 1):
+        if segment.next_offset > upto or (segment.size == 0 and slot == len(segments)):
             break
         if segment.next_offset <= log_start_offset:
             reasons.append(Reason.START)

@@ -55,3 +55,12 @@ def test_an_empty_segment_stays() -> None:
     empty = [SegmentFacts(Offset(5), Offset(5), 0, 0)]
     config = replace(KEEP_ALL, retention_ms=0, retention_bytes=0)
     assert expired(empty, config, total_bytes=0, now_ms=99, log_start_offset=Offset(5), upto=Offset(5)) == []
+
+
+def test_an_empty_closed_segment_holds_up_nobody() -> None:
+    closed = SEGMENTS[0]._replace(size=0)
+    active = SEGMENTS[3]._replace(size=0)
+    by_age = replace(KEEP_ALL, retention_ms=1_000)
+    given = [closed, SEGMENTS[1], active]
+    found = expired(given, by_age, total_bytes=100, now_ms=99_999, log_start_offset=Offset(0), upto=Offset(35))
+    assert found == [Reason.AGE, Reason.AGE], "and an empty active one stays"

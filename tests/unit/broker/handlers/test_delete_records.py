@@ -115,3 +115,26 @@ def test_a_start_that_could_not_be_written_down_is_not_acknowledged():
             universe.disk.heal()
 
     run(scenario())
+
+
+def test_a_full_disk_does_not_refuse_what_makes_room():
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, node):
+            await with_records(line)
+            (home,) = node._homes
+            universe.disk.fail(0, errno.ENOSPC, on=("write",), lasting=True)
+            part = PartitionProduceData(index=0, records=batch_of([b"x"]))  # type: ignore[arg-type]  # as on the wire
+            refused = await line.ask(
+                ApiKey.PRODUCE,
+                12,
+                ProduceRequest(
+                    acks=-1, timeout_ms=1000, topic_data=[TopicProduceData("orders", partition_data=[part])]
+                ),
+            )
+            assert refused.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert not home.volume.writable
+            assert (await delete(line, 3)).low_watermark == 3
+            universe.disk.heal()
+
+    run(scenario())
