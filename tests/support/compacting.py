@@ -29,7 +29,7 @@ def compact(disk: Disk, log: Log, *, cleaned_offset: int = 0, now_ms: int, keys_
     clean_upto = dirt.first_dirty_offset
     for group in clean(disk, cleaning, lambda _seconds: None):
         if group.size is not None:
-            swap = log.begin_swap(group.replaced, now_ms=now_ms)
+            swap = log.begin_swap(group.replaced)
             assert swap is not None
             swap.announce()
             swap.take_over()

@@ -157,7 +157,7 @@ class Cleaner:
         log = partition.log
         if self._is_gone(partition):
             return False
-        swap = log.begin_swap(group.replaced, now_ms=self._clock.wall_ms())
+        swap = log.begin_swap(group.replaced)
         if swap is None:
             return False
         try:

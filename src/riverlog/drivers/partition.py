@@ -322,8 +322,17 @@ class Partition:
         self.log.advance_log_start(before)
         return self.log.log_start_offset
 
+    def remove_deleted(self, *, uptime_ms: int) -> None:
+        """Remove the files of segments that were deleted `file.delete.delay.ms` ago."""
+        if not self._keeps_files():
+            return
+        try:
+            self.log.remove_deleted(uptime_ms)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+
     async def retain(self, *, now_ms: int, producers_older_than_ms: int) -> list[DeletedSegment]:
-        """Let go of segments, deleted files and silent producers whose time has come.
+        """Let go of segments and silent producers whose time has come.
 
         Before a segment goes, all is on the medium that the next one begins with: a crash never leaves a gap, nor a log
         without any segment, nor forgets a producer.
@@ -331,7 +340,6 @@ class Partition:
         log, deleted = self.log, list[DeletedSegment]()
         try:
             if not self._volume.offline:
-                log.remove_deleted(now_ms)
                 log.producers.expire(producers_older_than_ms)
                 self.verifications.expire(producers_older_than_ms)
             while self._keeps_files() and log.find_expired(now_ms, upto=self.high_watermark):
@@ -355,7 +363,7 @@ class Partition:
         untold, quarantine.untold = quarantine.untold, []
         return [known for known in untold if known.flaw.next_offset > self.log.log_start_offset]
 
-    def flush_if_due(self, *, now_ms: int) -> None:
+    def flush_if_due(self, *, uptime_ms: int) -> None:
         """Flush what has waited for longer than `flush.ms`."""
         log = self.log
         if log.flushed_offset == log.log_end_offset or self._volume.offline:
@@ -365,8 +373,8 @@ class Partition:
         ):  # a closed segment is flushed, so that recovery skips it
             self._flusher.flush(self)
         elif self._unflushed_since_ms is None:
-            self._unflushed_since_ms = now_ms
-        elif now_ms - self._unflushed_since_ms >= log.config.flush_ms:
+            self._unflushed_since_ms = uptime_ms
+        elif uptime_ms - self._unflushed_since_ms >= log.config.flush_ms:
             self._unflushed_since_ms = None
             self._flusher.flush(self)
 

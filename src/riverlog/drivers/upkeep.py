@@ -39,7 +39,7 @@ class Upkeep:
         await self._open_all()
         settings = self._settings()
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._every(_TICK_SECONDS, self._flush_by_time))
+            tasks.create_task(self._every(_TICK_SECONDS, self._by_time))
             tasks.create_task(self._every(_TICK_SECONDS, self._tell_damage))
             tasks.create_task(self._retain(settings.log_retention_check_interval_ms / 1000))
             tasks.create_task(self._checkpoint(settings.log_flush_offset_checkpoint_interval_ms / 1000))
@@ -70,8 +70,10 @@ class Upkeep:
                 if done % _PARTITIONS_PER_STEP == _PARTITIONS_PER_STEP - 1:
                     await asyncio.sleep(0)
 
-    def _flush_by_time(self, partition: Partition) -> None:
-        partition.flush_if_due(now_ms=self._clock.wall_ms())
+    def _by_time(self, partition: Partition) -> None:
+        uptime_ms = round(self._clock.monotonic() * 1000)
+        partition.flush_if_due(uptime_ms=uptime_ms)
+        partition.remove_deleted(uptime_ms=uptime_ms)
 
     def _tell_damage(self, partition: Partition) -> None:
         for base_offset, flaw in partition.found_damage():

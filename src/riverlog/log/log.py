@@ -127,7 +127,7 @@ class Log:
         floor = max(recovery_point, log_start_offset)
         if end < log_start_offset:
             # Nothing here is needed, and the gap behind it would look like a torn write at the next recovery.
-            segments.delete(0, len(segments), due_ms=now_ms)
+            segments.delete(0, len(segments), delay_ms=0)
         first_offset = segments.note_lost(max(end, log_start_offset), recovery_point, floor)
         if end < floor or not len(segments):
             if self.quarantine.unsaved:
@@ -460,7 +460,7 @@ class Log:
             if segment.base_offset < upto and (flaws := segment.integrity.flaws()):
                 raise segment.integrity.damaged(flaws[0].position)
 
-    def begin_swap(self, replaced: tuple[SegmentFacts, ...], *, now_ms: int) -> Swap | None:
+    def begin_swap(self, replaced: tuple[SegmentFacts, ...]) -> Swap | None:
         """Take a cleaned segment over in the place of these; None where they are not there any more."""
         first = self.segments.slot_of(replaced[0].base_offset)
         behind = first + len(replaced)
@@ -472,8 +472,8 @@ class Log:
             return None
         self._swapping = True
         self.segments.dense = False
-        due_ms = now_ms + self._config.file_delete_delay_ms
-        return Swap(self._disk, self.segments, self.folder, replaced, due_ms=due_ms, finished=self._swapped)
+        delay_ms = self._config.file_delete_delay_ms
+        return Swap(self._disk, self.segments, self.folder, replaced, delay_ms=delay_ms, finished=self._swapped)
 
     def _swapped(self) -> None:
         self._swapping = False
@@ -525,7 +525,7 @@ class Log:
         self.advance_log_start(max(self.log_start_offset, segments.bases[slot]))
         going = segments.bases[:slot]
         try:
-            segments.delete(0, slot, due_ms=now_ms + self._config.file_delete_delay_ms)
+            segments.delete(0, slot, delay_ms=self._config.file_delete_delay_ms)
         finally:
             gone = [base_offset for base_offset in going if base_offset not in segments.bases]
             self._unsynced_segments = [kept for kept in self._unsynced_segments if kept.base_offset not in gone]
@@ -540,9 +540,9 @@ class Log:
             self.log_start_offset = offset
             self._unsynced_epochs |= self.epochs.truncate_start(offset)
 
-    def remove_deleted(self, now_ms: int) -> int:
-        """Remove the files of deleted segments whose time has come; say how many."""
-        return self.segments.remove_deleted(now_ms)
+    def remove_deleted(self, uptime_ms: int) -> int:
+        """Remove the files of deleted segments whose delay is over; return how many."""
+        return self.segments.remove_deleted(uptime_ms)
 
     def truncate(self, offset: Offset, *, now_ms: int) -> None:
         """Cut off the records from this offset on, and the whole batch that holds it.
@@ -559,7 +559,7 @@ class Log:
         end = segments.start_of(offset)
         self._forget_epochs(end)
         self._unsynced_segments = [segment for segment in self._unsynced_segments if segment.base_offset < end]
-        segments.delete(segments.slot_of(Offset(end - 1)) + 1, len(segments), due_ms=now_ms)
+        segments.delete(segments.slot_of(Offset(end - 1)) + 1, len(segments), delay_ms=0)
         segments.reopen_last()
         position = segments.active.locate(end)
         if position < segments.active.size:

@@ -85,7 +85,7 @@ def open_folder(
         begin=lambda segment: past.catch_up(segments, segment),
         note=past.note,
     )
-    segments.recovered(first, recovered.segments, now_ms=now_ms)
+    segments.recovered(first, recovered.segments)
     past.renew_aborted(segments)
     unsynced = recovered.segments[:-1]
     for segment in unsynced:

@@ -60,7 +60,10 @@ class Segments:
         self._opened_ms = now_ms
         self._segments: list[Segment | None] = [None] * len(bases)
         self._latest: list[int] | None = None
-        self._deleted: deque[tuple[int, str]] = deque()
+        self._deleted: list[tuple[int, str]] = []
+        """Files that were renamed, and for how long they stay."""
+        self._removals: deque[tuple[int, str]] = deque()
+        """When they go, on the clock of `remove_deleted`."""
         self.bases = list(bases)
         self.active: Segment
         self.unsynced_files: list[HeldFile] = []
@@ -204,11 +207,11 @@ class Segments:
         segment.closed = True
         self.unsynced_names = True
 
-    def recovered(self, first: int, segments: Sequence[Segment], *, now_ms: int) -> None:
+    def recovered(self, first: int, segments: Sequence[Segment]) -> None:
         """Take the recovered segments in place of all from `first` on."""
         kept = first + len(segments)
         for base_offset in self.bases[kept:]:
-            self._delete_files(base_offset, due_ms=now_ms, suffixes=(LOG_SUFFIX, *_BESIDE_A_LOG))
+            self._delete_files(base_offset, delay_ms=0, suffixes=(LOG_SUFFIX, *_BESIDE_A_LOG))
         self.aborted.forget(self.bases[kept:])
         del self.bases[kept:]
         self._segments[first:] = segments
@@ -224,10 +227,10 @@ class Segments:
 
     # Shrinking
 
-    def delete(self, first: int, behind: int, *, due_ms: int) -> None:
-        """Take segments out; their files are renamed now and may be removed when due. On OSError the others stay."""
+    def delete(self, first: int, behind: int, *, delay_ms: int) -> None:
+        """Take segments out; their files are renamed now and removed after a delay. On OSError the others stay."""
         for base_offset in self.bases[first:behind]:
-            self._delete_files(base_offset, due_ms=due_ms, suffixes=(LOG_SUFFIX,))
+            self._delete_files(base_offset, delay_ms=delay_ms, suffixes=(LOG_SUFFIX,))
             if (segment := self._segments[first]) is not None:
                 segment.unsynced = False
                 segment.let_go()
@@ -235,9 +238,9 @@ class Segments:
             del self._segments[first]
             self._latest = None
             self.aborted.forget((base_offset,))
-            self._delete_files(base_offset, due_ms=due_ms, suffixes=_BESIDE_A_LOG)
+            self._delete_files(base_offset, delay_ms=delay_ms, suffixes=_BESIDE_A_LOG)
 
-    def take_over(self, first: int, behind: int, *, end_offset: Offset, due_ms: int) -> None:
+    def take_over(self, first: int, behind: int, *, end_offset: Offset, delay_ms: int) -> None:
         """Let a cleaned segment, still under its name of the swap, stand for those that it replaces."""
         base_offset = self.bases[first]
         cleaned = Segment.load(
@@ -254,31 +257,36 @@ class Segments:
         assert cleaned.next_offset == end_offset
         # The log itself is replaced by the last rename; until then its name is that of a segment in use.
         suffixes = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
-        self._delete_files(base_offset, due_ms=due_ms, suffixes=suffixes)
+        self._delete_files(base_offset, delay_ms=delay_ms, suffixes=suffixes)
         self.aborted.forget((base_offset,))
         aborted = read_file(self.disk, cleaned.path(TRANSACTION_INDEX_SUFFIX))
         if aborted is not None:
             self.aborted.take(base_offset, aborted)
-        self.delete(first + 1, behind, due_ms=due_ms)
+        self.delete(first + 1, behind, delay_ms=delay_ms)
         if (replaced := self._segments[first]) is not None:
             replaced.let_go()
         self._segments[first] = cleaned
 
-    def _delete_files(self, base_offset: Offset, *, due_ms: int, suffixes: tuple[str, ...]) -> None:
+    def _delete_files(self, base_offset: Offset, *, delay_ms: int, suffixes: tuple[str, ...]) -> None:
         for suffix in suffixes:
             path = path_of(self.folder, base_offset, suffix)
             try:
                 self.disk.rename(path, path + DELETED_SUFFIX)
             except FileNotFoundError:
                 continue
-            self._deleted.append((due_ms, path + DELETED_SUFFIX))
+            self._deleted.append((delay_ms, path + DELETED_SUFFIX))
         self.unsynced_names = True
 
-    def remove_deleted(self, now_ms: int) -> int:
-        """Remove the files of deleted segments that are due; say how many there were."""
+    def remove_deleted(self, uptime_ms: int) -> int:
+        """Remove the files of deleted segments whose delay is over; return how many.
+
+        A delay begins with the first call after the deletion, so a clock that is set does not change it.
+        """
+        self._removals += ((uptime_ms + delay_ms, path) for delay_ms, path in self._deleted)
+        self._deleted.clear()
         count = 0
-        while self._deleted and self._deleted[0][0] <= now_ms:
-            _, path = self._deleted.popleft()
+        while self._removals and self._removals[0][0] <= uptime_ms:
+            _, path = self._removals.popleft()
             try:
                 self.disk.remove(path)
             except FileNotFoundError:

@@ -44,14 +44,14 @@ class Swap:
         folder: str,
         replaced: tuple[SegmentFacts, ...],
         *,
-        due_ms: int,
+        delay_ms: int,
         finished: Callable[[], None],
     ) -> None:
         self._disk = disk
         self._segments = segments
         self._folder = folder
         self._replaced = replaced
-        self._due_ms = due_ms
+        self._delay_ms = delay_ms
         self._finished = finished
 
     def announce(self) -> None:
@@ -63,7 +63,7 @@ class Swap:
         """Serve the cleaned segment from now on."""
         first = self._segments.bases.index(self._replaced[0].base_offset)
         behind = first + len(self._replaced)
-        self._segments.take_over(first, behind, end_offset=self._replaced[-1].next_offset, due_ms=self._due_ms)
+        self._segments.take_over(first, behind, end_offset=self._replaced[-1].next_offset, delay_ms=self._delay_ms)
 
     def confirm(self) -> None:
         """Make durable that the others are gone; may run in a worker thread."""

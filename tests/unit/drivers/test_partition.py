@@ -4,6 +4,7 @@ import asyncio
 import errno
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from struct import Struct
 from uuid import UUID
 
 import pytest
@@ -17,7 +18,14 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, Durability
 from riverlog.model.transactions import Producer, TransactionVersion
-from riverlog.records.batch import ATTRIBUTES_POSITION, CRC_POSITION, HEADER_BYTES, checksum, read_header
+from riverlog.records.batch import (
+    ATTRIBUTES_POSITION,
+    CRC_POSITION,
+    HEADER_BYTES,
+    MAX_TIMESTAMP_POSITION,
+    checksum,
+    read_header,
+)
 from riverlog.records.control import Marker, build_marker
 from tests.support.batches import batch_of
 from tests.support.disk import MemoryDisk
@@ -126,23 +134,23 @@ def test_flush_messages_1_means_what_it_says_and_more_means_later() -> None:
 def test_flush_ms_is_noticed_and_kept() -> None:
     partition, hand = a_partition(durability=Durability.OS, flush_ms=1_000)
     append(partition, b"a")
-    partition.flush_if_due(now_ms=NOW)
-    partition.flush_if_due(now_ms=NOW + 999)
+    partition.flush_if_due(uptime_ms=NOW)
+    partition.flush_if_due(uptime_ms=NOW + 999)
     assert hand.asked == 0
-    partition.flush_if_due(now_ms=NOW + 1_000)
+    partition.flush_if_due(uptime_ms=NOW + 1_000)
     assert hand.asked == 1
     hand.carry_out(partition)
-    partition.flush_if_due(now_ms=NOW + 9_000)
+    partition.flush_if_due(uptime_ms=NOW + 9_000)
     assert hand.asked == 1
 
 
 def test_a_closed_segment_is_flushed_soon() -> None:
     partition, hand = a_partition(durability=Durability.OS, segment_bytes=200)
     append(partition, b"a" * 100)
-    partition.flush_if_due(now_ms=NOW)
+    partition.flush_if_due(uptime_ms=NOW)
     assert hand.asked == 0
     append(partition, b"b" * 100)
-    partition.flush_if_due(now_ms=NOW)
+    partition.flush_if_due(uptime_ms=NOW)
     assert hand.asked == 1
 
 
@@ -430,3 +438,23 @@ def test_clients_never_write_to_topics_of_coordinators(compact: bool) -> None:
     with pytest.raises(Refusal, match="only the cluster itself") as refused:
         partition.append(memoryview(batch_of([b"x"])), now_ms=1)
     assert refused.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_a_header_that_hides_how_late_its_records_are_is_put_right() -> None:
+    partition, _ = a_partition(durability=Durability.OS)
+    batch = bytearray(batch_of([b"a"], timestamp_ms=5_000))
+    Struct(">q").pack_into(batch, MAX_TIMESTAMP_POSITION, -1)
+    Struct(">I").pack_into(batch, CRC_POSITION, checksum(batch))
+    partition.append(memoryview(batch), now_ms=NOW)
+    assert partition.offset_for_time(4_000) == (0, 5_000, 3)
+
+
+def test_files_of_deleted_segments_go_after_their_delay() -> None:
+    partition, _ = a_partition(durability=Durability.OS, segment_bytes=200, retention_ms=0, file_delete_delay_ms=60_000)
+    append(partition, b"a" * 100)
+    append(partition, b"b" * 100)
+    log = partition.log
+    assert log.enforce_retention(NOW + 1_000_000, upto=partition.high_watermark)
+    for uptime_ms, there in ((5, True), (60_004, True), (60_005, False)):
+        partition.remove_deleted(uptime_ms=uptime_ms)
+        assert any(name.endswith(".deleted") for name in log._disk.list(log.folder)) is there

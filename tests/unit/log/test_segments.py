@@ -76,12 +76,13 @@ def test_few_files_are_open_however_many_segments_there_are(disk: MemoryDisk) ->
 
 
 def test_deleted_segments_are_renamed_now_and_removed_when_due(segments: Segments, disk: MemoryDisk) -> None:
-    segments.delete(0, 2, due_ms=100)
+    segments.delete(0, 2, delay_ms=100)
     assert segments.bases == [20, 30, 40]
     renamed = [name for name in disk.list("/") if name.endswith(".deleted")]
     assert renamed == [f"{base:020d}.{kind}.deleted" for base in (0, 10) for kind in ("index", "log", "timeindex")]
-    assert segments.remove_deleted(99) == 0
-    assert segments.remove_deleted(100) == 6
+    assert segments.remove_deleted(5_000) == 0, "the delay begins"
+    assert segments.remove_deleted(5_099) == 0
+    assert segments.remove_deleted(5_100) == 6
     assert not [name for name in disk.list("/") if name.endswith(".deleted")]
 
 
