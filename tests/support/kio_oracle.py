@@ -19,6 +19,7 @@ from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 
 from riverlog.wire.apis import APIS, Api
+from riverlog.wire.primitives import cut
 from riverlog.wire.types import (
     BOOLEAN,
     FLOAT64,
@@ -101,6 +102,8 @@ def _random_field(field: Field, version: int, random: Random) -> Any:
     if isinstance(field.type, Array):
         return [_random_value(field.type.element, version, random) for _ in range(_few(random))]
     value = _random_value(field.type, version, random)
+    if field.name.endswith("_message"):
+        return cut(value)  # as an answer has it
     if field.wire.tag is not None and isinstance(field.type, Struct) and value == field.type.declaration():
         return None  # a tagged struct of defaults is not written, so it would not come back
     return value
@@ -133,7 +136,8 @@ def random_entity(entity: type[Any], random: Random) -> Any:
     for field in dataclasses.fields(entity):
         if "tag" in field.metadata and random.random() < 0.5:
             continue
-        values[field.name] = _random_of_kio(hints[field.name], field.metadata.get("kafka_type"), random)
+        value = _random_of_kio(hints[field.name], field.metadata.get("kafka_type"), random)
+        values[field.name] = cut(value) if value and field.name.endswith("_message") else value
     return entity(**values)
 
 

@@ -31,6 +31,7 @@ def test_fields_are_named_after_their_settings():
         for each in fields(config):
             setting = each.metadata.get("setting")
             special = ("cleanup_delete", "cleanup_compact", "message_timestamp_log_append_time", "layers")
+            special += ("record_validation_full",)
             assert each.name in special or each.name == setting.name.replace(".", "_")
 
 
@@ -41,6 +42,6 @@ def test_numbers_are_what_their_fields_say():
 
 
 def test_a_node_and_its_topics_share_no_name_by_accident():
-    shared = {"compression.type", "durability", "min.insync.replicas"}
+    shared = {"compression.type", "durability", "min.insync.replicas", "record.validation"}
     assert set(NODE_ONLY_SETTINGS) & set(TOPIC_SETTINGS) == set()
     assert set(NODE_SETTINGS) & set(TOPIC_SETTINGS) == shared
