@@ -4,6 +4,7 @@ The node's own coordinators write their markers without it. So one of a member o
 that is open, or decided otherwise: a batch would be committed without a part of it.
 """
 
+import asyncio
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -32,7 +33,14 @@ def write_txn_markers(request: WriteTxnMarkersRequest, context: Context) -> Answ
 
 async def _written(request: WriteTxnMarkersRequest, context: Context) -> WriteTxnMarkersResponse:
     allowed = context.allows_on_cluster(Operation.CLUSTER_ACTION) or context.allows_on_cluster(Operation.ALTER)
-    begun = [await _begun(_markers(each), context) if allowed else None for each in request.markers]
+    begun: list[Mapping[TopicPartition, Awaitable[ErrorCode]] | None] = [None] * len(request.markers)
+    if allowed:
+        sharing = _Sharing(context)
+        await sharing.look_for(frozenset(ProducerId(each.producer_id) for each in request.markers))
+        for slot, each in enumerate(request.markers):
+            begun[slot] = await _begun(_markers(each), sharing, context)
+            if slot % _MARKERS_PER_TURN == _MARKERS_PER_TURN - 1:
+                await asyncio.sleep(0)
     response = WriteTxnMarkersResponse()
     for asked, under_way in zip(request.markers, begun, strict=True):
         result = WritableTxnMarkerResult(asked.producer_id)
@@ -50,10 +58,12 @@ async def _written(request: WriteTxnMarkersRequest, context: Context) -> WriteTx
     return response
 
 
-async def _begun(markers: TransactionMarkers, context: Context) -> "Mapping[TopicPartition, Awaitable[ErrorCode]]":
+async def _begun(
+    markers: TransactionMarkers, sharing: "_Sharing", context: Context
+) -> "Mapping[TopicPartition, Awaitable[ErrorCode]]":
     """Append the markers that tear nothing apart."""
     try:
-        kept_back = await _shared(markers, context)
+        kept_back = await sharing.torn_by(markers)
     except Refusal as refusal:
         return {each: _refused(refusal.code) for each in markers.partitions}
     free = tuple(each for each in markers.partitions if each not in kept_back)
@@ -63,26 +73,48 @@ async def _begun(markers: TransactionMarkers, context: Context) -> "Mapping[Topi
     return begun | {each: _refused(ErrorCode.INVALID_TXN_STATE) for each in kept_back}
 
 
-async def _shared(markers: TransactionMarkers, context: Context) -> frozenset[TopicPartition]:
-    """Find the partitions in which this producer writes as a member of a batch that is not decided like this."""
-    found: set[TopicPartition] = set()
-    transactions = context.services.transactions
-    for asked in transactions.submit_to_all(ListTransactions(producer_ids=frozenset((markers.producer_id,)))):
-        for transactional_id, held in (await asked).transactions:
-            if held.producer.id == markers.producer_id:
-                continue  # it writes alone
-            (whole,) = (
-                await transactions.submit(transactional_id, DescribeTransactions((transactional_id,)))
-            ).transactions
-            if whole is not None and whole.state is not _ENDING[markers.committed]:
-                found |= whole.partitions & set(markers.partitions)
-    return frozenset(found)
+class _Sharing:
+    """Knows which of the producers that a request names may write as members of a shared transaction."""
+
+    def __init__(self, context: Context) -> None:
+        self._transactions = context.services.transactions
+        self._refusal: Refusal | None = None
+        self._any_shares = False
+
+    async def look_for(self, producer_ids: frozenset[ProducerId]) -> None:
+        """Ask every coordinator once for all of them: mostly none shares anything, and none is asked about again."""
+        try:
+            for asked in self._transactions.submit_to_all(ListTransactions(producer_ids=producer_ids)):
+                self._any_shares |= any(held.shared is not None for _, held in (await asked).transactions)
+        except Refusal as refusal:
+            self._refusal = refusal
+
+    async def torn_by(self, markers: TransactionMarkers) -> frozenset[TopicPartition]:
+        """Find the partitions in which a producer writes as a member of a batch that is not decided like this."""
+        if self._refusal is not None:
+            raise self._refusal
+        found: set[TopicPartition] = set()
+        if not self._any_shares:
+            return frozenset()
+        await asyncio.sleep(0)
+        for asked in self._transactions.submit_to_all(ListTransactions(producer_ids=frozenset((markers.producer_id,)))):
+            for transactional_id, held in (await asked).transactions:
+                if held.producer.id == markers.producer_id:
+                    continue  # it writes alone
+                described = self._transactions.submit(transactional_id, DescribeTransactions((transactional_id,)))
+                (whole,) = (await described).transactions
+                if whole is not None and whole.state is not _ENDING[markers.committed]:
+                    found |= whole.partitions & set(markers.partitions)
+        return frozenset(found)
 
 
-async def _refused(code: ErrorCode) -> ErrorCode:
-    return code
+def _refused(code: ErrorCode) -> "asyncio.Future[ErrorCode]":
+    told: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+    told.set_result(code)
+    return told
 
 
+_MARKERS_PER_TURN: Final = 100  # others have their turn in between
 _ENDING: Final = {True: TransactionState.PREPARE_COMMIT, False: TransactionState.PREPARE_ABORT}
 
 
@@ -94,7 +126,9 @@ def _markers(asked: WritableTxnMarker) -> TransactionMarkers:
         coordinator_epoch=asked.coordinator_epoch,
         committed=asked.transaction_result,
         partitions=tuple(
-            TopicPartition(topic.name, index) for topic in asked.topics for index in topic.partition_indexes
+            TopicPartition(topic.name, index)
+            for topic in asked.topics
+            for index in dict.fromkeys(topic.partition_indexes)
         ),
         version=version if asked.transaction_version >= version else TransactionVersion.CLASSIC,
     )

@@ -59,6 +59,20 @@ def test_a_late_marker_of_the_second_version_ends_nothing() -> None:
     run(scenario())
 
 
+def test_a_partition_that_is_named_again_gets_one_marker_and_the_same_answer() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await prepared(line, "orders")
+            producer = await begun(node)
+            await sent(line, producer, 0, b"value")
+            assert await codes(line, marker(producer.id, producer.epoch, *[0] * 1_000)) == [[ErrorCode.NONE] * 1_000]
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            assert partition.high_watermark == 2
+
+    run(scenario())
+
+
 def test_not_everybody_may_end_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         deny(monkeypatch, Operation.CLUSTER_ACTION, Operation.ALTER)
