@@ -20,6 +20,10 @@ from typing import Final
 from riverlog import Consumer, Producer
 from riverlog.client.errors import KafkaError
 from riverlog.model.ids import TopicPartition
+from riverlog.wire.apis import APIS
+from riverlog.wire.codec import MalformedMessage
+from riverlog.wire.headers import encode_request
+from tests.fuzz.boundaries import BoundaryRequests
 from tests.fuzz.mutation import mutate
 from tests.fuzz.seeds import requests
 from tests.fuzz.targets import outcome
@@ -32,6 +36,8 @@ READABLE: Final = 1_000
 BURST_FRAMES: Final = 40
 FRESH_FRAMES: Final = 10
 FRAME_BYTES_MAX: Final = 4_096
+BOUNDARY_FRAMES: Final = 5
+BOUNDARY_BYTES_MAX: Final = 200_000
 _STORM_EVERY_FRAMES: Final = 50_000
 MEMORY_BYTES_MAX: Final = 512 * 1024 * 1024
 """What the node may ever hold: its own 60 MB, and 2,000 connections with a receive buffer each."""
@@ -39,7 +45,7 @@ _PROGRESS_FRAMES: Final = 20_000
 _ANSWER_SECONDS: Final = 0.3
 _PATIENCE_SECONDS: Final = 20.0
 _STORM_SECONDS: Final = 60.0
-_BAD_LINES: Final = re.compile(r"internal error|cannot go on|Traceback", re.IGNORECASE)
+_BAD_LINES: Final = re.compile(r"internal error|cannot go on|exception contained|offline|Traceback", re.IGNORECASE)
 STEADY: Final = TopicPartition("steady", 0)
 
 
@@ -103,6 +109,7 @@ class _Siege:
         self._bootstrap = node.bootstrap
         self._random = Random(seed)
         self._frames = [frame[4:] for frame in requests(self._random)]
+        self._boundaries = BoundaryRequests(self._random, {})
         self._readable: list[bytes] = []
         while len(self._readable) < READABLE:
             frame = self._mutated(self._frames)
@@ -174,6 +181,7 @@ class _Siege:
     async def _attack(self) -> None:
         kinds: list[Callable[[Peer], Awaitable[None]]] = [
             *[self._send_mutated] * 12,
+            *[self._send_boundaries] * 4,
             self._send_garbage,
             self._announce_too_much,
             self._stop_half_way,
@@ -217,6 +225,20 @@ class _Siege:
         burst = self._burst()
         self._report.frames += len(burst)
         peer[1].write(b"".join(len(frame).to_bytes(4) + frame for frame in burst))
+        await self._wait_for_end(peer)
+
+    async def _send_boundaries(self, peer: Peer) -> None:
+        """Send whole requests with values at the edge of what fields hold; names of topics are made as they come."""
+        for _ in range(BOUNDARY_FRAMES):
+            api = self._random.choice(APIS)
+            version = self._random.choice(list(api.versions))
+            try:
+                frame = encode_request(api, version, 1, "fuzz", self._boundaries.request_of(api, version))
+            except (MalformedMessage, ValueError, OverflowError):
+                continue  # no client could write this
+            if len(frame) <= BOUNDARY_BYTES_MAX:
+                self._report.frames += 1
+                peer[1].write(frame)
         await self._wait_for_end(peer)
 
     def _burst(self) -> list[bytes]:

@@ -19,9 +19,10 @@ class Line:
 
     def __init__(self, socket: MemorySocket) -> None:
         self._socket = socket
-        self._frames = FrameBuffer(1 << 24)
+        self._frames = FrameBuffer(1 << 28)
         self._waiting: list[tuple[ApiKey, int, asyncio.Future[Any]]] = []
         self._sent = 0
+        self._unsent = bytearray()
         self.frames: list[bytes] = []
         """All answers so far, as they came."""
         self.ended = asyncio.Event()
@@ -39,8 +40,24 @@ class Line:
         """Send a request and wait for its response."""
         return await self.send(key, version, request)
 
+    def forget(self, answered: "asyncio.Future[Any]") -> None:
+        """Expect no answer to a request that has none."""
+        self._waiting = [waiting for waiting in self._waiting if waiting[2] is not answered]
+
     def send_bytes(self, data: bytes) -> None:
-        assert self._socket.send(data) == len(data)
+        """Send bytes, the rest of them whenever there is room."""
+        self._unsent += data
+        self._writable()
+
+    def _writable(self) -> None:
+        try:
+            while self._unsent:
+                del self._unsent[: self._socket.send(self._unsent)]
+        except BlockingIOError:
+            pass
+        except OSError:  # the node hung up, as `ended` tells
+            self._unsent.clear()
+        self._socket.on_writable(self._writable if self._unsent else None)
 
     def close(self) -> None:
         self._socket.close()
