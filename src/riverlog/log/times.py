@@ -16,6 +16,7 @@ from riverlog.model.limits import LOOKED_INTO_BYTES_MAX, LOOKED_INTO_RECORDS_MAX
 from riverlog.model.settings import TopicConfig
 from riverlog.records.batch import DELETE_HORIZON, LOG_APPEND_TIME, BatchHeader
 from riverlog.records.errors import BatchTooLarge
+from riverlog.records.walk import find_time as find_record
 from riverlog.records.walk import unfold, walk
 
 
@@ -88,7 +89,10 @@ def _latest_in(segment: Segment, position: int, header: BatchHeader, from_offset
     if header.base_offset >= from_offset:
         return header.max_timestamp
     segment.integrity.verify(position, position + header.size)
-    times = _times_in(segment, position, header, from_offset)
+    data = _unfolded(segment, position, header)
+    if data is None:
+        return header.max_timestamp
+    times = _times_in(data, header)
     return max((timestamp for offset, timestamp in times if offset >= from_offset), default=NO_TIMESTAMP)
 
 
@@ -118,28 +122,33 @@ def _first_record(
     if is_whole and begun >= timestamp_ms and header.base_offset >= from_offset:
         return FoundTime(header.base_offset, begun, header.leader_epoch)
     segment.integrity.verify(position, position + header.size)
-    for offset, timestamp in _times_in(segment, position, header, from_offset):
-        if timestamp >= timestamp_ms and offset >= from_offset:
-            return FoundTime(offset, timestamp, header.leader_epoch)
-    return None
+    data = _unfolded(segment, position, header)
+    if data is None:
+        return FoundTime(max(header.base_offset, from_offset), header.max_timestamp, header.leader_epoch)
+    if header.attributes & LOG_APPEND_TIME:
+        offsets = (offset for offset, _ in _times_in(data, header) if offset >= from_offset)
+        offset = next(offsets, None)
+        return None if offset is None else FoundTime(offset, header.max_timestamp, header.leader_epoch)
+    found = find_record(data, header, timestamp_ms, offset_delta_min=from_offset - header.base_offset)
+    return None if found is None else FoundTime(Offset(header.base_offset + found[0]), found[1], header.leader_epoch)
 
 
-def _times_in(
-    segment: Segment, position: int, header: BatchHeader, from_offset: Offset
-) -> Iterator[tuple[Offset, int]]:
-    """Give offset and time of each record of a batch, as far as somebody asks.
+def _unfolded(segment: Segment, position: int, header: BatchHeader) -> bytes | None:
+    """Return the records of a batch; None where it would take long to look into them.
 
-    Of one that would take long to look into, the first of all: whoever reads from there on misses nothing.
+    The first offset of all is the answer then: whoever reads from there on misses nothing.
     """
     if header.record_count > max(LOOKED_INTO_RECORDS_MAX, header.size):
-        yield max(header.base_offset, from_offset), header.max_timestamp
-        return
+        return None
     batch = segment.file().read(position, header.size)
     try:
-        data = unfold(batch, header, bytes_max=max(LOOKED_INTO_BYTES_MAX, header.size))
+        return unfold(batch, header, bytes_max=max(LOOKED_INTO_BYTES_MAX, header.size))
     except BatchTooLarge:
-        yield max(header.base_offset, from_offset), header.max_timestamp
-        return
+        return None
+
+
+def _times_in(data: bytes, header: BatchHeader) -> Iterator[tuple[Offset, int]]:
+    """Yield offset and time of each record."""
     is_stamped = bool(header.attributes & LOG_APPEND_TIME)
     for record in walk(data, header):
         timestamp = header.max_timestamp if is_stamped else header.first_timestamp + record.timestamp_delta

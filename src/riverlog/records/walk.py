@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_TIMESTAMP
+from riverlog.model.ids import NO_TIMESTAMP, TIMESTAMP_MAX
 from riverlog.model.limits import (
     DECOMPRESSED_BYTES_MAX,
     LOOKED_INTO_RECORDS_MAX,
@@ -137,13 +137,51 @@ def walk(data: bytes, header: BatchHeader) -> Iterator[Slice]:
         raise CorruptBatch(f"{end - position} bytes stand behind the last record")
 
 
+def find_time(data: bytes, header: BatchHeader, timestamp_ms: int, *, offset_delta_min: int) -> tuple[int, int] | None:
+    """Find the first record as late as this, from an offset on, in a batch whose clients stamped the records.
+
+    Returns its offset delta and its time. Looks at two numbers of each record: a tenth of the work of `walk`.
+    """
+    base, position, end = header.first_timestamp, 0, len(data)
+    least, most = timestamp_ms - base, TIMESTAMP_MAX - base
+    try:
+        for _ in range(header.record_count):
+            number = data[position]
+            if number < 0x80:
+                position += 1
+            else:
+                number, position = long_varint(data, position)
+            record_end = position + (number >> 1)
+            if number & 1 or record_end > end:
+                raise CorruptBatch("a record is longer than its batch")
+            position += 1  # attributes: none are in use
+            number = data[position]
+            if number < 0x80:
+                position += 1
+            elif (second := data[position + 1]) < 0x80:
+                number += (second << 7) - 0x80
+                position += 2
+            else:
+                number, position = long_varint(data, position)
+            timestamp_delta = (number >> 1) ^ -(number & 1)
+            if least <= timestamp_delta <= most:
+                number, position = long_varint(data, position)
+                offset_delta = (number >> 1) ^ -(number & 1)
+                if offset_delta_min <= offset_delta <= header.last_offset_delta:
+                    return offset_delta, base + timestamp_delta
+            position = record_end
+    except IndexError:
+        raise CorruptBatch("a record is cut off") from None
+    return None
+
+
 def check_keys(batch: Buffer, header: BatchHeader, *, batch_bytes_max: int) -> None:
     """Refuse a batch with a record that has no key: compaction would not know what it replaces.
 
     Refuse one, too, that unfolds to far more than a batch may have; producers send the same in smaller ones.
     """
     bytes_max = min(UNFOLDED_BATCHES_MAX * batch_bytes_max, DECOMPRESSED_BYTES_MAX)
-    if header.record_count > max(LOOKED_INTO_RECORDS_MAX, len(batch)):
+    if header.record_count > LOOKED_INTO_RECORDS_MAX:
         raise Refusal(ErrorCode.MESSAGE_TOO_LARGE, f"a batch of {header.record_count} records is too large; send fewer")
     try:
         data = unfold(batch, header, bytes_max=bytes_max)

@@ -7,7 +7,7 @@ from riverlog.model.ids import TIMESTAMP_MAX, LeaderEpoch, Offset, ProducerEpoch
 from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, Compression, read_header, stamp
 from riverlog.records.errors import BadRecords, CorruptBatch
 from riverlog.records.record import BatchBuilder, read_batch
-from riverlog.records.walk import check_keys, delete_horizon, empty, keep, unfold, walk
+from riverlog.records.walk import check_keys, delete_horizon, empty, find_time, keep, unfold, walk
 
 ENTRIES = [(b"a", b"1"), (b"b", None), (b"", b"x" * 300), (b"k" * 200, b"")]
 
@@ -135,3 +135,25 @@ def test_a_time_that_leaves_64_bits_stays_what_other_clients_read(horizon: int |
     after = read_header(kept)
     assert after.max_timestamp == TIMESTAMP_MAX - 250, "a wrapped time is the earliest of all"
     assert [record.timestamp for record in read_batch(kept)][1:] == [TIMESTAMP_MAX - 150 - 100 * n for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("compression", Compression)
+def test_a_record_is_found_by_time_as_by_walking(compression: Compression) -> None:
+    batch = a_batch(compression)
+    header = read_header(batch)
+    data = unfold(batch, header)
+    times = [(each.offset_delta, 5_000 + each.timestamp_delta) for each in walk(data, header)]
+    for timestamp_ms in (0, 4_650, 4_700, 4_900, 4_901, 5_000, 5_001):
+        for least in range(5):
+            wanted = [each for each in times if each[1] >= timestamp_ms and each[0] >= least]
+            found = find_time(data, header, timestamp_ms, offset_delta_min=least)
+            assert found == (wanted[0] if wanted else None)
+
+
+def test_looking_for_a_time_refuses_what_is_no_record() -> None:
+    batch = a_batch()
+    header = read_header(batch)
+    data = unfold(batch, header)
+    for cut in range(len(data)):
+        with pytest.raises(CorruptBatch):
+            find_time(data[:cut], header, 2**62, offset_delta_min=0)
