@@ -23,6 +23,8 @@ def seeds_of(target: str, random: Random) -> list[bytes]:
         case "columns":
             made = batches(random)
             return [*made, *(b"".join(random.sample(made, 3)) for _ in range(10))]
+        case "layouts":
+            return [bytes([1 + random.randrange(11)]) + random.randbytes(200) for _ in range(50)]
         case _:
             plain = [b"", b"a" * 70_000, random.randbytes(300), b"abc" * 200]
             return [bytes([codec]) + bytes(compress(codec, data)) for codec in Compression for data in plain]

@@ -12,6 +12,9 @@ from typing import Final
 from riverlog.arrow import compiled, plain
 from riverlog.arrow.columns import TYPES, Cut, schema_of
 from riverlog.arrow.decoder import record_batches
+from riverlog.arrow.encode_compiled import CompiledEncoder
+from riverlog.arrow.encode_plain import PlainEncoder
+from riverlog.arrow.rows import EncodingRules, Topics, rows_of
 from riverlog.client.errors import CorruptRecords
 from riverlog.client.fetched import Chunk
 from riverlog.model.errors import Refusal
@@ -24,6 +27,7 @@ from riverlog.wire.apis import API_BY_KEY
 from riverlog.wire.codec import MalformedMessage, decode, encode
 from riverlog.wire.framing import FrameBuffer, FrameRefused
 from riverlog.wire.headers import decode_request_header
+from tests.support import layouts
 
 SECONDS_PER_INPUT_MAX: Final = 2.0
 FRAME_BYTES_MAX: Final = 1024 * 1024
@@ -31,6 +35,7 @@ UNFOLDED_BYTES_MAX: Final = 4 * 1024 * 1024
 HERE: Final = TopicPartition("orders", 0)
 WHOLE: Final = Cut(Offset(0), Offset(2**63 - 1))
 ALL_COLUMNS: Final = schema_of(TYPES)
+_RULES: Final = EncodingRules(batch_bytes_max=600)
 _REFUSALS: Final = (MalformedMessage, FrameRefused, Refusal, CorruptBatch, BatchTooLarge, CorruptRecords)
 
 
@@ -40,8 +45,8 @@ class TooSlow(Exception):
 
 def outcome(target: str, data: bytes) -> str:
     """Let a target have the bytes; give what it made of them, as a sentence."""
-    if target == "columns":
-        _compile_kernel()
+    if target in ("columns", "layouts"):
+        _compile_kernels()
     began = time.process_time()  # others may use the machine too
     try:
         result = TARGETS[target](data)
@@ -54,11 +59,12 @@ def outcome(target: str, data: bytes) -> str:
 
 
 @cache
-def _compile_kernel() -> None:
-    """Read something as columns once: in a new folder that takes seconds, which are no input's fault."""
+def _compile_kernels() -> None:
+    """Read and write something as columns once: in a new folder that takes seconds, which are no input's fault."""
     builder = BatchBuilder()
     builder.append(b"key", b"value", timestamp_ms=0)
     assert columns(builder.build()) == "records"
+    assert layouts_of(b"\1") == "records"
 
 
 def request(data: bytes) -> str:
@@ -135,10 +141,31 @@ def columns(data: bytes) -> str:
     return "records" if found else "no records"
 
 
+def layouts_of(data: bytes) -> str:
+    """Encode rows in layouts that bytes choose, by the kernel and row by row: the same as from the plainest layout."""
+    choices = iter(data)
+
+    def choose(below: int) -> int:
+        return next(choices, 0) % below
+
+    made = layouts.rows(choose, choose(12))
+    plainest, wild = layouts.canonical(made), layouts.wild(choose, made)
+    wild.validate(full=True)
+    outcomes = []
+    for kind, frame in ((PlainEncoder, plainest), (PlainEncoder, wild), (CompiledEncoder, wild)):
+        topics = Topics(layouts.PARTITIONS.__getitem__)
+        encoder = kind(_RULES, topics)
+        encoder.add(rows_of(frame, _RULES, topics, now_ms=0))
+        outcomes.append([(batch.partition, batch.count, bytes(batch.content)) for batch in encoder.batches()])
+    assert outcomes[0] == outcomes[1] == outcomes[2]
+    return "records" if outcomes[0] else "no records"
+
+
 TARGETS: Final[dict[str, Callable[[bytes], str]]] = {
     "request": request,
     "stream": stream,
     "batch": batch,
     "folded": folded,
     "columns": columns,
+    "layouts": layouts_of,
 }

@@ -1,14 +1,21 @@
 """Rows to record batches by the kernel: sizes first, then one buffer that holds all batches, each with its header."""
 
-from typing import Any, Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from riverlog.arrow import encode_kernel as kernel
-from riverlog.arrow.kernel import Bytes, Ints, Longs
+from riverlog.arrow.kernel import Ints, Longs
+from riverlog.arrow.kernel_columns import (
+    ContentColumn,
+    HeaderColumn,
+    content_column,
+    header_column,
+    number_column,
+    times,
+    topic_places,
+)
 from riverlog.arrow.rows import (
-    HEADER_OVERHEAD,
     RECORD_OVERHEAD,
     EncodingRules,
     Rows,
@@ -26,34 +33,14 @@ from riverlog.records.compression import compress
 from riverlog.records.record import write_header
 
 
-class Column(NamedTuple):
-    """A column of bytes as Arrow keeps it; without `ends` there is none."""
-
-    ends: Ints
-    valid: Bytes
-    first: int
-    """Which bit of `valid` is the first row's."""
-    content: Bytes
-
-
-class Headers(NamedTuple):
-    """The headers of rows: lists of names and contents."""
-
-    ends: Ints
-    valid: Bytes
-    first: int
-    names: Column
-    contents: Column
-
-
 class Planned(NamedTuple):
     """Rows whose batches and sizes are known."""
 
     rows: int
-    keys: Column
-    values: Column
+    keys: ContentColumn
+    values: ContentColumn
     timestamps_ms: Longs
-    headers: Headers
+    headers: HeaderColumn
     batches: Ints
     sizes: Ints
 
@@ -74,20 +61,19 @@ class CompiledEncoder:
     def add(self, rows: Rows) -> None:
         """Take rows; KafkaError for the first that no record can be made of."""
         self._know_topics()
-        keys, values, headers = _column(rows.keys), _column(rows.values), _headers(rows.headers)
-        self._make_room(rows.count, len(keys.content) + len(values.content) + _size(headers))
-        partition_valid, partition_first, partitions = _numbers(rows.partitions)
-        topics = _NO_ENDS if rows.topics is None else _read_only(rows.topics)
+        count = rows.count
+        keys, values = content_column(rows.keys, count), content_column(rows.values, count)
+        headers, partitions = header_column(rows.headers, count), number_column(rows.partitions, count)
+        topics, timestamps_ms = topic_places(rows.topics, count, len(self._topics)), times(rows.timestamps_ms, count)
+        self._make_room(count, keys.size + values.size + headers.size)
         row_batches, row_sizes = np.empty(rows.count, np.int32), np.empty(rows.count, np.int32)
         self._count, flaw, row = kernel.plan(
             rows.count,
             *keys,
             *values[:3],
             topics,
-            partitions,
-            partition_valid,
-            partition_first,
-            _read_only(rows.timestamps_ms),
+            *partitions,
+            timestamps_ms,
             *headers[:3],
             *headers.names[:3],
             *headers.contents[:3],
@@ -102,9 +88,7 @@ class CompiledEncoder:
         )
         if flaw:
             raise self._refusal(flaw, rows, row)
-        self._planned.append(
-            Planned(rows.count, keys, values, _read_only(rows.timestamps_ms), headers, row_batches, row_sizes)
-        )
+        self._planned.append(Planned(rows.count, keys, values, timestamps_ms, headers, row_batches, row_sizes))
 
     def batches(self) -> list[EncodedBatch]:
         """Give all batches, in the order in which they were begun, and go on without them."""
@@ -187,62 +171,3 @@ class CompiledEncoder:
             return unfit_size(size_max(key, value, pairs_of(headers)), self._rules)
         place = 0 if rows.topics is None else int(rows.topics[row])
         return unfit_partition(self._names, place, rows.partitions[row].as_py())
-
-
-def _column(array: Any) -> Column:
-    if array is None:
-        return _NO_COLUMN
-    valid, ends, content = array.buffers()
-    rows = np.frombuffer(ends, np.int32) if ends is not None and ends.size else np.zeros(1, np.int32)
-    return Column(
-        _read_only(rows[array.offset : array.offset + len(array) + 1]),
-        _bits(valid, array),
-        array.offset,
-        _NO_BYTES if content is None else _read_only(np.frombuffer(content, np.uint8)),
-    )
-
-
-def _headers(array: Any) -> Headers:
-    if array is None:
-        return _NO_HEADERS
-    ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1]
-    names, contents = array.values.flatten()
-    return Headers(
-        _read_only(ends),
-        _bits(array.buffers()[0], array),
-        array.offset,
-        _column(names.cast(pa.binary())),
-        _column(contents),
-    )
-
-
-def _numbers(array: Any) -> tuple[Bytes, int, Ints]:
-    if array is None:
-        return _NO_BYTES, 0, _NO_ENDS
-    numbers = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array)]
-    return _bits(array.buffers()[0], array), array.offset, _read_only(numbers)
-
-
-def _bits(valid: Any, array: Any) -> Bytes:
-    if valid is None or array.null_count == 0:
-        return _NO_BYTES
-    bits: Bytes = _read_only(np.frombuffer(valid, np.uint8))
-    return bits
-
-
-def _size(headers: Headers) -> int:
-    count = len(headers.names.ends)
-    return len(headers.names.content) + len(headers.contents.content) + count * HEADER_OVERHEAD
-
-
-def _read_only(array: Any) -> Any:
-    """Give an array to numba as one type, whoever owns it: it compiles for each anew."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-_NO_BYTES: Final[Bytes] = _read_only(np.empty(0, np.uint8))
-_NO_ENDS: Final[Ints] = _read_only(np.empty(0, np.int32))
-_NO_COLUMN: Final = Column(_NO_ENDS, _NO_BYTES, 0, _NO_BYTES)
-_NO_HEADERS: Final = Headers(_NO_ENDS, _NO_BYTES, 0, _NO_COLUMN, _NO_COLUMN)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from riverlog.arrow.decoder import is_kernel_worth_loading
 from riverlog.arrow.encode_plain import PlainEncoder
-from riverlog.arrow.rows import EncodingRules, Rows, Topics, rows_of
+from riverlog.arrow.rows import EncodingRules, Rows, Topics, fitting
 from riverlog.client.deliveries import EncodedBatch
 
 GATHERED_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -61,7 +61,8 @@ class Encoder:
         if self._is_plain and is_kernel_worth_loading(self.row_count, self._kernel_rows_min, _KERNEL):
             before = self.finish()
             self._load_kernel()
-        self._rows.add(rows_of(batch, self._rules, self._topics, now_ms=time.time_ns() // 1_000_000))
+        for rows in fitting(batch, self._rules, self._topics, now_ms=time.time_ns() // 1_000_000):
+            self._rows.add(rows)
         self._gathered += batch.nbytes
         return before + self.finish() if self._gathered >= self._bytes_max else before
 

@@ -72,6 +72,7 @@ def _type(kind: Any) -> pa.DataType:
 
 def _find_objects(values: pa.BinaryArray) -> NDArray[np.bool_]:
     """Tell which values are exactly one object."""
+    assert values.type == pa.binary(), values.type
     is_object = np.zeros(len(values), np.bool_)
     _, ends, content = values.buffers()
     if len(values) > 0 and content is not None:

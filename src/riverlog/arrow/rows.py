@@ -3,20 +3,20 @@
     value binary or string · key binary or string · topic string · partition int32
     timestamp timestamp[us] · headers list<struct<key: string, value: binary>>
 
-Only `value` must be there. A row goes to the partition that it names; otherwise to the one of its key, as in every
-Kafka client; without a key it stays with its predecessors until they are a batch's worth of bytes.
+in any layout that Arrow has for them (`layouts`). Only `value` must be there. A row goes to the partition that it
+names; otherwise to the one of its key, as in every Kafka client; without a key it stays with its predecessors until
+they are a batch's worth of bytes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from riverlog.arrow.columns import MICROSECONDS
+from riverlog.arrow.layouts import ENDS_MAX, TooLarge, contents, header_lists, names_of, numbers, times_ms
 from riverlog.client.errors import KafkaError
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
@@ -87,16 +87,33 @@ class Topics:
 
 
 def rows_of(batch: pa.RecordBatch, rules: EncodingRules, topics: Topics, *, now_ms: int) -> Rows:
-    """Read the columns of a batch, whose types were checked before; rows without a time get this one."""
+    """Read the columns of a batch; rows without a time get this one. KafkaError for a type that is not one of those."""
+    values, keys, partitions, timestamps, headers = (
+        _column(batch, name) for name in ("value", "key", "partition", "timestamp", "headers")
+    )
     return Rows(
         count=batch.num_rows,
-        values=_content(batch, "value"),
-        keys=_content(batch, "key"),
+        values=None if values is None else contents(values, "value"),
+        keys=None if keys is None else contents(keys, "key"),
         topics=_topics(batch, rules, topics),
-        partitions=_column(batch, "partition"),
-        timestamps_ms=_timestamps(batch, now_ms),
-        headers=_column(batch, "headers"),
+        partitions=None if partitions is None else numbers(partitions),
+        timestamps_ms=np.full(batch.num_rows, now_ms, np.int64) if timestamps is None else times_ms(timestamps, now_ms),
+        headers=None if headers is None else header_lists(headers),
     )
+
+
+def fitting(batch: pa.RecordBatch, rules: EncodingRules, topics: Topics, *, now_ms: int) -> Iterator[Rows]:
+    """Read the columns of a batch in as many parts as they need; KafkaError for a row that is too large for any."""
+    try:
+        whole = rows_of(batch, rules, topics, now_ms=now_ms)
+    except TooLarge:
+        if batch.num_rows == 1:
+            raise unfit_size(ENDS_MAX, rules) from None
+        half = batch.num_rows // 2
+        for part in (batch.slice(0, half), batch.slice(half)):
+            yield from fitting(part, rules, topics, now_ms=now_ms)
+    else:
+        yield whole
 
 
 def pairs_of(headers: list[dict[str, Any] | None] | None) -> Headers:
@@ -143,20 +160,13 @@ def _column(batch: pa.RecordBatch, name: str) -> Any:
     return batch.column(name) if name in batch.schema.names else None
 
 
-def _content(batch: pa.RecordBatch, name: str) -> Any:
-    column = _column(batch, name)
-    if column is None or column.type == pa.binary() or pa.types.is_null(column.type):
-        return None if column is None or pa.types.is_null(column.type) else column
-    return column.cast(pa.binary())
-
-
 def _topics(batch: pa.RecordBatch, rules: EncodingRules, topics: Topics) -> NDArray[np.int32] | None:
     if rules.topic is not None:
         place = topics.place_of(rules.topic)
         assert place == 0, "the only topic is the first"
         return None
-    column = batch.column("topic")
-    if column.null_count:
+    column = names_of(batch.column("topic"), "topic")
+    if column is None or column.null_count:
         raise KafkaError(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             'a row has no topic: its column "topic" is null, and no option "topic" says where such rows go',
@@ -164,13 +174,3 @@ def _topics(batch: pa.RecordBatch, rules: EncodingRules, topics: Topics) -> NDAr
     encoded = column.dictionary_encode()
     places = np.array([topics.place_of(name) for name in encoded.dictionary.to_pylist()], np.int32)
     return places[encoded.indices.to_numpy()] if len(places) else np.empty(0, np.int32)
-
-
-def _timestamps(batch: pa.RecordBatch, now_ms: int) -> NDArray[np.int64]:
-    column = _column(batch, "timestamp")
-    if column is None or pa.types.is_null(column.type):
-        return np.full(batch.num_rows, now_ms, np.int64)
-    numbers = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
-    if numbers.null_count:
-        numbers = pc.fill_null(numbers, now_ms * MICROSECONDS)
-    return np.asarray(numbers.to_numpy(zero_copy_only=False) // MICROSECONDS, np.int64)

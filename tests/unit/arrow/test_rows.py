@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from riverlog.arrow.rows import EncodingRules, Topics, pairs_of, rows_of, size_max, unfit_partition, unfit_size
+from riverlog.arrow.rows import EncodingRules, Topics, fitting, pairs_of, rows_of, size_max, unfit_partition, unfit_size
 from riverlog.client.errors import KafkaError
 
 ANY = EncodingRules()
@@ -72,3 +73,12 @@ def test_what_is_said_about_rows_that_do_not_fit() -> None:
     assert "partitions 0 to 5, and a row names 6" in unfit_partition(known, 0, 6).message
     assert size_max(b"k", None, [("ä", b"x")]) == 36 + 1 + 10 + 2 + 1
     assert "raise kafka.max.request.size" in unfit_size(100, HERE).message
+
+
+def test_a_batch_that_needs_longer_ends_is_read_in_parts() -> None:
+    held = np.zeros(2**31 + 8, np.uint8)  # the system gives pages of it only where something is written
+    ends = np.array([0, 5, 2**31, 2**31 + 3, 2**31 + 8], np.int64)
+    large = pa.Array.from_buffers(pa.large_binary(), 4, [None, pa.py_buffer(ends), pa.py_buffer(held)])
+    frame = pa.record_batch({"value": large, "partition": pa.array([0, 1, 2, 3], pa.int32())})
+    parts = list(fitting(frame, HERE, topics(), now_ms=0))
+    assert [pc.binary_length(part.values).to_pylist() for part in parts] == [[5], [2**31 - 5], [3, 5]]
