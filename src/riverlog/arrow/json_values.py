@@ -6,6 +6,7 @@ the bad ones stand alone. What happens to those is the caller's choice.
 """
 
 from collections.abc import Mapping
+from datetime import UTC, tzinfo
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 from riverlog.arrow import objects
 from riverlog.arrow.decoder import is_kernel_worth_loading
+from riverlog.arrow.json_floats import unquoted
+from riverlog.arrow.json_leaves import converted, parsed_field
 
 NO_OBJECT: Final = "it is not one JSON object"
 NOTHING: Final = "it is null"
@@ -33,6 +36,19 @@ class Typed(NamedTuple):
     bad: Mapping[int, str]
 
 
+class Shape(NamedTuple):
+    """What values should be."""
+
+    schema: pa.Schema
+    zone: tzinfo | None
+    """Of times that name none, where it is known."""
+
+    @property
+    def parsed(self) -> pa.Schema:
+        """Return what the parser is told."""
+        return pa.schema([parsed_field(field) for field in self.schema])
+
+
 def json_schema(fields: "pa.Schema | Fields") -> pa.Schema:
     """Understand a schema; ValueError says which types there are."""
     if isinstance(fields, pa.Schema):
@@ -40,17 +56,20 @@ def json_schema(fields: "pa.Schema | Fields") -> pa.Schema:
     return pa.schema([pa.field(name, _type(kind)) for name, kind in fields.items()])
 
 
-def typed(values: pa.BinaryArray, schema: pa.Schema) -> Typed:
+def typed(values: pa.BinaryArray, schema: pa.Schema, zone: tzinfo | None = UTC) -> Typed:
     """Parse every value; a field that is missing is null, and one that the schema does not name is left out.
 
-    Where a field must not be null, values without it are bad.
+    Where a field must not be null, values without it are bad. Times without a zone are of `zone`, and bad where that is
+    not known.
     """
     is_object, is_null = _find_objects(values), np.asarray(values.is_null())
     bad = {int(row): NO_OBJECT for row in np.flatnonzero(~is_object & ~is_null)}
     if any(not field.nullable for field in schema):
         bad |= {int(row): NOTHING for row in np.flatnonzero(is_null)}
     rows = np.flatnonzero(is_object)
-    parsed = _parsed(values if len(rows) == len(values) else values.take(pa.array(rows)), rows, schema, bad)
+    parsed = _parsed(
+        values if len(rows) == len(values) else values.take(pa.array(rows)), rows, Shape(schema, zone), bad
+    )
     structs = pa.concat_arrays([pa.array([], pa.struct(list(schema))), *parsed])
     if len(structs) == len(values):
         return Typed(structs, {})
@@ -89,20 +108,31 @@ def _compiled_search() -> Any:
     return compiled(objects.find_objects)
 
 
-def _parsed(
-    values: pa.BinaryArray, rows: NDArray[np.int64], schema: pa.Schema, bad: dict[int, str]
-) -> list[pa.StructArray]:
+def _parsed(values: pa.BinaryArray, rows: NDArray[np.int64], shape: Shape, bad: dict[int, str]) -> list[pa.StructArray]:
     """Parse objects, in halves where all together do not fit the schema; note those that do not even alone."""
     if len(values) == 0:
         return []
     try:
-        return [_parsed_together(values, schema)]
+        return [_parsed_together(values, shape)]
     except pa.ArrowInvalid as problem:
         if len(values) == 1:
-            bad[int(rows[0])] = _why(problem, schema)
-            return []
+            return _parsed_alone(values[0].as_py(), int(rows[0]), problem, shape, bad)
     half = len(values) // 2
-    return _parsed(values[:half], rows[:half], schema, bad) + _parsed(values[half:], rows[half:], schema, bad)
+    return _parsed(values[:half], rows[:half], shape, bad) + _parsed(values[half:], rows[half:], shape, bad)
+
+
+def _parsed_alone(
+    value: bytes, row: int, problem: pa.ArrowInvalid, shape: Shape, bad: dict[int, str]
+) -> list[pa.StructArray]:
+    """Try a value that was not read once more, with other words for its numbers; note it where that does not help."""
+    again = unquoted(value, shape.schema)
+    if again is not None:
+        try:
+            return [_parsed_together(pa.array([again], pa.binary()), shape)]
+        except pa.ArrowInvalid as other:
+            problem = other
+    bad[row] = _why(problem, shape.schema)
+    return []
 
 
 def _why(problem: pa.ArrowInvalid, schema: pa.Schema) -> str:
@@ -113,7 +143,7 @@ def _why(problem: pa.ArrowInvalid, schema: pa.Schema) -> str:
     return f"a field is missing or null that must not be: {' or '.join(names)}"
 
 
-def _parsed_together(values: pa.BinaryArray, schema: pa.Schema) -> pa.StructArray:
+def _parsed_together(values: pa.BinaryArray, shape: Shape) -> pa.StructArray:
     """Parse objects where they lie: they need nothing between them."""
     _, ends, content = values.buffers()
     begin, end = np.frombuffer(ends, np.int32)[[values.offset, values.offset + len(values)]].tolist()
@@ -121,9 +151,13 @@ def _parsed_together(values: pa.BinaryArray, schema: pa.Schema) -> pa.StructArra
         pa.BufferReader(content.slice(begin, end - begin)),
         read_options=arrow_json.ReadOptions(use_threads=False, block_size=end - begin + 1),
         parse_options=arrow_json.ParseOptions(
-            explicit_schema=schema, newlines_in_values=True, unexpected_field_behavior="ignore"
+            explicit_schema=shape.parsed, newlines_in_values=True, unexpected_field_behavior="ignore"
         ),
     )
     table.validate(full=True)  # the parser lets bytes pass that are no text
     assert table.num_rows == len(values), "an object is a row"
-    return pa.StructArray.from_arrays([column.combine_chunks() for column in table.columns], fields=list(schema))
+    columns = [
+        converted(column.combine_chunks(), field.type, shape.zone)
+        for column, field in zip(table.columns, shape.schema, strict=True)
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(shape.schema))

@@ -4,6 +4,7 @@ A column of a record has its name and type, and no other. With values that are J
 all that are no column of a record, are fields in them.
 """
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -101,10 +102,10 @@ def _type_of(name: str) -> str:
 
 
 def _json_fields(fields: "list[pa.Field]", json: JsonValues) -> "pa.Schema":
-    """Make a schema for the parser, and try it: it does not know every type."""
+    """Make a schema of the fields, whose types can be read from JSON."""
     import pyarrow as pa
 
-    from riverlog.arrow.json_values import typed
+    from riverlog.arrow.json_leaves import is_known
 
     if not fields:
         raise BadOption("value.schema", None, 'name fields of the values, as in "order long, amount double"')
@@ -112,12 +113,7 @@ def _json_fields(fields: "list[pa.Field]", json: JsonValues) -> "pa.Schema":
         if not field.nullable and json.bad is BadValues.NULL:
             reason = "with badValues=null it is null where a value is bad; leave out NOT NULL, or set badValues=fail"
             raise BadOption("value.schema", f"{field.name} {field.type} NOT NULL", reason)
-        try:
-            typed(pa.array([b"{}"]), pa.schema([field.with_nullable(True)]))
-            unknown = pa.types.is_date(field.type)  # the parser takes a date for a number
-        except pa.ArrowNotImplementedError:
-            unknown = True
-        if unknown:
+        if not is_known(field.type):
             reason = "fields of this type cannot be read from JSON; read it as a string and cast it"
             raise BadOption("value.schema", f"{field.name} {field.type}", reason)
         if _holds_required(field.type):
@@ -147,26 +143,26 @@ def _check_fields(json: JsonValues, names: tuple[str, ...]) -> None:
 
 
 def field_names(ddl: str) -> list[str]:
-    """Give the names at the top of a schema as Spark writes it; Spark itself reads the rest."""
+    """Return the names at the top of a schema as Spark writes it; Spark itself reads the rest."""
     names: list[str] = []
-    depth, start, quoted = 0, 0, False
-    for position, character in enumerate(ddl + ","):
-        if character == "`":
-            quoted = not quoted
-        elif quoted:
-            continue
-        elif character in "<(":
-            depth += 1
-        elif character in ">)":
-            depth -= 1
-        elif character == "," and depth == 0:
-            names.append(_first_name(ddl[start:position]))
-            start = position + 1
-    return [name for name in names if name]
+    field: list[str] = []
+    depth = 0
+    for found in [*_TOKEN.finditer(ddl), None]:
+        token = "," if found is None else found[0]
+        depth += (token in "<(") - (token in ">)")
+        if token == "," and depth == 0:
+            names += field[:1]
+            field = []
+        elif found is not None and found.lastgroup == "quoted":
+            field.append(token[1:-1].replace("``", "`"))
+        elif found is not None and found.lastgroup == "word":
+            field.append(token)
+    return names
 
 
-def _first_name(field: str) -> str:
-    field = field.strip()
-    if field.startswith("`"):
-        return field[1:].partition("`")[0]
-    return field.partition(" ")[0].partition(":")[0]
+_TOKEN: Final = re.compile(
+    r"(?P<comment>/\*.*?\*/|--[^\n]*)|(?P<quoted>`(?:[^`]|``)*`)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    r"|(?P<word>[^\s,:<>()`'\"]+)|(?P<mark>[,<>()])",
+    re.DOTALL,
+)
+"""What a schema is made of; spaces and the colons behind names are not."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from riverlog.arrow.background import Background
 from riverlog.model.ids import TopicPartition
 from riverlog.spark.columns import Columns
+from riverlog.spark.session_zone import session_zone
 from riverlog.spark.source_options import BadValues, SourceOptions
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Values:
         self._columns = columns
         self._background = background
         self._producer: Producer | None = None
+        self._zone = session_zone() if columns.fields is not None else None
 
     def shaped(self, decoded: "pa.RecordBatch", partition: TopicPartition) -> "pa.RecordBatch":
         """Give the columns that Spark was promised, without rows that went elsewhere."""
@@ -49,7 +51,7 @@ class Values:
             return type(decoded).from_arrays(decoded.columns, schema=given)
         from riverlog.arrow.json_values import typed
 
-        found = typed(decoded["value"], fields)
+        found = typed(decoded["value"], fields, self._zone)
         by_name: dict[str, Any] = dict(zip(fields.names, found.values.flatten(), strict=True))
         arrays = [by_name[name] if name in by_name else decoded[name] for name in given.names]
         rows = type(decoded).from_arrays(arrays, schema=given)

@@ -5,13 +5,14 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     DataType,
-    DateType,
+    DayTimeIntervalType,
     DoubleType,
     LongType,
     MapType,
     StringType,
     StructField,
     StructType,
+    TimeType,
 )
 
 from riverlog.spark.columns import Columns, columns, default_schema, field_names
@@ -66,6 +67,19 @@ def test_names_of_fields_are_found_in_any_schema() -> None:
     assert field_names("") == []
 
 
+@pytest.mark.parametrize(
+    ("ddl", "names"),
+    [
+        ("at\tTIMESTAMP,\n timestamp\n timestamp", ["at", "timestamp"]),
+        ("a int COMMENT 'x, y', b int COMMENT \"it's, \\\" (\", c int", ["a", "b", "c"]),
+        ("a int /* , x */, -- y int,\n b int", ["a", "b"]),
+        ("`a``, b` int, `c\td`: struct<e:int,f:decimal(1,0)>, g int", ["a`, b", "c\td", "g"]),
+    ],
+)
+def test_names_are_found_whatever_stands_around_them(ddl: str, names: list[str]) -> None:
+    assert field_names(ddl) == names
+
+
 def test_every_column_of_a_record_has_sparks_type() -> None:
     found = columns(struct(*TYPES), None)
     assert found.given == found.decoded
@@ -95,7 +109,9 @@ def test_a_field_may_have_the_name_of_a_column_that_is_not_read() -> None:
     assert found.of_records == ["offset"]
 
 
-@pytest.mark.parametrize("kind", [DateType(), MapType(StringType(), LongType())])
+@pytest.mark.parametrize(
+    "kind", [TimeType(), DayTimeIntervalType(), MapType(StringType(), LongType()), ArrayType(struct(at=TimeType()))]
+)
 def test_types_that_the_parser_does_not_know_are_told(kind: DataType) -> None:
     with pytest.raises(
         BadOption, match="fields of this type cannot be read from JSON; read it as a string and cast it"
