@@ -40,6 +40,7 @@ from riverlog.drivers.volume import Volume
 from riverlog.log.directory import LogDirectory
 from riverlog.metadata.commands.brokers import RegisterBroker
 from riverlog.metadata.image import PartitionImage, TopicImage
+from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.errors import InvariantBroken
 from riverlog.model.ids import Address, NodeId, Offset, TopicPartition
@@ -84,6 +85,8 @@ class World:
     random: Random = field(default_factory=lambda: random.Random(secrets.randbits(128)))
     processes: Processes | None = None
     """Without other processes their work is done by the workers."""
+    secret: str = field(default_factory=secrets.token_hex, repr=False)
+    """What the node's own parts show it, to be known from all other clients."""
 
 
 class Node:
@@ -234,6 +237,7 @@ class Node:
             clock=world.clock,
             random=world.random,
             served=tuple(API_BY_KEY[key] for key in HANDLERS),
+            secret=world.secret,
         )
         dispatcher = Dispatcher(services.served, load_handler, services, self.stats)
         server = Server(
@@ -272,8 +276,10 @@ class Node:
         if settings.checkpoints_port < 0:
             return
         from riverlog.checkpoints.server import CheckpointServer  # not even this is read where it is off
+        from riverlog.client.security import Login, Security
 
-        server = self._checkpoints = CheckpointServer(str(self.endpoints[0].address), self._web_guard())
+        own = Security(login=Login(OWN_MECHANISM, CHECKPOINTS_PRINCIPAL, self._world.secret))
+        server = self._checkpoints = CheckpointServer(str(self.endpoints[0].address), self._web_guard(), own)
         self._parts.push_async_callback(server.close)
         host = settings.checkpoints_host or settings.listeners[0].host
         self.checkpoints = server.open(host, settings.checkpoints_port)

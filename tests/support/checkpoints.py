@@ -8,7 +8,7 @@ from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord, chunk_owner
 from riverlog.checkpoints.store import Store
 from riverlog.client.fetched import ConsumerRecord
 from riverlog.client.ports import Ports
-from riverlog.model.ids import LeaderEpoch, Offset
+from riverlog.model.ids import NO_TOPIC_ID, LeaderEpoch, Offset
 from tests.support.network import MemoryNetwork
 from tests.support.virtual_time import VirtualClock
 
@@ -52,6 +52,7 @@ class MemoryJournal:
         self.transactions: list[int] = []
         """How many records each transaction had."""
         self.fails = False
+        self.topic_id = NO_TOPIC_ID
         self._number = -1
 
     async def open(self) -> None:
@@ -59,6 +60,9 @@ class MemoryJournal:
         self._number = self.topic.writer
 
     async def close(self) -> None:
+        await asyncio.sleep(0)
+
+    async def check(self) -> None:
         await asyncio.sleep(0)
 
     async def facts(self) -> AsyncIterator[ConsumerRecord]:

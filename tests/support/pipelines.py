@@ -18,7 +18,7 @@ SOURCE = "sales"
 
 
 async def opened(universe: Universe) -> Store:
-    store = store_over(ADDRESS, universe.ports)
+    store = store_over(ADDRESS, universe.ports, universe.security)
     await store.open()
     return store
 

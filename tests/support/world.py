@@ -6,6 +6,8 @@ from random import Random
 from typing import TypeVar
 
 from riverlog.client.ports import Ports
+from riverlog.client.security import Login, Security
+from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.ports import Workers
 from riverlog.model.resolve import configure
 from riverlog.node import Node, World
@@ -14,6 +16,7 @@ from tests.support.network import MemoryNetwork
 from tests.support.virtual_time import VirtualClock
 
 T = TypeVar("T")
+SECRET = "known to the node's own parts"
 
 
 class PatientWorkers:
@@ -56,6 +59,7 @@ class Universe:
             network=self.network,
             workers=self.workers,
             random=self.random,
+            secret=SECRET,
         )
         return Node(configure(profile="dev", flags=given).settings, world)
 
@@ -67,6 +71,11 @@ class Universe:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+
+    @property
+    def security(self) -> Security:
+        """What a part of a node shows it."""
+        return Security(login=Login(OWN_MECHANISM, CHECKPOINTS_PRINCIPAL, SECRET))
 
     @property
     def ports(self) -> Ports:

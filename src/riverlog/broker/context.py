@@ -98,6 +98,8 @@ class Services:
     clock: Clock
     random: Random
     served: tuple[Api, ...]
+    secret: str = field(repr=False)
+    """What only the node's own parts know."""
 
     def new_topic_id(self) -> TopicId:
         """Make up an id for a topic."""

@@ -7,6 +7,7 @@ from riverlog.checkpoints.spark_logs import SourceOffset
 from riverlog.client.admin import Admin
 from riverlog.client.errors import KafkaError
 from riverlog.client.ports import Ports
+from riverlog.client.security import Security
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 
@@ -17,8 +18,8 @@ KNOWN_SECONDS_MAX: Final = 1.0
 class Groups:
     """Knows which offsets are of topics here, and commits them."""
 
-    def __init__(self, bootstrap: str, *, ports: Ports | None = None) -> None:
-        self._admin = Admin(bootstrap, client_id="riverlog-checkpoints", ports=ports)
+    def __init__(self, bootstrap: str, *, ports: Ports | None = None, security: Security | None = None) -> None:
+        self._admin = Admin(bootstrap, client_id="riverlog-checkpoints", ports=ports, security=security)
         self._starting = asyncio.Lock()
         self._started = False
         self._counts: dict[str, int] = {}

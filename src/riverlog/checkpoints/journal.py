@@ -11,32 +11,41 @@ import math
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from riverlog.checkpoints.records import CHUNKS, FACTS, PARTITIONS, NewRecord
+from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord
 from riverlog.client.admin import Admin
 from riverlog.client.cluster import Cluster
 from riverlog.client.consumer import Consumer
-from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted
+from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted, check
 from riverlog.client.fetched import ConsumerRecord
 from riverlog.client.offsets import IsolationLevel, list_offsets
 from riverlog.client.only_writer import OnlyWriter
 from riverlog.client.ports import Ports
 from riverlog.client.reading import read_at
+from riverlog.client.security import Security
+from riverlog.model.checkpoint_topic import (
+    CHECKPOINTS_CONFIGS,
+    CHECKPOINTS_PARTITIONS,
+    CHECKPOINTS_TOPIC,
+    CHECKPOINTS_TRANSACTIONAL_ID,
+    CLEANUP_POLICY,
+    MAX_MESSAGE_BYTES,
+    unfit_settings,
+)
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import NO_OFFSET, TopicPartition
+from riverlog.model.ids import NO_OFFSET, TopicId, TopicPartition
 from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES
 from riverlog.model.transactions import PRODUCER_EPOCH_MAX
+from riverlog.observe.logging import get_logger
 from riverlog.records.record import record_bytes_max
+from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
-TOPIC: Final = "__checkpoints"
-TRANSACTIONAL_ID: Final = "riverlog-checkpoints"
-_CONFIGS: Final = {
-    "cleanup.policy": "compact",
-    "segment.bytes": str(64 * 1024 * 1024),
-    "delete.retention.ms": str(10 * 60_000),  # whoever opens the store reads for less long, and nobody else reads
-}
+TOPIC: Final = CHECKPOINTS_TOPIC
+TRANSACTIONAL_ID: Final = CHECKPOINTS_TRANSACTIONAL_ID
 _FACTS: Final = TopicPartition(TOPIC, FACTS)
 _FETCH_BYTES_MAX: Final = CHECKPOINT_CHUNK_BYTES + 256 * 1024
 _ATTEMPTS_MAX: Final = 5
+_CLOSE_SECONDS_MAX: Final = 10.0
+"""How long what is under way may take at the end: its topic may be gone."""
 _RECORDS_PER_TURN: Final = 256
 _OPENED: Final = b"journal:opened"
 """The key of what is written to lock others out; it says nothing."""
@@ -50,27 +59,47 @@ class Replaced(Exception):
     """Another store writes the topic from here on."""
 
 
+class TopicGone(Exception):
+    """The topic that was written so far is not there any more, or another one is there by its name."""
+
+
 class Journal:
     """Reads and writes the topic."""
 
-    def __init__(self, bootstrap: str, *, ports: Ports | None = None) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        ports: Ports | None = None,
+        security: Security | None = None,
+        topic_id: TopicId | None = None,
+    ) -> None:
+        """Describe the journal; with a topic's id it opens that one and no other."""
+        self.topic_id = topic_id
+        """Which topic it is; None before it is open."""
         self._bootstrap = bootstrap
         self._ports = ports
+        self._security = security
         self._producer = OnlyWriter(
-            bootstrap, transactional_id=TRANSACTIONAL_ID, client_id="riverlog-checkpoints", ports=ports
+            bootstrap,
+            transactional_id=TRANSACTIONAL_ID,
+            client_id="riverlog-checkpoints",
+            ports=ports,
+            security=security,
         )
-        self._cluster = Cluster(bootstrap, ports=ports, client_id="riverlog-checkpoints")
+        self._cluster = Cluster(bootstrap, ports=ports, client_id="riverlog-checkpoints", security=security)
         self._written_at = -math.inf
+        self._log = get_logger("riverlog.checkpoints")
 
     async def open(self) -> None:
-        """Create the topic where it is missing, and lock out whoever wrote it before."""
-        async with Admin(self._bootstrap, client_id="riverlog-checkpoints", ports=self._ports) as admin:
-            try:
-                await admin.create_topic(TOPIC, partitions=PARTITIONS, configs=_CONFIGS)
-            except KafkaError as problem:
-                if problem.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-                    raise
+        """Create the topic where it was never there, see that it keeps all, and lock out whoever wrote it before."""
+        async with self._admin() as admin:
             await self._cluster.start()
+            if self.topic_id is None:
+                await self._create(admin)
+            else:
+                await self.check()
+            await self._check_settings(admin)
             try:
                 await self._producer.start()
                 await self._lock_out(admin)
@@ -81,11 +110,26 @@ class Journal:
     async def close(self) -> None:
         """Let go of all connections; a transaction that is open is aborted."""
         try:
-            await self._producer.close()
-        except KafkaError:
+            async with asyncio.timeout(_CLOSE_SECONDS_MAX):
+                await self._producer.close()
+        except (KafkaError, TimeoutError):
             pass  # what was not kept was not answered for either
         finally:
             await self._cluster.close()
+
+    async def check(self) -> None:
+        """Raise TopicGone where the topic is not there any more, KafkaError where nobody says."""
+        asked = MetadataRequest([MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=False)
+        response: MetadataResponse = await self._cluster.ask_any(asked)
+        (found,) = response.topics
+        if found.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            check(found.error_code, f"the topic {TOPIC}")
+            if found.topic_id == self.topic_id:
+                return
+        raise TopicGone(
+            f"the topic {TOPIC} was deleted under the checkpoint store, and every checkpoint with it; "
+            "restart the node to begin with none"
+        )
 
     async def facts(self) -> AsyncIterator[ConsumerRecord]:
         """Give all records of partition 0."""
@@ -116,6 +160,30 @@ class Journal:
             raise TimedOut(f"{TOPIC} does not say where records are that it took before")
         self._written_at = self._now
         return offsets
+
+    def _admin(self) -> Admin:
+        return Admin(self._bootstrap, client_id="riverlog-checkpoints", ports=self._ports, security=self._security)
+
+    async def _create(self, admin: Admin) -> None:
+        try:
+            await admin.create_topic(TOPIC, partitions=CHECKPOINTS_PARTITIONS, configs=dict(CHECKPOINTS_CONFIGS))
+        except KafkaError as problem:
+            if problem.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise
+
+    async def _check_settings(self, admin: Admin) -> None:
+        """Mend a topic that somebody else made, before it loses anything; KafkaError where that may not be."""
+        found = await admin.describe_configs(topic=TOPIC, names=[CLEANUP_POLICY, MAX_MESSAGE_BYTES])
+        fit = unfit_settings({name: entry.value for name, entry in found.items() if entry.value is not None})
+        if fit:
+            self._log.warning(
+                "the topic of checkpoints had settings with which they are lost", topic=TOPIC, set=str(fit)
+            )
+            await admin.alter_configs(fit, topic=TOPIC)
+        (topic,) = await admin.describe_topics(TOPIC)
+        self.topic_id = topic.topic_id
+        if len(topic.partitions) < CHECKPOINTS_PARTITIONS:
+            await admin.create_partitions(TOPIC, CHECKPOINTS_PARTITIONS)
 
     async def _lock_out(self, admin: Admin) -> None:
         """Let partition 0 take no batch of a journal that was opened before; partition 1 takes only transactions."""
@@ -174,7 +242,11 @@ class Journal:
             attempt += 1
             await asyncio.sleep(self._producer.backoff(attempt))
         async with Consumer(
-            self._bootstrap, isolation_level="read_committed", auto_offset_reset="earliest", ports=self._ports
+            self._bootstrap,
+            isolation_level="read_committed",
+            auto_offset_reset="earliest",
+            security=self._security,
+            ports=self._ports,
         ) as consumer:
             consumer.assign([partition])
             start = (await consumer.beginning_offsets([partition]))[partition]

@@ -6,6 +6,7 @@ from riverlog.checkpoints.pipelines import Member, Pipeline, Prepared, name_of, 
 from riverlog.checkpoints.spark_logs import SourceOffset
 from riverlog.client.errors import KafkaError
 from riverlog.client.ports import Ports
+from riverlog.client.security import Security
 from riverlog.client.shared import CommittedBatch, Membership, SharedBatch, SharedTransactions
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
@@ -17,9 +18,10 @@ _BLOCK_MS_MAX: Final = 20_000
 class Owners:
     """Takes over transactional ids, and ends batches."""
 
-    def __init__(self, bootstrap: str, *, ports: Ports | None = None) -> None:
+    def __init__(self, bootstrap: str, *, ports: Ports | None = None, security: Security | None = None) -> None:
         self._bootstrap = bootstrap
         self._ports = ports
+        self._security = security
         self._shared: dict[str, SharedTransactions] = {}
 
     async def close(self) -> None:
@@ -90,6 +92,7 @@ class Owners:
             transaction_timeout_ms=timeout_ms,
             block_ms_max=_BLOCK_MS_MAX,
             client_id="riverlog-checkpoints",
+            security=self._security,
             ports=self._ports,
         )
 

@@ -176,7 +176,7 @@ def read_pipeline(facts: dict[str, Any]) -> Pipeline:
             started_at=int(facts.get("started_at", START_NOT_HEARD)),
             has_rival=bool(facts.get("has_rival", True)),
         )
-    except (KeyError, TypeError, ValueError, Refused) as problem:
+    except (KeyError, TypeError, ValueError, ArithmeticError, Refused) as problem:
         raise Unreadable(f"a pipeline: {problem}") from problem
 
 

@@ -110,7 +110,7 @@ def read_progress(facts: dict[str, Any]) -> Progress:
     try:
         told = progress_of(facts, heard_ms=int(facts["heard_ms"]))
         return replace(told, late_rows_before=int(facts["late_rows_before"]))
-    except (KeyError, TypeError, ValueError, Refused) as problem:
+    except (KeyError, TypeError, ValueError, ArithmeticError, Refused) as problem:
         raise Unreadable(f"a report: {problem}") from problem
 
 

@@ -9,9 +9,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
+from riverlog.model.limits import CHECKPOINT_CHUNKS_MAX
+
 FACTS: Final = 0
 CHUNKS: Final = 1
-PARTITIONS: Final = 2
 
 _FILE: Final = b"file:"
 _FOLDER: Final = b"folder:"
@@ -19,6 +20,8 @@ _UPLOAD: Final = b"upload:"
 _PIPELINE: Final = b"pipeline:"
 _PROGRESS: Final = b"progress:"
 _CHUNK: Final = b"chunk:"
+_INDEX_DIGITS_MAX: Final = 9
+_NUMBER_MAX: Final = 2**63 - 1
 
 
 class Unreadable(Exception):
@@ -168,14 +171,20 @@ def read_fact(key: bytes | None, value: bytes | None) -> Fact:
                 return ProgressGone(text) if value is None else ProgressNoted(text, _facts(value))
             case _:
                 pass
-    except (ValueError, KeyError, TypeError, RecursionError) as problem:
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError) as problem:
         raise Unreadable(f"{key!r}: {problem}") from problem
     raise Unreadable(f"{key!r} is none of a checkpoint store")
 
 
 def file_facts(facts: dict[str, Any]) -> FileFacts:
-    """Read what `write_fact` wrote about a file."""
-    return FileFacts(**{**facts, "chunks": tuple(facts.get("chunks", ()))})
+    """Read what `write_fact` wrote about a file; ValueError or TypeError where it is something else."""
+    told = FileFacts(**{**facts, "chunks": tuple(facts.get("chunks", ()))})
+    texts, numbers = (told.id, told.user, told.source), (told.size, told.modified_ms, told.chunk_bytes, *told.chunks)
+    if not all(isinstance(text, str) for text in texts) or not told.id.isascii():
+        raise ValueError("names of a file are texts")
+    if not all(type(number) is int and 0 <= number <= _NUMBER_MAX for number in numbers):
+        raise ValueError("sizes, times and places of a file are numbers")
+    return told
 
 
 def content_of(value: bytes) -> bytes:
@@ -191,7 +200,9 @@ def chunk(file_id: str, index: int, content: bytes | None) -> NewRecord:
 def chunk_owner(key: bytes | None) -> tuple[str, int] | None:
     """Tell which file's chunk a record of partition 1 is, and the how manieth."""
     name, _, index = (key or b"").removeprefix(_CHUNK).rpartition(b":")
-    return (name.decode("ascii", "replace"), int(index)) if name and index.isdigit() else None
+    if not name or not index.isdigit() or len(index) > _INDEX_DIGITS_MAX or int(index) >= CHECKPOINT_CHUNKS_MAX:
+        return None
+    return name.decode("ascii", "replace"), int(index)
 
 
 def _line(facts: dict[str, Any]) -> bytes:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
     from riverlog.checkpoints.stores import Stores
+    from riverlog.client.security import Security
     from riverlog.observe.metrics import PipelineReading
     from riverlog.observe.web_guard import WebGuard
 
@@ -27,9 +28,11 @@ _STOP_SECONDS_MAX: Final = 1
 class CheckpointServer:
     """Serves one cluster's checkpoint store on one address."""
 
-    def __init__(self, bootstrap: str, guard: "WebGuard") -> None:
+    def __init__(self, bootstrap: str, guard: "WebGuard", security: "Security | None" = None) -> None:
+        """Take where the cluster is, and how the store shows it who it is."""
         self._bootstrap = bootstrap
         self._guard = guard
+        self._security = security
         self._listening: socket.socket | None = None
         self._starting: asyncio.Task[None] | None = None
         self._server: Server | None = None
@@ -91,7 +94,7 @@ class CheckpointServer:
 
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         ports = real_ports()
-        self._stores = Stores(lambda: store_over(self._bootstrap, ports))
+        self._stores = Stores(lambda topic_id: store_over(self._bootstrap, ports, self._security, topic_id))
         config = uvicorn.Config(
             Edge(self._stores, self._guard),
             http=HttpProtocol,

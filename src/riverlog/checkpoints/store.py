@@ -7,12 +7,13 @@ records; an upload holds one chunk in memory, however long the file is.
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from riverlog.checkpoints import changes
 from riverlog.checkpoints.changes import Decided
 from riverlog.checkpoints.decisions import Decisions
 from riverlog.checkpoints.groups import Groups
-from riverlog.checkpoints.journal import Journal
+from riverlog.checkpoints.journal import Journal, TopicGone
 from riverlog.checkpoints.overview import Overview
 from riverlog.checkpoints.owners import Owners
 from riverlog.checkpoints.paths import is_temporary, numbered
@@ -23,9 +24,14 @@ from riverlog.checkpoints.resets import Resets
 from riverlog.checkpoints.tree import File, Folder, Tree
 from riverlog.checkpoints.upload import Upload
 from riverlog.checkpoints.writer import Writer
+from riverlog.client.errors import KafkaError
 from riverlog.client.ports import Ports
-from riverlog.model.limits import CHECKPOINT_COMMIT_BYTES_MAX
+from riverlog.client.security import Security
+from riverlog.model.ids import TopicId
+from riverlog.model.limits import CHECKPOINT_COMMIT_BYTES_MAX, CHECKPOINT_UNREADABLE_NAMED_MAX
 from riverlog.observe.logging import get_logger
+
+_DETAIL_LENGTH_MAX: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +67,7 @@ class Store:
         """Become the one store, and read what is kept."""
         await self.journal.open()
         try:
-            async for record in self.journal.facts():
-                try:
-                    self.tree.apply(read_fact(record.key, record.value), record.offset)
-                except Unreadable as problem:
-                    self._log.warning("record of the checkpoint store passed over", detail=str(problem))
+            await self._read_facts()
             self.chunks_end = await self.journal.chunks_end()
             await self._end_uploads()
             await self.decisions.settle_all()
@@ -74,6 +76,16 @@ class Store:
             raise
         self.usable = True
         self._log.info("checkpoint store opened", entries=self.tree.entries)
+
+    async def check_topic(self) -> None:
+        """Look whether the topic is still there: without it nothing of what is remembered is kept."""
+        try:
+            await self.journal.check()
+        except TopicGone as problem:
+            self._fail(problem)
+            self.writer.give_up()
+        except KafkaError as problem:
+            self._log.info("nobody says whether the topic of checkpoints is there", cause=str(problem))
 
     async def close(self) -> None:
         """Let what is being written come to its end, and let go of the topic."""
@@ -200,6 +212,20 @@ class Store:
             raise Refused.failed("the file was replaced while it was read")
         return record.value
 
+    async def _read_facts(self) -> None:
+        """Read what is kept; what no store has written is named, counted and passed over."""
+        unreadable = 0
+        async for record in self.journal.facts():
+            try:
+                self.tree.apply(read_fact(record.key, record.value), record.offset)
+            except Unreadable as problem:
+                unreadable += 1
+                if unreadable <= CHECKPOINT_UNREADABLE_NAMED_MAX:
+                    detail = str(problem)[:_DETAIL_LENGTH_MAX]
+                    self._log.warning("record of the checkpoint store passed over", offset=record.offset, detail=detail)
+        if unreadable:
+            self._log.warning("records of the checkpoint store cannot be read", passed_over=unreadable)
+
     async def _end_uploads(self) -> None:
         """Let go of the chunks of files that nobody will finish: who wrote them is gone."""
         if not self.tree.uploads:
@@ -218,9 +244,16 @@ class Store:
         self._log.warning("the checkpoint store lost its topic, and opens it again when asked", cause=repr(problem))
 
 
-def store_over(bootstrap: str, ports: Ports) -> Store:
-    """Make the store of a cluster; it is to be opened."""
-    return Store(Journal(bootstrap, ports=ports), Owners(bootstrap, ports=ports), Groups(bootstrap, ports=ports), ports)
+def store_over(
+    bootstrap: str, ports: Ports, security: Security | None = None, topic_id: TopicId | None = None
+) -> Store:
+    """Make the store of a cluster, over the topic with this id if there was one before; it is to be opened."""
+    return Store(
+        Journal(bootstrap, ports=ports, security=security, topic_id=topic_id),
+        Owners(bootstrap, ports=ports, security=security),
+        Groups(bootstrap, ports=ports, security=security),
+        ports,
+    )
 
 
 def _status(name: str, found: File | Folder) -> Status:

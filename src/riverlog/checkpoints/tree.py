@@ -79,11 +79,11 @@ class Tree:
             case FileKept(path, facts, content):
                 self.put(check_path(path), File(facts, offset, content if is_temporary(path) else b""))
             case FileGone(path):
-                self.remove(path)
+                self.remove(check_path(path))
             case FolderMade(path):
                 self._make(check_path(path)).made = True
             case FolderGone(path):
-                self._unmake(path)
+                self._unmake(check_path(path))
             case UploadBegun(name, first_offset):
                 self.uploads[name] = first_offset
             case UploadEnded(name):

@@ -61,6 +61,12 @@ class Writer:
             self._writing = loop.create_task(self._write_all())
         return await asyncio.shield(change.done)
 
+    def give_up(self) -> None:
+        """Take no more changes, and wait no longer for what is being written: nobody will keep it."""
+        self._break(_unknown())
+        if self._writing is not None:
+            self._writing.cancel()
+
     async def close(self) -> None:
         """Take no more changes, and let the transaction under way come to its end."""
         self._break(Refused.later("the checkpoint store is stopping; try again"))
@@ -78,6 +84,10 @@ class Writer:
         records = [record for change in group for record in change.decided.records]
         try:
             offsets = await self._write(records) if records else []
+        except asyncio.CancelledError:
+            for change in group:
+                _fail(change, _unknown())
+            raise
         except Exception as problem:
             for change in group:
                 _fail(change, _unknown())

@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 from riverlog.client.errors import AuthenticationFailed, check
 from riverlog.client.security import Login
+from riverlog.model.checkpoint_topic import OWN_MECHANISM
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address
 from riverlog.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -27,7 +28,7 @@ async def log_in(line: Line, login: Login, seconds: float) -> None:
             f"{line.address} does not take {login.mechanism}; it takes {', '.join(agreed.mechanisms) or 'none'}"
         )
     check(agreed.error_code, f"{line.address} does not let anybody log in")
-    if login.mechanism == "PLAIN":
+    if login.mechanism in ("PLAIN", OWN_MECHANISM):
         await _tell(line, f"\0{login.username}\0{login.password}", seconds)
     else:
         await _convince(line, login, seconds)

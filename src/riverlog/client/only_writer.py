@@ -30,6 +30,7 @@ class OnlyWriter(Producer):
     """Writes whole batches, beside the transactions of any producer with a transactional id. One call at a time."""
 
     _batches: "_Batches"
+    _creates_topics = False  # where its topic is gone, an empty one is no help
 
     async def lock_out(
         self, partition: TopicPartition, others: Iterable[ProducerId], records: Sequence[KeyAndValue]

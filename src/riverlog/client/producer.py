@@ -56,6 +56,8 @@ class OffsetSource(Protocol):
 class Producer(Startable):
     """Sends records to a cluster. Use it as an async context manager, or call `start` and `close`."""
 
+    _creates_topics = True  # by asking for them
+
     def __init__(
         self,
         bootstrap: str | Sequence[str],
@@ -121,7 +123,7 @@ class Producer(Startable):
             client_id=client_id,
             request_timeout_ms=request_timeout_ms,
             retry_backoff_ms=retry_backoff_ms,
-            create_topics=True,
+            create_topics=self._creates_topics,
             security=security,
         )
         self._clock = self._cluster.ports.clock
@@ -593,7 +595,5 @@ def _compression(name: str | None) -> Compression:
 
 
 def _not_started() -> KafkaError:
-    return KafkaError(
-        ErrorCode.NETWORK_EXCEPTION,
-        'the producer is not started; write "async with Producer(...) as producer:" or "await producer.start()"',
-    )
+    how = 'write "async with Producer(...) as producer:" or "await producer.start()"'
+    return KafkaError(ErrorCode.NETWORK_EXCEPTION, f"the producer is not started; {how}")

@@ -30,6 +30,7 @@ from riverlog.metadata.records import (
     UnregisterBrokerRecord,
 )
 from riverlog.metadata.sharing import SharedMap
+from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import LeaderEpoch, NodeId, ProducerId, TopicId
 
@@ -41,7 +42,7 @@ TRANSACTIONS_TOPIC: Final = "__transaction_state"
 COORDINATOR_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 """Only coordinators write to these, and never a client."""
 
-INTERNAL_TOPICS: Final = COORDINATOR_TOPICS
+INTERNAL_TOPICS: Final = COORDINATOR_TOPICS | {CHECKPOINTS_TOPIC}
 """Topics that clients are told are internal, and that their patterns leave out; the one place that lists them."""
 
 PARTITIONS_PER_CHUNK: Final = 64

@@ -335,6 +335,12 @@ CHECKPOINT_TEMPORARY_MS_MAX: Final = 24 * 3_600_000
 CHECKPOINT_WRITE_BYTES_MAX: Final = 4 * 1024 * 1024
 """Bytes of the changes that the checkpoint store writes in one transaction; one that is larger goes alone."""
 
+CHECKPOINT_UNREADABLE_NAMED_MAX: Final = 10
+"""Records that the checkpoint store cannot read and names in the log; the others are counted."""
+
+CHECKPOINT_TOPIC_CHECKED_SECONDS: Final = 5.0
+"""How often a checkpoint store in use looks whether its topic is still there."""
+
 CHECKPOINT_CONNECTIONS_MAX: Final = 2_048
 """Connections to the checkpoint store at a time; one more is answered 503."""
 

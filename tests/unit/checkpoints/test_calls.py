@@ -28,7 +28,9 @@ async def call(caller: Caller, operation: str, body: Any) -> Answer:
 def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
     async def scenario(universe: Universe) -> None:
         caller = Caller()
-        caller.stores = caller.edge._stores = Stores(lambda: store_over(ADDRESS, universe.ports))
+        caller.stores = caller.edge._stores = Stores(
+            lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id)
+        )
         async with Admin(ADDRESS, ports=universe.ports) as admin:
             expected = (await admin.describe_cluster()).cluster_id
         assert (await call(caller, "CLUSTER", {})).facts == {"cluster_id": expected}
@@ -50,7 +52,9 @@ def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
 def test_a_driver_reports_and_whoever_wants_to_know_is_told() -> None:
     async def scenario(universe: Universe) -> None:
         caller = Caller()
-        caller.stores = caller.edge._stores = Stores(lambda: store_over(ADDRESS, universe.ports))
+        caller.stores = caller.edge._stores = Stores(
+            lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id)
+        )
         report = {"query": "q", "run": "r1", "state": "running", "began_ms": 5, "batch": 0, "rows": 7}
         missing = await call(caller, "PROGRESS", report)
         assert (missing.status, missing.exception) == (404, "FileNotFoundException")

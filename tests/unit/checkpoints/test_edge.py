@@ -37,7 +37,7 @@ class Caller:
 
     def __init__(self) -> None:
         self.topic = MemoryTopic()
-        self.stores = Stores(lambda: memory_store(self.topic))
+        self.stores = Stores(lambda _: memory_store(self.topic))
         self.edge = Edge(self.stores, WebGuard(["node"]))
 
     async def ask(

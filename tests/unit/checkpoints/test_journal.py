@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from riverlog import Admin, Consumer, TopicPartition
-from riverlog.checkpoints.journal import TOPIC, Journal, Replaced
+from riverlog.checkpoints.journal import TOPIC, Journal, Replaced, TopicGone
 from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord
 from riverlog.client.errors import KafkaError
 from riverlog.wire.messages.end_txn import EndTxnRequest
@@ -18,7 +18,7 @@ FACTS_PARTITION = TopicPartition(TOPIC, FACTS)
 
 
 def journal(universe: Universe) -> Journal:
-    return Journal(ADDRESS, ports=universe.ports)
+    return Journal(ADDRESS, ports=universe.ports, security=universe.security)
 
 
 def test_what_is_written_is_read_in_order_and_by_its_offset() -> None:
@@ -124,6 +124,48 @@ def test_what_was_kept_by_an_answer_that_is_lost_is_there_once(monkeypatch: pyte
         records = only.facts() if partition == FACTS else only.chunks(0)
         assert [record.offset async for record in records] == offsets
         await only.close()
+
+    with_node(scenario)
+
+
+@pytest.mark.parametrize("configs", [{"cleanup.policy": "delete"}, {"cleanup.policy": "compact,delete"}])
+def test_a_topic_that_somebody_else_made_is_mended_before_it_loses_anything(
+    monkeypatch: pytest.MonkeyPatch, configs: dict[str, str]
+) -> None:
+    async def scenario(universe: Universe) -> None:
+        async with Admin(ADDRESS, ports=universe.ports) as admin:
+            with monkeypatch.context() as elsewhere:  # a cluster that knows nothing of this topic
+                elsewhere.setattr("riverlog.metadata.commands.topics.CHECKPOINTS_TOPIC", "another")
+                small = {**configs, "max.message.bytes": "1000"}
+                await admin.create_topic(TOPIC, partitions=1, configs=small)
+            only = journal(universe)
+            await only.open()
+            await only.write([NewRecord(FACTS, b"a", b"1"), NewRecord(CHUNKS, b"b", b"2" * 600_000)])
+            found = await admin.describe_configs(topic=TOPIC)
+            assert [found[name].value for name in ("cleanup.policy", "max.message.bytes")] == ["compact", "1048576"]
+            await only.close()
+
+    with_node(scenario)
+
+
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_a_topic_that_was_deleted_is_missed_and_not_begun_anew(made_anew: bool) -> None:
+    async def scenario(universe: Universe) -> None:
+        only = journal(universe)
+        await only.open()
+        await only.check()
+        async with Admin(ADDRESS, ports=universe.ports, security=universe.security) as admin:
+            await admin.delete_topics(TOPIC)
+            if made_anew:
+                await admin.create_topic(TOPIC, partitions=2)
+            with pytest.raises(TopicGone, match="was deleted"):
+                await only.check()
+            again = Journal(ADDRESS, ports=universe.ports, security=universe.security, topic_id=only.topic_id)
+            with pytest.raises(TopicGone):
+                await again.open()
+            assert (TOPIC in [each.name for each in await admin.list_topics(internal=True)]) is made_anew
+        await only.close()
+        await again.close()
 
     with_node(scenario)
 

@@ -44,7 +44,7 @@ def test_any_query_is_told_about_and_more_where_its_driver_reports() -> None:
         async with Producer(ADDRESS, ports=universe.ports) as producer:
             for _ in range(7):
                 await producer.send(TOPIC, b"order", partition=1)
-        store = store_over(ADDRESS, universe.ports)
+        store = store_over(ADDRESS, universe.ports, universe.security)
         await store.open()
         with pytest.raises(Refused, match="is no checkpoint"):
             await store.overview.one(PATH)

@@ -52,6 +52,10 @@ def test_a_fact_is_read_as_it_was_written(fact: Fact) -> None:
         (b"file:\xff", b"{}\n"),
         (b"upload:1", b'{"first_offset":"x"}\n'),
         (b"file:/a", b"[" * 100_000),
+        (b"file:/a", b'{"id":"1","size":"x","modified_ms":1}\n'),
+        (b"file:/a", b'{"id":"1","size":-1,"modified_ms":1}\n'),
+        (b"file:/a", b'{"id":"1","size":1,"modified_ms":1,"chunks":["x"]}\n'),
+        (b"upload:1", b'{"first_offset":Infinity}\n'),
     ],
 )
 def test_what_no_store_wrote_is_unreadable(key: bytes | None, value: bytes) -> None:
@@ -65,3 +69,5 @@ def test_a_chunk_tells_whose_it_is() -> None:
     assert chunk_owner(record.key) == ("07", 12)
     assert chunk_owner(b"chunk:07") is None
     assert chunk_owner(None) is None
+    assert chunk_owner(b"chunk:07:" + b"9" * 5_000) is None
+    assert chunk_owner(b"chunk:07:1000000") is None  # a file has not so many

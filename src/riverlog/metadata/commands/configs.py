@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
-from riverlog.metadata.commands.topics import config_records
+from riverlog.metadata.commands.topics import check_kept, config_records
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import ErrorCode, Refusal
@@ -153,6 +153,7 @@ def _check(resource: ConfigResource, after: Mapping[str, str], before: Mapping[s
     try:
         if resource.type is ConfigResourceType.TOPIC:
             check_topic(after, layers)
+            check_kept(resource.name, after)
         elif resource.type is ConfigResourceType.GROUP:
             check_group(after, layers)
         else:

@@ -8,6 +8,7 @@ from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
 from riverlog.metadata.image import MetadataImage, Replicas, TopicImage
 from riverlog.metadata.placement import place, usable_brokers
 from riverlog.metadata.records import MetadataRecord, PartitionRecord
+from riverlog.model.checkpoint_topic import CHECKPOINTS_PARTITIONS, CHECKPOINTS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
@@ -120,7 +121,8 @@ def _added(image: MetadataImage, new: NewPartitions) -> list[MetadataRecord]:
     topic = image.topic(new.topic)
     if topic is None:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {new.topic!r}.")
-    if topic.is_internal:
+    is_short = topic.name == CHECKPOINTS_TOPIC and new.total <= CHECKPOINTS_PARTITIONS  # another has made it
+    if topic.is_internal and not is_short:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
             f"{new.topic} cannot get more partitions: what it keeps is spread over the {topic.partition_count} it has.",

@@ -1,7 +1,7 @@
 """Creating and deleting topics."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
@@ -14,6 +14,12 @@ from riverlog.metadata.commands.partitions import (
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage, TopicImage, folded
 from riverlog.metadata.placement import place
 from riverlog.metadata.records import ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
+from riverlog.model.checkpoint_topic import (
+    CHECKPOINTS_CONFIGS,
+    CHECKPOINTS_PARTITIONS,
+    CHECKPOINTS_TOPIC,
+    unfit_settings,
+)
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TOPIC_ID, TopicId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, TOPIC_NAME_CHARACTERS_MAX
@@ -163,13 +169,35 @@ def _topic_records(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"The topic {new.name!r} collides with the topic {twin!r}: '.' and '_' are the same in names of metrics.",
         )
+    new = _as_kept(new)
     configs = _checked_configs(new.configs, defaults.layers)
+    check_kept(new.name, configs)
     replicas = _replicas(image, new, defaults, partitions_left)
     return [
         TopicRecord(name=new.name, topic_id=new.id),
         *config_records(ConfigResource(ConfigResourceType.TOPIC, new.name), configs),
         *partition_records(image, new.id, replicas, first=0),
     ]
+
+
+def _as_kept(new: NewTopic) -> NewTopic:
+    """Give the topic of checkpoints what it needs, whoever asks for it first; Refusal for anything else."""
+    if new.name != CHECKPOINTS_TOPIC:
+        return new
+    partitions = len(new.assignments) or new.partitions
+    if partitions not in (-1, CHECKPOINTS_PARTITIONS):
+        raise Refusal(
+            ErrorCode.INVALID_PARTITIONS, f"{new.name} has {CHECKPOINTS_PARTITIONS} partitions, not {partitions}."
+        )
+    configs = {**CHECKPOINTS_CONFIGS, **new.configs}
+    return replace(new, partitions=-1 if new.assignments else CHECKPOINTS_PARTITIONS, configs=configs)
+
+
+def check_kept(name: str, configs: Mapping[str, str]) -> None:
+    """Refuse settings with which the cluster would lose what it keeps in a topic of its own."""
+    if name == CHECKPOINTS_TOPIC and (fit := unfit_settings(configs)):
+        setting, value = next(iter(fit.items()))
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"{setting} of {name} must be {value}: else checkpoints are lost.")
 
 
 def _replicas(image: MetadataImage, new: NewTopic, defaults: TopicDefaults, partitions_left: int) -> list[Assignment]:

@@ -3,6 +3,7 @@
 import pytest
 
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges, alter_configs, resource_of
+from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.settings import Layers
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
@@ -91,3 +92,21 @@ def test_resources_that_are_not_there(type_, name, code):
 def test_a_broker_has_one_name():
     assert resource_of(cluster(None), BROKER, "01").name == "1"
     assert resource_of(cluster(None), BROKER, "").name == ""
+
+
+@pytest.mark.parametrize(
+    ("replace", "change", "code"),
+    [
+        (False, ConfigChange("cleanup.policy", ConfigOperation.SET, "delete"), ErrorCode.INVALID_CONFIG),
+        (False, ConfigChange("cleanup.policy", ConfigOperation.DELETE), ErrorCode.INVALID_CONFIG),
+        (False, ConfigChange("cleanup.policy", ConfigOperation.APPEND, "delete"), ErrorCode.INVALID_CONFIG),
+        (False, ConfigChange("max.message.bytes", ConfigOperation.SET, "1000"), ErrorCode.INVALID_CONFIG),
+        (True, ConfigChange("segment.ms", ConfigOperation.SET, "60000"), ErrorCode.INVALID_CONFIG),
+        (False, ConfigChange("segment.ms", ConfigOperation.SET, "60000"), ErrorCode.NONE),
+    ],
+)
+def test_the_topic_of_checkpoints_stays_compacted(replace, change, code):
+    image = with_topic(cluster(None), CHECKPOINTS_TOPIC, partitions=-1)
+    command = AlterConfigs((ResourceChanges(TOPIC, CHECKPOINTS_TOPIC, (change,)),), replace=replace)
+    _, reply = alter_configs(image, command, Layers())
+    assert reply.outcomes[0].code is code

@@ -12,6 +12,7 @@ from riverlog.metadata.commands.topics import (
     delete_topics,
 )
 from riverlog.metadata.image import MetadataImage
+from riverlog.model.checkpoint_topic import CHECKPOINTS_CONFIGS, CHECKPOINTS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
@@ -109,3 +110,27 @@ def test_a_topic_is_deleted_once():
     assert len(records) == 1
     codes = [outcome.code for outcome in reply.outcomes]
     assert codes == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_ID]
+
+
+def test_the_topic_of_checkpoints_gets_what_it_needs_whoever_asks_for_it():
+    image = with_topic(cluster(None), CHECKPOINTS_TOPIC, partitions=-1)
+    topic = image.topic(CHECKPOINTS_TOPIC)
+    assert topic is not None
+    assert (topic.partition_count, topic.is_internal) == (2, True)
+    assert dict(image.topic_overrides(CHECKPOINTS_TOPIC)) == dict(CHECKPOINTS_CONFIGS)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "configs", "code"),
+    [
+        (3, {}, ErrorCode.INVALID_PARTITIONS),
+        (1, {}, ErrorCode.INVALID_PARTITIONS),
+        (2, {"cleanup.policy": "delete"}, ErrorCode.INVALID_CONFIG),
+        (2, {"cleanup.policy": "compact,delete"}, ErrorCode.INVALID_CONFIG),
+        (2, {"max.message.bytes": "1000"}, ErrorCode.INVALID_CONFIG),
+    ],
+)
+def test_the_topic_of_checkpoints_is_no_other(partitions, configs, code):
+    new = NewTopic(CHECKPOINTS_TOPIC, topic_id(1), partitions, configs=configs)
+    records, reply = create_topics(cluster(None), CreateTopics((new,)), DEFAULTS)
+    assert (records, reply.topics[0].outcome.code) == ([], code)
