@@ -1,18 +1,20 @@
-"""What the driver of a query says about it: how its batches go, and how it ended. Pure: reports in, the next one out.
+"""What the driver of a query says about one run of it: how its batches go, and how it ended. Pure.
 
-No batch is committed by a report, and nothing waits for one. A run is one start of a query. A report of an older run,
-or of one that has told its end, changes nothing; rows that came too late are counted over all runs.
+No batch is committed by a report, and nothing waits for one. A run is one start of a query; `runs` knows them all.
 """
 
-from dataclasses import asdict, dataclass, fields, replace
+import hashlib
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from riverlog.checkpoints.records import ProgressNoted, Unreadable
+from riverlog.checkpoints.records import Unreadable
 from riverlog.checkpoints.refusals import Refused
 from riverlog.model.limits import INCARNATION_LENGTH_MAX, PROGRESS_ERROR_LENGTH_MAX, PROGRESS_SILENT_MS_MAX
 
 _NUMBER_MAX: Final = 2**63 - 1
+_OF_THE_STORE: Final = frozenset({"heard_ms", "first_heard_ms", "late_rows_before", "proof"})
+"""What no driver says."""
 
 
 class RunState(StrEnum):
@@ -36,6 +38,10 @@ class Progress:
     """When the run began, by the driver's clock."""
     heard_ms: int = 0
     """When the report came, by the store's clock."""
+    first_heard_ms: int = 0
+    """When the first report of this run came."""
+    proof: str = ""
+    """What only who knows the run's secret can show: the secret's SHA-256; empty where it has none."""
     ended_ms: int | None = None
     batch: int | None = None
     """The last batch that was told; what follows is of it."""
@@ -56,17 +62,6 @@ class Progress:
     """Why the last run that failed did."""
     error_ms: int | None = None
 
-    def after(self, before: "Progress | None") -> "Progress":
-        """Give what is known once this has been told: this, or what was known before it."""
-        if before is None:
-            return self
-        same = self.run == before.run
-        if before.state is not RunState.RUNNING if same else self.began_ms < before.began_ms:
-            return before
-        late_before = before.late_rows_before + (0 if same else before.late_rows)
-        failed = self if self.error else before
-        return replace(self, late_rows_before=late_before, error=failed.error, error_ms=failed.error_ms)
-
     def state_at(self, now_ms: int) -> RunState:
         """Tell what is known now: a driver that runs reports all the time."""
         silent = now_ms - self.heard_ms > PROGRESS_SILENT_MS_MAX
@@ -78,14 +73,13 @@ class Progress:
             return self.heard_ms
         return self.began_ms if self.ended_ms is None else self.ended_ms
 
-    def note(self, path: str) -> ProgressNoted:
-        """Give the fact that tells this."""
-        return ProgressNoted(path, asdict(self))
-
 
 def progress_of(call: dict[str, Any], *, heard_ms: int) -> Progress:
     """Read what a driver says; Refused where it is no report."""
-    known = {each.name for each in fields(Progress)} - {"heard_ms", "late_rows_before"}
+    known = {each.name for each in fields(Progress)} - _OF_THE_STORE
+    secret = call.get("secret", "")
+    if not isinstance(secret, str) or len(secret) > INCARNATION_LENGTH_MAX:
+        raise Refused.illegal("secret is a text")
     told = {name: value for name, value in call.items() if name in known and value is not None}
     try:
         told["state"] = RunState(told.get("state", ""))
@@ -102,14 +96,20 @@ def progress_of(call: dict[str, Any], *, heard_ms: int) -> Progress:
             raise Refused.illegal(f"{name} is a number from 0 on")
     if "began_ms" not in told:
         raise Refused.illegal("a report says when its run began")
-    return Progress(**told, heard_ms=heard_ms)
+    proof = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest() if secret else ""
+    return Progress(**told, heard_ms=heard_ms, proof=proof)
 
 
 def read_progress(facts: dict[str, Any]) -> Progress:
-    """Read what `note` gave; Unreadable where it is nothing of the kind."""
+    """Read a report that was written down; Unreadable where it is nothing of the kind."""
     try:
         told = progress_of(facts, heard_ms=int(facts["heard_ms"]))
-        return replace(told, late_rows_before=int(facts["late_rows_before"]))
+        return replace(
+            told,
+            late_rows_before=int(facts["late_rows_before"]),
+            first_heard_ms=int(facts.get("first_heard_ms", told.heard_ms)),
+            proof=str(facts.get("proof", "")).encode("ascii", "replace").decode(),
+        )
     except (KeyError, TypeError, ValueError, ArithmeticError, Refused) as problem:
         raise Unreadable(f"a report: {problem}") from problem
 

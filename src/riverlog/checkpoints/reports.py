@@ -14,6 +14,7 @@ from riverlog.checkpoints.pipelines import name_of
 from riverlog.checkpoints.progress import Progress, RunState
 from riverlog.checkpoints.records import write_fact
 from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.runs import Runs
 from riverlog.checkpoints.tree import Folder
 from riverlog.model.limits import PROGRESS_KEPT_EVERY_MS, PROGRESS_REPORTED_MAX
 from riverlog.observe.metrics import PipelineReading
@@ -27,9 +28,9 @@ class Reports:
 
     def __init__(self, store: "Store") -> None:
         self._store = store
-        self._latest: dict[str, Progress] = {}
+        self._latest: dict[str, Runs] = {}
         """What was told since this store was opened; the tree has what was told before."""
-        self._stops: dict[str, str] = {}
+        self._stops: dict[str, set[str]] = {}
         """Runs that are to stop, by checkpoint."""
         self._due: set[str] = set()
         self._writing: asyncio.Task[None] | None = None
@@ -42,24 +43,26 @@ class Reports:
         if not isinstance(self._store.tree.find(path), Folder):
             self._latest.pop(path, None)
             raise Refused.missing(path)
-        before = self.of(path)
+        before = self._runs(path)
         if before is None and sum(1 for _ in self.all()) >= PROGRESS_REPORTED_MAX:
             raise Refused.failed(f"the checkpoint store shows how {PROGRESS_REPORTED_MAX:,} queries go, and no more")
-        self._latest[path] = known = told.after(before)
-        kept = self._store.tree.progress.get(path)
-        changed = kept is None or (kept.run, kept.state) != (known.run, known.state)
-        if changed or kept is None or known.heard_ms - kept.heard_ms >= PROGRESS_KEPT_EVERY_MS:
+        self._latest[path] = known = (before or Runs()).after(told)
+        if self._is_due(path, known):
             self._due.add(path)
             if self._writing is None or self._writing.done():
                 self._writing = asyncio.get_running_loop().create_task(self._write_due())
-        if known.state is not RunState.RUNNING or self._stops.get(path, known.run) != known.run:
+        stopping = self._stops.get(path, set())
+        if told.state is not RunState.RUNNING:
+            stopping.discard(told.run)
+        if not stopping:
             self._stops.pop(path, None)
-        return self._stops.get(path) == told.run
+        return told.run in stopping
 
     def ask_to_stop(self, path: str) -> None:
-        """Let the driver of a query hear that it is to stop; Refused where nobody reports that it runs."""
-        told = self.of(path)
-        state = RunState.UNKNOWN if told is None else told.state_at(self._store.ports.clock.wall_ms())
+        """Let the drivers of a query hear that it is to stop; Refused where nobody reports that it runs."""
+        told, runs = self.of(path), self._runs(path) or Runs()
+        now_ms = self._store.ports.clock.wall_ms()
+        state = RunState.UNKNOWN if told is None else told.state_at(now_ms)
         if told is None or state is RunState.UNKNOWN:
             raise Refused.failed(
                 f"nobody reports about {name_of(path)}: its driver is gone, or none of riverlog.spark.session; "
@@ -67,7 +70,7 @@ class Reports:
             )
         if state is not RunState.RUNNING:
             raise Refused.failed(f"{name_of(path)} does not run: it has {state}")
-        self._stops[path] = told.run
+        self._stops[path] = {each.run for each in runs.alive(now_ms)}
 
     def forget(self, path: str) -> None:
         """Forget what was told about a query."""
@@ -75,8 +78,17 @@ class Reports:
         self._stops.pop(path, None)
 
     def of(self, path: str) -> Progress | None:
-        """Give the latest report of the query whose checkpoint this is."""
-        return self._latest.get(path) or self._store.tree.progress.get(path)
+        """Give the report that stands for the query whose checkpoint this is."""
+        runs = self._runs(path)
+        return None if runs is None else runs.shown(self._store.ports.clock.wall_ms())
+
+    def alive(self, path: str) -> tuple[Progress, ...]:
+        """Give the runs of a query that report that they run."""
+        return (self._runs(path) or Runs()).alive(self._store.ports.clock.wall_ms())
+
+    def in_doubt(self, path: str) -> tuple[Progress, ...]:
+        """Give the runs of a query that have fallen silent, so that nobody knows."""
+        return (self._runs(path) or Runs()).in_doubt(self._store.ports.clock.wall_ms())
 
     def all(self) -> Iterator[tuple[str, Progress]]:
         """Give the latest report of every query whose checkpoint is still there."""
@@ -84,7 +96,8 @@ class Reports:
         for path in [path for path in self._latest if not isinstance(tree.find(path), Folder)]:
             del self._latest[path]
         for path in sorted({*self._latest, *tree.progress}):
-            yield path, self._latest.get(path) or tree.progress[path]
+            if (shown := self.of(path)) is not None:
+                yield path, shown
 
     def readings(self) -> Iterator[PipelineReading]:
         """Give the numbers for the metrics."""
@@ -107,6 +120,16 @@ class Reports:
         if self._writing is not None:
             await asyncio.wait([self._writing])
 
+    def _runs(self, path: str) -> Runs | None:
+        return self._latest.get(path) or self._store.tree.progress.get(path)
+
+    def _is_due(self, path: str, known: Runs) -> bool:
+        """Tell whether a run has begun or ended since this was written down, or that was a while ago."""
+        kept, now_ms = self._store.tree.progress.get(path), self._store.ports.clock.wall_ms()
+        if kept is None or kept.states(now_ms) != known.states(now_ms):
+            return True
+        return known.heard_ms - kept.heard_ms >= PROGRESS_KEPT_EVERY_MS
+
     async def _write_due(self) -> None:
         while self._due:
             path = self._due.pop()
@@ -114,7 +137,7 @@ class Reports:
             def decide(path: str = path) -> Decided:
                 if path not in self._latest or not isinstance(self._store.tree.find(path), Folder):
                     return Decided()
-                return Decided((write_fact(self._latest[path].note(path)),))
+                return Decided((write_fact(self._latest[path].note(path, self._store.ports.clock.wall_ms())),))
 
             try:
                 await self._store.writer.change((f"{path}/progress",), decide)

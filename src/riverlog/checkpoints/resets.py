@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from riverlog.checkpoints import changes
 from riverlog.checkpoints.overview import content_of, is_checkpoint
 from riverlog.checkpoints.pipelines import name_of
-from riverlog.checkpoints.progress import RunState
 from riverlog.checkpoints.records import FileFacts
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.starts import FILE, Start
@@ -48,13 +47,13 @@ class Resets:
         folder = store.tree.find(path)
         if not isinstance(folder, Folder) or not (is_checkpoint(folder) or FILE in folder.children):
             raise Refused.missing(f"{path} is no checkpoint")
-        now_ms = store.ports.clock.wall_ms()
-        told = store.reports.of(path)
-        state = RunState.UNKNOWN if told is None else told.state_at(now_ms)
-        if state is RunState.RUNNING:
-            raise Refused.failed(f"{name_of(path)} runs; stop it first")
-        if state is not RunState.UNKNOWN or not is_checkpoint(folder):
+        if alive := store.reports.alive(path):
+            runs = ", ".join(each.run for each in alive)
+            raise Refused.failed(f"{name_of(path)} runs; stop it first (run {runs})")
+        is_known = store.reports.of(path) is not None and not store.reports.in_doubt(path)
+        if is_known or not is_checkpoint(folder):
             return
+        now_ms = store.ports.clock.wall_ms()
         commit = store.tree.file(f"{path}/commits/{content_of(store.tree, path).committed}")
         if commit is not None and now_ms - commit.facts.modified_ms < PROGRESS_SILENT_MS_MAX:
             raise Refused.failed(

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from riverlog.checkpoints.paths import ROOT, check_path, is_temporary, names_of
 from riverlog.checkpoints.pipelines import Pipeline, read_pipeline
-from riverlog.checkpoints.progress import Progress, read_progress
 from riverlog.checkpoints.records import (
     Fact,
     FileFacts,
@@ -26,6 +25,7 @@ from riverlog.checkpoints.records import (
     UploadEnded,
 )
 from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.runs import Runs, read_runs
 from riverlog.checkpoints.temporary import Temporaries
 
 
@@ -57,7 +57,7 @@ class Tree:
         """Files whose chunks are being written, with an offset that none of these lies below."""
         self.pipelines: dict[str, Pipeline] = {}
         """What the sinks of pipelines have said, by checkpoint."""
-        self.progress: dict[str, Progress] = {}
+        self.progress: dict[str, Runs] = {}
         """What the drivers of queries have said, as far as it was written down."""
         self.temporaries = Temporaries()
         self.last_offset = -1
@@ -93,7 +93,7 @@ class Tree:
             case PipelineGone(path):
                 self.pipelines.pop(path, None)
             case ProgressNoted(path, noted):
-                self.progress[check_path(path)] = read_progress(noted)
+                self.progress[check_path(path)] = read_runs(noted)
             case ProgressGone(path):
                 self.progress.pop(path, None)
 

@@ -374,6 +374,9 @@ BACKGROUND_PAUSE_SECONDS: Final = 1.0
 PROGRESS_REPORTED_MAX: Final = 2_048
 """Queries whose drivers report how they go; the reports of further ones are refused, and their queries go on."""
 
+PROGRESS_RUNS_MAX: Final = 16
+"""Runs of one query that are remembered; one more and one that is over is forgotten, else the longest silent."""
+
 PROGRESS_KEPT_EVERY_MS: Final = 10_000
 """How often the latest report of a query is written down; when a run begins or ends it is at once."""
 

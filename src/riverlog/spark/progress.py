@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -74,7 +75,7 @@ class Watcher(Listener):
         """Find out where the checkpoint lies."""
         location = self._location(str(event.id), event.name)
         if location is not None:
-            facts = {"query": str(event.id), "began_ms": _ms(event.timestamp) or _now_ms()}
+            facts = {"query": str(event.id), "began_ms": _ms(event.timestamp) or _now_ms(), "secret": token_hex(16)}
             self._reporter.begin(str(event.runId), location, facts)
 
     def onQueryProgress(self, event: "QueryProgressEvent") -> None:  # noqa: N802 - Spark's name

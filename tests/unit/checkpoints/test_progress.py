@@ -1,12 +1,12 @@
 """What drivers report, and what is made of it."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 from riverlog.checkpoints.progress import Progress, RunState, progress_of, read_progress
-from riverlog.checkpoints.records import ProgressNoted, Unreadable, read_fact, write_fact
+from riverlog.checkpoints.records import Unreadable
 from riverlog.checkpoints.refusals import Refused
 from riverlog.model.limits import PROGRESS_ERROR_LENGTH_MAX, PROGRESS_SILENT_MS_MAX
 
@@ -67,35 +67,27 @@ def test_nothing_is_taken_from_what_a_store_alone_can_know() -> None:
     assert told(late_rows_before=99, heard_ms=5).late_rows_before == 0
 
 
-def test_a_record_tells_it_again() -> None:
-    progress = replace(told(state="failed", error="no disk", error_ms=800), late_rows_before=9)
-    record = write_fact(progress.note("/pipelines/orders"))
-    fact = read_fact(record.key, record.value)
-    assert isinstance(fact, ProgressNoted)
-    assert fact.path == "/pipelines/orders"
-    assert read_progress(fact.facts) == progress
+def test_a_report_that_was_written_down_is_read_again() -> None:
+    progress = replace(told(secret="s", state="failed", error="no disk", error_ms=800), late_rows_before=9)
+    assert read_progress(asdict(progress)) == progress
 
 
-@pytest.mark.parametrize("facts", [{}, {"heard_ms": "soon"}, {**REPORT, "heard_ms": 1}])
+def test_a_secret_is_not_kept_but_what_proves_it() -> None:
+    assert told(secret="s").proof == told(secret="s").proof != told(secret="t").proof
+    assert told().proof == ""
+    assert "hidden" not in repr(told(secret="hidden"))
+    assert told(proof=told(secret="s").proof).proof == ""
+    for secret in (7, "s" * 10_000):
+        with pytest.raises(Refused):
+            told(secret=secret)
+
+
+@pytest.mark.parametrize(
+    "facts", [{}, {"heard_ms": "soon"}, {**REPORT, "heard_ms": 1}, {**REPORT, "heard_ms": float("inf")}]
+)
 def test_a_record_of_somebody_else_is_unreadable(facts: dict[str, Any]) -> None:
     with pytest.raises(Unreadable):
         read_progress(facts)
-
-
-def test_late_rows_are_counted_over_all_runs_and_the_last_error_stays() -> None:
-    failed = told(state="failed", ended_ms=300, error="no disk", error_ms=300).after(told().after(None))
-    again = told(run="r2", began_ms=400, late_rows=0).after(failed)
-    assert (again.late_rows, again.late_rows_before) == (0, 3)
-    more = told(run="r2", began_ms=400, late_rows=5).after(again)
-    assert (more.late_rows, more.late_rows_before) == (5, 3)
-    assert (more.state, more.error, more.error_ms) == (RunState.RUNNING, "no disk", 300)
-
-
-def test_who_was_replaced_or_has_ended_changes_nothing() -> None:
-    second = told(run="r2", began_ms=400)
-    assert told(state="stopped").after(second) == second
-    stopped = told(run="r2", began_ms=400, state="stopped", ended_ms=500).after(second)
-    assert second.after(stopped) == stopped
 
 
 def test_a_driver_that_is_silent_may_be_gone() -> None:

@@ -93,6 +93,7 @@ def test_a_run_hears_that_it_is_to_stop_and_no_other_does() -> None:
         assert not store.reports.note(PATH, told(run="r0", began_ms=50))
         assert store.reports.note(PATH, told(batch=1))
         assert not store.reports.note(PATH, told(state="stopped"))
+        assert not store.reports.note(PATH, told(run="r0", state="stopped"))
         with pytest.raises(Refused, match="does not run: it has stopped"):
             store.reports.ask_to_stop(PATH)
         assert not store.reports.note(PATH, told(run="r2", began_ms=200))
@@ -132,6 +133,42 @@ def test_a_report_waits_for_no_topic() -> None:
         assert known is not None
         assert known.batch == 1
         assert records(topic) == 0
+        await store.close()
+
+    run(scenario())
+
+
+def test_all_runs_of_a_query_hear_that_they_are_to_stop() -> None:
+    async def scenario() -> None:
+        store = await opened(MemoryTopic())
+        await store.make_folder(PATH)
+
+        def told(**changed: Any) -> Progress:
+            return report(store.ports.clock.wall_ms(), **changed)
+
+        store.reports.note(PATH, told(run="r1"))
+        store.reports.note(PATH, told(run="r2"))
+        store.reports.ask_to_stop(PATH)
+        assert store.reports.note(PATH, told(run="r1"))
+        assert store.reports.note(PATH, told(run="r2"))
+        assert not store.reports.note(PATH, told(run="r2", state="stopped"))
+        assert store.reports.note(PATH, told(run="r1"))
+        await store.close()
+
+    run(scenario())
+
+
+def test_runs_that_have_ended_cost_no_record_for_each_report_of_another() -> None:
+    async def scenario() -> None:
+        topic = MemoryTopic()
+        store = await opened(topic)
+        await store.make_folder(PATH)
+        await noted(store, report(0, run="r1", state="stopped"))
+        await noted(store, report(0, run="r2"))
+        assert records(topic) == 2
+        for batch in range(5):
+            await noted(store, report(batch, run="r2", batch=batch))
+        assert records(topic) == 2
         await store.close()
 
     run(scenario())

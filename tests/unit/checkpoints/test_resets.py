@@ -20,8 +20,8 @@ async def checkpoint(store: Store) -> None:
         await put(store, f"{PATH}/{name}", b"v1")
 
 
-def report(store: Store, state: str) -> None:
-    facts = {"query": "q", "run": "r", "state": state, "began_ms": 1}
+def report(store: Store, state: str, *, run: str = "r", began_ms: int = 1) -> None:
+    facts = {"query": "q", "run": run, "state": state, "began_ms": began_ms}
     store.reports.note(PATH, progress_of(facts, heard_ms=store.ports.clock.wall_ms()))
 
 
@@ -71,6 +71,31 @@ def test_a_query_that_runs_is_left_alone() -> None:
         await asyncio.sleep(PROGRESS_SILENT_MS_MAX / 1000 + 1)
         await store.resets.reset(PATH, Start("latest"), force=True)
         assert names(store) == [FILE]
+        await store.close()
+
+    run(scenario())
+
+
+def test_a_run_that_another_with_its_clock_ahead_hides_is_left_alone() -> None:
+    async def scenario() -> None:
+        topic = MemoryTopic()
+        store = await opened(topic)
+        await checkpoint(store)
+        now_ms = store.ports.clock.wall_ms()
+        report(store, "running", run="behind", began_ms=now_ms)
+        report(store, "running", run="ahead", began_ms=now_ms + 120_000)
+        report(store, "stopped", run="ahead", began_ms=now_ms + 120_000)
+        for force in (False, True):
+            with pytest.raises(Refused, match=r"orders runs; stop it first \(run behind\)"):
+                await store.resets.reset(PATH, None, force=force)
+        await store.close()
+        store = await opened(topic)  # nobody has reported since
+        with pytest.raises(Refused, match="run behind"):
+            await store.resets.reset(PATH, None, force=True)
+        await asyncio.sleep(PROGRESS_SILENT_MS_MAX / 1000 + 1)
+        with pytest.raises(Refused, match="repeat with --force"):
+            await store.resets.reset(PATH, None, force=False)
+        assert names(store) != []
         await store.close()
 
     run(scenario())
