@@ -41,9 +41,11 @@ from riverlog.log.directory import LogDirectory
 from riverlog.metadata.commands.brokers import RegisterBroker
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
+from riverlog.model.descriptors import DescriptorShares
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.errors import InvariantBroken
 from riverlog.model.ids import Address, NodeId, Offset, TopicPartition
+from riverlog.model.limits import DESCRIPTORS_ASSUMED, DESCRIPTORS_PLENTY
 from riverlog.model.ports import Clock, Disk, Network, Processes, Random, Workers
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import keep_running
@@ -62,6 +64,7 @@ from riverlog.observe.stats import NodeStats, PartitionStats
 from riverlog.observe.web_guard import WebGuard, names_of_node
 from riverlog.wire.apis import API_BY_KEY
 from riverlog.world.clock import SystemClock
+from riverlog.world.descriptors import raise_descriptor_limit
 from riverlog.world.disk import FileSystem
 from riverlog.world.network import TcpNetwork
 from riverlog.world.processes import SystemProcesses
@@ -87,6 +90,8 @@ class World:
     """Without other processes their work is done by the workers."""
     secret: str = field(default_factory=secrets.token_hex, repr=False)
     """What the node's own parts show it, to be known from all other clients."""
+    descriptors_max: int = DESCRIPTORS_ASSUMED
+    """Open files and sockets that the process may have."""
 
 
 class Node:
@@ -102,7 +107,8 @@ class Node:
         self.metrics: Address | None = None
         self.checkpoints: Address | None = None
         self._settings = settings
-        self._world = world or World(processes=SystemProcesses())
+        self._world = world or World(processes=SystemProcesses(), descriptors_max=raise_descriptor_limit())
+        self._shares = DescriptorShares.of(self._world.descriptors_max)
         self._parts = AsyncExitStack()
         if world is None:
             self._parts.callback(self._world.workers.close)
@@ -127,6 +133,12 @@ class Node:
         """
         self._failed = asyncio.get_running_loop().create_future()
         self._hear_exceptions()
+        if self._world.descriptors_max < DESCRIPTORS_PLENTY:
+            self._log.warning(
+                "few open files are allowed; raise the limit (ulimit -n)",
+                limit=self._world.descriptors_max,
+                connections_max=min(self._shares.connections, self._settings.max_connections),
+            )
         try:
             self._open_data()
             server = self._open_server()
@@ -175,6 +187,7 @@ class Node:
                 random=world.random,
                 cluster_id=cluster_id,
                 region=settings.region,
+                descriptors_max=self._shares.segment_files // len(settings.log_dirs) or 1,
             )
             if not directory.clean and directory.partitions():
                 self._log.warning("the node was not stopped cleanly; logs are recovered", directory=folder)
@@ -247,6 +260,7 @@ class Node:
             world.clock,
             self.stats,
             turn=self._turn,
+            connections_max=self._shares.connections,
             failed=partial(self._contain, "request"),
         )
         self._parts.push_async_callback(server.stop)
@@ -279,7 +293,12 @@ class Node:
         from riverlog.client.security import Login, Security
 
         own = Security(login=Login(OWN_MECHANISM, CHECKPOINTS_PRINCIPAL, self._world.secret))
-        server = self._checkpoints = CheckpointServer(str(self.endpoints[0].address), self._web_guard(), own)
+        server = self._checkpoints = CheckpointServer(
+            str(self.endpoints[0].address),
+            self._web_guard(),
+            own,
+            connections_max=self._shares.checkpoint_connections,
+        )
         self._parts.push_async_callback(server.close)
         host = settings.checkpoints_host or settings.listeners[0].host
         self.checkpoints = server.open(host, settings.checkpoints_port)

@@ -61,7 +61,9 @@ class Lifeline:
         self._sockets.append(socket)
         return socket
 
-    def listen(self, host: str, port: int, accepted: Callable[[Socket], None]) -> Listener:
+    def listen(
+        self, host: str, port: int, accepted: Callable[[Socket], None], held_up: Callable[[OSError], None] = print
+    ) -> Listener:
         raise NotImplementedError("clients do not listen")
 
 

@@ -37,13 +37,15 @@ class EncryptedNetwork(MemoryNetwork):
         self._context = context
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def listen(self, host: str, port: int, accepted: Callable[[Socket], None]) -> MemoryListener:
+    def listen(
+        self, host: str, port: int, accepted: Callable[[Socket], None], held_up: Callable[[OSError], None] = print
+    ) -> MemoryListener:
         def accept(stream: Socket) -> None:
             task = asyncio.get_running_loop().create_task(self._agree(stream, accepted))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-        return super().listen(host, port, accept)
+        return super().listen(host, port, accept, held_up)
 
     async def _agree(self, stream: Socket, accepted: Callable[[Socket], None]) -> None:
         encrypted = TlsSocket(stream, self._context, None)

@@ -20,14 +20,16 @@ class MemoryNetwork:
         self._listeners: dict[Address, MemoryListener] = {}
         self._ports_given = 0
 
-    def listen(self, host: str, port: int, accepted: Callable[[Socket], None]) -> "MemoryListener":
+    def listen(
+        self, host: str, port: int, accepted: Callable[[Socket], None], held_up: Callable[[OSError], None] = print
+    ) -> "MemoryListener":
         if port == 0:
             self._ports_given += 1
             port = 20_000 + self._ports_given
         address = Address(host, port)
         if address in self._listeners:
             raise OSError(98, "Address already in use")
-        self._listeners[address] = MemoryListener(self, address, accepted)
+        self._listeners[address] = MemoryListener(self, address, accepted, held_up)
         return self._listeners[address]
 
     async def connect(self, host: str, port: int) -> "MemorySocket":
@@ -53,9 +55,16 @@ class MemoryNetwork:
 class MemoryListener:
     """The Listener port."""
 
-    def __init__(self, network: MemoryNetwork, address: Address, accepted: Callable[[Socket], None]) -> None:
+    def __init__(
+        self,
+        network: MemoryNetwork,
+        address: Address,
+        accepted: Callable[[Socket], None],
+        held_up: Callable[[OSError], None],
+    ) -> None:
         self.address = address
         self.accepted = accepted
+        self.held_up = held_up
         self._network = network
 
     def close(self) -> None:

@@ -37,11 +37,13 @@ class Node:
         port: int = 0,
         settings: Mapping[str, str] | None = None,
         arguments: tuple[str, ...] = (),
+        descriptors_max: int | None = None,
     ) -> None:
         self.folder = folder
         self.data = folder / "data"
         self.settings = dict(settings or {})
         self.arguments = arguments
+        self.descriptors_max = descriptors_max
         self.port = port
         self.addresses: dict[str, str] = {}  # of the ready line, by service: kafka, metrics, ...
         self._process: subprocess.Popen[bytes] | None = None
@@ -121,6 +123,8 @@ class Node:
         command = [str(script), "dev", "--port", str(self.port), "--data", str(self.data), *self.arguments]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
+        if self.descriptors_max is not None:
+            return ["sh", "-c", f'ulimit -n {self.descriptors_max} && exec "$@"', "sh", *command]
         return command
 
     def _ready_line(self, said_before: int) -> str:

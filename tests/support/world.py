@@ -8,6 +8,7 @@ from typing import TypeVar
 from riverlog.client.ports import Ports
 from riverlog.client.security import Login, Security
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
+from riverlog.model.limits import DESCRIPTORS_ASSUMED
 from riverlog.model.ports import Workers
 from riverlog.model.resolve import configure
 from riverlog.node import Node, World
@@ -47,6 +48,7 @@ class Universe:
         self.network = MemoryNetwork()
         self.clock = VirtualClock()
         self.workers: Workers = PatientWorkers(self.random)
+        self.descriptors_max = DESCRIPTORS_ASSUMED
 
     def node(self, **settings: str) -> Node:
         """Build a node on this disk; settings are written with underscores: `log_segment_bytes="4096"`."""
@@ -60,6 +62,7 @@ class Universe:
             workers=self.workers,
             random=self.random,
             secret=SECRET,
+            descriptors_max=self.descriptors_max,
         )
         return Node(configure(profile="dev", flags=given).settings, world)
 

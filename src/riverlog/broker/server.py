@@ -13,7 +13,7 @@ from riverlog.drivers.turn import Turn
 from riverlog.model.access import ANONYMOUS, Principal
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import Address
-from riverlog.model.limits import IDLE_SWEEP_SECONDS
+from riverlog.model.limits import ACCEPT_PAUSE_LINES_SECONDS, IDLE_SWEEP_SECONDS
 from riverlog.model.ports import Clock, Listener, Network, Socket
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.logging import get_logger
@@ -34,6 +34,7 @@ class Server:
         stats: NodeStats,
         *,
         turn: Turn,
+        connections_max: int,
         failed: Callable[[BaseException], None],
     ) -> None:
         self._dispatcher = dispatcher
@@ -42,6 +43,7 @@ class Server:
         self._network = network
         self._clock = clock
         self._stats = stats.connections
+        self._connections_max = connections_max  # as far as there are descriptors, whatever the settings allow
         self._failed = failed
         self._memory = RequestMemory(
             settings().queued_max_request_bytes,
@@ -52,12 +54,13 @@ class Server:
         self._connections: dict[Connection, None] = {}  # in order of arrival
         self._empty = asyncio.Event()
         self._serving = False
+        self._next_line_at = 0.0
         self._log = get_logger("riverlog.server")
 
     def listen(self, endpoint: Endpoint) -> Address:
         """Open one listener and give the address it got; a busy port is an OSError."""
         accepted = partial(self._let_in, endpoint.listener)
-        listener = self._network.listen(endpoint.host, endpoint.port, accepted)
+        listener = self._network.listen(endpoint.host, endpoint.port, accepted, self._held_up)
         self._listeners.append(listener)
         return listener.address
 
@@ -83,7 +86,7 @@ class Server:
             await self._empty.wait()  # bounded: each connection closes itself after CLOSING_SECONDS_MAX at the latest
 
     def _let_in(self, listener: str, socket: Socket) -> None:
-        if len(self._connections) >= self._settings().max_connections:
+        if len(self._connections) >= min(self._settings().max_connections, self._connections_max):
             self._stats.refused += 1
             self._log.warning("connection refused", peer=str(socket.peer), open=len(self._connections))
             socket.close()
@@ -103,6 +106,14 @@ class Server:
         self._stats.opened()
         if self._serving:
             connection.start()
+
+    def _held_up(self, error: OSError) -> None:
+        """Count that nobody can be accepted for a moment."""
+        self._stats.accepts_held_up += 1
+        now = self._clock.monotonic()
+        if now >= self._next_line_at:
+            self._next_line_at = now + ACCEPT_PAUSE_LINES_SECONDS
+            self._log.error("no connection can be accepted", error=str(error), open=len(self._connections))
 
     def _forget(self, connection: Connection, reason: Closed, detail: str) -> None:
         del self._connections[connection]

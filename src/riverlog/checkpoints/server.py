@@ -28,11 +28,19 @@ _STOP_SECONDS_MAX: Final = 1
 class CheckpointServer:
     """Serves one cluster's checkpoint store on one address."""
 
-    def __init__(self, bootstrap: str, guard: "WebGuard", security: "Security | None" = None) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        guard: "WebGuard",
+        security: "Security | None" = None,
+        *,
+        connections_max: int = CHECKPOINT_CONNECTIONS_MAX,
+    ) -> None:
         """Take where the cluster is, and how the store shows it who it is."""
         self._bootstrap = bootstrap
         self._guard = guard
         self._security = security
+        self._connections_max = connections_max
         self._listening: socket.socket | None = None
         self._starting: asyncio.Task[None] | None = None
         self._server: Server | None = None
@@ -107,7 +115,7 @@ class CheckpointServer:
             proxy_headers=False,
             timeout_keep_alive=int(HTTP_IDLE_SECONDS_MAX),
             timeout_graceful_shutdown=_STOP_SECONDS_MAX,
-            limit_concurrency=CHECKPOINT_CONNECTIONS_MAX,
+            limit_concurrency=self._connections_max,
         )
         config.load()
         server = uvicorn.Server(config)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from riverlog.drivers.volume import Volume
 from riverlog.log.sync import SyncPlan
 from riverlog.model.errors import InvariantBroken
+from riverlog.model.limits import FLUSHES_UNDER_WAY_MAX
 from riverlog.model.ports import Clock, Workers
 from riverlog.observe.containment import contained
 from riverlog.observe.stats import NodeStats
@@ -30,6 +31,7 @@ class Flusher:
         self._stats = stats
         self._wanted: set[Partition] = set()
         self._under_way: dict[Partition, asyncio.Task[None]] = {}
+        self._turns = asyncio.Semaphore(FLUSHES_UNDER_WAY_MAX)  # a plan holds files open until it is carried out
         self._failed = False
         """A flush has failed: the system tells it once, so that none that ends after it can be trusted, nor one that
         ends after the directory went offline for another reason."""
@@ -75,11 +77,14 @@ class Flusher:
             while True:
                 if self._is_distrusted():
                     return
-                self._wanted.discard(partition)
-                began = self._clock.monotonic()
                 try:
-                    plan = self._plan(partition)
-                    await self._workers.run(partial(self._run, plan))
+                    async with self._turns:
+                        if self._is_distrusted():
+                            return
+                        self._wanted.discard(partition)
+                        began = self._clock.monotonic()
+                        plan = self._plan(partition)
+                        await self._workers.run(partial(self._run, plan))
                 except OSError as error:
                     self._volume.fail(f"a flush failed ({error})")
                     return

@@ -281,8 +281,9 @@ class Partition:
             raise self._volume.failed(error) from error
 
     def content(self, found: FileRange) -> bytes | FileRange:
-        """Read a small range now, which is cheaper than sending it from the file; leave a large one where it lies."""
-        if found.size >= SENDFILE_BYTES_MIN:
+        """Read a small range now, which is cheaper than sending it from the file; leave a large one where it lies,
+        unless its file must not stay open for as long as a slow reader takes."""
+        if found.size >= SENDFILE_BYTES_MIN and not self.log.segments.crowded:
             return found
         try:
             return found.file.read(found.position, found.size)

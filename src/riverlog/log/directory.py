@@ -65,7 +65,9 @@ class CheckpointPlan:
 class LogDirectory:
     """The logs of a node in one folder. Made by `LogDirectory.open`."""
 
-    def __init__(self, disk: Disk, folder: str, lock: FileLock, identity: Identity, *, clean: bool) -> None:
+    def __init__(
+        self, disk: Disk, folder: str, lock: FileLock, identity: Identity, files: OpenFiles, *, clean: bool
+    ) -> None:
         self._disk = disk
         self.folder = folder
         self._lock = lock
@@ -76,7 +78,7 @@ class LogDirectory:
         """The epoch of the broker that holds the directory, which a clean stop leaves to the next start."""
         self.damage: list[str] = []
         """Checkpoints that could not be read, a sentence each."""
-        self._files = OpenFiles()
+        self._files = files
         self._logs: dict[TopicPartition, Log] = {}
         self._recovery_points = self._read_offsets(RECOVERY_POINTS_FILE)
         self._log_starts = self._read_offsets(LOG_STARTS_FILE)
@@ -99,6 +101,7 @@ class LogDirectory:
         random: Random,
         cluster_id: str | None = None,
         region: str = "",
+        descriptors_max: int | None = None,
     ) -> "LogDirectory":
         """Lock the directory and check whose it is, creating it where there is none; DirectoryRefused says why not."""
         _make_folder_durably(disk, folder)
@@ -109,7 +112,7 @@ class LogDirectory:
         try:
             identity = claim(disk, folder, node_id=node_id, cluster_id=cluster_id, region=region, random=random)
             clean = disk.exists(f"{folder}/{CLEAN_FILE}")
-            directory = cls(disk, folder, lock, identity, clean=clean)
+            directory = cls(disk, folder, lock, identity, OpenFiles(descriptors_max=descriptors_max), clean=clean)
             if clean:
                 disk.remove(f"{folder}/{CLEAN_FILE}")
             disk.sync_folder(folder)  # all names that are there now are durable, whatever a crash left

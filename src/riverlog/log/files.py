@@ -4,8 +4,10 @@ A `HeldFile` closes itself when nobody refers to it any more. So a range that a 
 valid after its segment was let go, rolled away or deleted, and nobody has to count.
 """
 
+import errno
 from typing import Final, Protocol
 
+from riverlog.model.descriptors import DescriptorShares
 from riverlog.model.limits import OPEN_SEGMENT_FILES_MAX
 from riverlog.model.ports import Disk, File
 
@@ -16,10 +18,14 @@ _CANDIDATES_MAX: Final = 64
 class HeldFile:
     """A File that lives as long as somebody refers to it: its segment, a plan to sync, a range being sent."""
 
-    __slots__ = ("_file", "path", "used", "write")
+    __slots__ = ("_among", "_file", "path", "used", "write")
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File, among: set[int] | None = None) -> None:
+        """Hold a file; `among` has the ids of all that are alive."""
         self._file = file
+        self._among = among
+        if among is not None:
+            among.add(id(self))
         self.path = file.path
         self.write = file.write
         self.used = True
@@ -48,11 +54,14 @@ class HeldFile:
 
     def __del__(self) -> None:
         self._file.close()
+        if self._among is not None:
+            self._among.discard(id(self))
 
 
-def write_file(disk: Disk, path: str, content: bytes) -> HeldFile:
+def write_file(disk: Disk, path: str, content: bytes, files: "OpenFiles | None" = None) -> HeldFile:
     """Write a file whole, in place; it is durable when it and its folder were synced."""
-    file = HeldFile(disk.open(path, create=True))
+    opened = disk.open(path, create=True)
+    file = HeldFile(opened) if files is None else files.hold(opened)
     file.truncate(len(content))
     file.write(0, (content,))
     return file
@@ -64,10 +73,8 @@ class Holder(Protocol):
     @property
     def held(self) -> HeldFile | None: ...
 
-    @property
-    def unsynced(self) -> bool:
-        """Tell whether bytes were written that no sync has covered."""
-        ...
+    unsynced: bool
+    """Whether bytes were written that no sync has covered."""
 
     def let_go(self) -> None:
         """Drop the file and whatever can be read from it again, and tell the open files."""
@@ -77,12 +84,15 @@ class Holder(Protocol):
 class OpenFiles:
     """All open segment files of a node: the one that was not used lately is let go first.
 
-    A file with unsynced bytes stays open whatever the bound says: a system reports a failed write-back only to
-    descriptors that were open when it failed, and a sync that misses the report would promise what was lost.
+    A file with unsynced bytes stays open: a system reports a failed write-back only to descriptors that were open when
+    it failed, and a sync that misses the report would promise what was lost. Only where the descriptors of the process
+    come to an end are such files synced at once, and then let go.
     """
 
-    def __init__(self, files_max: int = OPEN_SEGMENT_FILES_MAX) -> None:
-        self._files_max = files_max
+    def __init__(self, files_max: int = OPEN_SEGMENT_FILES_MAX, *, descriptors_max: int | None = None) -> None:
+        self._descriptors_max = DescriptorShares.of().segment_files if descriptors_max is None else descriptors_max
+        self._files_max = min(files_max, self._descriptors_max)
+        self._alive: set[int] = set()  # the ids of all held files: with those of plans, and of ranges being sent
         self._holders: dict[Holder, None] = {}  # in the order in which they were opened or last looked at
 
     @property
@@ -90,9 +100,32 @@ class OpenFiles:
         """Count the files that are open."""
         return len(self._holders)
 
+    @property
+    def crowded(self) -> bool:
+        """Tell whether as many descriptors are in use as may be: then nothing may keep one for long."""
+        return len(self._alive) >= self._descriptors_max
+
+    def hold(self, file: File) -> HeldFile:
+        """Hold a file that was just opened, and count it while anybody does."""
+        return HeldFile(file, self._alive)
+
+    def until_synced(self, files: list[HeldFile]) -> list[HeldFile]:
+        """List those of these written files that stay open until the next sync; sync them here if none may."""
+        if not self.crowded:
+            return files
+        for file in files:
+            _sync_at_once(file)
+        return []
+
     def opened(self, holder: Holder) -> None:
         """Take note of a file just opened, and let another one go if they are too many."""
         self._holders[holder] = None
+        self._let_go_of_old()
+        if self.crowded:
+            self._make_room(holder)
+
+    def _let_go_of_old(self) -> None:
+        """Let go of files that can be done without, from the one that was not used for longest."""
         for _ in range(min(len(self._holders) - 1, _CANDIDATES_MAX)):
             if len(self._holders) <= self._files_max:
                 return
@@ -105,6 +138,25 @@ class OpenFiles:
             else:
                 candidate.let_go()
 
+    def _make_room(self, holder: Holder) -> None:
+        """Sync the files of others and let them go, until there are descriptors again."""
+        for candidate in [each for each in self._holders if each is not holder][:_CANDIDATES_MAX]:
+            if not self.crowded:
+                return
+            if candidate.unsynced:
+                assert candidate.held is not None
+                _sync_at_once(candidate.held)
+                candidate.unsynced = False
+            candidate.let_go()
+
     def let_go(self, holder: Holder) -> None:
         """Take note that a file is not held any more, and know nothing of who held it: it may have been deleted."""
         self._holders.pop(holder, None)
+
+
+def _sync_at_once(file: HeldFile) -> None:
+    """Sync a file on behalf of another one, to which it must not look as if it were its own lack of room."""
+    try:
+        file.sync()
+    except OSError as error:
+        raise OSError(errno.EIO, f"{file.path} could not be synced ({error})") from error

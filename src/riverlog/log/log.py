@@ -14,7 +14,7 @@ from riverlog.log.aborted import Aborted
 from riverlog.log.assigned import check_assigned
 from riverlog.log.checkpoint import replace_file
 from riverlog.log.epochs import EpochEnd, Epochs
-from riverlog.log.files import OpenFiles, write_file
+from riverlog.log.files import OpenFiles
 from riverlog.log.flaws import Flaw
 from riverlog.log.gathered import Appended, Gathered
 from riverlog.log.opening import open_folder
@@ -175,8 +175,7 @@ class Log:
 
     def write_small_file(self, name: str, content: bytes) -> None:
         """Write a file beside the segments that never changes; the next sync makes it durable."""
-        self.segments.unsynced_files.append(write_file(self._disk, f"{self.folder}/{name}", content))
-        self.segments.unsynced_names = True
+        self.segments.write_beside(name, content)
 
     # What is there
 

@@ -7,7 +7,7 @@ What is known afterwards about epochs and producers was learnt on the way, so th
 from dataclasses import dataclass, field
 
 from riverlog.log.checkpoint import PARTITION_FILE, BadCheckpoint, read_file
-from riverlog.log.files import HeldFile, OpenFiles
+from riverlog.log.files import OpenFiles
 from riverlog.log.quarantine import QUARANTINE_FILE, Quarantine
 from riverlog.log.recovery import list_folder, recover
 from riverlog.log.replay import Past
@@ -95,7 +95,7 @@ def open_folder(
         segment.unsynced |= segment.next_offset > recovery_point
     segments.aborted.distrust(segments.bases[first:])
     if recovery_point == 0 and disk.exists(f"{folder}/{PARTITION_FILE}"):
-        segments.unsynced_files.append(HeldFile(disk.open(f"{folder}/{PARTITION_FILE}")))
+        segments.distrust(PARTITION_FILE)
     return OpenedFolder(segments, past, clean=False, unsynced=unsynced, bytes_cut=recovered.bytes_cut)
 
 

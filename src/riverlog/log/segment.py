@@ -386,7 +386,7 @@ class Segment:
         return self.held
 
     def _hold(self, file: File) -> HeldFile:
-        held = self.held = HeldFile(file)
+        held = self.held = self.files.hold(file)
         self.files.opened(self)
         return held
 
@@ -442,7 +442,7 @@ class Segment:
         offset_index, time_index = self.indexes()
         time_index.append(self.last_timestamp, self.last_timestamp_offset)
         write_file(self._disk, self.path(INDEX_SUFFIX), offset_index.encode())
-        return [write_file(self._disk, self.path(TIME_INDEX_SUFFIX), time_index.encode())]
+        return [write_file(self._disk, self.path(TIME_INDEX_SUFFIX), time_index.encode(), self.files)]
 
     def index_tails(self) -> list[tuple[str, int, bytes]]:
         """Give the index entries that are not in the files yet: path, position, content; none while they are few.

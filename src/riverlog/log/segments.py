@@ -12,7 +12,7 @@ from typing import Final
 
 from riverlog.log.aborted import TRANSACTION_INDEX_SUFFIX, AbortedTransactions
 from riverlog.log.checkpoint import read_file
-from riverlog.log.files import HeldFile, OpenFiles
+from riverlog.log.files import HeldFile, OpenFiles, write_file
 from riverlog.log.flaws import Flaw
 from riverlog.log.quarantine import Quarantine
 from riverlog.log.retention import SegmentFacts
@@ -203,9 +203,27 @@ class Segments:
     def close(self, segment: Segment) -> None:
         """Write a segment's index files; the next sync makes them durable."""
         segment.trim()
-        self.unsynced_files += segment.finish_indexes()
+        self.until_synced(segment.finish_indexes())
         segment.closed = True
         self.unsynced_names = True
+
+    def until_synced(self, files: list[HeldFile]) -> None:
+        """Keep files that were written for the next sync."""
+        self.unsynced_files += self._files.until_synced(files)
+
+    def write_beside(self, name: str, content: bytes) -> None:
+        """Write a small file beside the segments; the next sync makes it durable."""
+        self.until_synced([write_file(self.disk, f"{self.folder}/{name}", content, self._files)])
+        self.unsynced_names = True
+
+    def distrust(self, name: str) -> None:
+        """Sync a small file again: whoever wrote it was killed, perhaps before that."""
+        self.until_synced([self._files.hold(self.disk.open(f"{self.folder}/{name}"))])
+
+    @property
+    def crowded(self) -> bool:
+        """Tell whether the node's descriptors are used up."""
+        return self._files.crowded
 
     def recovered(self, first: int, segments: Sequence[Segment]) -> None:
         """Take the recovered segments in place of all from `first` on."""

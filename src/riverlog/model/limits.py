@@ -83,6 +83,25 @@ DISK_RESERVE_BYTES: Final = 32 * 1024 * 1024
 IDLE_SWEEP_SECONDS: Final = 5.0
 """How often the server looks for connections that have gone quiet; after that long they give back large buffers."""
 
+DESCRIPTORS_ASSUMED: Final = 1024 * 1024
+"""Open files and sockets of a process whose limit nobody has looked up."""
+
+DESCRIPTORS_RESERVED_MIN: Final = 64
+"""Descriptors that neither connections nor segments may have, besides an eighth of all: for listeners, locks, metrics,
+pipes to other processes, and files that are open for a moment."""
+
+DESCRIPTORS_RESERVED_MAX: Final = 1_024
+"""The most that are kept so."""
+
+DESCRIPTORS_PLENTY: Final = 4_096
+"""A process that may have fewer descriptors is worth a line in the log."""
+
+ACCEPT_PAUSE_LINES_SECONDS: Final = 60.0
+"""How often the log may say that no connection can be accepted."""
+
+FLUSHES_UNDER_WAY_MAX: Final = 32
+"""Flushes of a log directory that are under way at once; those behind them cover more when their turn comes."""
+
 OPEN_SEGMENT_FILES_MAX: Final = 512
 """Segment files held open at once; the ones not used lately are closed and opened again when needed."""
 

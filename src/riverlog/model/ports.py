@@ -227,6 +227,11 @@ class Connecting(Protocol):
 class Network(Connecting, Protocol):
     """Streams between addresses."""
 
-    def listen(self, host: str, port: int, accepted: Callable[[Socket], None]) -> Listener:
-        """Listen (port 0 takes a free one) and hand over each new connection; OSError on a busy port."""
+    def listen(
+        self, host: str, port: int, accepted: Callable[[Socket], None], held_up: Callable[[OSError], None] = ...
+    ) -> Listener:
+        """Listen (port 0 takes a free one) and hand over each new connection; OSError on a busy port.
+
+        `held_up` is called when the system has nothing left for a connection; it is tried again soon.
+        """
         ...

@@ -249,7 +249,13 @@ class Metric(Enum):
         "riverlog_connections_refused_total",
         Kind.COUNTER,
         (),
-        "Connections turned away because max.connections were open.",
+        "Connections turned away because max.connections, or as many as there are descriptors for, were open.",
+    )
+    CONNECTIONS_HELD_UP = (
+        "riverlog_accepts_held_up_total",
+        Kind.COUNTER,
+        (),
+        "How often no connection could be accepted for a moment, because no descriptors or memory were left.",
     )
     CONNECTIONS_HELD_BACK = (
         "riverlog_connections_held_back",
@@ -538,6 +544,7 @@ def _read_connections(stats: NodeStats) -> Iterator[Reading]:
     yield Reading(Metric.CONNECTIONS_OPEN, (), connections.open)
     yield Reading(Metric.CONNECTIONS_ACCEPTED, (), connections.accepted)
     yield Reading(Metric.CONNECTIONS_REFUSED, (), connections.refused)
+    yield Reading(Metric.CONNECTIONS_HELD_UP, (), connections.accepts_held_up)
     yield Reading(Metric.CONNECTIONS_HELD_BACK, (), connections.held_back)
     yield Reading(Metric.REQUEST_MEMORY, (), connections.request_bytes)
     for reason, count in connections.closed.items():

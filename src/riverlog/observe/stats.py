@@ -137,7 +137,7 @@ class Closed(StrEnum):
 class ConnectionStats:
     """The connections of one node: how many are open, what they hold, and what became of the others."""
 
-    __slots__ = ("accepted", "closed", "held_back", "open", "refused", "request_bytes")
+    __slots__ = ("accepted", "accepts_held_up", "closed", "held_back", "open", "refused", "request_bytes")
 
     def __init__(self) -> None:
         self.open = 0
@@ -145,6 +145,7 @@ class ConnectionStats:
         self.request_bytes = 0  # request memory in use
         self.accepted = 0
         self.refused = 0  # turned away at the door: `max.connections` was reached
+        self.accepts_held_up = 0  # how often the system had no descriptor or no memory for one more
         self.closed = dict.fromkeys(Closed, 0)
 
     def opened(self) -> None:

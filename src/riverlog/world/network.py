@@ -92,10 +92,16 @@ class TcpSocket:
 class TcpListener:
     """The Listener port: every address that the host name stands for, on one port."""
 
-    def __init__(self, sockets: list[socket.socket], accepted: Callable[[Socket], None]) -> None:
+    def __init__(
+        self,
+        sockets: list[socket.socket],
+        accepted: Callable[[Socket], None],
+        held_up: Callable[[OSError], None],
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self._sockets = sockets
         self._accepted = accepted
+        self._held_up = held_up
         self._pause: asyncio.TimerHandle | None = None
         self.address = Address(*sockets[0].getsockname()[:2])
         self._watch()
@@ -123,9 +129,7 @@ class TcpListener:
             except OSError as error:
                 if error.errno not in _OUT_OF_DESCRIPTORS:
                     raise
-                for each in self._sockets:
-                    self._loop.remove_reader(each.fileno())
-                self._pause = self._loop.call_later(_PAUSE_WITHOUT_DESCRIPTORS_SECONDS, self._watch)
+                self._rest(error)
                 return
             try:
                 ours = TcpSocket(connected, self._loop)
@@ -134,11 +138,25 @@ class TcpListener:
                 continue
             self._accepted(ours)
 
+    def _rest(self, error: OSError) -> None:
+        """Accept nothing for a moment: who is on the way out may leave a descriptor."""
+        if self._pause is None:
+            for each in self._sockets:
+                self._loop.remove_reader(each.fileno())
+            self._pause = self._loop.call_later(_PAUSE_WITHOUT_DESCRIPTORS_SECONDS, self._watch)
+        self._held_up(error)
+
+
+def _ignore(_error: OSError) -> None:
+    """Leave it to the next attempt."""
+
 
 class TcpNetwork:
     """The Network port over TCP."""
 
-    def listen(self, host: str, port: int, accepted: Callable[[Socket], None]) -> TcpListener:
+    def listen(
+        self, host: str, port: int, accepted: Callable[[Socket], None], held_up: Callable[[OSError], None] = _ignore
+    ) -> TcpListener:
         sockets: list[socket.socket] = []
         missing: OSError | None = None
         for family, address in _resolve(host, port):
@@ -153,7 +171,7 @@ class TcpNetwork:
                     raise
         if missing is not None and not sockets:  # some is enough: a host without IPv6 still calls ::1 localhost
             raise missing
-        return TcpListener(sockets, accepted)
+        return TcpListener(sockets, accepted, held_up)
 
     async def connect(self, host: str, port: int) -> TcpSocket:
         loop = asyncio.get_running_loop()

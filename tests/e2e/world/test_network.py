@@ -1,6 +1,9 @@
 """TCP behind the port: the same promises as the network in memory, kept by real sockets."""
 
 import asyncio
+import errno
+import os
+import resource
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -130,6 +133,44 @@ def test_a_busy_port_and_a_deaf_one_are_errors() -> None:
             await network.connect(*listener.address)
 
     asyncio.run(scenario())
+
+
+def test_without_descriptors_the_listener_rests_and_goes_on() -> None:
+    async def scenario() -> None:
+        network = TcpNetwork()
+        accepted: asyncio.Queue[object] = asyncio.Queue()
+        held_up: asyncio.Queue[OSError] = asyncio.Queue()
+        listener = network.listen("127.0.0.1", 0, accepted.put_nowait, held_up.put_nowait)
+        client = socket.socket()
+        client.setblocking(False)
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        await asyncio.sleep(0)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, before[1]))
+        taken = _take_all_descriptors()
+        try:
+            await asyncio.get_running_loop().sock_connect(client, listener.address)
+            for _ in range(2):
+                assert (await asyncio.wait_for(held_up.get(), 5)).errno == errno.EMFILE
+            assert accepted.empty()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            for descriptor in taken:
+                os.close(descriptor)
+        end = await asyncio.wait_for(accepted.get(), 5)
+        end.close()  # type: ignore[attr-defined]
+        client.close()
+        listener.close()
+
+    asyncio.run(scenario())
+
+
+def _take_all_descriptors() -> list[int]:
+    taken = []
+    while True:
+        try:
+            taken.append(os.dup(0))
+        except OSError:
+            return taken
 
 
 def test_localhost_means_every_address_it_has() -> None:

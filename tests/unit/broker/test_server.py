@@ -1,7 +1,11 @@
 """The door: how many come in, how long they may be silent, and how it closes."""
 
 import asyncio
+import errno
 
+import pytest
+
+from riverlog.model.descriptors import DescriptorShares
 from riverlog.observe.stats import Closed
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -22,6 +26,36 @@ def test_one_client_too_many_is_turned_away() -> None:
             assert node.stats.connections.open == 2
 
     run(scenario())
+
+
+def test_there_are_no_more_clients_than_descriptors() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        universe.descriptors_max = 100
+        node = universe.node()
+        await node.start()
+        clients = [await connected(universe) for _ in range(20)]
+        await asyncio.sleep(1)
+        assert node.stats.connections.open == DescriptorShares.of(100).connections < 20
+        assert node.stats.connections.refused == sum(each.ended.is_set() for each in clients) > 0
+        await node.stop()
+
+    run(scenario())
+
+
+def test_who_cannot_be_accepted_is_counted_and_said_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, node):
+            (listener,) = universe.network._listeners.values()
+            for _ in range(600):  # a minute and a bit
+                listener.held_up(OSError(errno.EMFILE, "Too many open files"))
+                await asyncio.sleep(0.101)
+            assert node.stats.connections.accepts_held_up == 600
+            await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[]))
+
+    run(scenario())
+    assert sum("no connection can be accepted" in record.getMessage() for record in caplog.records) == 2
 
 
 def test_silence_has_an_end() -> None:

@@ -5,6 +5,7 @@ import errno
 
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.volume import Volume
+from riverlog.model.limits import FLUSHES_UNDER_WAY_MAX
 from riverlog.observe.stats import NodeStats
 from tests.support.disk import MemoryDisk
 from tests.support.virtual_time import VirtualClock, run
@@ -158,5 +159,24 @@ def test_a_flush_that_ends_after_the_directory_went_offline_counts_for_nothing()
         await flusher.drain()
         assert partition.plans == 1
         assert partition.reached == []
+
+    run(scenario())
+
+
+def test_only_so_many_plans_are_made_at_once() -> None:
+    async def scenario() -> None:
+        flusher, _volume, _stats = a_flusher()
+        partitions = [Partition() for _ in range(5 * FLUSHES_UNDER_WAY_MAX)]
+        for partition in partitions:
+            flusher.flush(partition)  # type: ignore[arg-type]
+        await asyncio.sleep(0.001)
+        assert sum(partition.plans for partition in partitions) == FLUSHES_UNDER_WAY_MAX
+        for partition in partitions:
+            partition.end = 7  # what comes while a flush waits for its turn belongs to it
+        await flusher.drain()
+        assert [partition.plans for partition in partitions] == [1] * len(partitions)
+        assert [partition.reached for partition in partitions[FLUSHES_UNDER_WAY_MAX:]] == [[7]] * (
+            len(partitions) - FLUSHES_UNDER_WAY_MAX
+        )
 
     run(scenario())

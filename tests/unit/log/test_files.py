@@ -1,6 +1,9 @@
 """Open files, bounded, and closed with their last holder."""
 
+import errno
 import weakref
+
+import pytest
 
 from riverlog.log.files import HeldFile, OpenFiles, write_file
 from tests.support.disk import MemoryDisk
@@ -18,7 +21,7 @@ class Segment:
 
     def use(self, files: OpenFiles) -> HeldFile:
         if self.held is None:
-            self.held = HeldFile(self._disk.open(self._name, create=True))
+            self.held = files.hold(self._disk.open(self._name, create=True))
             self._files = files
             files.opened(self)
         self.held.used = True
@@ -89,3 +92,42 @@ def test_a_written_file_can_be_read_and_synced() -> None:
     disk.sync_folder("/")
     disk.crash()
     assert disk.open("/file").read(0, 100) == b"short"
+
+
+def test_where_descriptors_end_unsynced_files_are_synced_and_let_go() -> None:
+    disk, files = MemoryDisk(), OpenFiles(descriptors_max=5)
+    segments = [Segment(disk, f"/{number}") for number in range(20)]
+    for segment in segments:
+        segment.unsynced = True
+        segment.use(files).write(0, [b"kept"])
+    assert disk.open_files <= 5
+    disk.sync_folder("/")
+    gone = [number for number, segment in enumerate(segments) if segment.held is None]
+    assert not any(segments[number].unsynced for number in gone)
+    disk.crash()
+    assert [disk.open(f"/{number}").read(0, 4) for number in gone] == [b"kept"] * len(gone)
+    assert len(gone) >= 15
+
+
+def test_files_in_other_hands_count_as_well() -> None:
+    disk, files = MemoryDisk(), OpenFiles(descriptors_max=3)
+    sent = [files.hold(disk.open(f"/{number}", create=True)) for number in range(3)]
+    assert files.crowded
+    small = write_file(disk, "/small", b"small", files)
+    assert files.until_synced([small]) == []
+    sent.clear()
+    del small
+    assert not files.crowded
+    small = write_file(disk, "/small", b"small", files)
+    assert files.until_synced([small]) == [small]
+
+
+def test_a_sync_for_another_file_does_not_fail_for_want_of_room() -> None:
+    disk, files = MemoryDisk(), OpenFiles(descriptors_max=1)
+    full, other = Segment(disk, "/full"), Segment(disk, "/other")
+    full.unsynced = True
+    full.use(files)
+    disk.fail(0, errno.ENOSPC, on=("sync",))
+    with pytest.raises(OSError, match="/full could not be synced") as raised:
+        other.use(files)
+    assert raised.value.errno == errno.EIO

@@ -12,7 +12,6 @@ from riverlog.broker.context import Answer, Context, Later, Parts, Place
 from riverlog.broker.dispatch import told
 from riverlog.drivers.partition import Partition
 from riverlog.log.aborted import Aborted
-from riverlog.log.reading import NOTHING, LogRead
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
@@ -44,12 +43,16 @@ _API: Final = API_BY_KEY[ApiKey.FETCH]
 
 @dataclass(slots=True)
 class Wanted:
-    """One partition of a fetch: where it is to be read from, or why it cannot be; and what was read last."""
+    """One partition of a fetch: where it is to be read from, or why it cannot be; and how much was read last.
+
+    No more is kept of that: a range keeps its file open.
+    """
 
     part: FetchPartition
     partition: Partition | None
     refusal: Refusal | None
-    read: LogRead = NOTHING
+    size: int = 0
+    next_offset: Offset = NO_OFFSET
 
 
 Plan = list[tuple[FetchTopic, list[Wanted]]]
@@ -179,7 +182,7 @@ class OnePartitionRoute:
             return None
         records = b"" if read.records is None else partition.content(read.records)
         aborted = partition.aborted_in(read, offset) if self._committed else None
-        _count_read(partition, read, offset)
+        _count_read(partition, read.size, read.next_offset, offset)
         if aborted:
             return self._write(place, _data(partition, records, aborted))
         log_start_offset = partition.log.log_start_offset
@@ -316,7 +319,7 @@ def _read_partition(
         aborted = partition.aborted_in(read, Offset(part.fetch_offset)) if committed else None
     except Refusal as refusal:
         return _refused(part.partition, refusal.code, partition), 0, False
-    wanted.read = read
+    wanted.size, wanted.next_offset = read.size, read.next_offset
     return _data(partition, records, aborted), read.size, read.stops_short_of(upto)
 
 
@@ -351,12 +354,12 @@ def _count(response: FetchResponse, plan: Plan, context: Context) -> None:
             if data.error_code:
                 context.stats.failed(ErrorCode(data.error_code))
             elif wanted.partition is not None:
-                _count_read(wanted.partition, wanted.read, Offset(wanted.part.fetch_offset))
+                _count_read(wanted.partition, wanted.size, wanted.next_offset, wanted.part.fetch_offset)
 
 
-def _count_read(partition: Partition, read: LogRead, offset: Offset) -> None:
+def _count_read(partition: Partition, size: int, next_offset: int, offset: int) -> None:
     stats = partition.stats
     stats.fetches += 1
-    if read.size:
-        stats.bytes_out += read.size
-        stats.messages_out += read.next_offset - offset
+    if size:
+        stats.bytes_out += size
+        stats.messages_out += next_offset - offset
