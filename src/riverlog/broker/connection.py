@@ -12,18 +12,20 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from riverlog.broker.context import Client, Hangup, Parts, Place
+from riverlog.broker.context import Client, Hangup, Parts, Place, memory_of
 from riverlog.broker.dispatch import Dispatcher, Promise, Unserved
 from riverlog.broker.memory import Share
 from riverlog.drivers.recovery import Recovering
 from riverlog.drivers.turn import Turn
 from riverlog.drivers.verification import Verifying
 from riverlog.model.limits import (
+    ANSWER_BYTES_PER_CONNECTION_MAX,
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
     CLOSING_SECONDS_MAX,
     IDLE_SWEEP_SECONDS,
     REQUEST_BYTES_PER_SECOND_MIN,
     SEND_BYTES_PER_TURN_MAX,
+    STALLED_FRAME_SECONDS,
     UNSENT_BYTES_PER_CONNECTION_MAX,
 )
 from riverlog.model.ports import Buffer, Clock, FileRange, Socket
@@ -61,20 +63,31 @@ class Connection:
         self._failed = failed
         self._loop = asyncio.get_running_loop()
         self._memory = Share(
-            client.memory, granted=self._watch_socket, give_back=self._give_back, give_up=self._give_up
+            client.memory,
+            granted=self._watch_socket,
+            give_back=self._give_back,
+            give_up=self._give_up,
+            look=self._look_at_frame,
         )
         self._frames = FrameBuffer(frame_bytes_max, self._memory)
         self._window = client.memory.window_bytes_max  # bytes that may still arrive before others are answered
-        self._heard_bytes = 0  # since the last look for slow requests
+        self._heard_bytes = 0
+        self._heard_before = 0  # of these, at the last look for slow requests; then at the last look at a large frame
+        self._heard_of_frame = 0
         self._suspected_grant = 0  # the loan of memory that was slowly used at that look
         self._line: deque[Place] = deque()  # answers that wait for themselves or for one before them
         self._turn_handled = -1  # the turn in which requests were last handled: their batches may not be written yet
         self._out: deque[Buffer | FileRange] = deque()  # bytes in the order in which they are sent
         self._tail: bytearray | None = None  # the last of _out while small answers are still joined to it
         self._out_bytes = 0  # memory held by _out; ranges of files hold none
+        self._held: dict[Place, int] = {}  # of answers in line that are here, or may be large: their bytes in memory
+        self._held_bytes = 0
+        self._counted_bytes = 0  # of answers, counted for the node
         self._sending: list[Place] = []  # whose bytes are in _out
         self._due = False  # answers are sent at the end of this turn
-        self._held = False  # an async handler is at work, or a request has to come again: nothing behind it may start
+        self._stopped = (
+            False  # an async handler is at work, or a request has to come again: nothing behind it may start
+        )
         self._reading = False
         self._held_back = False  # the peer may not send: counted for those who watch the node
         self._blocked = False  # the socket takes no more bytes until it says so
@@ -102,7 +115,7 @@ class Connection:
 
     def keeps_others_waiting(self) -> bool:
         """Tell whether others need the memory of a request that has hardly grown since this was last asked."""
-        grown, self._heard_bytes = self._heard_bytes, 0
+        grown, self._heard_before = self._heard_bytes - self._heard_before, self._heard_bytes
         memory = self._memory
         slow = memory.in_demand and self._reading and grown < REQUEST_BYTES_PER_SECOND_MIN * IDLE_SWEEP_SECONDS
         suspected, self._suspected_grant = self._suspected_grant, memory.grants if slow else 0
@@ -127,9 +140,11 @@ class Connection:
         self._socket.close()
         self._hold_back(False)
         self._memory.close()
+        self._count_answers(0)
         for place in self._line:
             place.leave()
         self._line.clear()
+        self._held.clear()
         self._out.clear()
         self._tail = None
         self._sending.clear()
@@ -164,12 +179,15 @@ class Connection:
     def _work(self, now: float) -> None:
         """Do the ordered work of the frames that are here and send what is ready, until one of them must wait."""
         all_done = False
+        goes_on = self._reading or self._may_go_on()
         try:
             while self._open:
-                all_done = self._answer_frames(now)
+                if goes_on:
+                    all_done = self._answer_frames(now)
                 if self._out:
                     self._send()
-                if all_done or not self._may_go_on():
+                goes_on = not all_done and self._may_go_on()
+                if not goes_on:
                     break
                 now = self._now()
         except (FrameRefused, MalformedMessage, Unserved, Hangup) as refused:
@@ -189,7 +207,7 @@ class Connection:
                 stats, place = self._dispatch(frame, self.client)
             except (Recovering, Verifying) as not_yet:
                 self._frames.put_back(frame)
-                self._held = True
+                self._stopped = True
                 not_yet.until.add_done_callback(self._come_again)
                 return False
             except (MalformedMessage, Unserved, Hangup):
@@ -214,8 +232,12 @@ class Connection:
                 self._line.append(place)
                 if place.parts is not None:
                     self._put_due()
+                    if self._line:
+                        self._hold(place, memory_of(place.parts))
                 else:
                     place.line = self
+                    if place.answer_bytes_max:
+                        self._hold(place, place.answer_bytes_max)
                     if isinstance(place, Promise):
                         self._await(place)
             if not self._may_go_on():
@@ -228,7 +250,7 @@ class Connection:
         bug = None if until.cancelled() else until.exception()
         if not self._open:
             return
-        self._held = False
+        self._stopped = False
         if bug is None:
             self._work(self._now())
         else:
@@ -237,10 +259,11 @@ class Connection:
     def _may_go_on(self) -> bool:
         """Tell whether the next request may start: everything that a client can pile up is bounded here."""
         return (
-            not self._held
+            not self._stopped
             and not self._ending
             and len(self._line) < ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX
             and self._out_bytes <= UNSENT_BYTES_PER_CONNECTION_MAX
+            and self._held_bytes <= ANSWER_BYTES_PER_CONNECTION_MAX
             and self._window > 0
         )
 
@@ -253,7 +276,7 @@ class Connection:
             self._turn.send(self._work_due)
 
     def _await(self, promise: Promise) -> None:
-        self._held = promise.holds_line
+        self._stopped = promise.holds_line
         promise.awaited.add_done_callback(partial(self._take_promised, promise))
 
     def _take_promised(self, promise: Promise, _done: object) -> None:
@@ -273,7 +296,8 @@ class Connection:
                 self.close(Closed.BROKEN, str(unanswerable))
                 return
         if promise.holds_line:
-            self._held = False
+            self._stopped = False
+        self._hold(promise, memory_of(promise.parts))
         self.kept()
 
     def broken(self, bug: BaseException) -> None:
@@ -326,6 +350,9 @@ class Connection:
             self._window += place.size
             place.stats.answered(place.received, place.started, place.handled, ready, now)
         line.clear()
+        if self._held:
+            self._held.clear()
+            self._held_bytes = 0
         return True
 
     def _put_due(self) -> None:
@@ -336,7 +363,14 @@ class Connection:
             place = line.popleft()
             place.ready = ready
             self._put(parts)
+            if self._held:
+                self._held_bytes -= self._held.pop(place, 0)
             self._sending.append(place)
+
+    def _hold(self, place: Place, count: int) -> None:
+        """Count the memory of an answer that stands in line."""
+        self._held_bytes += count - self._held.get(place, 0)
+        self._held[place] = count
 
     def _put(self, parts: Parts) -> None:
         """Queue an answer's bytes; small ones are joined: a copy is cheaper than another call to the system."""
@@ -397,12 +431,20 @@ class Connection:
 
     def _block(self) -> None:
         self._blocked = True
+        self._count_answers(self._out_bytes)
         self._socket.on_writable(self._unblock)
 
     def _unblock(self) -> None:
         self._blocked = False
+        self._count_answers(0)
         self._socket.on_writable(None)
-        self._work(self._now())
+        self.last_heard = now = self._now()  # who takes its answers, however slowly, is not idle
+        self._work(now)
+
+    def _count_answers(self, count: int) -> None:
+        """Count, for the node, the bytes of answers that the peer has not taken."""
+        self.client.memory.answer_bytes += count - self._counted_bytes
+        self._counted_bytes = count
 
     def _watch_socket(self) -> None:
         """Read on exactly while requests may start; close once a line that is ending is empty."""
@@ -424,6 +466,13 @@ class Connection:
         """Let others have the memory of a request that is done; the next one waits its turn."""
         if self._frames.between_frames:
             self.rest()
+
+    def _look_at_frame(self) -> None:
+        """Give back the memory of a frame that does not come as fast as it must while others wait."""
+        grown, self._heard_of_frame = self._heard_bytes - self._heard_of_frame, self._heard_bytes
+        if grown < REQUEST_BYTES_PER_SECOND_MIN * STALLED_FRAME_SECONDS:
+            self._memory.stalled = True
+            self._frames.rest()
 
     def _give_up(self) -> None:
         """Sacrifice this connection for the others."""

@@ -37,6 +37,8 @@ class Later(Generic[Promised]):
     """A response still to come; requests behind this one go on meanwhile, their answers wait in line."""
 
     response: Awaitable[Promised]
+    answer_bytes_max: int = 0
+    """The memory that the response may take when it comes, where that is much."""
 
 
 class Line(Protocol):
@@ -65,6 +67,9 @@ class Place:
     handled: float
     ready: float
 
+    answer_bytes_max = 0
+    """The memory that an answer still to come may take, where that is much."""
+
     def __init__(self, parts: Parts | None = None) -> None:
         self.parts = parts
         self.line: Line | None = None
@@ -73,6 +78,11 @@ class Place:
     def leave(self) -> None:
         """Take note that nobody waits any more: the connection has ended."""
         self.line = None
+
+
+def memory_of(parts: Parts) -> int:
+    """Count the bytes of a response that are in memory; those of files are not."""
+    return sum(len(part) for part in parts if not isinstance(part, FileRange))
 
 
 class Hangup(Exception):

@@ -44,10 +44,13 @@ class Row:
 class Promise(Place):
     """An answer still to come: what is awaited, and how its result becomes bytes."""
 
-    __slots__ = ("_client", "_header", "_row", "awaited", "holds_line")
+    __slots__ = ("_client", "_header", "_row", "answer_bytes_max", "awaited", "holds_line")
 
-    def __init__(self, row: Row, header: RequestHeader, client: Client, awaited: Awaitable[object]) -> None:
+    def __init__(
+        self, row: Row, header: RequestHeader, client: Client, awaited: Awaitable[object], answer_bytes_max: int = 0
+    ) -> None:
         super().__init__()
+        self.answer_bytes_max = answer_bytes_max
         self._row = row
         self._header = header
         self._client = client
@@ -118,7 +121,7 @@ class Dispatcher:
         if row.holds_line:
             return row.stats, Promise(row, header, client, answer)
         if isinstance(answer, Later):
-            return row.stats, Promise(row, header, client, answer.response)
+            return row.stats, Promise(row, header, client, answer.response, answer.answer_bytes_max)
         if answer is None:
             return row.stats, None
         parts = encode_response(row.api, version, header.correlation_id, answer)

@@ -1,10 +1,12 @@
 """The node's memory for requests: bounded, shared fairly, and never a reason to wait for ever.
 
 Every connection has a small receive buffer of its own. What a larger request needs is taken from one of two pools
-before it is read, for the whole frame at once: half-read requests do not wait for one another. Large Produce requests
-share the one pool. All others have the reserve to themselves, so that what frees memory (a replica's Fetch, a
-heartbeat, a small request) never waits behind what fills it. Who finds a pool empty is not read from and waits in line;
-whoever has finished a request while others wait gives its memory back and joins the line at its end.
+before it is read, for the whole frame at once: half-read requests do not wait for one another. But a frame that hardly
+grows while others wait gives back what it has not filled, and from then on gets memory only as its bytes come; so does
+one that takes more than half of the pool and finds it too full. Large
+Produce requests share the one pool. All others have the reserve to themselves, so that what frees memory (a replica's
+Fetch, a heartbeat, a small request) never waits behind what fills it. Who finds a pool empty is not read from and waits
+in line; whoever has finished a request while others wait gives its memory back and joins the line at its end.
 
 A pool lends at most its size, and beyond it one frame: to the first in line when all who hold memory wait themselves,
 or when its frame is larger than the whole pool. Should all wait even then, the one that holds most is sent away.
@@ -14,13 +16,18 @@ from collections.abc import Callable
 from typing import Final
 
 from riverlog.model.limits import (
+    ANSWERS_MEMORY_PART,
     CONNECTION_WINDOW_BYTES_MIN,
     RECEIVE_BUFFER_BYTES,
     RECEIVE_BUFFER_BYTES_MIN,
     REQUEST_MEMORY_RESERVE_PART,
+    STALLED_FRAME_SECONDS,
 )
 from riverlog.observe.stats import ConnectionStats
 from riverlog.wire.apis import ApiKey
+
+Later = Callable[[float, Callable[[], None]], object]
+"""Calls something after so many seconds."""
 
 _PRODUCE: Final = ApiKey.PRODUCE.to_bytes(2, "big")
 
@@ -28,12 +35,20 @@ _PRODUCE: Final = ApiKey.PRODUCE.to_bytes(2, "big")
 class RequestMemory:
     """What all connections of a node may hold together for requests that have not yet been begun."""
 
-    def __init__(self, bytes_max: int, *, window_bytes_max: int, stats: ConnectionStats) -> None:
+    def __init__(self, bytes_max: int, *, window_bytes_max: int, stats: ConnectionStats, later: Later) -> None:
         reserve_bytes = bytes_max // REQUEST_MEMORY_RESERVE_PART
         self.window_bytes_max = window_bytes_max
         self.stats = stats
-        self.bulk = Pool(bytes_max - reserve_bytes, stats)
-        self.reserve = Pool(reserve_bytes, stats)
+        self.answer_bytes = 0
+        """Answers in memory that peers have not taken yet."""
+        self._answer_bytes_max = bytes_max // ANSWERS_MEMORY_PART
+        self.bulk = Pool(bytes_max - reserve_bytes, stats, later)
+        self.reserve = Pool(reserve_bytes, stats, later)
+
+    @property
+    def answers_crowded(self) -> bool:
+        """Tell whether so much waits to be taken that nothing should be copied that can be sent from its file."""
+        return self.answer_bytes > self._answer_bytes_max
 
     @property
     def window_bytes(self) -> int:
@@ -46,7 +61,10 @@ class RequestMemory:
 class Share:
     """One connection's part of the request memory, and the lender of its receive buffer."""
 
-    __slots__ = ("_memory", "bytes", "give_back", "give_up", "granted", "grants", "pool", "waits")
+    __slots__ = (
+        "_memory", "bytes", "frame_bytes", "give_back", "give_up", "granted", "grants", "look", "pool", "stalled",
+        "step", "waits",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -55,17 +73,22 @@ class Share:
         granted: Callable[[], None],
         give_back: Callable[[], None],
         give_up: Callable[[], None],
+        look: Callable[[], None],
     ) -> None:
         self.pool = memory.reserve
         self.bytes = 0  # held in `pool`; the smallest buffer is not counted
         self.waits = False  # in line, in either pool
         self.grants = 0  # how often memory was lent so far
+        self.frame_bytes = self.step = 0  # of the frame for which memory was last asked: in all, and at once
+        self.stalled = False  # the frame did not come while others waited: nothing is lent for what is only announced
         self.granted = granted
         """Called when the connection got what it waited for."""
         self.give_back = give_back
         """Called when others need what the connection has and may not need."""
         self.give_up = give_up
         """Called when the connection must end, because nobody else can go on."""
+        self.look = look
+        """Called from time to time while others wait, for the connection to give back what is not being filled."""
         self._memory = memory
 
     @property
@@ -73,12 +96,14 @@ class Share:
         """Tell whether others wait for what is held here."""
         return self.bytes > 0 and self.pool.crowded
 
-    def lend(self, size: int, *, frame: memoryview) -> bool:
-        """Grant all of `size`, or put the connection in line."""
-        if size <= self.bytes:
+    def lend(self, size: int, *, step: int, frame: memoryview) -> bool:
+        """Grant all of `size`, of a stalled frame the next step, or put the connection in line."""
+        self.frame_bytes, self.step = size, step
+        wanted = step if self.stalled else size
+        if wanted <= self.bytes:
             return True
         large = size > RECEIVE_BUFFER_BYTES and frame[:2] == _PRODUCE
-        return (self._memory.bulk if large else self._memory.reserve).claim(self, size)
+        return (self._memory.bulk if large else self._memory.reserve).claim(self, wanted)
 
     def lend_spare(self, size: int) -> bool:
         """Grant it only if there is enough for everybody."""
@@ -87,13 +112,15 @@ class Share:
     def returned(self, size: int) -> None:
         """Keep no more than the buffer has."""
         kept = size if size > RECEIVE_BUFFER_BYTES_MIN else 0
+        if not kept:
+            self.stalled = False
         if kept < self.bytes:
             self.pool.release(self, kept)
 
     def close(self) -> None:
         """Hold nothing, wait for nothing, and know the connection no more: its buffer is free at once, not at the next
         search for cycles."""
-        self.granted = self.give_back = self.give_up = _nobody
+        self.granted = self.give_back = self.give_up = self.look = _nobody
         self._memory.bulk.forget(self)
         self._memory.reserve.forget(self)
 
@@ -101,13 +128,15 @@ class Share:
 class Pool:
     """A number of bytes, those who hold some, and the line of those who wait for some."""
 
-    def __init__(self, bytes_max: int, stats: ConnectionStats) -> None:
+    def __init__(self, bytes_max: int, stats: ConnectionStats, later: Later) -> None:
         self.bytes_max = bytes_max
         self.used = 0
         self.short = False  # somebody waits, or more is lent than there is: nothing is kept for requests to come
         self._holders: dict[Share, None] = {}
         self._line: dict[Share, int] = {}  # in order of arrival, with the size that each wants
         self._stats = stats
+        self._later = later
+        self._watching = False
 
     @property
     def crowded(self) -> bool:
@@ -130,6 +159,8 @@ class Pool:
         self._line[share] = size
         share.waits = True
         self._serve()
+        if share.waits:
+            self._watch()
         if share.waits and share.bytes and share.pool is not self:
             share.pool._serve()  # if all who hold memory there now wait, its line must go on
         return share.pool is self and share.bytes >= size
@@ -157,6 +188,27 @@ class Pool:
             self.release(share, 0)
         self._serve()
 
+    def _watch(self) -> None:
+        """Look soon, and again while anybody waits, who keeps memory for a frame that does not come."""
+        if not self._watching:
+            self._watching = True
+            self._later(STALLED_FRAME_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._watching = False
+        if not self._line:
+            return
+        for holder in tuple(self._holders):
+            if not holder.waits:
+                holder.look()
+        for share in self._line:
+            if 2 * share.frame_bytes > self.bytes_max:  # so much is rarely free: it would keep all behind it waiting
+                share.stalled = True
+                self._line[share] = share.step
+        self._serve()
+        if self._line:
+            self._watch()
+
     def _serve(self) -> None:
         """Grant in order what can be granted."""
         while self._line:
@@ -167,6 +219,7 @@ class Pool:
                 if self.used > self.bytes_max:
                     max(self._holders, key=lambda holder: holder.bytes).give_up()
                     break  # its leave has served the line
+                size = max(size, share.frame_bytes)  # so that one of them comes to its end
             del self._line[share]
             self._grant(share, size)
             share.waits = False

@@ -49,6 +49,7 @@ class Server:
             settings().queued_max_request_bytes,
             window_bytes_max=settings().connection_window_bytes,
             stats=stats.connections,
+            later=lambda seconds, look: asyncio.get_running_loop().call_later(seconds, look),
         )
         self._listeners: list[Listener] = []
         self._connections: dict[Connection, None] = {}  # in order of arrival

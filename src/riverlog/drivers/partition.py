@@ -280,10 +280,10 @@ class Partition:
         except OSError as error:
             raise self._volume.failed(error) from error
 
-    def content(self, found: FileRange) -> bytes | FileRange:
+    def content(self, found: FileRange, copied_max: int = SENDFILE_BYTES_MIN) -> bytes | FileRange:
         """Read a small range now, which is cheaper than sending it from the file; leave a large one where it lies,
         unless its file must not stay open for as long as a slow reader takes."""
-        if found.size >= SENDFILE_BYTES_MIN and not self.log.segments.crowded:
+        if (found.size >= SENDFILE_BYTES_MIN or found.size > copied_max) and not self.log.segments.crowded:
             return found
         try:
             return found.file.read(found.position, found.size)

@@ -17,6 +17,10 @@ REQUEST_MEMORY_RESERVE_PART: Final = 8
 REQUEST_BYTES_PER_SECOND_MIN: Final = 64 * 1024
 """A request that keeps others waiting for memory must arrive this fast between two sweeps, or its line is closed."""
 
+STALLED_FRAME_SECONDS: Final = 0.25
+"""How often frames are looked at while others wait for their memory; one that comes too slowly gives back what it has
+not filled."""
+
 CONNECTION_WINDOW_BYTES_MIN: Final = 64 * 1024
 """The smallest window that a client is told, however short the node's memory is."""
 
@@ -28,6 +32,15 @@ ROUTES_PER_CONNECTION_MAX: Final = 256
 
 REPEATED_HEAD_BYTES_MAX: Final = 1024
 """A request whose batch begins later than this is taken apart anew each time."""
+
+ANSWER_BYTES_PER_CONNECTION_MAX: Final = 4 * 1024 * 1024
+"""Bytes of answers that wait behind others on a connection, with what waiting fetches may add; then no more is read."""
+
+COPIED_BYTES_PER_ANSWER_MAX: Final = 1024 * 1024
+"""Small ranges that one answer to a Fetch copies into memory; those behind them are sent from their files."""
+
+ANSWERS_MEMORY_PART: Final = 4
+"""When answers that were not taken are one part in so many of the request memory, a Fetch copies nothing."""
 
 UNSENT_BYTES_PER_CONNECTION_MAX: Final = 1024 * 1024
 """A connection whose peer has not taken this many bytes of answers is not read from until it has."""

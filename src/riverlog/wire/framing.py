@@ -25,8 +25,11 @@ class FrameRefused(Exception):
 class Lender(Protocol):
     """Whoever decides over memory beyond the smallest buffer."""
 
-    def lend(self, size: int, *, frame: memoryview) -> bool:
-        """Say whether the buffer may grow to `size` in all, for the sake of the frame that begins like this."""
+    def lend(self, size: int, *, step: int, frame: memoryview) -> bool:
+        """Say whether the buffer may grow to `step` now and to `size` in the end, for the frame that begins like this.
+
+        A lender that doubts that the rest will come may think of the step alone, and is asked again for the next.
+        """
         ...
 
     def lend_spare(self, size: int) -> bool:
@@ -148,9 +151,11 @@ class FrameBuffer:
             return True
         if frame_bytes <= size or self._start > 0:
             return False  # moving what has arrived to the front makes room
-        if lender is not None and not lender.lend(frame_bytes, frame=self._view[LENGTH_BYTES : self._end]):
+        step = min(max(2 * size, RECEIVE_BUFFER_BYTES), frame_bytes)
+        frame = self._view[LENGTH_BYTES : self._end]
+        if lender is not None and not lender.lend(frame_bytes, step=step, frame=frame):
             return False
-        self._replace(min(max(2 * size, RECEIVE_BUFFER_BYTES), frame_bytes))
+        self._replace(step)
         return True
 
     def _replace(self, size: int) -> None:

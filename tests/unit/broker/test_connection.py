@@ -16,6 +16,7 @@ from riverlog.drivers.recovery import Recovering
 from riverlog.drivers.turn import Turn
 from riverlog.model.access import Principal
 from riverlog.model.limits import (
+    ANSWER_BYTES_PER_CONNECTION_MAX,
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
     SENDFILE_BYTES_MIN,
     UNSENT_BYTES_PER_CONNECTION_MAX,
@@ -43,6 +44,7 @@ class LaterEcho(Promise):
         self.parts = None
         self.awaited = awaited
         self.holds_line = holds_line
+        self.answer_bytes_max = 0
 
     def encode(self) -> Any:
         return self.awaited.result()
@@ -99,7 +101,13 @@ class Line:
 
     def __init__(self, window: int = 1 << 30, memory: RequestMemory | None = None) -> None:
         self.socket = PuppetSocket(window)
-        self.memory = memory or RequestMemory(MEMORY, window_bytes_max=WINDOW, stats=ConnectionStats())
+        self.looks: list[Callable[[], None]] = []
+        self.memory = memory or RequestMemory(
+            MEMORY,
+            window_bytes_max=WINDOW,
+            stats=ConnectionStats(),
+            later=lambda _seconds, look: self.looks.append(look),
+        )
         self.broker = Broker()
         self.ended: list[Closed] = []
         self.bugs: list[BaseException] = []
@@ -507,3 +515,56 @@ async def test_what_a_closed_connection_held_is_free_at_once(line: Line) -> None
         assert connection() is None
     finally:
         gc.enable()
+
+
+@on_loop
+async def test_answers_that_wait_behind_another_are_bounded(line: Line) -> None:
+    line.broker.big = bytes(100_000)
+    line.ask(b"?")
+    line.ask(*[b"B"] * 200)
+    taken = len(line.broker.seen) - 1
+    assert ANSWER_BYTES_PER_CONNECTION_MAX < taken * 100_000 <= ANSWER_BYTES_PER_CONNECTION_MAX + 100_000
+    assert line.socket.readable is None
+    line.broker.promises[0].set_result([b"first"])
+    await turn()
+    assert line.sent == b"first" + bytes(200 * 100_000)
+    assert line.connection._held_bytes == 0
+    assert line.connection.idle
+
+
+@on_loop
+async def test_answers_that_come_later_count_as_well(line: Line) -> None:
+    line.ask(*[b"?"] * 100)
+    for promise in line.broker.promises[1:]:
+        promise.set_result([bytes(100_000)])
+    await turn()
+    line.ask(b"=one more", b"=and another")
+    assert len(line.broker.seen) == 100 + 1
+    line.broker.promises[0].set_result([b"first"])
+    await turn()
+    for _ in range(5):
+        line.socket.take(1)
+    assert line.sent.endswith(b"one moreand another")
+
+
+@on_loop
+async def test_whoever_takes_little_by_little_does_not_pile_up_more(line: Line) -> None:
+    line.broker.big = bytes(UNSENT_BYTES_PER_CONNECTION_MAX + 1_000_000)
+    line.socket.window = 0
+    line.ask(*[b"B"] * 100)
+    assert len(line.broker.seen) == 1
+    for _ in range(100):
+        line.socket.take(1_000)
+    assert len(line.broker.seen) == 1
+    assert line.memory.answer_bytes == len(line.broker.big) - 100_000
+    line.connection.close(Closed.IDLE)
+    assert line.memory.answer_bytes == 0
+
+
+@on_loop
+async def test_whoever_takes_answers_is_not_idle(line: Line) -> None:
+    line.socket.window = 0
+    line.ask(b"=answer")
+    line.connection.last_heard = 0.0
+    line.socket.take(1)
+    assert line.connection.last_heard == StillClock().monotonic()

@@ -191,12 +191,13 @@ def test_one_request_may_be_larger_than_window_and_memory() -> None:
 def test_who_keeps_others_waiting_for_a_request_that_does_not_come_is_sent_away() -> None:
     async def scenario() -> None:
         universe = Universe()
+        universe.network.window_bytes = MEMORY
         async with serving(universe, queued_max_request_bytes=str(MEMORY)) as (_line, node):
             await orders(universe)
             slow = [await connected(universe) for _ in range(2)]
-            begun = (500_000).to_bytes(4, "big") + encode_request(PRODUCE, 9, 1, "slow", ProduceRequest())[4:8]
+            begun = (430_000).to_bytes(4, "big") + encode_request(PRODUCE, 9, 1, "slow", ProduceRequest())[4:8]
             for line in slow:
-                line.send_bytes(begun + bytes(200_000))
+                line.send_bytes(begun + bytes(429_000))
             await asyncio.sleep(0.1)
             assert node.stats.connections.request_bytes > 500_000
             greedy = Greedy(await universe.network.connect("node", 9092), 1, partition=0)
@@ -212,6 +213,25 @@ def test_who_keeps_others_waiting_for_a_request_that_does_not_come_is_sent_away(
             await asyncio.wait_for(greedy.answered, 30)
             trickling.cancel()
             assert node.stats.connections.closed[Closed.SLOW] >= 1
+
+    run(scenario())
+
+
+def test_who_announces_much_and_sends_little_keeps_nobody_waiting() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, queued_max_request_bytes=str(MEMORY)) as (_line, node):
+            await orders(universe)
+            begun = (100_000_000).to_bytes(4, "big") + encode_request(PRODUCE, 9, 1, "slow", ProduceRequest())[4:8]
+            idle = [await connected(universe) for _ in range(8)]
+            for line in idle:
+                line.send_bytes(begun + bytes(66_000))
+            await asyncio.sleep(0.01)
+            assert node.stats.connections.request_bytes > MEMORY
+            for _ in range(10):
+                greedy = Greedy(await universe.network.connect("node", 9092), 1, partition=0)
+                await asyncio.wait_for(greedy.answered, 4)
+            assert sum(line.ended.is_set() for line in idle) < len(idle)
 
     run(scenario())
 

@@ -7,7 +7,8 @@ import pytest
 
 from riverlog.model.descriptors import DescriptorShares
 from riverlog.observe.stats import Closed
-from riverlog.wire.apis import ApiKey
+from riverlog.wire.apis import API_BY_KEY, ApiKey
+from riverlog.wire.headers import encode_request
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.asking import connected, serving
@@ -68,6 +69,31 @@ def test_silence_has_an_end() -> None:
             await asyncio.sleep(20)
             assert line.ended.is_set()
             assert node.stats.connections.closed[Closed.IDLE] == 1
+
+    run(scenario())
+
+
+def test_a_slow_reader_is_not_silent() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, connections_max_idle_ms="60000") as (_line, node):
+            topics = [MetadataRequestTopic(name="x" * 200) for _ in range(20_000)]
+            asked = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+            socket = await universe.network.connect("node", 9092)
+            unsent = memoryview(encode_request(API_BY_KEY[ApiKey.METADATA], 12, 1, "slow", asked))
+            while unsent:
+                try:
+                    unsent = unsent[socket.send(unsent) :]
+                except BlockingIOError:
+                    await asyncio.sleep(0.01)
+            room = memoryview(bytearray(64 * 1024))
+            received, began = 0, asyncio.get_running_loop().time()
+            while received < 4_000_000:
+                await asyncio.sleep(20)
+                received += (count := socket.receive_into(room))
+                assert count, "the node ended the connection"
+            assert asyncio.get_running_loop().time() - began > 600
+            assert node.stats.connections.closed[Closed.IDLE] == 1, "the other one, which said nothing"
 
     run(scenario())
 

@@ -134,7 +134,7 @@ class Bank:
         self.lent = 0
         self.frames: list[bytes] = []
 
-    def lend(self, size: int, *, frame: memoryview) -> bool:
+    def lend(self, size: int, *, step: int, frame: memoryview) -> bool:
         self.frames.append(bytes(frame[:2]))
         return self.lend_spare(size)
 

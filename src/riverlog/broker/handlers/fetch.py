@@ -15,7 +15,7 @@ from riverlog.log.aborted import Aborted
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
-from riverlog.model.limits import FETCH_WAIT_MS_MAX
+from riverlog.model.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.by_hand import (
@@ -68,7 +68,7 @@ def fetch(request: FetchRequest, context: Context) -> Answer[FetchResponse]:
     if enough or request.max_wait_ms <= 0 or not plan:
         _count(response, plan, context)
         return response
-    return Later(DelayedFetch(request, plan, context).answered)
+    return Later(DelayedFetch(request, plan, context).answered, min(request.max_bytes, COPIED_BYTES_PER_ANSWER_MAX))
 
 
 class DelayedFetch:
@@ -210,6 +210,7 @@ class OnePartitionPlace(Place):
     """The place of the answer to a fetch from one partition; it waits until there is enough or its time is up."""
 
     __slots__ = ("_patience", "_route", "bytes_max", "correlation_id", "offset")
+    answer_bytes_max = SENDFILE_BYTES_MIN  # more is sent from the file
 
     def __init__(self, route: OnePartitionRoute, correlation_id: int, offset: Offset, bytes_max: int) -> None:
         self.parts = None
@@ -284,13 +285,22 @@ def _read(request: FetchRequest, plan: Plan, context: Context) -> tuple[FetchRes
     response = FetchResponse()
     left = min(request.max_bytes, context.services.metadata.settings.fetch_max_bytes)
     size = 0
+    copied = COPIED_BYTES_PER_ANSWER_MAX if context.client.memory.answers_crowded else 0
     enough = False
     for topic, parts in plan:
         answer = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id)
         response.responses.append(answer)
         for wanted in parts:
-            data, taken, stops_short = _read_partition(wanted, request, bytes_left=left, at_least_one=size == 0)
+            data, taken, stops_short = _read_partition(
+                wanted,
+                request,
+                bytes_left=left,
+                copied_left=COPIED_BYTES_PER_ANSWER_MAX - copied,
+                at_least_one=size == 0,
+            )
             answer.partitions.append(data)
+            if not isinstance(data.records, FileRange):
+                copied += taken
             size += taken
             left -= taken
             # Damage does not go away: a client that asks again at once, as some do, is answered when its time is up.
@@ -299,7 +309,7 @@ def _read(request: FetchRequest, plan: Plan, context: Context) -> tuple[FetchRes
 
 
 def _read_partition(
-    wanted: Wanted, request: FetchRequest, *, bytes_left: int, at_least_one: bool
+    wanted: Wanted, request: FetchRequest, *, bytes_left: int, copied_left: int, at_least_one: bool
 ) -> tuple[PartitionData, int, bool]:
     """Read one partition; return its part of the answer, the bytes in it, and whether waiting adds nothing to them."""
     part, partition = wanted.part, wanted.partition
@@ -308,6 +318,8 @@ def _read_partition(
         return _refused(part.partition, wanted.refusal.code, None), 0, False
     committed = request.isolation_level == _READ_COMMITTED
     upto = partition.last_stable_offset if committed else partition.high_watermark
+    if partition.log.segments.crowded:  # nothing can be left in its file for long
+        bytes_left = min(bytes_left, copied_left)
     try:
         read = partition.read(
             Offset(part.fetch_offset),
@@ -315,7 +327,7 @@ def _read_partition(
             upto=upto,
             at_least_one=at_least_one,
         )
-        records = b"" if read.records is None else partition.content(read.records)
+        records = b"" if read.records is None else partition.content(read.records, copied_left)
         aborted = partition.aborted_in(read, Offset(part.fetch_offset)) if committed else None
     except Refusal as refusal:
         return _refused(part.partition, refusal.code, partition), 0, False
