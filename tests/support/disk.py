@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import NamedTuple, TypeAlias
 
+from riverlog.model.disk_errors import MEDIUM_FAILED, FlushFailed
 from riverlog.model.ports import Buffer
 
 SECTOR_BYTES = 512
@@ -236,6 +237,8 @@ class MemoryDisk:
         """Calls so far that reached the medium or could fail."""
         self.failed_syncs = 0
         """Syncs that failed since the last crash: what they lost is still seen until then."""
+        self.has_failed = False
+        """The medium itself has failed since the last start: whatever else went wrong is no reason to give it up."""
         self.open_files = 0
         self.locked: set[str] = set()
         self.before_step: Callable[[str, str], None] = lambda _kind, _path: None
@@ -267,6 +270,7 @@ class MemoryDisk:
     def kill(self) -> None:
         """End the process that used this disk: its handles and locks are gone, everything else is as it was."""
         self.life += 1
+        self.has_failed = False
         self.locked.clear()
         self.open_files = 0
         self.heal()
@@ -298,7 +302,10 @@ class MemoryDisk:
         failure = self._failure
         assert failure is not None
         if isinstance(failure, OSError):
-            self.failed_syncs += kind in ("sync", "sync_folder")
+            self.has_failed |= kind in ("sync", "sync_folder") or failure.errno in MEDIUM_FAILED
+            if kind in ("sync", "sync_folder"):
+                self.failed_syncs += 1
+                raise FlushFailed(failure.errno, failure.strerror, path)
             raise OSError(failure.errno, failure.strerror, path)
         raise failure
 
@@ -374,6 +381,7 @@ class MemoryDisk:
         parent.change(parent.seen[name], name, None)
 
     def sync_folder(self, folder: str) -> None:
+        self.step("open", folder)
         node = self._folder(folder)
         begun = node.changes
         try:

@@ -17,13 +17,16 @@ from riverlog.drivers.replicas import Home, Replicas
 from riverlog.log.cleaning import CleanedGroup, clean, find_dirt, plan_cleaning
 from riverlog.log.compaction import Dirt
 from riverlog.log.swap import remove_cleaned
+from riverlog.model.disk_errors import DiskTrouble, judge, may_pass
 from riverlog.model.errors import Refusal
+from riverlog.model.limits import SWAP_TRIES_MAX
 from riverlog.model.ports import Clock, Disk, Processes, Workers
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 
 _PARTITIONS_PER_STEP: Final = 16
+_TRY_AGAIN_SECONDS: Final = 0.1
 
 
 class Cleaner:
@@ -76,12 +79,15 @@ class Cleaner:
         try:
             await self._clean(partition, home, dirt)
         except (ChildProcessError, FileNotFoundError) as error:  # killed, or overtaken by retention or deletion
-            self._log.warning("compaction broke off", partition=str(partition.name), detail=str(error))
+            if not partition.removed:
+                self._log.warning("compaction broke off", partition=str(partition.name), detail=str(error))
             return False
         except OSError as error:
             home.volume.failed(error)
             return False
         except Refusal as refusal:
+            if partition.removed:  # what was read was not its own any more
+                return False
             self._uncleanable.add(partition)
             self._log.error("log cannot be compacted", partition=str(partition.name), detail=refusal.message)
         except Exception as error:
@@ -92,7 +98,9 @@ class Cleaner:
     def _examine(self, partition: Partition) -> tuple[Home, Dirt] | None:
         """Look at one partition; None where there is nothing to do."""
         log, home = partition.log, self._replicas.home_of(partition.name)
-        if not log.config.cleanup_compact or partition in self._uncleanable or home is None or home.volume.offline:
+        if not log.config.cleanup_compact or partition in self._uncleanable or home is None:
+            return None
+        if not partition.keeps_files:
             return None
         try:
             dirt = find_dirt(
@@ -102,7 +110,7 @@ class Cleaner:
                 now_ms=self._clock.wall_ms(),
             )
         except OSError as error:
-            home.volume.failed(error)
+            partition.check_files(error)
             return None
         except Exception as error:
             self._uncleanable.add(partition)
@@ -115,7 +123,7 @@ class Cleaner:
         while not partition.log.closed_is_durable:
             home.flusher.flush(partition)
             await home.flusher.settled(partition)
-            if home.volume.offline or self._is_gone(partition):
+            if not partition.keeps_files:
                 return
         settings = self._settings()
         cleaning = plan_cleaning(
@@ -137,6 +145,8 @@ class Cleaner:
                     clean_upto = group.clean_upto
         finally:
             remove_cleaned(self._disk, cleaning.folder, (segment.base_offset for segment in cleaning.segments))
+        if partition.removed:  # one of the same name may have begun
+            return
         home.directory.note_cleaned(partition.name, clean_upto)
         self._log.info(
             "log compacted",
@@ -155,22 +165,35 @@ class Cleaner:
 
     async def _swap(self, partition: Partition, home: Home, group: CleanedGroup) -> bool:
         log = partition.log
-        if self._is_gone(partition):
+        if not partition.keeps_files:
             return False
         swap = log.begin_swap(group.replaced)
         if swap is None:
             return False
-        try:
-            await self._workers.run(swap.announce)
-            swap.take_over()
-            await self._workers.run(swap.confirm)
-            swap.finish()
-        except OSError as error:
-            if not self._is_gone(partition):
-                home.volume.fail(f"a compacted segment could not be put into its place ({error})")
-            return False
-        return True
+        return (
+            await self._done(swap.announce, partition, home, beside=True)
+            and await self._done(swap.take_over, partition, home, beside=False)
+            and await self._done(swap.confirm, partition, home, beside=True)
+            and await self._done(swap.finish, partition, home, beside=False)
+        )
 
-    def _is_gone(self, partition: Partition) -> bool:
-        """Tell whether the partition was deleted meanwhile; its folder has another name then."""
-        return partition not in self._replicas.opened()
+    async def _done(self, step: Callable[[], None], partition: Partition, home: Home, *, beside: bool) -> bool:
+        """Do one step of a swap, again as long as something is in the way that may pass: there is no way back."""
+        tries_left = SWAP_TRIES_MAX
+        while partition.keeps_files:
+            try:
+                if beside:
+                    await self._workers.run(step)
+                else:
+                    step()
+                return True
+            except OSError as error:
+                if partition.removed and judge(error) is not DiskTrouble.FAILED:
+                    break
+                if not may_pass(error) or self._replicas.stopping or not tries_left:
+                    home.volume.fail(f"a compacted segment could not be put into its place ({error})")
+                    break
+                home.volume.failed(error)
+            tries_left -= 1
+            await asyncio.sleep(_TRY_AGAIN_SECONDS)
+        return False

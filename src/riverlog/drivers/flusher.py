@@ -2,23 +2,27 @@
 
 Each partition has at most one flush under way. Whatever is appended meanwhile shares the next one, so the
 number of flushes follows the disk and not the number of requests. A failed flush is never tried again: the
-directory goes offline.
+directory goes offline. One that could not begin, for want of descriptors or memory, has not failed: it begins later.
 """
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from riverlog.drivers.volume import Volume
 from riverlog.log.sync import SyncPlan
+from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.errors import InvariantBroken
-from riverlog.model.limits import FLUSHES_UNDER_WAY_MAX
+from riverlog.model.limits import FLUSH_TRIES_AT_STOP_MAX, FLUSHES_UNDER_WAY_MAX
 from riverlog.model.ports import Clock, Workers
 from riverlog.observe.containment import contained
 from riverlog.observe.stats import NodeStats
 
 if TYPE_CHECKING:
     from riverlog.drivers.partition import Partition
+
+
+_TRY_AGAIN_SECONDS: Final = 0.1
 
 
 class Flusher:
@@ -32,15 +36,16 @@ class Flusher:
         self._wanted: set[Partition] = set()
         self._under_way: dict[Partition, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(FLUSHES_UNDER_WAY_MAX)  # a plan holds files open until it is carried out
+        self._tries_left: int | None = None  # for flushes that cannot begin, once the node stops
         self._failed = False
         """A flush has failed: the system tells it once, so that none that ends after it can be trusted, nor one that
         ends after the directory went offline for another reason."""
 
     def flush(self, partition: "Partition") -> None:
-        """See that everything appended to this partition so far reaches the medium soon."""
+        """See that everything appended to this partition so far reaches the medium soon, unless its files are gone."""
         if partition in self._under_way:
             self._wanted.add(partition)
-        else:
+        elif partition.keeps_files:
             self._under_way[partition] = asyncio.get_running_loop().create_task(self._rounds(partition))
 
     async def settled(self, partition: "Partition") -> None:
@@ -49,7 +54,8 @@ class Flusher:
             await asyncio.wait([self._under_way[partition]])
 
     async def drain(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until nothing is under way: the node stops, and what cannot begin will not for ever be tried again."""
+        self._tries_left = FLUSH_TRIES_AT_STOP_MAX
         while self._under_way:
             await asyncio.wait(set(self._under_way.values()))
 
@@ -57,38 +63,56 @@ class Flusher:
         """Tell whether no flush counts any more; of a failed one the loop may have yet to hear."""
         return self._failed or self._volume.offline
 
-    def _plan(self, partition: "Partition") -> SyncPlan:
-        """Gather what is to be flushed; files of which that fails are not gathered again."""
-        try:
-            return partition.log.pending_sync()
-        except OSError:
-            self._failed = True
-            raise
-
     def _run(self, plan: SyncPlan) -> None:
         try:
             plan.run()
-        except OSError:
-            self._failed = True
+        except OSError as error:
+            self._failed |= judge(error) is DiskTrouble.FAILED
             raise
+
+    async def _flushed(self, partition: "Partition") -> SyncPlan | None:
+        """Flush once, as soon as that can be done; None where it cannot be."""
+        plan: SyncPlan | None = None
+        while not self._is_distrusted() and partition.keeps_files:
+            try:
+                if plan is None:
+                    plan = partition.log.pending_sync()
+                await self._workers.run(partial(self._run, plan))
+                return plan
+            except OSError as error:
+                if not await self._may_try_again(partition, error):
+                    return None
+        return None
+
+    async def _may_try_again(self, partition: "Partition", error: OSError) -> bool:
+        """Wait a little where nothing was lost; otherwise take the directory, or the partition, out of service."""
+        match judge(error):
+            case DiskTrouble.FAILED:
+                self._failed = True
+                self._volume.fail(f"a flush failed ({error})")
+            case DiskTrouble.MISSING if partition.keeps_files:
+                self._volume.failed(error)
+                if not self._volume.offline:
+                    partition.withdraw(error)
+            case DiskTrouble.MISSING:
+                pass  # gone with its topic
+            case DiskTrouble.FULL | DiskTrouble.HINDERED:
+                self._volume.failed(error)
+                if self._tries_left is not None:
+                    self._tries_left -= 1
+                    if self._tries_left < 0:
+                        self._volume.fail(f"the node stops before a flush could begin ({error})")
+                await asyncio.sleep(_TRY_AGAIN_SECONDS)
+        return not self._is_distrusted() and partition.keeps_files
 
     async def _rounds(self, partition: "Partition") -> None:
         try:
             while True:
-                if self._is_distrusted():
-                    return
-                try:
-                    async with self._turns:
-                        if self._is_distrusted():
-                            return
-                        self._wanted.discard(partition)
-                        began = self._clock.monotonic()
-                        plan = self._plan(partition)
-                        await self._workers.run(partial(self._run, plan))
-                except OSError as error:
-                    self._volume.fail(f"a flush failed ({error})")
-                    return
-                if self._is_distrusted():
+                async with self._turns:
+                    self._wanted.discard(partition)
+                    began = self._clock.monotonic()
+                    plan = await self._flushed(partition)
+                if plan is None or self._is_distrusted():
                     return
                 self._stats.flushes.observe(self._clock.monotonic() - began)
                 partition.log.synced(plan)

@@ -1,15 +1,17 @@
 """The metadata log of a node that is its own quorum: a folder beside the partitions, flushed before every reply.
 
 One write is under way at a time and is one batch: what is submitted meanwhile goes into the next one. So a torn
-write can only be the last batch, and a bad batch with a good one behind it is damage, not a crash. Snapshots stand
+write can only be the last batch, and a bad batch with a good one behind it is damage, not a crash. What is not possible
+for want of descriptors or memory is tried again for some seconds; a failed flush never is. Snapshots stand
 beside the segments (`<end offset>-<epoch>.checkpoint`) and replace what lies below them. Folder, records and
 snapshots have Kafka's form. A log that cannot be read whole raises BadMetadata and is left as it is.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import zip_longest
-from typing import Final
+from typing import Final, TypeVar
 
 from riverlog.drivers.metadata_snapshot import (
     SNAPSHOT_SUFFIX,
@@ -27,10 +29,13 @@ from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import MetadataRecord, TransactionRecord
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.metadata.transactions import decided
+from riverlog.model.disk_errors import NO_ROOM, DiskTrouble, judge, may_pass
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
-from riverlog.model.ports import NO_ROOM, Clock, Disk, Workers
+from riverlog.model.limits import METADATA_TRIES_MAX
+from riverlog.model.ports import Clock, Disk, Workers
 from riverlog.model.settings import TopicConfig
+from riverlog.observe.logging import get_logger
 from riverlog.records.batch import HEADER_BYTES, LOG_OVERHEAD, MAGIC, MAGIC_POSITION, checksum, read_header
 from riverlog.records.errors import CorruptBatch
 from riverlog.records.record import BatchBuilder, read_batches
@@ -42,7 +47,11 @@ EPOCH: Final = LeaderEpoch(1)
 
 _CONFIG: Final = TopicConfig(retention_ms=-1, segment_bytes=256 * 1024 * 1024, file_delete_delay_ms=0)
 _BEGINNING: Final = Offset(0)
+_TRY_AGAIN_SECONDS: Final = 0.1
 _READ_BYTES: Final = 4 * 1024 * 1024
+
+
+T = TypeVar("T")
 
 
 class MetadataLog:
@@ -58,6 +67,8 @@ class MetadataLog:
         self._rounds: asyncio.Task[None] | None = None
         self._snapshotting: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
+        self._closing = False
+        self._logger = get_logger("riverlog.metadata")
 
     @classmethod
     def open(
@@ -126,6 +137,7 @@ class MetadataLog:
 
     async def close(self) -> None:
         """Finish what is under way and let go of the files."""
+        self._closing = True
         for task in (self._rounds, self._snapshotting):
             if task is not None:
                 await asyncio.wait([task])
@@ -141,9 +153,10 @@ class MetadataLog:
         while self._waiting:
             group, self._waiting = self._waiting, []
             try:
-                self._write([record for records, _ in group for record in records])
-                plan = self._log.pending_sync()
-                await self._workers.run(plan.run)
+                records = [record for records, _ in group for record in records]
+                await self._insisted(partial(self._write, records))
+                plan = await self._insisted(self._log.pending_sync)
+                await self._insisted(plan.run, beside=True)
                 if self._failure is not None:  # names were lost meanwhile, perhaps that of the segment written to
                     raise self._failure
                 self._log.synced(plan)
@@ -154,6 +167,23 @@ class MetadataLog:
                 if not committed.done():
                     committed.set_result(None)
         self._rounds = None
+
+    async def _insisted(self, work: Callable[[], T], *, beside: bool = False) -> T:
+        """Do a piece of work, on the loop or beside it; again for a while where something is in the way that may pass.
+
+        Each piece leaves everything as it is when it cannot begin, and goes on where it was.
+        """
+        tries_left = METADATA_TRIES_MAX
+        while True:
+            try:
+                return await self._workers.run(work) if beside else work()
+            except OSError as error:
+                if judge(error) is not DiskTrouble.HINDERED or self._closing or not tries_left:
+                    raise
+                if tries_left == METADATA_TRIES_MAX:
+                    self._logger.warning("metadata wait for the disk", detail=str(error))
+            tries_left -= 1
+            await asyncio.sleep(_TRY_AGAIN_SECONDS)
 
     def _write(self, records: Sequence[MetadataRecord]) -> None:
         now_ms = self._clock.wall_ms()
@@ -218,7 +248,7 @@ class MetadataLog:
             if replaced is not None and replaced != path:
                 self._disk.remove(replaced)
         except OSError as error:
-            if self._failure is not None or error.errno not in NO_ROOM:
+            if self._failure is not None or not may_pass(error):
                 self._fail([], error)
             # Otherwise all is as it was, and the next occasion tries again.
         finally:
@@ -229,7 +259,8 @@ class MetadataLog:
         try:
             self._disk.sync_folder(self._log.folder)
         except OSError as error:
-            self._failure = error
+            if not may_pass(error):
+                self._failure = error
             raise
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.turn import Turn
 from riverlog.drivers.verification import Verifications
-from riverlog.drivers.volume import Volume
+from riverlog.drivers.volume import Volume, Withdrawn
 from riverlog.log.aborted import Aborted
 from riverlog.log.epochs import EpochEnd
 from riverlog.log.gathered import Appended
@@ -51,8 +51,9 @@ class Partition:
 
     __slots__ = (
         "_commit_waiters", "_commits_at_turn_end", "_data_waiters", "_flusher", "_gathering",
-        "_is_for_coordinators", "_patience", "_patience_ends", "_removed", "_turn", "_unflushed_since_ms", "_volume",
-        "_write_waiters", "high_watermark", "leader_epoch", "log", "name", "stats", "topic_id", "verifications",
+        "_is_for_coordinators", "_patience", "_patience_ends", "_turn", "_unflushed_since_ms", "_volume",
+        "_write_waiters", "high_watermark", "leader_epoch", "log", "name", "removed", "stats", "topic_id",
+        "verifications",
     )  # fmt: skip
 
     def __init__(
@@ -75,7 +76,9 @@ class Partition:
         log.producers.transactions.committed(self.high_watermark)
         self.verifications = Verifications()
         """The transactions that are about to begin here."""
-        self._volume = volume
+        self.removed = False
+        """The topic was deleted. Whoever still has this partition is refused: its files may be another one's by now."""
+        self._volume: Volume | Withdrawn = volume
         self._flusher = flusher
         self._turn = turn
         self._gathering = False  # the end of this turn has something to write
@@ -85,7 +88,6 @@ class Partition:
         self._patience: asyncio.Handle | None = None  # one for all of them
         self._patience_ends = 0.0  # uvloop's handle does not tell where it calls at once
         self._data_waiters: dict[Callable[[], None], None] = {}  # in order of arrival
-        self._removed = False
         self._is_for_coordinators = name.topic in COORDINATOR_TOPICS  # whatever its settings are
         self._unflushed_since_ms: int | None = None  # as far as flush_if_due has noticed
 
@@ -132,6 +134,7 @@ class Partition:
 
     def check_marker(self, producer: Producer, marker: Marker, version: TransactionVersion) -> bool:
         """Tell whether a transaction's marker is still to be written; Refusal where it may not be."""
+        self.check_here()
         return self.log.producers.check_marker(producer, marker, version)
 
     def append_marker(self, producer: Producer, marker: Marker, version: TransactionVersion, *, now_ms: int) -> Offset:
@@ -216,6 +219,8 @@ class Partition:
         """Call `done` once: when this offset stands in the log, or is lost."""
         if last_offset < self.log.log_end_offset:
             done(ErrorCode.NONE)
+        elif self.removed:
+            done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         else:
             self._write_waiters.append((last_offset, math.inf, done))
 
@@ -223,7 +228,7 @@ class Partition:
         """Call `done` once: when this offset is committed, when it never will be here, or when the time is up."""
         if last_offset < self.high_watermark:
             done(ErrorCode.NONE)
-        elif self._removed:
+        elif self.removed:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         elif self._gathering and self._commits_at_turn_end:
             self._commit_waiters.append((last_offset, math.inf, done))
@@ -249,7 +254,8 @@ class Partition:
 
     def read(self, offset: Offset, *, bytes_max: int, upto: Offset, at_least_one: bool) -> LogRead:
         """Give committed bytes from `offset` on; Refusal where that offset is not in the log."""
-        if offset > self.high_watermark:
+        if offset > self.high_watermark:  # always so when it was removed
+            self.check_here()
             raise Refusal(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"{self.name} ends at offset {self.high_watermark}; {offset} was asked for",
@@ -268,6 +274,7 @@ class Partition:
 
     def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
         """Find the first record that is as late as this or later; Refusal where the disk is in the way."""
+        self.check_here()
         try:
             return self.log.offset_for_time(timestamp_ms)
         except OSError as error:
@@ -275,6 +282,7 @@ class Partition:
 
     def max_timestamp(self) -> FoundTime | None:
         """Find the first record with the latest timestamp of all, as above."""
+        self.check_here()
         try:
             return self.log.max_timestamp()
         except OSError as error:
@@ -292,9 +300,15 @@ class Partition:
 
     def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
         """Say where an epoch ended; the one that still goes on ends with the log, even if nothing was written in it."""
+        self.check_here()
         if epoch == self.leader_epoch:
             return EpochEnd(epoch, self.log.log_end_offset)
         return self.log.end_of_epoch(epoch)
+
+    def check_here(self) -> None:
+        """Refuse whoever comes when the topic was deleted."""
+        if self.removed:
+            raise _gone(self.name)
 
     def check_epoch(self, epoch: int) -> None:
         """Refuse a client whose idea of the leader epoch is not ours; -1 means that it has none."""
@@ -325,7 +339,7 @@ class Partition:
 
     def remove_deleted(self, *, uptime_ms: int) -> None:
         """Remove the files of segments that were deleted `file.delete.delay.ms` ago."""
-        if not self._keeps_files():
+        if not self.keeps_files:
             return
         try:
             self.log.remove_deleted(uptime_ms)
@@ -343,18 +357,23 @@ class Partition:
             if not self._volume.offline:
                 log.producers.expire(producers_older_than_ms)
                 self.verifications.expire(producers_older_than_ms)
-            while self._keeps_files() and log.find_expired(now_ms, upto=self.high_watermark):
+            while self.keeps_files and log.find_expired(now_ms, upto=self.high_watermark):
                 self._flusher.flush(self)
                 await self._flusher.settled(self)
-                if self._keeps_files():
+                if self.keeps_files:
                     deleted += log.enforce_retention(now_ms, upto=self.high_watermark, segments_max=1)
         except OSError as error:
             raise self._volume.failed(error) from error
         return deleted
 
-    def _keeps_files(self) -> bool:
+    @property
+    def keeps_files(self) -> bool:
         """Tell whether this partition's files are here and can be changed; a deleted one's name may be another's."""
-        return not self._removed and not self._volume.offline
+        return not self._volume.offline
+
+    def check_files(self, error: OSError) -> Refusal:
+        """Judge an error that somebody met with this partition's files and give the refusal for it."""
+        return self._volume.failed(error)
 
     def found_damage(self) -> list[Quarantined]:
         """Give the damage that nobody was told about yet, and see that it is remembered durably."""
@@ -381,13 +400,23 @@ class Partition:
 
     def flushed(self) -> None:
         """Take note that the log's flushed offset has grown."""
+        if self.removed:
+            return
         self._advance(max(self.high_watermark, self.log.flushed_offset))
 
     def remove(self) -> None:
-        """Tell all who wait that this partition is no longer here."""
+        """Tell all who wait that this partition is no longer here, and refuse everybody from now on."""
         self.write()  # while there still is a file
-        self._removed = True
+        self.removed = True
+        self._volume = Withdrawn(_gone(self.name))
+        self.high_watermark = Offset(-1)  # nothing is left to read
         self._fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def withdraw(self, error: OSError) -> None:
+        """Take no more writes: what this partition is made of is gone from under it, and from it alone."""
+        message = f"{self.name} takes no writes: {error}; stop the node, put the files back and start it again"
+        self._volume = Withdrawn(Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message))
+        self._fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
 
     def storage_failed(self) -> None:
         """Tell all who wait that what they wrote will not become durable."""
@@ -443,6 +472,10 @@ class Partition:
         deadline = min((deadline for _, deadline, _ in self._commit_waiters), default=math.inf)
         if deadline < math.inf:
             self._wait_until(deadline, loop)
+
+
+def _gone(name: TopicPartition) -> Refusal:
+    return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} was deleted")
 
 
 def _tell(waiters: Iterable[Waiter], code: ErrorCode) -> None:

@@ -25,7 +25,12 @@ from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import TopicImage
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, Offset, TopicPartition
-from riverlog.model.limits import CHECKPOINT_TRIES_MAX, LOGS_CLOSING_MAX, RECOVERED_AT_ONCE_BYTES_MAX
+from riverlog.model.limits import (
+    CHECKPOINT_TRIES_MAX,
+    LOGS_CLOSING_MAX,
+    RECOVERED_AT_ONCE_BYTES_MAX,
+    RECOVERY_RETRY_SECONDS,
+)
 from riverlog.model.ports import Clock, Disk, Processes, Random, Workers
 from riverlog.model.settings import Durability
 from riverlog.observe.logging import get_logger
@@ -76,6 +81,7 @@ class Replicas:
         self._home_of: dict[TopicPartition, Home] = {}  # every partition that has a folder
         self._found_all = False  # the line above holds
         self._leaving: set[TopicPartition] = set()  # deleted, but the folder is still there
+        self._put_off: dict[TopicPartition, float] = {}  # could not be opened just now: until when they rest
         self._removals: set[asyncio.Task[None]] = set()
         self._checkpointing = asyncio.Lock()
         self._log = get_logger("riverlog.replicas")
@@ -163,8 +169,14 @@ class Replicas:
         """See how much room is left, and remove what deleted partitions left behind."""
         for home in self._homes:
             home.volume.look()
-            folders = home.directory.deleted_folders()
-            if folders and not home.volume.offline:
+            if home.volume.offline:
+                continue
+            try:
+                folders = home.directory.deleted_folders()
+            except OSError as error:
+                home.volume.failed(error)
+                continue
+            if folders:
                 self._run(self._remove_folders(home, folders))
 
     async def checkpoint(self) -> list[Home]:
@@ -195,7 +207,7 @@ class Replicas:
             await asyncio.wait(self._removals)
         for home in self._homes:
             await home.flusher.drain()
-            if home.volume.offline:
+            if home.volume.offline or self._has_withdrawn(home):
                 home.directory.abandon()
                 continue
             all_recovered = self._found_all and not any(self._home_of[name] is home for name in self.unopened())
@@ -206,6 +218,12 @@ class Replicas:
             except OSError as error:
                 home.volume.failed(error)
                 home.directory.abandon()
+
+    def _has_withdrawn(self, home: Home) -> bool:
+        """Tell whether a partition in a directory could not be flushed any more: then the next start recovers."""
+        return any(
+            not partition.keeps_files and self._home_of[partition.name] is home for partition in self._open.values()
+        )
 
     async def _close_logs(self, home: Home) -> None:
         """Flush and close the logs of a directory, a few at a time: flushes that overlap share the disk's work."""
@@ -285,6 +303,8 @@ class Replicas:
             return True
         if home.directory.clean or home.volume.offline:
             return False
+        if self._put_off and self._put_off.get(name, 0.0) > self._clock.monotonic():
+            raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"{name} could not be opened just now; try again")
         config = self._metadata.topic_config(name.topic)
         opening = home.directory.opening(name, config, now_ms=self._clock.wall_ms())
         try:
@@ -308,7 +328,9 @@ class Replicas:
             home.directory.adopt_log(name, topic.id, result)
         except OSError as error:
             home.volume.failed(error)
+            self._put_off[name] = self._clock.monotonic() + RECOVERY_RETRY_SECONDS
             return
+        self._put_off.pop(name, None)
         result.config = self._metadata.topic_config(name.topic)
         self._begin(name, topic, result, home)
 
@@ -360,6 +382,8 @@ class Replicas:
         for partition in partitions:
             del self._open_by_id[topic.id.bytes, partition.name.partition]
             partition.remove()
+        for name in names:
+            self._put_off.pop(name, None)
         # What is leaving already was not opened again: the topic was deleted twice before its first folder was gone.
         there = [name for name in names if name in self._home_of and name not in self._leaving]
         if there:

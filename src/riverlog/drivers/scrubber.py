@@ -90,6 +90,8 @@ class Scrubber:
                 self._note(partitions[scrubbed.folder], scrubbed)
 
     def _note(self, partition: Partition, scrubbed: ScrubbedSegment) -> None:
+        if partition.removed:  # what was read may belong to another one of this name
+            return
         if scrubbed.error:
             self._log.error(
                 "segment cannot be read",
@@ -97,19 +99,21 @@ class Scrubber:
                 base_offset=scrubbed.segment.base_offset,
                 detail=scrubbed.error,
             )
-        if scrubbed.flaws and partition in self._replicas.opened():
-            partition.log.note_flaws(scrubbed.segment, scrubbed.flaws)
+        if scrubbed.flaws:
+            try:
+                partition.log.note_flaws(scrubbed.segment, scrubbed.flaws)
+            except OSError as error:
+                partition.check_files(error)
 
     def _closed_segments(self) -> Iterator[tuple[Partition, SegmentFacts]]:
         """List what there is to read, as it is when it is its turn."""
         for partition in self._replicas.opened():
-            home = self._replicas.home_of(partition.name)
-            if home is None or home.volume.offline:
+            if not partition.keeps_files:
                 continue
             try:
                 segments = partition.log.segment_facts()[:-1]
             except OSError as error:
-                home.volume.failed(error)
+                partition.check_files(error)
                 continue
             for segment in segments:
                 if segment.size and segment.next_offset <= partition.log.flushed_offset:

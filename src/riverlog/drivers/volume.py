@@ -2,15 +2,24 @@
 
 Healthy -> Full      a write found no room, or the reserve was reached; reads and retention go on
 Full    -> Healthy   room is back; nothing needs a restart
-any     -> Failed    the medium refused a write or a flush; final, because after a failed flush nobody
+any     -> Failed    the medium refused something, or a flush failed; final, because after a failed flush nobody
                      knows what was kept, and trying again may lie
+
+What else goes wrong (no descriptors, no memory, a file that may not be opened or is gone) is no news about the
+directory: the call is refused, and the next one may succeed.
 """
 
 from collections.abc import Callable
+from typing import Final
 
+from riverlog.log.identity import META_FILE
+from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.limits import DISK_RESERVE_BYTES
-from riverlog.model.ports import NO_ROOM, Disk
+from riverlog.model.ports import Disk
+from riverlog.observe.logging import get_logger
+
+_LOOKS_PER_WARNING: Final = 60
 
 
 class Volume:
@@ -24,6 +33,9 @@ class Volume:
         self._changed = changed
         self._full = False
         self._failure: str | None = None
+        self._warned: set[int | None] = set()  # kinds of errors that need not be told again yet
+        self._looks = 0
+        self._log = get_logger("riverlog.volume")
 
     @property
     def trouble(self) -> str | None:
@@ -54,10 +66,16 @@ class Volume:
 
     def failed(self, error: OSError) -> Refusal:
         """Judge an error of the disk and give the refusal for whoever met it."""
-        if error.errno in NO_ROOM:
-            self._become(full=True)
-        else:
-            self.fail(str(error))
+        match judge(error):
+            case DiskTrouble.FULL:
+                self._become(full=True)
+            case DiskTrouble.FAILED:
+                self.fail(str(error))
+            case DiskTrouble.MISSING if not self._is_there():
+                self.fail(f"it is not there any more ({error})")
+            case DiskTrouble.MISSING | DiskTrouble.HINDERED:
+                self._warn(error)
+                return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"{error}; try again")
         return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, self.trouble or str(error))
 
     def fail(self, reason: str) -> None:
@@ -69,12 +87,57 @@ class Volume:
 
     def look(self) -> None:
         """Compare the room that is left with the reserve; called from time to time, and when the slack is used up."""
-        if self._failure is None:
+        if self._failure is not None:
+            return
+        self._looks += 1
+        if self._looks % _LOOKS_PER_WARNING == 0:
+            self._warned.clear()
+        try:
             self.slack_bytes = self._disk.free_bytes(self.path) - DISK_RESERVE_BYTES
+        except OSError as error:
+            self.failed(error)
+        else:
             self._become(full=self.slack_bytes < 0)
+
+    def _is_there(self) -> bool:
+        """Tell whether the directory still is what it was: not so where it was unmounted."""
+        return self._disk.exists(f"{self.path}/{META_FILE}")
+
+    def _warn(self, error: OSError) -> None:
+        """Name an error that concerns one call, each kind of it once in a while."""
+        if error.errno not in self._warned:
+            self._warned.add(error.errno)
+            self._log.warning("call to the disk refused", directory=self.path, detail=str(error))
 
     def _become(self, *, full: bool) -> None:
         if full is not self._full:
             self._full = full
             self.writable = not full
             self._changed(self)
+
+
+class Withdrawn:
+    """Stands in a partition for its volume when the partition takes nothing any more, whatever its directory does.
+
+    What goes wrong with the files of such a partition says nothing about the disk: they are not its own any more.
+    """
+
+    writable = False
+    offline = True
+
+    def __init__(self, refusal: Refusal) -> None:
+        self.slack_bytes = 0
+        self._refusal = refusal
+
+    def look(self) -> None:
+        """See nothing."""
+
+    def check_writable(self) -> None:
+        """Refuse."""
+        raise self.failed()
+
+    check_online = check_writable
+
+    def failed(self, _error: OSError | None = None) -> Refusal:
+        """Give the refusal for whoever comes."""
+        return Refusal(self._refusal.code, self._refusal.message)

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Self, overload
 
 from riverlog.log.checkpoint import read_file
 from riverlog.log.files import HeldFile, write_file
+from riverlog.model.disk_errors import may_pass
 from riverlog.model.ids import Offset, ProducerId
 from riverlog.model.ports import Disk
 
@@ -112,6 +113,8 @@ class AbortedTransactions:
         """The segments that have an index, empty or not."""
         self._indexes: dict[Offset, AbortedIndex] = {}
         self._unsynced: set[Offset] = set()
+        self._unwritten: set[Offset] = set()
+        """Indexes whose files say more than is true: they are written anew before they are synced."""
 
     def __bool__(self) -> bool:
         return bool(self._bases)
@@ -143,17 +146,26 @@ class AbortedTransactions:
         """Add entries to a segment's index and write them behind the others; on OSError nothing has changed."""
         index = self.of(base_offset)
         content = b"".join(map(encode, entries))
-        self._unsynced.add(base_offset)
         file = HeldFile(self._disk.open(self._path(base_offset), create=True))
+        self._unsynced.add(base_offset)
         file.write(len(index.content), (content,))
         index.content += content
         self._keep(base_offset, index)
 
     def truncate(self, base_offset: Offset, offset: Offset) -> None:
-        """Forget the entries of a segment whose markers are not below this offset."""
+        """Forget the entries of a segment whose markers are not below this offset.
+
+        A file that cannot be written now is written before the next sync.
+        """
         index = self.of(base_offset)
         if (count := index.from_offset(offset)) < len(index):
-            self.replace(base_offset, index[:count])
+            self._keep(base_offset, AbortedIndex(index[:count]))
+            self._unwritten.add(base_offset)
+            try:
+                self._write_unwritten()
+            except OSError as error:
+                if not may_pass(error):
+                    raise
 
     def replace(self, base_offset: Offset, entries: Iterable[Aborted]) -> None:
         """Write a segment's index anew."""
@@ -171,6 +183,7 @@ class AbortedTransactions:
         """Forget the indexes of segments that are gone; their files are the caller's."""
         for base_offset in bases:
             self._unsynced.discard(base_offset)
+            self._unwritten.discard(base_offset)
             self._indexes.pop(base_offset, None)
             if self._has(base_offset):
                 self._bases.remove(base_offset)
@@ -180,9 +193,17 @@ class AbortedTransactions:
         self._unsynced.update(filter(self._has, bases))
 
     def take_unsynced(self) -> list[HeldFile]:
-        """Give the files that were written since this was last asked; somebody syncs them."""
-        unsynced, self._unsynced = self._unsynced, set()
-        return [HeldFile(self._disk.open(self._path(base_offset))) for base_offset in sorted(unsynced)]
+        """Give the files that were written since this was last asked, to be synced. On OSError nothing changes."""
+        self._write_unwritten()
+        files = [HeldFile(self._disk.open(self._path(base_offset))) for base_offset in sorted(self._unsynced)]
+        self._unsynced = set()
+        return files
+
+    def _write_unwritten(self) -> None:
+        for base_offset in sorted(self._unwritten):
+            self._unsynced.add(base_offset)
+            write_file(self._disk, self._path(base_offset), bytes(self._indexes[base_offset].content))
+            self._unwritten.discard(base_offset)
 
     def _keep(self, base_offset: Offset, index: AbortedIndex) -> None:
         self._indexes[base_offset] = index

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from uuid import UUID
 
+from riverlog.model.disk_errors import NO_ROOM, FlushFailed
 from riverlog.model.ids import Offset, TopicId, TopicPartition
 from riverlog.model.ports import Disk
 
@@ -29,12 +30,19 @@ def replace_file(disk: Disk, path: str, content: bytes) -> None:
 
 
 def write_durably(disk: Disk, path: str, content: bytes) -> None:
-    """Write a file whole and wait until its content is on the medium; its name is not, yet."""
+    """Write a file whole and wait until its content is on the medium; its name is not, yet.
+
+    Where there was no room it may be done again: that begins with the content, and so promises nothing that is lost.
+    """
     file = disk.open(path, create=True)
     try:
         file.truncate(0)
         file.write(0, [content])
         file.sync()
+    except FlushFailed as error:
+        if error.errno in NO_ROOM:
+            raise OSError(error.errno, error.strerror, path) from error
+        raise
     finally:
         file.close()
 

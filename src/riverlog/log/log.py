@@ -34,7 +34,7 @@ from riverlog.log.times import FoundTime, check_times
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.limits import GATHERED_BYTES_PER_LOG_MAX
-from riverlog.model.ports import Disk
+from riverlog.model.ports import Disk, File
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, stamp
 from riverlog.records.control import Marker
@@ -404,17 +404,18 @@ class Log:
         """Say what must be done to make everything appended so far durable; one plan at a time."""
         assert self._plan is None, "a sync is running: let it finish first"
         segments = self.segments
-        plan = self._plan = SyncPlan(self._disk, self.log_end_offset)
+        unsynced = [segment for segment in (*self._unsynced_segments, segments.active) if segment.unsynced]
+        files: list[File] = [segment.file() for segment in unsynced]  # an OSError leaves everything as it is
+        files += segments.aborted.take_unsynced()
+        hints = segments.active.index_tails()
+        plan = self._plan = SyncPlan(self._disk, self.log_end_offset, files)
         if self._postponed is not None:
             plan.take_over(self._postponed)
             self._postponed = None
-        for segment in (*self._unsynced_segments, segments.active):
-            if segment.unsynced:
-                segment.unsynced = False
-                plan.files.append(segment.file())
+        for segment in unsynced:
+            segment.unsynced = False
         plan.files += segments.unsynced_files
-        plan.files += segments.aborted.take_unsynced()
-        plan.hints += segments.active.index_tails()
+        plan.hints += hints
         if self._unsynced_epochs:
             plan.replacements[f"{self.folder}/{EPOCHS_FILE}"] = self.epochs.encode()
         self._snapshots.add_to(plan, segments.active.size, None if self._gathered else self.producers)

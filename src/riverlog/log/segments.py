@@ -304,11 +304,14 @@ class Segments:
         self._deleted.clear()
         count = 0
         while self._removals and self._removals[0][0] <= uptime_ms:
-            _, path = self._removals.popleft()
+            due_ms, path = self._removals.popleft()
             try:
                 self.disk.remove(path)
             except FileNotFoundError:
                 continue
+            except OSError:
+                self._removals.append((due_ms, path))  # its turn comes again behind the others
+                raise
             count += 1
         return count
 

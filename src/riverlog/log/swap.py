@@ -5,10 +5,11 @@
     worker  3  the folder is synced, so that none of the others can come back
     loop    4  `.swap` becomes the segment's own name
 
-Each step on the loop is a few renames. Readers who hold a range of an old file keep it. Retention of this log waits
-until the last step.
+Each step on the loop is a few renames; one that broke off may be done again and goes on where it was. Readers who hold
+a range of an old file keep it. Retention of this log waits until the last step.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -62,7 +63,7 @@ class Swap:
     def take_over(self) -> None:
         """Serve the cleaned segment from now on."""
         first = self._segments.bases.index(self._replaced[0].base_offset)
-        behind = first + len(self._replaced)
+        behind = bisect_right(self._segments.bases, self._replaced[-1].base_offset)
         self._segments.take_over(first, behind, end_offset=self._replaced[-1].next_offset, delay_ms=self._delay_ms)
 
     def confirm(self) -> None:
@@ -79,7 +80,8 @@ class Swap:
     def _rename(self, ending: str, new_ending: str) -> None:
         for suffix in _SUFFIXES:
             path = path_of(self._folder, self._replaced[0].base_offset, suffix)
-            if suffix != TRANSACTION_INDEX_SUFFIX or self._disk.exists(path + ending):
+            renamed = suffix == TRANSACTION_INDEX_SUFFIX or self._disk.exists(path + new_ending)  # or was never there
+            if self._disk.exists(path + ending) or not renamed:
                 self._disk.rename(path + ending, path + new_ending)
 
 

@@ -2,15 +2,17 @@
 
 On the loop the log says what is to be done (`Log.pending_sync`), a worker does it (`SyncPlan.run`) while appends go
 on, and back on the loop the log raises its flushed offset (`Log.synced`). What the plan covers is what was there
-when it was made. If `run` raises, the bytes may be lost whatever a second attempt says: there is none. Only the
-small files can wait: they shorten the next start, and a disk without room for them is no reason to stop.
+when it was made. If `run` raises FlushFailed, the bytes may be lost whatever a second attempt says: there is none.
+After an error that may pass it could not even ask: then it may be run again, and goes on where it was. The small files
+can wait: they shorten the next start, and that they cannot be written now is no reason to stop.
 """
 
 from dataclasses import dataclass, field
 
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX, write_durably
+from riverlog.model.disk_errors import may_pass
 from riverlog.model.ids import Offset
-from riverlog.model.ports import NO_ROOM, Disk, File
+from riverlog.model.ports import Disk, File
 
 
 @dataclass(slots=True)
@@ -28,10 +30,10 @@ class SyncPlan:
     removals: list[str] = field(default_factory=list)
     """Files that the replacements make useless."""
     postponed: bool = False
-    """There was no room for the hints and the replacements."""
+    """The hints and the replacements could not be written: there was no room, or no descriptor."""
 
     def take_over(self, earlier: "SyncPlan") -> None:
-        """Do also what an earlier plan found no room for, before what this plan will add."""
+        """Do also what an earlier plan could not write, before what this plan will add."""
         assert earlier.postponed
         self.hints += earlier.hints
         self.replacements |= earlier.replacements
@@ -39,20 +41,31 @@ class SyncPlan:
 
     def run(self) -> None:
         """Do it all, waiting for the medium; may run in a worker thread."""
-        for synced in self.files:
-            synced.sync()
+        while self.files:
+            self.files[0].sync()
+            del self.files[0]
+        self.postponed = False
         try:
             self._write_small_files()
         except OSError as error:
-            if error.errno not in NO_ROOM:
+            if not may_pass(error):
                 raise
             self.postponed = True
-        for folder in self.folders:
-            self.disk.sync_folder(folder)
+        while self.folders:
+            self.disk.sync_folder(self.folders[0])
+            del self.folders[0]
         if not self.postponed:
-            for path in self.removals:
+            self._remove()
+
+    def _remove(self) -> None:
+        """Remove what nobody needs any more; what stays is removed when the log is opened."""
+        for path in self.removals:
+            try:
                 if self.disk.exists(path):
                     self.disk.remove(path)
+            except OSError as error:
+                if not may_pass(error):
+                    raise
 
     def _write_small_files(self) -> None:
         for path, position, content in self.hints:

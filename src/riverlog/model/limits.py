@@ -133,6 +133,18 @@ RECOVERY_STEP_LOGS_MAX: Final = 64
 RECOVERY_WAIT_SECONDS_MAX: Final = 5.0
 """How long requests wait for a log that is being recovered; then they are told to try again."""
 
+FLUSH_TRIES_AT_STOP_MAX: Final = 20
+"""How often a stopping node tries again to begin flushes for want of descriptors; then the next start recovers."""
+
+METADATA_TRIES_MAX: Final = 100
+"""How often a write of metadata that could not begin is tried again, each tenth of a second, before the node ends."""
+
+SWAP_TRIES_MAX: Final = 100
+"""How often a step of a segment's exchange is tried again, each tenth of a second, before the directory is given up."""
+
+RECOVERY_RETRY_SECONDS: Final = 1.0
+"""How long requests for a log that could not be opened are refused before it is tried again."""
+
 LOGS_CLOSING_MAX: Final = 16
 """Logs of a directory that are flushed at once when a node stops."""
 

@@ -5,16 +5,12 @@ is asyncio's: in a simulation the event loop itself runs on virtual time. Files 
 never wait, except for `sync`, `sync_folder` and large reads, which callers send through `Workers`.
 """
 
-import errno
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from riverlog.model.ids import Address
 
 T = TypeVar("T")
-
-NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
-"""What a full disk says: the one failure of a write that may pass by itself."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -62,7 +58,7 @@ class File(Protocol):
         ...
 
     def sync(self) -> None:
-        """Return once content and length are on the medium. A failure is final: never call it again."""
+        """Return once content and length are on the medium. FlushFailed is final: never call it again."""
         ...
 
     def forget(self, position: int, count: int) -> None:
@@ -123,7 +119,10 @@ class Disk(Protocol):
         ...
 
     def sync_folder(self, folder: str) -> None:
-        """Return once the names in this folder are on the medium."""
+        """Return once the names in this folder are on the medium. FlushFailed is final, as for a file.
+
+        Any other error says that the folder could not be opened, and nothing was asked of the medium.
+        """
         ...
 
     def free_bytes(self, folder: str) -> int:

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
+from riverlog.model.disk_errors import FlushFailed
 from riverlog.model.ports import Buffer
 
 _BUFFERS_PER_WRITE: Final = 1024  # IOV_MAX
@@ -73,10 +74,13 @@ class SystemFile:
         os.ftruncate(self._descriptor, size)
 
     def sync(self) -> None:
-        if _FULL_SYNC is not None:
-            fcntl.fcntl(self._descriptor, _FULL_SYNC)
-        else:
-            os.fdatasync(self._descriptor)
+        try:
+            if _FULL_SYNC is not None:
+                fcntl.fcntl(self._descriptor, _FULL_SYNC)
+            else:
+                os.fdatasync(self._descriptor)
+        except OSError as error:
+            raise _flush_failed(error, self._path) from error
 
     def forget(self, position: int, count: int) -> None:
         if hasattr(os, "posix_fadvise"):  # macOS has none
@@ -134,6 +138,8 @@ class FileSystem:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            raise _flush_failed(error, folder) from error
         finally:
             os.close(descriptor)
 
@@ -153,3 +159,7 @@ class FileSystem:
             os.close(descriptor)
             raise
         return SystemLock(descriptor)
+
+
+def _flush_failed(error: OSError, path: str) -> FlushFailed:
+    return FlushFailed(error.errno, error.strerror, path)

@@ -3,8 +3,12 @@
 import asyncio
 import errno
 
+import pytest
+
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.volume import Volume
+from riverlog.log.identity import META_FILE
+from riverlog.model.disk_errors import FlushFailed
 from riverlog.model.limits import FLUSHES_UNDER_WAY_MAX
 from riverlog.observe.stats import NodeStats
 from tests.support.disk import MemoryDisk
@@ -18,7 +22,7 @@ class Plan:
 
     def run(self) -> None:
         if self._error is not None:
-            raise OSError(self._error, "flush failed")
+            raise FlushFailed(self._error, "flush failed")
 
 
 class Partition:
@@ -27,15 +31,19 @@ class Partition:
     def __init__(self) -> None:
         self.end = 0
         self.plans = 0
+        self.made = 0
         self.reached: list[int] = []
         self.error: int | None = None
         self.plan_error: int | None = None
+        self.keeps_files = True
+        self.withdrawn: OSError | None = None
         self.log = self
 
     def pending_sync(self) -> Plan:
         self.plans += 1
         if self.plan_error is not None:
             raise OSError(self.plan_error, "a file could not be opened")
+        self.made += 1
         return Plan(self.end, self.error)
 
     def synced(self, plan: Plan) -> None:
@@ -44,15 +52,26 @@ class Partition:
     def flushed(self) -> None:
         assert self.reached
 
+    def withdraw(self, error: OSError) -> None:
+        self.withdrawn = error
+        self.keeps_files = False
+
 
 class SlowWorkers:
+    error: OSError | None = None
+
     async def run(self, work):  # type: ignore[no-untyped-def]
+        if self.error is not None:
+            raise self.error
         work()
         await asyncio.sleep(0.005)
 
 
 def a_flusher() -> tuple[Flusher, Volume, NodeStats]:
-    volume = Volume(MemoryDisk(), "/data", changed=lambda _volume: None)
+    disk = MemoryDisk()
+    disk.make_folder("/data")
+    disk.open(f"/data/{META_FILE}", create=True)
+    volume = Volume(disk, "/data", changed=lambda _volume: None)
     stats = NodeStats()
     return Flusher(SlowWorkers(), volume, VirtualClock(), stats), volume, stats  # type: ignore[arg-type]
 
@@ -113,6 +132,89 @@ def test_a_flush_whose_files_cannot_be_opened_has_failed() -> None:
         await flusher.drain()
         assert volume.offline
         assert partition.reached == []
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.ENOSPC])
+def test_a_flush_that_could_not_begin_begins_later(error: int) -> None:
+    async def scenario() -> None:
+        flusher, volume, _stats = a_flusher()
+        partition = Partition()
+        partition.end = 7
+        partition.plan_error = error
+        flusher.flush(partition)  # type: ignore[arg-type]
+        await asyncio.sleep(1)
+        assert partition.plans > 1
+        partition.plan_error = None
+        await flusher.drain()
+        assert not volume.offline
+        assert (partition.made, partition.reached) == (1, [7])
+
+    run(scenario())
+
+
+def test_a_plan_that_broke_off_before_it_asked_the_medium_is_the_one_that_goes_on() -> None:
+    async def scenario() -> None:
+        flusher, volume, _stats = a_flusher()
+        partition = Partition()
+        partition.end = 7
+        workers = flusher._workers
+        assert isinstance(workers, SlowWorkers)
+        workers.error = OSError(errno.EMFILE, "the folder could not be opened")
+        flusher.flush(partition)  # type: ignore[arg-type]
+        await asyncio.sleep(0.05)
+        workers.error = None
+        await flusher.drain()
+        assert not volume.offline
+        assert (partition.made, partition.reached) == (1, [7])
+
+    run(scenario())
+
+
+def test_a_flush_that_failed_for_want_of_memory_has_failed_all_the_same() -> None:
+    async def scenario() -> None:
+        flusher, volume, _stats = a_flusher()
+        partition = Partition()
+        partition.error = errno.ENOMEM
+        flusher.flush(partition)  # type: ignore[arg-type]
+        await flusher.drain()
+        assert volume.offline
+        assert (partition.plans, partition.reached) == (1, [])
+
+    run(scenario())
+
+
+def test_a_node_that_stops_does_not_wait_for_ever_for_a_flush_to_begin() -> None:
+    async def scenario() -> None:
+        flusher, volume, _stats = a_flusher()
+        partition = Partition()
+        partition.plan_error = errno.EMFILE
+        flusher.flush(partition)  # type: ignore[arg-type]
+        await flusher.drain()
+        assert volume.offline, "so that the next start recovers"
+        assert partition.reached == []
+
+    run(scenario())
+
+
+def test_files_that_are_gone_concern_their_partition_alone() -> None:
+    async def scenario() -> None:
+        flusher, volume, _stats = a_flusher()
+        robbed, deleted, sound = Partition(), Partition(), Partition()
+        robbed.plan_error = deleted.plan_error = errno.ENOENT
+        for partition in (robbed, deleted, sound):
+            flusher.flush(partition)  # type: ignore[arg-type]
+        deleted.keeps_files = False
+        await flusher.drain()
+        assert not volume.offline
+        assert robbed.withdrawn is not None
+        assert deleted.withdrawn is None
+        assert deleted.plans == 0
+        assert sound.reached == [0]
+        flusher.flush(robbed)  # type: ignore[arg-type]
+        await flusher.drain()
+        assert robbed.plans == 1
 
     run(scenario())
 

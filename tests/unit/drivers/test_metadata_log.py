@@ -59,6 +59,49 @@ async def test_a_failed_flush_is_final():
 
 
 @run
+async def test_what_is_not_possible_for_want_of_descriptors_is_waited_out():
+    disk = MemoryDisk()
+    node = Node(disk)
+    await node.register()
+    for kinds in (("write",), ("open",), ("open", "write", "read")):
+        disk.fail(0, errno.EMFILE, on=kinds, lasting=True)
+        creating = asyncio.create_task(node.create(f"orders{len(names(node.driver.image))}"))
+        await asyncio.sleep(1)
+        disk.heal()
+        await creating
+    assert len(names(node.driver.image)) == 3
+    assert node.failures == []
+    image = node.driver.image
+    await node.driver.close()
+    assert Node(disk).driver.image == image
+
+
+@run
+async def test_a_flush_that_failed_for_want_of_memory_is_final():
+    disk = MemoryDisk()
+    node = Node(disk)
+    await node.register()
+    disk.fail(0, errno.ENOMEM, on=("sync",))
+    with pytest.raises(OSError, match=r"."):
+        await node.create("orders")
+    assert len(node.failures) == 1
+    await node.driver.close()
+
+
+@run
+async def test_a_node_that_can_write_no_metadata_for_long_ends():
+    disk = MemoryDisk()
+    node = Node(disk)
+    await node.register()
+    disk.fail(0, errno.EMFILE, on=("write",), lasting=True)
+    with pytest.raises(OSError, match=r"."):
+        await node.create("orders")
+    assert len(node.failures) == 1
+    disk.heal()
+    await node.driver.close()
+
+
+@run
 async def test_a_snapshot_replaces_what_lies_below_it():
     disk = MemoryDisk()
     node = Node(disk, metadata_log_max_record_bytes_between_snapshots="4096")

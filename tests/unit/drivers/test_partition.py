@@ -1,6 +1,7 @@
 """A led partition: the high watermark, those who wait for it, and epochs."""
 
 import asyncio
+import contextlib
 import errno
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -458,3 +459,75 @@ def test_files_of_deleted_segments_go_after_their_delay() -> None:
     for uptime_ms, there in ((5, True), (60_004, True), (60_005, False)):
         partition.remove_deleted(uptime_ms=uptime_ms)
         assert any(name.endswith(".deleted") for name in log._disk.list(log.folder)) is there
+
+
+@on_virtual_time
+async def test_a_removed_partition_refuses_everybody_and_touches_no_file() -> None:
+    partition, hand = a_partition(durability=Durability.OS)
+    partition.append(memoryview(batch_of([b"a"])), now_ms=NOW)
+    partition.remove()
+    disk = partition.log._disk
+    assert isinstance(disk, MemoryDisk)
+    steps, asked = disk.steps, hand.asked
+    producer = Producer(ProducerId(1), ProducerEpoch(0))
+    for use in (
+        lambda: partition.append(memoryview(batch_of([b"b"])), now_ms=NOW),
+        lambda: partition.append_marker(producer, COMMIT, TransactionVersion.EPOCH_PER_TRANSACTION, now_ms=NOW),
+        lambda: partition.read(Offset(0), bytes_max=100, upto=Offset(1), at_least_one=True),
+        lambda: partition.offset_for_time(0),
+        lambda: partition.max_timestamp(),
+        lambda: partition.end_of_epoch(LeaderEpoch(3)),
+        lambda: partition.delete_records(Offset(-1)),
+    ):
+        with pytest.raises(Refusal) as refused:
+            use()
+        assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    told: list[ErrorCode] = []
+    partition.when_committed(Offset(5), told.append, seconds_max=1)
+    partition.when_written(Offset(5), told.append)
+    assert told == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
+    assert await partition.retain(now_ms=NOW * NOW, producers_older_than_ms=0) == []
+    partition.flush_if_due(uptime_ms=NOW * NOW)
+    partition.flushed()
+    assert partition.found_damage() == []
+    assert (disk.steps, hand.asked) == (steps, asked)
+
+
+@on_virtual_time
+async def test_a_removed_partition_wakes_those_who_wait_to_read() -> None:
+    partition, _ = a_partition()
+    looks: list[bool] = []
+    partition.watch(lambda: looks.append(partition.removed))
+    partition.remove()
+    partition._turn.end()
+    assert looks == [True]
+
+
+@on_virtual_time
+async def test_a_withdrawn_partition_is_read_and_takes_no_writes() -> None:
+    partition, _ = a_partition(durability=Durability.OS)
+    partition.append(memoryview(batch_of([b"a"])), now_ms=NOW)
+    partition.withdraw(FileNotFoundError(errno.ENOENT, "gone"))
+    assert partition.read(Offset(0), bytes_max=100, upto=Offset(1), at_least_one=True).size
+    with pytest.raises(Refusal, match="takes no writes") as refused:
+        partition.append(memoryview(batch_of([b"b"])), now_ms=NOW)
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+@on_virtual_time
+async def test_a_call_that_is_not_possible_now_is_refused_and_the_next_one_succeeds() -> None:
+    partition, _ = a_partition(durability=Durability.OS, segment_bytes=200)
+    disk = partition.log._disk
+    assert isinstance(disk, MemoryDisk)
+    appended = 0
+    for kinds in (("open",), ("create",), ("write",), ("read",), ("open", "create")) * 4:
+        disk.fail(0, errno.EMFILE, on=kinds)
+        with contextlib.suppress(Refusal):
+            partition.append(memoryview(batch_of([b"a" * 60])), now_ms=NOW)
+            appended += 1
+        disk.heal()
+        assert not partition._volume.offline
+        partition.append(memoryview(batch_of([b"b" * 60])), now_ms=NOW)
+        appended += 1
+    assert partition.log.log_end_offset == appended
+    partition.log.flush()

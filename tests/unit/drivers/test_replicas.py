@@ -1,6 +1,7 @@
 """The partitions of a node: opened when asked for, gone when deleted, found again after a crash."""
 
 import asyncio
+import errno
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -8,6 +9,7 @@ import pytest
 
 from riverlog import Admin, Producer
 from riverlog.drivers.recovery import Recovering
+from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.node import Node
 from tests.support.batches import batch_of
@@ -272,5 +274,55 @@ def test_a_checkpoint_that_was_begun_is_written_before_the_node_goes_on_to_stop(
         assert checkpointing.cancelled()
         assert [name for name in universe.disk.list("/data") if name.endswith(".planned")]
         await node.stop()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENOMEM, errno.EACCES])
+def test_no_call_that_is_not_possible_now_takes_a_directory_offline(error: int) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe, log_segment_bytes="1024", durability="fsync")
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=2)
+        sent = 0
+        async with Producer(AT, ports=universe.ports) as producer:
+            for round_ in range(30):
+                universe.disk.fail(round_ % 7, error, on=("open", "create", "read", "write"))
+                await producer.send("orders", value=b"v" * 300, partition=0)
+                sent += 1
+                await asyncio.sleep(0.5)
+                universe.disk.heal()
+        assert node.not_ready() is None
+        partition = node._replicas.get("orders", 0)
+        assert partition is not None
+        assert partition.high_watermark >= sent
+        await node.stop()
+        assert (await started(universe))._homes[0].directory.clean
+
+    run(scenario())
+
+
+def test_a_partition_whose_files_were_taken_away_is_out_of_service_and_no_other() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe, durability="fsync")
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=2)
+        append(node)
+        append(node, index=1)
+        await asyncio.sleep(1)
+        universe.disk.remove_folder("/data/orders-0")
+        partition = node._replicas.get("orders", 0)
+        assert partition is not None
+        partition.log.segments.unsynced_names = True
+        append(node)
+        await asyncio.sleep(1)
+        with pytest.raises(Refusal, match="takes no writes"):
+            append(node)
+        append(node, index=1)
+        assert node.not_ready() is None
+        await node.stop()
+        assert not (await started(universe))._homes[0].directory.clean
 
     run(scenario())

@@ -4,7 +4,8 @@ import errno
 
 import pytest
 
-from riverlog.drivers.volume import Volume
+from riverlog.drivers.volume import Volume, Withdrawn
+from riverlog.model.disk_errors import MEDIUM_FAILED, FlushFailed
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.limits import DISK_RESERVE_BYTES
 
@@ -14,8 +15,13 @@ class Room:
 
     free = DISK_RESERVE_BYTES * 2
 
+    there = True
+
     def free_bytes(self, folder: str) -> int:
         return self.free
+
+    def exists(self, path: str) -> bool:
+        return self.there
 
 
 @pytest.fixture
@@ -58,7 +64,53 @@ def test_a_write_without_room_makes_it_full_not_offline(volume: Volume) -> None:
     assert not volume.offline
 
 
-def test_any_other_error_is_final(volume: Volume) -> None:
+@pytest.mark.parametrize("error", sorted({*MEDIUM_FAILED} - {errno.EIO}))
+def test_what_the_medium_reports_is_final(volume: Volume, error: int) -> None:
+    volume.failed(OSError(error, "broken"))
+    assert volume.offline
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EACCES, errno.ENOENT])
+def test_what_concerns_one_call_is_no_news_about_the_directory(volume: Volume, error: int) -> None:
+    refusal = volume.failed(OSError(error, "not now"))
+    assert refusal.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert "try again" in refusal.message
+    volume.check_writable()
+    assert changes == []
+
+
+def test_a_flush_that_failed_is_final_whatever_the_reason(volume: Volume) -> None:
+    volume.failed(FlushFailed(errno.ENOMEM, "Cannot allocate memory"))
+    assert volume.offline
+
+
+def test_a_file_that_is_gone_with_the_whole_directory_takes_it_offline(volume: Volume, room: Room) -> None:
+    room.there = False
+    volume.failed(FileNotFoundError(errno.ENOENT, "No such file or directory"))
+    with pytest.raises(Refusal, match="not there any more"):
+        volume.check_online()
+
+
+def test_an_error_while_looking_is_judged_as_any_other(volume: Volume, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_room: Room, _folder: str) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Room, "free_bytes", broken)
+    volume.look()
+    assert volume.offline
+
+
+def test_a_withdrawn_partition_refuses_in_its_own_words_and_blames_no_disk() -> None:
+    withdrawn = Withdrawn(Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "orders-0 was deleted"))
+    assert not withdrawn.writable
+    with pytest.raises(Refusal, match="orders-0 was deleted"):
+        withdrawn.check_writable()
+    withdrawn.look()
+    refusal = withdrawn.failed(OSError(errno.EIO, "of a file that is another's by now"))
+    assert refusal.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_an_input_output_error_is_final(volume: Volume) -> None:
     volume.failed(OSError(errno.EIO, "Input/output error"))
     volume.look()
     assert volume.offline

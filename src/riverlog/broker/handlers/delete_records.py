@@ -35,14 +35,18 @@ def delete_records(request: DeleteRecordsRequest, context: Context) -> Answer[De
 
 
 async def _written_down(response: DeleteRecordsResponse, context: Context) -> DeleteRecordsResponse:
-    replicas = context.services.replicas
+    replicas, metadata = context.services.replicas, context.services.metadata
+    were = {topic.name: metadata.image.topic(topic.name) for topic in response.topics}
     written = await replicas.checkpoint()
     for topic in response.topics:
+        was, now = were[topic.name], metadata.image.topic(topic.name)
+        is_there = was is not None and now is not None and was.id == now.id
         for result in topic.partitions:
             home = replicas.home_of(TopicPartition(topic.name, result.partition_index))
-            if result.error_code == ErrorCode.NONE and home not in written:
-                context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
-                result.low_watermark, result.error_code = NO_OFFSET, ErrorCode.KAFKA_STORAGE_ERROR
+            if result.error_code == ErrorCode.NONE and (home not in written or not is_there):
+                code = ErrorCode.KAFKA_STORAGE_ERROR if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                context.stats.failed(code)
+                result.low_watermark, result.error_code = NO_OFFSET, code
     return response
 
 

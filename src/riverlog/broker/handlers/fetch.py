@@ -141,11 +141,12 @@ class OnePartitionRoute:
 
     __slots__ = (
         "_answer", "_bytes_max", "_bytes_min", "_client", "_committed", "_header", "kind", "partition", "replicas",
-        "stats", "wait_seconds",
+        "stats", "version", "wait_seconds",
     )  # fmt: skip
 
     def __init__(self, asked: OneFetch, partition: Partition, header: RequestHeader, context: Context) -> None:
         self.kind = header.api_key << 16 | header.api_version
+        self.version = header.api_version
         self.stats = context.stats
         self.partition = partition
         self.replicas = context.services.replicas
@@ -240,7 +241,7 @@ class OnePartitionPlace(Place):
         except Refusal as refusal:
             if refusal.code is ErrorCode.CORRUPT_MESSAGE and not at_once:  # as in _read
                 return
-            parts = route.refuse(self, refusal.code)
+            parts = route.refuse(self, _code_of(refusal, route.partition, route.version))
         except Exception as bug:
             self.line.broken(bug)
             return
@@ -294,6 +295,7 @@ def _read(request: FetchRequest, plan: Plan, context: Context) -> tuple[FetchRes
             data, taken, stops_short = _read_partition(
                 wanted,
                 request,
+                context,
                 bytes_left=left,
                 copied_left=COPIED_BYTES_PER_ANSWER_MAX - copied,
                 at_least_one=size == 0,
@@ -309,7 +311,13 @@ def _read(request: FetchRequest, plan: Plan, context: Context) -> tuple[FetchRes
 
 
 def _read_partition(
-    wanted: Wanted, request: FetchRequest, *, bytes_left: int, copied_left: int, at_least_one: bool
+    wanted: Wanted,
+    request: FetchRequest,
+    context: Context,
+    *,
+    bytes_left: int,
+    copied_left: int,
+    at_least_one: bool,
 ) -> tuple[PartitionData, int, bool]:
     """Read one partition; return its part of the answer, the bytes in it, and whether waiting adds nothing to them."""
     part, partition = wanted.part, wanted.partition
@@ -330,9 +338,16 @@ def _read_partition(
         records = b"" if read.records is None else partition.content(read.records, copied_left)
         aborted = partition.aborted_in(read, Offset(part.fetch_offset)) if committed else None
     except Refusal as refusal:
-        return _refused(part.partition, refusal.code, partition), 0, False
+        return _refused(part.partition, _code_of(refusal, partition, context.version), partition), 0, False
     wanted.size, wanted.next_offset = read.size, read.next_offset
     return _data(partition, records, aborted), read.size, read.stops_short_of(upto)
+
+
+def _code_of(refusal: Refusal, partition: Partition, version: int) -> ErrorCode:
+    """Give the code of a refusal; a topic that was deleted meanwhile is named as it was asked for."""
+    if partition.removed and version >= FIRST_VERSION_BY_ID:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    return refusal.code
 
 
 def _data(partition: Partition, records: bytes | FileRange, aborted: list[Aborted] | None) -> PartitionData:

@@ -104,6 +104,7 @@ def _partition(topic: str, part: ListOffsetsPartition, context: Context) -> Part
 def _find(partition: Partition, timestamp: int, isolation_level: int, context: Context) -> FoundTime:
     if context.version < _FIRST_VERSION_OF.get(timestamp, 0):
         raise Refusal(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp} needs a later version of ListOffsets")
+    partition.check_here()  # other looks came before this one
     readable = partition.last_stable_offset if isolation_level == _READ_COMMITTED else partition.high_watermark
     if timestamp >= 0:
         return _readable(partition.offset_for_time(timestamp), readable)

@@ -186,6 +186,7 @@ class OneBatchRoute:
                 self.answer(correlation_id, appended.base_offset, appended.log_append_time_ms, log_start_offset)
             ]
         else:
+            code = _code_for(code, self._partition, self._header.api_version)
             self.stats.failed(code)
             answer = _accepted(self._index, self._partition, appended)
             _take_back(answer, code)
@@ -367,10 +368,11 @@ def _committed(
     answered: asyncio.Future[ProduceResponse] = asyncio.get_running_loop().create_future()
     missing = len(waiting)
 
-    def settle(answer: PartitionProduceResponse, code: ErrorCode) -> None:
+    def settle(answer: PartitionProduceResponse, partition: Partition, code: ErrorCode) -> None:
         nonlocal missing
         missing -= 1
         if code is not ErrorCode.NONE:
+            code = _code_for(code, partition, context.version)
             context.stats.failed(code)
             _take_back(answer, code)
         if not missing and not answered.done():  # done already if the connection has ended
@@ -378,8 +380,15 @@ def _committed(
 
     seconds_max = max(timeout_ms, 0) / 1000
     for answer, partition, last_offset in waiting:
-        partition.when_committed(last_offset, partial(settle, answer), seconds_max=seconds_max)
+        partition.when_committed(last_offset, partial(settle, answer, partition), seconds_max=seconds_max)
     return answered
+
+
+def _code_for(code: ErrorCode, partition: Partition, version: int) -> ErrorCode:
+    """Give the code for a batch that was not committed; a topic that was deleted is named as it was asked for."""
+    if partition.removed and code is ErrorCode.NOT_LEADER_OR_FOLLOWER and version >= FIRST_VERSION_BY_ID:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    return code
 
 
 def _take_back(answer: PartitionProduceResponse, code: ErrorCode) -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 import errno
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from riverlog import Admin, Producer
 from riverlog.log.flaws import Flaw
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
@@ -282,5 +284,60 @@ def test_a_fetch_does_not_wait_at_the_end_of_a_segment(version: int) -> None:
                 assert answer.records
                 offset += len(values(answer))
             assert asyncio.get_running_loop().time() - before < 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize(
+    ("version", "parts", "code"),
+    [
+        (12, 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (12, 2, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (13, 1, ErrorCode.UNKNOWN_TOPIC_ID),
+        (13, 2, ErrorCode.UNKNOWN_TOPIC_ID),
+    ],
+)
+def test_a_fetch_that_waits_is_told_at_once_that_its_topic_was_deleted(
+    version: int, parts: int, code: ErrorCode, again: bool
+) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, node):
+            async with Admin("node:9092", ports=universe.ports) as admin:
+                await admin.create_topic("orders", partitions=2)
+            topic = node._metadata.image.topic("orders")
+            assert topic is not None
+            other = await connected(universe)
+            asked = FetchRequest(
+                max_wait_ms=MINUTE_MS,
+                min_bytes=1_000,
+                max_bytes=1 << 20,
+                topics=[
+                    FetchTopic(
+                        topic="orders",
+                        topic_id=topic.id,
+                        partitions=[
+                            FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 20)
+                            for index in range(parts)
+                        ],
+                    )
+                ],
+            )
+            await produced(other, request(batch_of([b"old"])))
+            await line.ask(ApiKey.FETCH, version, replace(asked, max_wait_ms=0))
+            waiting = line.send(ApiKey.FETCH, version, asked)
+            await asyncio.sleep(1)
+            assert not waiting.done()
+            async with Admin("node:9092", ports=universe.ports) as admin:
+                await admin.delete_topics(["orders"])
+                if again:
+                    await admin.create_topic("orders", partitions=2)
+                    async with Producer("node:9092", ports=universe.ports) as producer:
+                        await producer.send("orders", value=b"new" * 1_000, partition=0)
+            answer = (await waiting).responses[0].partitions
+            assert [part.error_code for part in answer] == [code] * parts
+            assert [bytes(part.records or b"") for part in answer] == [b""] * parts
+            assert not node._homes[0].volume.offline
 
     run(scenario())
