@@ -1,6 +1,7 @@
 """Simulate many seeds, or one: `python -m tests.simulation --seeds 200`, `--seed 17`. Exit code 1 on a violation.
 
-Seeds are plain, with groups, and with transactions in turn; `--only` runs plans of one kind.
+Seeds are plain, with groups, with transactions, and with topics that come and go, in turn; `--only` runs plans of one
+kind.
 
 Of a seed that fails, the plan, the violations and a plan made smaller are printed. `--switches` shows instead that
 each rule of durability is missed when it is switched off.
@@ -19,7 +20,7 @@ from functools import partial
 from typing import Final
 
 from tests.simulation.crash_points import wrong_at_crash_points
-from tests.simulation.plan import Plan, draw_plan, with_groups, with_rot
+from tests.simulation.plan import Plan, draw_plan, with_churn, with_groups, with_rot
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import SCENARIOS
 from tests.simulation.scene import Outcome
@@ -36,6 +37,7 @@ _KINDS: Final[dict[str, Callable[[int], Plan]]] = {
     "plain": lambda seed: with_rot(draw_plan(seed)) if seed % 4 == 3 else draw_plan(seed),
     "groups": lambda seed: with_groups(draw_plan(seed, steps=_STEPS_WITH_GROUPS)),
     "transactions": draw_transactions,
+    "churn": lambda seed: with_churn(draw_plan(seed, steps=_STEPS_WITH_GROUPS)),
 }
 
 

@@ -47,6 +47,14 @@ class DeleteTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class Churn:
+    """A topic of another name is made and deleted so many times, while it is written to and read."""
+
+    lives: int
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteRecords:
     """Some of a partition's records are given up, from the front."""
 
@@ -164,6 +172,7 @@ Action = (
     Produce
     | CreateTopic
     | DeleteTopic
+    | Churn
     | DeleteRecords
     | AlterTopic
     | Trouble
@@ -207,6 +216,7 @@ class Plan:
 _READS: Final = ("read", "open")
 _SYNCS: Final = ("sync", "sync_folder")
 _WRITES: Final = ("write", *_SYNCS, "create", "make_folder", "rename", "remove", "truncate")
+_HINDERED_WRITES: Final = ("write", "create", "make_folder", "rename", "remove", "truncate")
 _WORK: Final = ("produce",) * 12 + ("create", "delete_topic", "delete_records", "delete_records", "alter", "wait")
 TROUBLES: Final = (
     "power",
@@ -217,6 +227,7 @@ TROUBLES: Final = (
     "restart",
     "fail",
     "full",
+    "hindered",
     "slow",
     "cut",
     "clock",
@@ -232,7 +243,7 @@ def draw_plan(seed: int, steps: int = 220) -> Plan:
         after_seconds = random.choice((0.0, 0.002, 0.01, 0.05, 0.5)) * random.random()
         name = random.choice(troubles) if random.random() < 0.45 else random.choice(_WORK)
         drawn.append(Step(after_seconds, draw_action(name, random)))
-        if name in ("fail", "full", "slow"):
+        if name in ("fail", "full", "hindered", "slow"):
             drawn.append(Step(random.random(), Heal()))
     return Plan(seed, draw_settings(Random(f"{seed} settings")), drawn)
 
@@ -265,6 +276,16 @@ def with_rot(plan: Plan) -> Plan:
     for _ in range(random.randrange(1, 12)):
         rot = Rot(random.randrange(TOPICS), random.randrange(PARTITIONS_MAX), random.random())
         steps.insert(random.randrange(len(steps) // 4, len(steps) + 1), Step(0.0, rot))
+    return plan.with_steps(steps)
+
+
+def with_churn(plan: Plan) -> Plan:
+    """Let topics come and go beside a plan, again and again under the same name."""
+    random = Random(f"{plan.seed} churn")
+    steps = list(plan.steps)
+    for _ in range(random.randrange(1, 5)):
+        churn = Churn(random.randrange(1, 6), random.choice(("delete", "compact")))
+        steps.insert(random.randrange(TOPICS, len(steps) + 1), Step(0.0, churn))
     return plan.with_steps(steps)
 
 
@@ -347,6 +368,10 @@ def draw_action(name: str, random: Random) -> Action:
         case "full":
             kinds = random.choice((("write",), ("write", "create"), ("create", "make_folder"), ("rename",), _WRITES))
             return FailDisk(random.randrange(0, 6), errno.ENOSPC, kinds, lasting=random.random() < 0.6)
+        case "hindered":
+            kinds = random.choice((("open", "create"), _READS, _WRITES[:1], ("open",), (*_READS, *_HINDERED_WRITES)))
+            error = random.choice((errno.EMFILE, errno.ENOMEM))
+            return FailDisk(random.randrange(0, 12), error, kinds, lasting=random.random() < 0.4)
         case "slow":
             return SlowDisk(random.choice((0.05, 0.4)))
         case "cut":

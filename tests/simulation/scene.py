@@ -152,6 +152,9 @@ class Scene:
         if node is not None:
             known = {topic.name: topic.incarnation for topic in self.topics if topic.partitions}
             self.ledger.watch(node._replicas.opened(), known)
+            for home in node._homes:
+                if home.volume.offline and not self.machine.disk.has_failed:
+                    self.ledger.blame(f"offline though the medium is sound: {home.volume.trouble}")
 
     def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

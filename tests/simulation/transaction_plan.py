@@ -60,7 +60,7 @@ def draw_transactions(seed: int, steps: int = 70) -> Plan:
         if random.random() < 0.33:
             name = random.choice(troubles)
             drawn.append(Step(after_seconds, draw_action(name, random)))
-            if name in ("fail", "full", "slow"):
+            if name in ("fail", "full", "hindered", "slow"):
                 drawn.append(Step(random.random(), Heal()))
         else:
             drawn.append(Step(after_seconds, _draw_act(random.choice(work), random)))
