@@ -7,6 +7,7 @@ leaves the machine. Whatever the node does that it may not do is told to `blame`
 
 import _thread
 import asyncio
+import errno
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ports import Clock
 from riverlog.model.resolve import configure
 from riverlog.node import Node, World
+from tests.simulation import mistakes
+from tests.simulation.mistakes import Mistake, Mistakes
 from tests.support.disk import Crashed, MemoryDisk
 from tests.support.network import MemoryNetwork, MemorySocket
 from tests.support.virtual_time import VirtualClock
@@ -32,6 +35,7 @@ T = TypeVar("T")
 
 ADDRESS: Final = "node:9092"
 _POWER_BACK_SECONDS: Final = 0.05
+_HINDRANCES: Final = (errno.EMFILE, errno.ENOMEM)
 _PACES: Final = (0.1, 1.0, 1.0, 10.0)
 _HOPELESS_SECONDS: Final = 10.0
 """How long to wait before a node is started again that should have started and did not."""
@@ -216,6 +220,7 @@ class Machine:
         self.network = CuttableNetwork()
         self.clock = JumpingClock()
         self.workers = SteppingWorkers(self.disk, Random(f"{seed} workers"))
+        self.mistakes = Mistakes()
         self.node: Node | None = None
         self.lives = 0
         self.crashes = 0
@@ -271,6 +276,7 @@ class Machine:
     def heal(self) -> None:
         """End all trouble of the disk that can end by itself."""
         self.disk.heal()
+        self.mistakes.forget()
         self.workers.seconds_max = 0.002
         self._crash_in = None
 
@@ -379,7 +385,10 @@ class Machine:
                 await asyncio.sleep(_HOPELESS_SECONDS)
             self.disk.heal()
             self._stopping = True  # what it had opened, it has closed
-            self.lose_power()
+            if isinstance(error, OSError) and error.errno in _HINDRANCES:
+                self.kill()  # the machine is sound, only its process is not
+            else:
+                self.lose_power()
             return
         self.node = node
         self.on_start(node)
@@ -408,7 +417,18 @@ class Machine:
             workers=self.workers,
             random=self.random,
         )
-        return Node(configure(profile="dev", flags=given).settings, world)
+        node = Node(configure(profile="dev", flags=given).settings, world)
+        self.mistakes.reach(node)
+        contain = node._contain
+
+        def heard(doing: str, error: BaseException) -> None:
+            of_a_failed_node = isinstance(error, OSError) and node._failed.done()  # it ends for its metadata
+            if not isinstance(error, Crashed | Mistake | asyncio.CancelledError) and not of_a_failed_node:
+                self._blame(f"{doing}: {error!r}")
+            contain(doing, error)
+
+        node._contain = heard  # type: ignore[method-assign]
+        return node
 
 
 _PACKAGE: Final = str(Path(riverlog.__file__).parent) + os.sep
@@ -417,4 +437,8 @@ _CLIENTS: Final = (_PACKAGE + "client" + os.sep, _PACKAGE + "verify" + os.sep)
 
 def _belongs_to_node(task: "asyncio.Task[Any]") -> bool:
     code = getattr(task.get_coro(), "cr_code", None)
-    return code is not None and code.co_filename.startswith(_PACKAGE) and not code.co_filename.startswith(_CLIENTS)
+    if code is None:
+        return False
+    if code.co_filename == mistakes.__file__:  # they stand in for handlers
+        return True
+    return code.co_filename.startswith(_PACKAGE) and not code.co_filename.startswith(_CLIENTS)

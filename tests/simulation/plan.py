@@ -166,7 +166,15 @@ class Wait:
     """Nothing happens, but time passes."""
 
 
-Trouble = PowerLoss | Kill | Restart | FailDisk | Heal | SlowDisk | CutConnections | JumpClock
+@dataclass(frozen=True, slots=True)
+class MakeMistake:
+    """The handler of a request behind the next ones raises what nobody expects: before its work, or behind it."""
+
+    after: int
+    late: bool
+
+
+Trouble = PowerLoss | Kill | Restart | FailDisk | Heal | SlowDisk | CutConnections | JumpClock | MakeMistake
 """What befalls a machine, whoever uses it."""
 Action = (
     Produce
@@ -231,6 +239,7 @@ TROUBLES: Final = (
     "slow",
     "cut",
     "clock",
+    "mistake",
 )
 
 
@@ -378,5 +387,7 @@ def draw_action(name: str, random: Random) -> Action:
             return CutConnections()
         case "clock":
             return JumpClock(random.choice((-600_000, -5_000, 5_000, 600_000)))
+        case "mistake":
+            return MakeMistake(random.randrange(8), random.random() < 0.5)
         case _:
             return Wait()

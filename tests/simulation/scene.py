@@ -17,6 +17,7 @@ from riverlog.node import Node
 from tests.simulation import plan as plans
 from tests.simulation.ledger import COMPACTED_TOPIC, Ledger
 from tests.simulation.machine import ADDRESS, Machine
+from tests.simulation.mistakes import Mistake
 from tests.simulation.plan import Plan
 from tests.support.disk import Crashed
 
@@ -115,6 +116,8 @@ class Scene:
                 machine.network.cut(machine.random)
             case plans.JumpClock():
                 machine.clock.ahead_ms += action.ahead_ms
+            case plans.MakeMistake():
+                machine.mistakes.expect(action.after, late=action.late)
             case _:
                 assert_never(action)
 
@@ -159,6 +162,6 @@ class Scene:
     def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if not isinstance(
-            error, Crashed | asyncio.CancelledError
+            error, Crashed | Mistake | asyncio.CancelledError
         ):  # both are only ever what became of a node that is gone
             self.ledger.blame(f"unhandled: {_ADDRESS.sub('…', context['message'])}: {error!r}")
