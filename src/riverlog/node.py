@@ -23,6 +23,7 @@ from riverlog.broker.dispatch import Dispatcher
 from riverlog.broker.handlers import HANDLERS, load_handler
 from riverlog.broker.server import Server
 from riverlog.drivers.cleaner import Cleaner
+from riverlog.drivers.coordinator import Stopped
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.groups import Groups
 from riverlog.drivers.in_place import InPlace
@@ -37,13 +38,15 @@ from riverlog.drivers.transactions import Transactions
 from riverlog.drivers.turn import Turn
 from riverlog.drivers.upkeep import Upkeep
 from riverlog.drivers.volume import Volume
+from riverlog.log.checkpoint import encode_uuid
 from riverlog.log.directory import LogDirectory
-from riverlog.metadata.commands.brokers import RegisterBroker
+from riverlog.log.identity import check_first, find
+from riverlog.metadata.commands.brokers import RegisterBroker, ReportDirectories, known_directories
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.descriptors import DescriptorShares
 from riverlog.model.endpoints import Endpoint
-from riverlog.model.errors import InvariantBroken
+from riverlog.model.errors import InvariantBroken, Refusal
 from riverlog.model.ids import Address, NodeId, Offset, TopicPartition
 from riverlog.model.limits import DESCRIPTORS_ASSUMED, DESCRIPTORS_PLENTY
 from riverlog.model.ports import Clock, Disk, Network, Processes, Random, Workers
@@ -119,6 +122,8 @@ class Node:
         self._checkpoints: CheckpointServer | None = None
         self._failed: asyncio.Future[BaseException]
         self._homes: list[Home]
+        self._away: list[Volume]
+        self._reporting: asyncio.Task[None] | None = None
         self._metadata: MetadataDriver
         self._replicas: Replicas
         self._groups: Groups
@@ -176,29 +181,15 @@ class Node:
     def _open_data(self) -> None:
         """Open the log directories and read the metadata."""
         world, settings = self._world, self._settings
-        self._homes = []
+        self._homes, self._away = [], []
         self._parts.push_async_callback(self._close_data)
-        for folder in settings.log_dirs:
-            cluster_id = self._homes[0].directory.identity.cluster_id if self._homes else None
-            directory = LogDirectory.open(
-                world.disk,
-                folder,
-                node_id=settings.node_id,
-                random=world.random,
-                cluster_id=cluster_id,
-                region=settings.region,
-                descriptors_max=self._shares.segment_files // len(settings.log_dirs) or 1,
-            )
-            if not directory.clean and directory.partitions():
-                self._log.warning("the node was not stopped cleanly; logs are recovered", directory=folder)
-            for damage in directory.damage:
-                self._log.error("damage found", directory=folder, detail=damage)
-            volume = Volume(world.disk, folder, changed=self._volume_changed)
-            self._homes.append(Home(directory, volume, Flusher(world.workers, volume, world.clock, self.stats)))
+        check_first(world.disk, settings.log_dirs, METADATA_FOLDER)
+        self._homes.append(self._open_home(settings.log_dirs[0]))
         log = MetadataLog.open(world.disk, world.clock, world.workers, f"{settings.log_dirs[0]}/{METADATA_FOLDER}")
         self._metadata = MetadataDriver(log=log, settings=settings, clock=world.clock, failed=self._metadata_failed)
         self._parts.push_async_callback(self._metadata.close)
         self._metadata.start()
+        self._open_other_homes()
         self._replicas = Replicas(
             settings.node_id,
             self._homes,
@@ -210,6 +201,7 @@ class Node:
             turn=self._turn,
             processes=self._processes,
             recovery_lanes=settings.num_recovery_threads_per_data_dir,
+            away=self._away,
         )
         self._replicas.start()
         self._groups = Groups(self._metadata, self._replicas, clock=world.clock, random=world.random)
@@ -226,6 +218,55 @@ class Node:
         )
         self._transactions.start()
         self._parts.push_async_callback(self._transactions.close)
+
+    def _open_home(self, folder: str) -> Home:
+        world, settings = self._world, self._settings
+        directory = LogDirectory.open(
+            world.disk,
+            folder,
+            node_id=settings.node_id,
+            random=world.random,
+            cluster_id=self.cluster_id if self._homes else None,
+            region=settings.region,
+            descriptors_max=self._shares.segment_files // len(settings.log_dirs) or 1,
+        )
+        if not directory.clean:
+            self._log.warning("the node was not stopped cleanly; logs are recovered", directory=folder)
+        for damage in directory.damage:
+            self._log.error("damage found", directory=folder, detail=damage)
+        volume = Volume(world.disk, folder, changed=self._volume_changed)
+        return Home(directory, volume, Flusher(world.workers, volume, world.clock, self.stats))
+
+    def _open_other_homes(self) -> None:
+        """Open the log directories behind the first; one that cannot be used is offline, and the others serve.
+
+        An empty one is nobody's yet, unless the metadata miss one: then it is a mount point without its disk.
+        """
+        disk, empty = self._world.disk, list[str]()
+        for folder in self._settings.log_dirs[1:]:
+            try:
+                if find(disk, folder) is None:
+                    empty.append(folder)
+                else:
+                    self._homes.append(self._open_home(folder))
+            except OSError as error:
+                self._be_without(folder, f"it cannot be opened ({error})")
+        there = {home.directory.identity.directory_id for home in self._homes}
+        missing = sorted(encode_uuid(known) for known in known_directories(self._metadata.image, self.node_id) - there)
+        for folder in empty:
+            try:
+                if missing:
+                    what = f"it is empty, and partitions of this node lie in the log directory {', '.join(missing)}"
+                    self._be_without(folder, f"{what}, which is away; mount it")
+                else:
+                    self._homes.append(self._open_home(folder))
+            except OSError as error:
+                self._be_without(folder, f"it cannot be opened ({error})")
+
+    def _be_without(self, folder: str, reason: str) -> None:
+        volume = Volume(self._world.disk, folder, changed=self._volume_changed)
+        self._away.append(volume)
+        volume.fail(reason)
 
     async def _close_data(self) -> None:
         if hasattr(self, "_replicas"):
@@ -344,13 +385,19 @@ class Node:
                 incarnation_id=UUID(int=self._world.random.getrandbits(128), version=4),
                 endpoints=self.endpoints,
                 rack=self._settings.broker_rack or None,
-                log_dirs=tuple(home.directory.identity.directory_id for home in self._homes),
+                log_dirs=self._directories(),
                 clean=all(home.directory.clean for home in self._homes),
+                found=self._replicas.found_elsewhere(),
             )
         )
         for home in self._homes:
             home.directory.broker_epoch = registered.epoch
+        self._replicas.tell_lost()
         self._log.info("node registered", node_id=self.node_id, epoch=registered.epoch, cluster_id=self.cluster_id)
+
+    def _directories(self) -> tuple[UUID, ...]:
+        """Name the log directories that can be used."""
+        return tuple(home.directory.identity.directory_id for home in self._homes if not home.volume.offline)
 
     def _run_beside(self, doing: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run a part that lives as long as the node; after an unexpected exception it begins again."""
@@ -408,8 +455,17 @@ class Node:
             self._log.info("log directory takes writes again", directory=volume.path)
             return
         self._log.error("log directory in trouble", directory=volume.path, detail=volume.trouble)
-        if volume.offline:
+        if volume.offline and hasattr(self, "_replicas"):
             self._replicas.storage_failed(volume)
+        if volume.offline and self._serving:
+            self._reporting = asyncio.get_running_loop().create_task(self._report_directories())
+
+    async def _report_directories(self) -> None:
+        """See that no new partition is placed in a directory that is offline."""
+        try:
+            await self._metadata.submit(ReportDirectories(self.node_id, self._directories()))
+        except (Refusal, Stopped, OSError) as error:  # those that are placed there nevertheless are refused
+            self._log.warning("the offline directory could not be reported", detail=str(error))
 
     # -- what the door shows
 
@@ -425,7 +481,7 @@ class Node:
         """Say why clients cannot be served, if they cannot."""
         if not self._serving:
             return "the node is starting or stopping"
-        return next((home.volume.trouble for home in self._homes if home.volume.offline), None)
+        return next((volume.trouble for volume in self._replicas.volumes() if volume.offline), None)
 
     def brokers(self) -> Iterable[BrokerReading]:
         for broker in self._metadata.image.brokers.values():
@@ -478,8 +534,10 @@ class Node:
                 directory=home.directory.folder,
                 online=not home.volume.offline,
                 size_bytes=sum(log.size for log in home.directory.logs().values()),
-                free_bytes=self._world.disk.free_bytes(home.directory.folder),
+                free_bytes=0 if home.volume.offline else self._world.disk.free_bytes(home.directory.folder),
             )
+        for volume in self._away:
+            yield LogDirectoryReading(directory=volume.path, online=False, size_bytes=0, free_bytes=0)
 
 
 def _reading(topic: TopicImage, facts: PartitionImage, partition: Partition | None) -> PartitionReading:

@@ -11,7 +11,7 @@ from typing import Any, Never, overload
 
 from riverlog.drivers.coordinator import Coordinator
 from riverlog.drivers.metadata_log import MetadataLog
-from riverlog.metadata.commands.brokers import BrokerRegistered, RegisterBroker
+from riverlog.metadata.commands.brokers import BrokerRegistered, RegisterBroker, ReportDirectories
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigsAltered
 from riverlog.metadata.commands.partitions import CreatePartitions, PartitionsCreated
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds, ProducerIdBlock
@@ -90,6 +90,8 @@ class MetadataDriver:
     def submit(self, command: AlterConfigs) -> Awaitable[ConfigsAltered]: ...
     @overload
     def submit(self, command: RegisterBroker) -> Awaitable[BrokerRegistered]: ...
+    @overload
+    def submit(self, command: ReportDirectories) -> Awaitable[None]: ...
     @overload
     def submit(self, command: AllocateProducerIds) -> Awaitable[ProducerIdBlock]: ...
     def submit(self, command: MetadataCommand) -> Awaitable[Any]:

@@ -10,6 +10,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
+from uuid import UUID
 
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.in_place import to_its_end
@@ -19,10 +20,12 @@ from riverlog.drivers.partition import Partition
 from riverlog.drivers.recovery import Recovery
 from riverlog.drivers.turn import Turn
 from riverlog.drivers.volume import Volume
+from riverlog.log.checkpoint import encode_uuid
 from riverlog.log.directory import LogDirectory
 from riverlog.log.log import Log
+from riverlog.metadata.commands.partitions import LOST_DIRECTORY
 from riverlog.metadata.delta import MetadataDelta
-from riverlog.metadata.image import TopicImage
+from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, Offset, TopicPartition
 from riverlog.model.limits import (
@@ -63,11 +66,17 @@ class Replicas:
         turn: Turn,
         processes: Processes,
         recovery_lanes: int,
+        away: Sequence[Volume] = (),
     ) -> None:
+        """Hold the partitions in these homes; directories that are `away` could not be opened."""
         self.stopping = False
         self._turn = turn
         self._node_id = node_id
         self._homes = homes
+        self._away = away
+        self._home_by_id = {home.directory.identity.directory_id: home for home in homes}
+        self._has_lost = False  # some lie in a directory that is away
+        self._torn: dict[TopicPartition, str] = {}  # found in several directories, and nobody knows which one counts
         self._metadata = metadata
         self._clock = clock
         self._disk = disk
@@ -88,17 +97,54 @@ class Replicas:
 
     def start(self) -> None:
         """Find the folders of partitions, set aside those that belong to no topic, and follow the metadata."""
+        found: dict[TopicPartition, list[Home]] = {}
         for home in self._homes:
-            for name in home.directory.partitions():
-                if str(name) == METADATA_FOLDER:
-                    continue
-                if self._is_ours(name, home):
-                    self._home_of[name] = home
-                else:
-                    aside = home.directory.set_aside(name, self._random)
-                    self._log.warning("folder set aside: it belongs to no topic", partition=str(name), folder=aside)
+            try:
+                for name in home.directory.partitions():
+                    if str(name) == METADATA_FOLDER:
+                        continue
+                    if self._is_ours(name, home):
+                        found.setdefault(name, []).append(home)
+                    else:
+                        aside = home.directory.set_aside(name, self._random)
+                        self._log.warning("folder set aside: it belongs to no topic", partition=str(name), folder=aside)
+            except OSError as error:  # one directory that cannot be looked at hides no other
+                home.volume.fail(f"its folders cannot be listed or set in order ({error})")
+        for name, homes in found.items():
+            if len(homes) == 1 or self._choose(name, homes):
+                self._home_of.setdefault(name, homes[0])
         self._found_all = True
         self._metadata.watch(self._follow)
+
+    def found_elsewhere(self) -> dict[tuple[UUID, int], UUID]:
+        """Say in which log directories partitions were found that lie elsewhere for all that the metadata say."""
+        found: dict[tuple[UUID, int], UUID] = {}
+        for name in (*self._home_of, *self._torn):
+            topic = self._metadata.image.topic(name.topic)
+            assert topic is not None
+            home = self._home_of.get(name)
+            directory = LOST_DIRECTORY if home is None else home.directory.identity.directory_id
+            if self._directory_of(topic.partition(name.partition)) != directory:
+                found[topic.id, name.partition] = directory
+        return found
+
+    def tell_lost(self) -> None:
+        """Name the log directories that partitions of this node lie in and that are not there."""
+        lost: dict[UUID, list[str]] = {}
+        for topic in self._metadata.image.all_topics():
+            for facts in topic.partitions:
+                directory = self._directory_of(facts)
+                if directory is not None and directory not in self._home_by_id:
+                    lost.setdefault(directory, []).append(f"{topic.name}-{facts.index}")
+        self._has_lost = bool(lost or self._torn)
+        for directory, names in lost.items():
+            self._log.error(
+                "partitions are offline",
+                partitions=len(names),
+                first=names[0],
+                directory_id=encode_uuid(directory),
+                detail="their log directory is not among log.dirs, or empty; mount it and restart the node",
+            )
 
     async def recover(self) -> None:
         """Open beside the loop what takes long to open, for ever."""
@@ -160,6 +206,24 @@ class Replicas:
 
     def homes(self) -> Sequence[Home]:
         return self._homes
+
+    def volumes(self) -> Sequence[Volume]:
+        """Give the health of every directory, also of those that could not be opened."""
+        return (*(home.volume for home in self._homes), *self._away)
+
+    def volume_of(self, name: TopicPartition, facts: PartitionImage) -> Volume | None:
+        """Give the health of the directory in which a partition of this node lies, or will; None where it is away."""
+        home = self._home_of.get(name) or self._home_by_id.get(self._directory_of(facts) or LOST_DIRECTORY)
+        return None if home is None or name in self._torn else home.volume
+
+    def is_offline(self, topic: TopicImage, facts: PartitionImage) -> bool:
+        """Tell whether this node would lead a partition, but its directory is away.
+
+        Of one that goes offline while the node runs, clients are told by their requests, in words that say why.
+        """
+        if not self._has_lost or facts.leader != self._node_id:
+            return False
+        return self.volume_of(TopicPartition(topic.name, facts.index), facts) is None
 
     def home_of(self, name: TopicPartition) -> Home | None:
         """Say where a partition lies, if it has a folder."""
@@ -268,7 +332,7 @@ class Replicas:
         name = TopicPartition(topic, index)
         if name in self._leaving:
             raise Refusal(ErrorCode.LEADER_NOT_AVAILABLE, f"an earlier {name} is still being removed; try again")
-        home = self._home_of.get(name) or self._roomiest_home()
+        home = self._home_of.get(name) or self._home_for(name, facts)
         home.volume.check_online()
         if name in self._home_of and self._recovers(name, home):
             if asked:
@@ -334,15 +398,39 @@ class Replicas:
         result.config = self._metadata.topic_config(name.topic)
         self._begin(name, topic, result, home)
 
-    def _roomiest_home(self) -> Home:
-        """New partitions go to the directory that has the fewest and still takes writes."""
-        homes = [home for home in self._homes if not home.volume.offline]
-        if not homes:
-            raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "every log directory of this node is offline")
-        if len(homes) == 1:
-            return homes[0]
-        taken = list(self._home_of.values())
-        return min(homes, key=taken.count)
+    def _directory_of(self, facts: PartitionImage) -> UUID | None:
+        """Give the log directory that the metadata name for a partition of this node."""
+        places = zip(facts.replicas, facts.directories, strict=False)
+        return next((directory for replica, directory in places if replica == self._node_id), None)
+
+    def _home_for(self, name: TopicPartition, facts: PartitionImage) -> Home:
+        """Give the directory in which a partition without a folder begins; one whose directory is away does not."""
+        if (torn := self._torn.get(name)) is not None:
+            raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, torn)
+        directory = self._directory_of(facts)
+        home = None if directory is None else self._home_by_id.get(directory)
+        if home is None:
+            known = "" if directory in (None, LOST_DIRECTORY) else f" {encode_uuid(directory)}"
+            message = f"{name} lies in the log directory{known} that is away; mount it and restart the node"
+            raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message)
+        return home
+
+    def _choose(self, name: TopicPartition, homes: list[Home]) -> bool:
+        """Take the one of several folders that the metadata name, and leave the others; False where they name none."""
+        topic = self._metadata.image.topic(name.topic)
+        assert topic is not None
+        known = self._home_by_id.get(self._directory_of(topic.partition(name.partition)) or LOST_DIRECTORY)
+        folders = " and ".join(f"{home.directory.folder}/{name}" for home in homes)
+        if known in homes:
+            homes.insert(0, known)
+            detail = f"there are {folders}; that in {known.directory.folder} is used: move the others away"
+        else:
+            detail = (
+                f"there are {folders}, and nothing says which one counts: move all but one away and restart the node"
+            )
+            self._torn[name] = detail
+        self._log.error("partition has several folders", partition=str(name), detail=detail)
+        return known in homes
 
     def _tell_what_was_found(self, name: TopicPartition, log: Log) -> None:
         if log.bytes_cut:
@@ -384,6 +472,7 @@ class Replicas:
             partition.remove()
         for name in names:
             self._put_off.pop(name, None)
+            self._torn.pop(name, None)
         # What is leaving already was not opened again: the topic was deleted twice before its first folder was gone.
         there = [name for name in names if name in self._home_of and name not in self._leaving]
         if there:

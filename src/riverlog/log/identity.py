@@ -4,6 +4,7 @@ A directory belongs to one cluster and one node for good. Starting another node 
 that is refused in one sentence.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -29,15 +30,37 @@ class Identity(NamedTuple):
     region: str
 
 
+def find(disk: Disk, folder: str) -> Identity | None:
+    """Read whose directory this is; None where it is nobody's, as an empty mount point is."""
+    path = f"{folder}/{META_FILE}"
+    content = read_file(disk, path)
+    return None if content is None else _decode(content, path)
+
+
+def check_first(disk: Disk, folders: Sequence[str], metadata_folder: str) -> None:
+    """Refuse to begin new metadata in the first directory where another one has them, or is of a cluster already."""
+    first, *others = folders
+    if disk.exists(f"{first}/{metadata_folder}"):
+        return
+    for folder in others:
+        if disk.exists(f"{folder}/{metadata_folder}"):
+            raise DirectoryRefused(f"the cluster's metadata lie in {folder}; name that one first in log.dirs")
+        if disk.exists(f"{folder}/{META_FILE}") and not disk.exists(f"{first}/{META_FILE}"):
+            raise DirectoryRefused(
+                f"{first} is empty, but {folder} belongs to a cluster whose metadata were there; mount what belongs in "
+                f"{first}, or, to begin a new cluster, empty {folder} as well"
+            )
+
+
 def claim(disk: Disk, folder: str, *, node_id: NodeId, cluster_id: str | None, region: str, random: Random) -> Identity:
     """Read whose directory this is, or write it down where it is nobody's yet; refuse if it is somebody else's."""
     path = f"{folder}/{META_FILE}"
-    content = read_file(disk, path)
-    if content is None:
+    found = find(disk, folder)
+    if found is None:
         identity = Identity(cluster_id or encode_uuid(_new_id(random)), node_id, _new_id(random), region)
         _write(disk, path, identity)
         return identity
-    identity = _decode(content, path)
+    identity = found
     if cluster_id is not None and identity.cluster_id != cluster_id:
         raise DirectoryRefused(f"{folder} belongs to the cluster {identity.cluster_id}, not to {cluster_id}")
     if identity.node_id != node_id:

@@ -7,7 +7,7 @@ no effects: whoever follows the cluster's metadata watches the records as they a
 from collections.abc import Iterable
 from typing import Never, assert_never
 
-from riverlog.metadata.commands.brokers import RegisterBroker, register_broker
+from riverlog.metadata.commands.brokers import RegisterBroker, ReportDirectories, register_broker, report_directories
 from riverlog.metadata.commands.configs import AlterConfigs, alter_configs
 from riverlog.metadata.commands.partitions import CreatePartitions, create_partitions
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds, allocate_producer_ids
@@ -17,7 +17,15 @@ from riverlog.metadata.records import MetadataRecord
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
 
-MetadataCommand = CreateTopics | DeleteTopics | CreatePartitions | AlterConfigs | RegisterBroker | AllocateProducerIds
+MetadataCommand = (
+    CreateTopics
+    | DeleteTopics
+    | CreatePartitions
+    | AlterConfigs
+    | RegisterBroker
+    | ReportDirectories
+    | AllocateProducerIds
+)
 
 
 class MetadataMachine:
@@ -55,6 +63,8 @@ class MetadataMachine:
                 return alter_configs(self.image, command, self._defaults.layers)
             case RegisterBroker():
                 return register_broker(self.image, command)
+            case ReportDirectories():
+                return report_directories(self.image, command)
             case AllocateProducerIds():
                 return allocate_producer_ids(self.image, command)
             case _:

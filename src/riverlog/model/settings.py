@@ -277,7 +277,7 @@ class NodeSettings:
         "log.dirs",
         Kind.LIST,
         "./riverlog-data",
-        "The folders that hold the data; new partitions go to the one with the fewest.",
+        "The folders that hold the data; the first has the metadata too, and the partitions of each topic go round.",
         or_else=("log.dir",),
     )
     log_flush_offset_checkpoint_interval_ms: int = _node(

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from riverlog.log.checkpoint import read_file, replace_file
-from riverlog.log.identity import DirectoryRefused, Identity, claim
+from riverlog.log.identity import META_FILE, DirectoryRefused, Identity, check_first, claim
 from riverlog.model.ids import NodeId
 from tests.support.disk import MemoryDisk
 
@@ -69,3 +69,19 @@ def test_a_file_as_kafka_writes_it_is_understood() -> None:
         b"directory.id=DR4vMEFSY3SFlqe4ydrr_A\nnode.id=1\nversion=1\n",
     )
     assert claimed(disk)[:2] == ("MkU3OEVBNTcwNTJENDM2Qg", 1)
+
+
+def test_metadata_are_not_begun_anew_beside_a_directory_of_a_cluster() -> None:
+    disk = MemoryDisk()
+    for folder in ("/first", "/second"):
+        disk.make_folder(folder)
+    check_first(disk, ["/first", "/second"], "metadata")
+    disk.open(f"/second/{META_FILE}", create=True)
+    with pytest.raises(DirectoryRefused, match="/first is empty, but /second belongs to a cluster"):
+        check_first(disk, ["/first", "/second"], "metadata")
+    disk.open(f"/first/{META_FILE}", create=True)
+    check_first(disk, ["/first", "/second"], "metadata")  # the first start was interrupted
+    disk.make_folder("/second/metadata")
+    with pytest.raises(DirectoryRefused, match="name that one first"):
+        check_first(disk, ["/first", "/second"], "metadata")
+    check_first(disk, ["/second", "/first"], "metadata")

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from riverlog.broker.context import Context
-from riverlog.drivers.replicas import Home
+from riverlog.drivers.volume import Volume
+from riverlog.metadata.image import PartitionImage
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
@@ -21,16 +22,18 @@ def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> Desc
     if not context.allows_on_cluster(Operation.DESCRIBE):
         context.stats.failed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    homes = context.services.replicas.homes()
-    partitions: dict[str, list[TopicPartition]] = {home.volume.path: [] for home in homes}
-    for name in _asked_for(request, context):
-        # A partition that nobody has used yet has no folder; it counts as empty in the first one.
-        home = context.services.replicas.home_of(name) or homes[0]
-        partitions[home.volume.path].append(name)
-    return DescribeLogDirsResponse(results=[_result(home, partitions[home.volume.path], context) for home in homes])
+    replicas = context.services.replicas
+    partitions: dict[str, list[TopicPartition]] = {volume.path: [] for volume in replicas.volumes()}
+    for name, facts in _asked_for(request, context):
+        # A partition that nobody has used yet has no folder; it counts as empty where it will be.
+        if (volume := replicas.volume_of(name, facts)) is not None:
+            partitions[volume.path].append(name)
+    return DescribeLogDirsResponse(
+        results=[_result(volume, partitions[volume.path], context) for volume in replicas.volumes()]
+    )
 
 
-def _asked_for(request: DescribeLogDirsRequest, context: Context) -> Iterator[TopicPartition]:
+def _asked_for(request: DescribeLogDirsRequest, context: Context) -> Iterator[tuple[TopicPartition, PartitionImage]]:
     """Name the partitions that are asked for and that this node holds."""
     node_id = context.services.node_id
     wanted = None if request.topics is None else {each.topic: set(each.partitions) for each in request.topics}
@@ -39,13 +42,13 @@ def _asked_for(request: DescribeLogDirsRequest, context: Context) -> Iterator[To
             continue
         for partition in topic.partitions:
             if node_id in partition.replicas and (wanted is None or partition.index in wanted[topic.name]):
-                yield TopicPartition(topic.name, partition.index)
+                yield TopicPartition(topic.name, partition.index), partition
 
 
-def _result(home: Home, names: list[TopicPartition], context: Context) -> DescribeLogDirsResult:
-    if home.volume.offline:
+def _result(volume: Volume, names: list[TopicPartition], context: Context) -> DescribeLogDirsResult:
+    if volume.offline:
         context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
-        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=home.volume.path)
+        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=volume.path)
     topics: dict[str, DescribeLogDirsTopic] = {}
     try:
         for name in names:
@@ -53,13 +56,13 @@ def _result(home: Home, names: list[TopicPartition], context: Context) -> Descri
             topic.partitions.append(
                 DescribeLogDirsPartition(partition_index=name.partition, partition_size=_size(name, context))
             )
-        total_bytes, usable_bytes = home.volume.room()
+        total_bytes, usable_bytes = volume.room()
     except OSError as error:  # one directory that cannot be looked at hides no other
-        home.volume.failed(error)
+        volume.failed(error)
         context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
-        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=home.volume.path)
+        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=volume.path)
     return DescribeLogDirsResult(
-        log_dir=home.volume.path, topics=list(topics.values()), total_bytes=total_bytes, usable_bytes=usable_bytes
+        log_dir=volume.path, topics=list(topics.values()), total_bytes=total_bytes, usable_bytes=usable_bytes
     )
 
 

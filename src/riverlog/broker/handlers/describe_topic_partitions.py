@@ -6,6 +6,7 @@ from riverlog.broker.context import Context
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import NO_NODE
 from riverlog.wire.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -73,19 +74,24 @@ def _topic(topic: TopicImage, page: range, context: Context) -> DescribeTopicPar
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[_partition(topic.partition(index)) for index in page],
+        partitions=[_partition(topic, topic.partition(index), context) for index in page],
         topic_authorized_operations=context.operations_allowed(ResourceType.TOPIC, topic.name),
     )
 
 
-def _partition(partition: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
+def _partition(
+    topic: TopicImage, partition: PartitionImage, context: Context
+) -> DescribeTopicPartitionsResponsePartition:
+    offline = context.services.replicas.is_offline(topic, partition)
+    leader = NO_NODE if offline else partition.leader
     return DescribeTopicPartitionsResponsePartition(
-        error_code=ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=partition.index,
-        leader_id=partition.leader,
+        leader_id=leader,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
         eligible_leader_replicas=[],
         last_known_elr=[],
+        offline_replicas=[context.services.node_id] if offline else [],
     )

@@ -8,7 +8,7 @@ from riverlog.metadata.commands.topics import CreateTopics, NewTopic, check_topi
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import CLUSTER, Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_TOPIC_ID
+from riverlog.model.ids import NO_NODE, NO_TOPIC_ID
 from riverlog.wire.messages.metadata import (
     OPERATIONS_NOT_ASKED_FOR,
     MetadataRequest,
@@ -130,21 +130,24 @@ def _topic(topic: TopicImage, request: MetadataRequest, context: Context) -> Met
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[_partition(partition) for partition in topic.partitions],
+        partitions=[_partition(topic, partition, context) for partition in topic.partitions],
         topic_authorized_operations=context.operations_allowed(ResourceType.TOPIC, topic.name)
         if request.include_topic_authorized_operations
         else OPERATIONS_NOT_ASKED_FOR,
     )
 
 
-def _partition(partition: PartitionImage) -> MetadataResponsePartition:
+def _partition(topic: TopicImage, partition: PartitionImage, context: Context) -> MetadataResponsePartition:
+    offline = context.services.replicas.is_offline(topic, partition)
+    leader = NO_NODE if offline else partition.leader
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if partition.leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
         partition_index=partition.index,
-        leader_id=partition.leader,
+        leader_id=leader,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
+        offline_replicas=[context.services.node_id] if offline else [],
     )
 
 

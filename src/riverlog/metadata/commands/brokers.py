@@ -1,13 +1,17 @@
 """Brokers joining the cluster, and the first facts of a new cluster."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from uuid import UUID
 
+from riverlog.metadata.commands.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY, directory_for
 from riverlog.metadata.features import SUPPORTED_FEATURES
-from riverlog.metadata.image import MetadataImage
+from riverlog.metadata.image import BrokerImage, MetadataImage, PartitionImage
 from riverlog.metadata.records import (
+    LEADER_UNCHANGED,
     BrokerEndpoint,
     BrokerFeature,
+    BrokerRegistrationChangeRecord,
     FeatureLevelRecord,
     MetadataRecord,
     PartitionChangeRecord,
@@ -26,7 +30,10 @@ class RegisterBroker:
     endpoints: tuple[Endpoint, ...]
     rack: str | None
     log_dirs: tuple[UUID, ...]
+    """The directories that it has now, those that are away left out."""
     clean: bool
+    found: Mapping[tuple[UUID, int], UUID] = field(default_factory=dict)
+    """Where partitions, by topic id and index, have their folders, as far as the metadata say something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,34 @@ class BrokerRegistered:
     """The reply to RegisterBroker: the epoch that tells this process from those before it."""
 
     epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDirectories:
+    """A broker has these log directories left."""
+
+    node_id: NodeId
+    log_dirs: tuple[UUID, ...]
+
+
+def report_directories(image: MetadataImage, command: ReportDirectories) -> tuple[list[MetadataRecord], None]:
+    """Place nothing new in a directory that a broker has no more; what is there stays there."""
+    broker = image.brokers[command.node_id]
+    if not command.log_dirs or broker.log_dirs == command.log_dirs:
+        return [], None
+    return [BrokerRegistrationChangeRecord(broker.id, broker.epoch, log_dirs=command.log_dirs)], None
+
+
+def known_directories(image: MetadataImage, node_id: NodeId) -> set[UUID]:
+    """Name the log directories in which partitions of a broker lie, as far as they are known."""
+    known = {
+        directory
+        for topic in image.all_topics()
+        for partition in topic.partitions
+        for replica, directory in zip(partition.replicas, partition.directories, strict=False)
+        if replica == node_id
+    }
+    return known - {UNASSIGNED_DIRECTORY, LOST_DIRECTORY}
 
 
 def register_broker(image: MetadataImage, command: RegisterBroker) -> tuple[list[MetadataRecord], BrokerRegistered]:
@@ -54,7 +89,7 @@ def register_broker(image: MetadataImage, command: RegisterBroker) -> tuple[list
         fenced=False,
         log_dirs=command.log_dirs,
     )
-    return [*_first_facts(image), registration, *_to_lead(image, command)], BrokerRegistered(epoch)
+    return [*_first_facts(image), registration, *_changes(image, command, before)], BrokerRegistered(epoch)
 
 
 def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
@@ -66,8 +101,13 @@ def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
     ]
 
 
-def _to_lead(image: MetadataImage, command: RegisterBroker) -> list[MetadataRecord]:
-    """Let the broker lead what it may and nobody leads; and anew what it led, if it may have forgotten something."""
+def _changes(image: MetadataImage, command: RegisterBroker, before: BrokerImage | None) -> list[MetadataRecord]:
+    """Let the broker lead what it may and nobody leads, and anew what it led, if it may have forgotten something.
+
+    Each of its replicas gets a log directory, if it has none yet. One that may lie in a directory which is away is
+    lost, and not made anew, until it is found.
+    """
+    all_there = before is None or set(before.log_dirs) <= set(command.log_dirs)
     node_id = command.node_id
     changes: list[MetadataRecord] = []
     for topic in image.all_topics():
@@ -76,15 +116,34 @@ def _to_lead(image: MetadataImage, command: RegisterBroker) -> list[MetadataReco
             in_sync = partition.leader == NO_NODE and node_id in partition.isr
             # At its own clean stop Apache Kafka empties the in-sync set and remembers the last one as eligible.
             alone = partition.leader == NO_NODE and not partition.isr and partition.replicas == (node_id,)
-            if forgotten or in_sync or alone:
+            leads = forgotten or in_sync or alone
+            directories = _directories(topic.id, partition, command, all_there=all_there)
+            if leads or directories is not None:
                 changes.append(
                     PartitionChangeRecord(
                         partition_id=partition.index,
                         topic_id=topic.id,
-                        leader=node_id,
+                        leader=node_id if leads else LEADER_UNCHANGED,
+                        directories=directories,
                         isr=(node_id,) if alone else None,
                         eligible_leader_replicas=() if alone else None,
                         last_known_elr=() if alone else None,
                     )
                 )
     return changes
+
+
+def _directories(
+    topic_id: UUID, partition: PartitionImage, command: RegisterBroker, *, all_there: bool
+) -> tuple[UUID, ...] | None:
+    """Give the log directories of a partition's replicas, with that of this broker; None where nothing is new."""
+    if command.node_id not in partition.replicas:
+        return None
+    place = partition.replicas.index(command.node_id)
+    known = partition.directories or (UNASSIGNED_DIRECTORY,) * len(partition.replicas)
+    directory = command.found.get((topic_id, partition.index), known[place])
+    if directory == UNASSIGNED_DIRECTORY:
+        directory = directory_for(command.log_dirs, topic_id, partition.index) if all_there else LOST_DIRECTORY
+    if directory == known[place]:
+        return None
+    return (*known[:place], directory, *known[place + 1 :])

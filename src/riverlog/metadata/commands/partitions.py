@@ -10,14 +10,17 @@ from riverlog.metadata.placement import place, usable_brokers
 from riverlog.metadata.records import MetadataRecord, PartitionRecord
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PARTITIONS, CHECKPOINTS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NodeId, TopicId
+from riverlog.model.ids import TopicId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 
 Assignment = Replicas
 """The brokers of one partition, its preferred leader first."""
 
 UNASSIGNED_DIRECTORY = UUID(int=0)
-"""A replica's log directory as long as its broker has not said which one it took (KIP-858)."""
+"""A replica's log directory as long as nobody has said which one it is (KIP-858)."""
+
+LOST_DIRECTORY = UUID(int=1)
+"""A replica's log directory where that is one which its broker does not have at the moment (KIP-858)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +81,20 @@ def partition_records(
             leader=each[0],
             leader_epoch=0,
             partition_epoch=0,
-            directories=tuple(_directory(image, node_id) for node_id in each),
+            directories=tuple(
+                directory_for(image.brokers[node_id].log_dirs, topic_id, first + index) for node_id in each
+            ),
         )
         for index, each in enumerate(replicas)
     ]
+
+
+def directory_for(log_dirs: Sequence[UUID], topic_id: UUID, index: int) -> UUID:
+    """Choose the log directory of a new replica: a topic's partitions go round, each topic beginning elsewhere.
+
+    That is known before the first record comes: a partition whose directory is away is never taken for a new one.
+    """
+    return log_dirs[(topic_id.int + index) % len(log_dirs)] if log_dirs else UNASSIGNED_DIRECTORY
 
 
 def replication_factor_of(image: MetadataImage, wanted: int, default: int) -> int:
@@ -158,9 +171,3 @@ def _new_replicas(image: MetadataImage, topic: TopicImage, new: NewPartitions, a
         )
     check_replicas(image, new.assignments, replication_factor=factor)
     return new.assignments
-
-
-def _directory(image: MetadataImage, node_id: NodeId) -> UUID:
-    """Name the log directory of a replica where its broker has only one."""
-    log_dirs = image.brokers[node_id].log_dirs
-    return log_dirs[0] if len(log_dirs) == 1 else UNASSIGNED_DIRECTORY

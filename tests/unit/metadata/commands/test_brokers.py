@@ -1,9 +1,19 @@
 """Brokers joining the cluster."""
 
-from riverlog.metadata.commands.brokers import register_broker
+from dataclasses import replace
+from uuid import UUID
+
+from riverlog.metadata.commands.brokers import (
+    ReportDirectories,
+    known_directories,
+    register_broker,
+    report_directories,
+)
+from riverlog.metadata.commands.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
 from riverlog.metadata.features import SUPPORTED_FEATURES
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import FeatureLevelRecord, PartitionChangeRecord, RegisterBrokerRecord
+from riverlog.model.ids import NodeId
 from tests.unit.metadata.cluster import cluster, registration, with_topic
 
 
@@ -57,3 +67,57 @@ def test_a_lone_replica_is_eligible_however_empty_its_in_sync_set() -> None:
     assert topic is not None
     partition = topic.partition(0)
     assert (partition.leader, partition.isr) == (1, (1,))
+
+
+FIRST, SECOND = UUID(int=0xA), UUID(int=0xB)
+
+
+def directories_after(image: MetadataImage, *log_dirs: UUID, found: dict[int, UUID] | None = None) -> MetadataImage:
+    topic = image.topic("orders")
+    assert topic is not None
+    command = replace(
+        registration(1),
+        log_dirs=log_dirs,
+        found={(topic.id, index): directory for index, directory in (found or {}).items()},
+    )
+    return image.after_all(register_broker(image, command)[0])
+
+
+def directories(image: MetadataImage) -> list[UUID]:
+    topic = image.topic("orders")
+    assert topic is not None
+    return [each.directories[0] for each in topic.partitions]
+
+
+def an_unassigned_topic(*log_dirs: UUID) -> MetadataImage:
+    """A topic as it was made before its partitions had directories, on a broker with these."""
+    image = with_topic(cluster(None), "orders", partitions=4)
+    topic = image.topic("orders")
+    assert topic is not None
+    for index in range(4):
+        change = PartitionChangeRecord(partition_id=index, topic_id=topic.id, directories=(UNASSIGNED_DIRECTORY,))
+        image = image.after(change)
+    return image.after(RegisterBrokerRecord(broker_id=1, fenced=False, log_dirs=log_dirs))
+
+
+def test_partitions_without_a_directory_get_one_when_all_are_there() -> None:
+    image = directories_after(an_unassigned_topic(FIRST, SECOND), FIRST, SECOND, found={3: FIRST})
+    assert directories(image)[3] == FIRST
+    assert set(directories(image)[:3]) == {FIRST, SECOND}
+    assert known_directories(image, NodeId(1)) == {FIRST, SECOND}
+
+
+def test_partitions_that_may_lie_in_a_directory_that_is_away_are_lost_until_they_are_found() -> None:
+    image = directories_after(an_unassigned_topic(FIRST, SECOND), FIRST, found={0: FIRST})
+    assert directories(image) == [FIRST, *[LOST_DIRECTORY] * 3]
+    image = directories_after(image, FIRST)
+    assert directories(image) == [FIRST, *[LOST_DIRECTORY] * 3], "also when nobody remembers the other directory"
+    image = directories_after(image, FIRST, SECOND, found={2: SECOND})
+    assert directories(image) == [FIRST, LOST_DIRECTORY, SECOND, LOST_DIRECTORY]
+
+
+def test_nothing_new_is_placed_in_a_directory_that_is_offline() -> None:
+    image = an_unassigned_topic(FIRST, SECOND)
+    records, _ = report_directories(image, ReportDirectories(NodeId(1), (SECOND,)))
+    assert image.after_all(records).brokers[NodeId(1)].log_dirs == (SECOND,)
+    assert report_directories(image, ReportDirectories(NodeId(1), ())) == ([], None)

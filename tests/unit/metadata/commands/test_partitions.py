@@ -7,6 +7,7 @@ from riverlog.metadata.commands.partitions import (
     CreatePartitions,
     NewPartitions,
     create_partitions,
+    directory_for,
     partition_records,
     replication_factor_of,
 )
@@ -85,12 +86,19 @@ def test_a_replication_factor_that_cannot_be(wanted):
     assert refused.value.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
-def test_the_directory_is_named_where_there_is_only_one():
+def test_a_topics_partitions_go_round_the_directories():
     image = cluster(None)
     (one,) = partition_records(image, topic_id(1), [(NodeId(1),)], first=0)
     assert isinstance(one, PartitionRecord)
     assert one.directories == image.brokers[NodeId(1)].log_dirs
     image = image.after(RegisterBrokerRecord(broker_id=1, fenced=False, log_dirs=(topic_id(5), topic_id(6))))
-    (other,) = partition_records(image, topic_id(1), [(NodeId(1),)], first=0)
-    assert isinstance(other, PartitionRecord)
-    assert other.directories == (UNASSIGNED_DIRECTORY,)
+    several = partition_records(image, topic_id(1), [(NodeId(1),)] * 3, first=1)
+    assert [each.directories for each in several if isinstance(each, PartitionRecord)] == [
+        (topic_id(5),),
+        (topic_id(6),),
+        (topic_id(5),),
+    ]
+
+
+def test_the_directory_of_a_broker_that_named_none_is_not_known_yet():
+    assert directory_for((), topic_id(1), 0) == UNASSIGNED_DIRECTORY
