@@ -45,6 +45,7 @@ from riverlog.metadata.commands.brokers import RegisterBroker, ReportDirectories
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.descriptors import DescriptorShares
+from riverlog.model.disk_errors import SHORTAGE
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.errors import InvariantBroken, Refusal
 from riverlog.model.ids import Address, NodeId, Offset, TopicPartition
@@ -250,7 +251,7 @@ class Node:
                 else:
                     self._homes.append(self._open_home(folder))
             except OSError as error:
-                self._be_without(folder, f"it cannot be opened ({error})")
+                self._be_without_unopened(folder, error)
         there = {home.directory.identity.directory_id for home in self._homes}
         missing = sorted(encode_uuid(known) for known in known_directories(self._metadata.image, self.node_id) - there)
         for folder in empty:
@@ -261,9 +262,15 @@ class Node:
                 else:
                     self._homes.append(self._open_home(folder))
             except OSError as error:
-                self._be_without(folder, f"it cannot be opened ({error})")
+                self._be_without_unopened(folder, error)
+
+    def _be_without_unopened(self, folder: str, error: OSError) -> None:
+        if error.errno in SHORTAGE:  # it would be offline for no fault of its own
+            raise error
+        self._be_without(folder, f"it cannot be opened ({error})")
 
     def _be_without(self, folder: str, reason: str) -> None:
+        """Serve what lies in other directories."""
         volume = Volume(self._world.disk, folder, changed=self._volume_changed)
         self._away.append(volume)
         volume.fail(reason)

@@ -7,7 +7,6 @@ leaves the machine. Whatever the node does that it may not do is told to `blame`
 
 import _thread
 import asyncio
-import errno
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from riverlog.client.ports import Ports
 from riverlog.drivers.metadata_log import METADATA_FOLDER
 from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.identity import DirectoryRefused
+from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ports import Clock
 from riverlog.model.resolve import configure
@@ -35,7 +35,6 @@ T = TypeVar("T")
 
 ADDRESS: Final = "node:9092"
 _POWER_BACK_SECONDS: Final = 0.05
-_HINDRANCES: Final = (errno.EMFILE, errno.ENOMEM)
 _PACES: Final = (0.1, 1.0, 1.0, 10.0)
 _HOPELESS_SECONDS: Final = 10.0
 """How long to wait before a node is started again that should have started and did not."""
@@ -385,8 +384,8 @@ class Machine:
                 await asyncio.sleep(_HOPELESS_SECONDS)
             self.disk.heal()
             self._stopping = True  # what it had opened, it has closed
-            if isinstance(error, OSError) and error.errno in _HINDRANCES:
-                self.kill()  # the machine is sound, only its process is not
+            if isinstance(error, OSError) and judge(error) is DiskTrouble.HINDERED:
+                self.kill()
             else:
                 self.lose_power()
             return

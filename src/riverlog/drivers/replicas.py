@@ -26,6 +26,7 @@ from riverlog.log.log import Log
 from riverlog.metadata.commands.partitions import LOST_DIRECTORY
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import PartitionImage, TopicImage
+from riverlog.model.disk_errors import SHORTAGE
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, Offset, TopicPartition
 from riverlog.model.limits import (
@@ -89,6 +90,7 @@ class Replicas:
         self._open_by_id: dict[tuple[bytes, int], Partition] = {}  # the same ones
         self._home_of: dict[TopicPartition, Home] = {}  # every partition that has a folder
         self._found_all = False  # the line above holds
+        self._stray: list[tuple[TopicPartition, Home]] = []  # of no topic, and could not be set aside yet
         self._leaving: set[TopicPartition] = set()  # deleted, but the folder is still there
         self._put_off: dict[TopicPartition, float] = {}  # could not be opened just now: until when they rest
         self._removals: set[asyncio.Task[None]] = set()
@@ -106,15 +108,35 @@ class Replicas:
                     if self._is_ours(name, home):
                         found.setdefault(name, []).append(home)
                     else:
-                        aside = home.directory.set_aside(name, self._random)
-                        self._log.warning("folder set aside: it belongs to no topic", partition=str(name), folder=aside)
+                        self._stray.append((name, home))
             except OSError as error:  # one directory that cannot be looked at hides no other
-                home.volume.fail(f"its folders cannot be listed or set in order ({error})")
+                if error.errno in SHORTAGE:
+                    raise
+                home.volume.fail(f"its folders cannot be listed ({error})")
+        self._set_aside()
         for name, homes in found.items():
             if len(homes) == 1 or self._choose(name, homes):
                 self._home_of.setdefault(name, homes[0])
         self._found_all = True
         self._metadata.watch(self._follow)
+
+    def _set_aside(self) -> None:
+        """Set aside the folders that belong to no topic; one that cannot be now is tried again."""
+        strays, self._stray = self._stray, []
+        for name, home in strays:
+            try:
+                aside = home.directory.set_aside(name, self._random)
+            except OSError as error:
+                home.volume.failed(error)
+                self._stray.append((name, home))
+            else:
+                self._log.warning("folder set aside: it belongs to no topic", partition=str(name), folder=aside)
+
+    def _check_stray(self, name: TopicPartition) -> None:
+        """Refuse to open a folder that belongs to a topic of the past, of the same name."""
+        self._set_aside()
+        if any(stray == name for stray, _ in self._stray):
+            raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"an earlier {name} cannot be set aside now; try again")
 
     def found_elsewhere(self) -> dict[tuple[UUID, int], UUID]:
         """Say in which log directories partitions were found that lie elsewhere for all that the metadata say."""
@@ -319,7 +341,10 @@ class Replicas:
         topic = self._metadata.image.topic(name.topic)
         if topic is None or name.partition >= topic.partition_count:
             return False
-        topic_id = home.directory.topic_id(name)
+        try:
+            topic_id = home.directory.topic_id(name)
+        except PermissionError:  # whoever wants to use it is told
+            return True
         return topic_id == topic.id or (topic_id is None and home.directory.was_flushed(name))
 
     def _open_partition(self, topic: str, index: int, *, asked: bool = True) -> Partition | None:
@@ -332,6 +357,8 @@ class Replicas:
         name = TopicPartition(topic, index)
         if name in self._leaving:
             raise Refusal(ErrorCode.LEADER_NOT_AVAILABLE, f"an earlier {name} is still being removed; try again")
+        if self._stray:
+            self._check_stray(name)
         home = self._home_of.get(name) or self._home_for(name, facts)
         home.volume.check_online()
         if name in self._home_of and self._recovers(name, home):

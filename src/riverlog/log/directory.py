@@ -232,13 +232,13 @@ class LogDirectory:
 
     def _name_topic(self, partition: TopicPartition, topic_id: TopicId, log: Log) -> None:
         """See that the folder says whose it is."""
-        if self.topic_id(partition) is None:
-            try:
+        try:
+            if self.topic_id(partition) is None:
                 log.write_small_file(PARTITION_FILE, encode_topic_id(topic_id))
-            except OSError:  # a log that takes records without an id would be set aside after a crash
-                del self._logs[partition]
-                log.release()
-                raise
+        except OSError:  # a log that takes records without an id would be set aside after a crash
+            del self._logs[partition]
+            log.release()
+            raise
 
     def open_log(self, partition: TopicPartition, config: TopicConfig, *, now_ms: int) -> Log:
         """Open a partition's log, recovering it after a crash; one that is open is given as it is."""

@@ -4,6 +4,7 @@ import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Buffer, File
 
@@ -24,7 +25,10 @@ class Appended:
 
 
 def write_gathered(file: File, position: int, gathered: Sequence[Gathered]) -> None:
-    """Write batches one behind the other at the end of a file; on OSError no whole one is left there."""
+    """Write batches one behind the other at the end of a file; on OSError no whole one is left there.
+
+    Where that cannot be seen to now, the file must be cut before anything else is written to it.
+    """
     try:
         file.write(position, [each[0] for each in gathered])
     except OSError:
@@ -32,5 +36,6 @@ def write_gathered(file: File, position: int, gathered: Sequence[Gathered]) -> N
             try:
                 file.truncate(position)
             except OSError as error:  # even a full disk: this one cannot be got over
-                raise OSError(errno.EIO, f"a failed write could not be taken back ({error})") from error
+                if judge(error) is not DiskTrouble.HINDERED:
+                    raise OSError(errno.EIO, f"a failed write could not be taken back ({error})") from error
         raise

@@ -75,6 +75,7 @@ class Segment:
         "rebuilt",
         "size",
         "trailing_bytes",
+        "uncut",
         "unsynced",
     )
 
@@ -104,6 +105,8 @@ class Segment:
         """Some number that is another one for each segment, so that they do not all roll at once."""
         self.held: HeldFile | None = None
         self.unsynced = False
+        self.uncut = False
+        """A write has failed, and what it left may still be in the file."""
         self.closed = False
         """Nothing will be appended, and the index files hold all that the indexes know."""
         self.size = 0
@@ -215,7 +218,11 @@ class Segment:
         held = self.held or self.file()
         held.used = True
         self.unsynced = True
+        if self.uncut:
+            held.truncate(self.size)
+        self.uncut = True
         write_gathered(held, self.size, gathered)
+        self.uncut = False
         self._note(self.size, gathered)
 
     def append_all(self, batches: Buffer, headers: Sequence[tuple[int, BatchHeader]]) -> None:

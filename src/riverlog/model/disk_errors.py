@@ -23,6 +23,10 @@ MEDIUM_FAILED: Final = frozenset(number for name in _NAMES if (number := getattr
 """What a disk says that cannot be relied on any more; not every system has all of them."""
 
 
+SHORTAGE: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR)
+"""What a system says that is short of something else than the disk."""
+
+
 class FlushFailed(OSError):
     """The system was asked to bring something to the medium and could not, for whatever reason.
 

@@ -380,6 +380,40 @@ def test_a_partition_with_several_folders_of_which_none_counts_is_offline() -> N
     run(scenario())
 
 
+def test_a_folder_of_the_past_that_cannot_be_set_aside_is_not_taken_for_the_present_one() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=1)
+        append(node)
+        await node.stop()
+        universe.disk.rename("/data/orders-0", "/data/bills-0")
+        rename, refused = universe.disk.rename, [True]
+
+        def full(source: str, target: str) -> None:
+            if refused[0] and "bills" in source:
+                raise OSError(errno.ENOSPC, "No space left on device", source)
+            rename(source, target)
+
+        universe.disk.rename = full  # type: ignore[method-assign]
+        node = await started(universe)
+        assert not node._homes[0].volume.offline
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("bills", partitions=1)
+        with pytest.raises(Refusal, match="cannot be set aside now"):
+            append(node, "bills")
+        refused[0] = False
+        node._homes[0].volume.look()
+        append(node, "bills")
+        partition = node._replicas.get("bills", 0)
+        assert partition is not None
+        assert partition.high_watermark == 1
+        await node.stop()
+
+    run(scenario())
+
+
 def test_a_folder_that_was_moved_by_hand_is_found_where_it_is() -> None:
     async def scenario() -> None:
         universe = Universe()

@@ -257,3 +257,21 @@ def test_the_epoch_of_the_broker_that_stopped_is_kept_for_the_next_start(disk: M
     directory.close({})
     write_file(disk, f"{FOLDER}/{CLEAN_FILE}", left)
     assert opened(disk).broker_epoch == -1
+
+
+def test_a_log_that_cannot_be_given_its_topics_id_is_not_kept_open() -> None:
+    disk = MemoryDisk()
+    directory = opened(disk)
+    failed = 0
+    for after in range(12):
+        disk.fail(after, errno.EMFILE, on=("open", "create"))
+        try:
+            created(directory)
+        except OSError:
+            failed += 1
+            assert directory.log(ORDERS) is None
+            continue
+        break
+    disk.heal()
+    assert failed
+    assert directory.topic_id(ORDERS) == TOPIC_ID

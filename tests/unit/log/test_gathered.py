@@ -40,3 +40,12 @@ def test_what_cannot_be_taken_back_is_the_end_of_the_disk() -> None:
     with pytest.raises(OSError, match="could not be taken back") as failed:
         write_gathered(file, 0, some(2))
     assert failed.value.errno == errno.EIO
+
+
+def test_what_cannot_be_taken_back_now_says_no_more_than_why_it_was_not_written() -> None:
+    disk = MemoryDisk()
+    file = disk.open("/a", create=True)
+    disk.fail(0, errno.ENOMEM, on=("write", "truncate"), lasting=True)
+    with pytest.raises(OSError, match="Cannot allocate") as failed:
+        write_gathered(file, 0, some(2))
+    assert failed.value.errno == errno.ENOMEM

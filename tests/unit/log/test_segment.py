@@ -1,5 +1,7 @@
 """One segment: what is found, what is verified, what is read again."""
 
+import errno
+
 import pytest
 
 from riverlog.log.files import OpenFiles
@@ -143,4 +145,18 @@ def test_bytes_of_a_failed_write_are_trimmed(disk: MemoryDisk) -> None:
     segment = load(disk)
     segment.file().write(segment.size, [b"half a batch"])
     segment.trim()
+    assert segment.file().size() == segment.size
+
+
+def test_what_a_failed_write_left_is_cut_before_the_next_one_if_not_at_once(disk: MemoryDisk) -> None:
+    segment = load(disk)
+    end = segment.next_offset
+    batch = batch_of([b"c" * 300])
+    several = [(batch, Offset(end + number), Offset(end + number), 0, 0) for number in range(3)]
+    disk.fail(0, errno.ENOMEM, on=("write", "truncate"), lasting=True)
+    for _ in range(20):
+        with pytest.raises(OSError, match="Cannot allocate"):
+            segment.append(several)
+    disk.heal()
+    fill(segment, 1)
     assert segment.file().size() == segment.size
