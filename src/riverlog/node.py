@@ -184,7 +184,7 @@ class Node:
         world, settings = self._world, self._settings
         self._homes, self._away = [], []
         self._parts.push_async_callback(self._close_data)
-        check_first(world.disk, settings.log_dirs, METADATA_FOLDER)
+        check_first(world.disk, settings.log_dirs, METADATA_FOLDER, cluster_id=settings.cluster_id)
         self._homes.append(self._open_home(settings.log_dirs[0]))
         log = MetadataLog.open(world.disk, world.clock, world.workers, f"{settings.log_dirs[0]}/{METADATA_FOLDER}")
         self._metadata = MetadataDriver(log=log, settings=settings, clock=world.clock, failed=self._metadata_failed)
@@ -227,7 +227,7 @@ class Node:
             folder,
             node_id=settings.node_id,
             random=world.random,
-            cluster_id=self.cluster_id if self._homes else None,
+            cluster_id=self.cluster_id if self._homes else settings.cluster_id or None,
             region=settings.region,
             descriptors_max=self._shares.segment_files // len(settings.log_dirs) or 1,
         )

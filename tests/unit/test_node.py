@@ -101,6 +101,26 @@ def test_a_second_node_on_the_same_folder_is_refused() -> None:
     run(scenario())
 
 
+def test_a_node_whose_only_disk_is_not_mounted_does_not_begin_a_new_cluster() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        cluster_id = node.cluster_id
+        await node.stop()
+        node = universe.node(cluster_id=cluster_id)
+        await node.start()
+        await node.stop()
+        with pytest.raises(DirectoryRefused, match="belongs to the cluster"):
+            await universe.node(cluster_id="another").start()
+        universe.disk.rename("/data", "/unmounted")
+        with pytest.raises(DirectoryRefused, match="/data is empty"):
+            await universe.node(cluster_id=cluster_id).start()
+        assert not universe.disk.exists("/data/meta.properties")
+
+    run(scenario())
+
+
 def test_a_start_that_fails_gives_everything_back() -> None:
     async def scenario() -> None:
         universe = Universe()

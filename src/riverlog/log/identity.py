@@ -37,8 +37,9 @@ def find(disk: Disk, folder: str) -> Identity | None:
     return None if content is None else _decode(content, path)
 
 
-def check_first(disk: Disk, folders: Sequence[str], metadata_folder: str) -> None:
-    """Refuse to begin new metadata in the first directory where another one has them, or is of a cluster already."""
+def check_first(disk: Disk, folders: Sequence[str], metadata_folder: str, *, cluster_id: str) -> None:
+    """Refuse to begin new metadata in the first directory where another one has them or is of a cluster already, or
+    where the cluster that it must belong to is named."""
     first, *others = folders
     if disk.exists(f"{first}/{metadata_folder}"):
         return
@@ -50,6 +51,11 @@ def check_first(disk: Disk, folders: Sequence[str], metadata_folder: str) -> Non
                 f"{first} is empty, but {folder} belongs to a cluster whose metadata were there; mount what belongs in "
                 f"{first}, or, to begin a new cluster, empty {folder} as well"
             )
+    if cluster_id and not disk.exists(f"{first}/{META_FILE}"):
+        raise DirectoryRefused(
+            f"{first} is empty, but is to belong to the cluster {cluster_id}; mount what belongs there, or, to begin a "
+            "new cluster, start without cluster.id"
+        )
 
 
 def claim(disk: Disk, folder: str, *, node_id: NodeId, cluster_id: str | None, region: str, random: Random) -> Identity:

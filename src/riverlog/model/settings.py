@@ -97,6 +97,13 @@ class NodeSettings:
         least=-1,
         most=PORT_MAX,
     )
+    cluster_id: str = _node(
+        "cluster.id",
+        Kind.STRING,
+        "",
+        "The cluster that all of `log.dirs` must belong to, as `riverlog cluster` shows it. Where it is set, the node "
+        "does not start on an empty first folder, which may be a disk that is not mounted.",
+    )
     connection_window_bytes: int = _node(
         "connection.window.bytes",
         Kind.INT,

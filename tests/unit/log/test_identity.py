@@ -75,13 +75,21 @@ def test_metadata_are_not_begun_anew_beside_a_directory_of_a_cluster() -> None:
     disk = MemoryDisk()
     for folder in ("/first", "/second"):
         disk.make_folder(folder)
-    check_first(disk, ["/first", "/second"], "metadata")
+    check_first(disk, ["/first", "/second"], "metadata", cluster_id="")
     disk.open(f"/second/{META_FILE}", create=True)
     with pytest.raises(DirectoryRefused, match="/first is empty, but /second belongs to a cluster"):
-        check_first(disk, ["/first", "/second"], "metadata")
+        check_first(disk, ["/first", "/second"], "metadata", cluster_id="")
     disk.open(f"/first/{META_FILE}", create=True)
-    check_first(disk, ["/first", "/second"], "metadata")  # the first start was interrupted
+    check_first(disk, ["/first", "/second"], "metadata", cluster_id="")  # the first start was interrupted
     disk.make_folder("/second/metadata")
     with pytest.raises(DirectoryRefused, match="name that one first"):
-        check_first(disk, ["/first", "/second"], "metadata")
-    check_first(disk, ["/second", "/first"], "metadata")
+        check_first(disk, ["/first", "/second"], "metadata", cluster_id="")
+    check_first(disk, ["/second", "/first"], "metadata", cluster_id="ours")
+
+
+def test_an_empty_directory_is_refused_where_its_cluster_is_named() -> None:
+    disk = MemoryDisk()
+    with pytest.raises(DirectoryRefused, match="/data is empty, but is to belong to the cluster ours; mount"):
+        check_first(disk, ["/data"], "metadata", cluster_id="ours")
+    claimed(disk)
+    check_first(disk, ["/data"], "metadata", cluster_id="ours")
