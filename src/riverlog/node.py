@@ -231,7 +231,7 @@ class Node:
             region=settings.region,
             descriptors_max=self._shares.segment_files // len(settings.log_dirs) or 1,
         )
-        if not directory.clean:
+        if not directory.clean and not directory.is_new:
             self._log.warning("the node was not stopped cleanly; logs are recovered", directory=folder)
         for damage in directory.damage:
             self._log.error("damage found", directory=folder, detail=damage)

@@ -25,7 +25,7 @@ from riverlog.log.checkpoint import (
 )
 from riverlog.log.elsewhere import Opening
 from riverlog.log.files import OpenFiles, write_file
-from riverlog.log.identity import DirectoryRefused, Identity, claim
+from riverlog.log.identity import META_FILE, DirectoryRefused, Identity, claim
 from riverlog.log.log import Log
 from riverlog.log.sync import SyncPlan
 from riverlog.model.ids import NodeId, Offset, TopicId, TopicPartition
@@ -76,6 +76,8 @@ class LogDirectory:
         """Whether the directory was closed cleanly before it was opened."""
         self.broker_epoch = self._last_broker_epoch() if clean else NO_BROKER_EPOCH
         """The epoch of the broker that holds the directory, which a clean stop leaves to the next start."""
+        self.is_new = False
+        """Whether it was nobody's before it was opened."""
         self.damage: list[str] = []
         """Checkpoints that could not be read, a sentence each."""
         self._files = files
@@ -110,9 +112,11 @@ class LogDirectory:
         except BlockingIOError:
             raise DirectoryRefused(f"{folder} is in use by another node; stop it, or choose another folder") from None
         try:
+            is_new = not disk.exists(f"{folder}/{META_FILE}")
             identity = claim(disk, folder, node_id=node_id, cluster_id=cluster_id, region=region, random=random)
             clean = disk.exists(f"{folder}/{CLEAN_FILE}")
             directory = cls(disk, folder, lock, identity, OpenFiles(descriptors_max=descriptors_max), clean=clean)
+            directory.is_new = is_new
             if clean:
                 disk.remove(f"{folder}/{CLEAN_FILE}")
             disk.sync_folder(folder)  # all names that are there now are durable, whatever a crash left

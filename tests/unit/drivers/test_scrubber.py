@@ -8,8 +8,10 @@ import pytest
 
 from riverlog import Admin, Consumer, Producer
 from riverlog.client.errors import CorruptRecords
+from riverlog.log.flaws import Flaw
+from riverlog.log.scrubbing import ScrubbedSegment
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import TopicPartition
+from riverlog.model.ids import Offset, TopicPartition
 from riverlog.node import Node
 from riverlog.observe.metrics import Metric, Scrape, scrape
 from tests.support.virtual_time import run
@@ -130,3 +132,25 @@ async def test_a_topic_deleted_meanwhile_is_no_trouble(universe: Universe) -> No
     await asyncio.sleep(20)
     assert not node._homes[0].volume.offline
     await node.stop()
+
+
+def test_what_is_found_of_a_topic_that_was_deleted_meanwhile_is_nobodys_damage(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(universe: Universe) -> None:
+        node = await a_node_with_orders(universe)
+        partition = node._replicas.get(*ORDERS)
+        assert partition is not None
+        segment = partition.log.segment_facts()[0]
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.delete_topics(["orders"])
+            await admin.create_topic("orders", partitions=1)
+        flaw = Flaw(0, 10, Offset(0), Offset(1), "it is another one's")
+        caplog.clear()
+        node._scrubber()._note(partition, ScrubbedSegment(partition.log.folder, segment, [flaw], "cannot be read"))
+        assert partition.log.quarantine.entries == []
+        assert caplog.records == []
+        assert node.not_ready() is None
+        await node.stop()
+
+    run(scenario(Universe()))

@@ -275,3 +275,11 @@ def test_a_log_that_cannot_be_given_its_topics_id_is_not_kept_open() -> None:
     disk.heal()
     assert failed
     assert directory.topic_id(ORDERS) == TOPIC_ID
+
+
+def test_a_directory_is_new_once() -> None:
+    disk = MemoryDisk()
+    directory = opened(disk)
+    assert (directory.is_new, directory.clean) == (True, False)
+    directory.abandon()
+    assert not opened(disk).is_new
