@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from riverlog.world.disk import FileSystem
+from riverlog.model.disk_errors import FlushFailed
+from riverlog.world.disk import FileSystem, SystemFile
 
 
 def test_files_and_folders_belong_to_their_owner_alone(tmp_path: Path) -> None:
@@ -48,3 +49,16 @@ def test_forgotten_bytes_are_read_again(tmp_path: Path) -> None:
     file.forget(0, 10_000)
     assert file.read(0, 10_000) == b"x" * 10_000
     file.close()
+
+
+def test_a_sync_that_the_system_refuses_has_failed_and_one_that_was_not_asked_for_has_not(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()  # what cannot be synced
+    file = SystemFile("pipe", write_end)
+    with pytest.raises(FlushFailed) as failed:
+        file.sync()
+    assert failed.value.filename == "pipe"
+    file.close()
+    os.close(read_end)
+    with pytest.raises(FileNotFoundError) as missing:
+        FileSystem().sync_folder(str(tmp_path / "missing"))
+    assert not isinstance(missing.value, FlushFailed)
