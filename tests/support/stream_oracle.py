@@ -74,11 +74,15 @@ def windowed(
     *,
     delay_ms: int,
     updates: bool = False,
+    watermarks: Sequence[int] | None = None,
     result: Callable[[str, Group], Any] = sum_of,
 ) -> list[BatchOutcome]:
-    """Give what each batch gives, and the one behind the last; as updates, which sessions do not have."""
+    """Give what each batch gives, and the one behind the last; as updates, which sessions do not have.
+
+    The watermarks may be those of several streams.
+    """
     assert not (updates and isinstance(window, Session))
-    watermarks = watermarks_ms(batches, delay_ms)
+    watermarks = watermarks or watermarks_ms(batches, delay_ms)
     state: dict[str, list[Group]] = defaultdict(list)
     outcomes = []
     for number, batch in enumerate([*batches, []]):

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pyspark.sql import functions as sql
 
+from riverlog.pipelines.facts import Facts
 from riverlog.pipelines.late import SideOutput
-from riverlog.pipelines.rows import LATE, json_of, timed
+from riverlog.pipelines.rows import LATE, json_of, timed, untimed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -22,6 +23,7 @@ How = Literal["inner", "left", "full"]
 _WATERMARK: Final = "_riverlog_watermark"
 _IS_LATE: Final = "_riverlog_is_late"
 _THERE: Final = "_riverlog_there"
+_EITHER: Final = "_riverlog_time"
 
 
 class Side(NamedTuple):
@@ -71,6 +73,19 @@ def joined(
         *(names[name] for name in right.rows.columns if name not in on),
         *([_late_rows().alias(LATE)] if beside else []),
     )
+
+
+def with_either_time(rows: "DataFrame", facts: Facts, delay_ms: int) -> tuple["DataFrame", str]:
+    """Return rows with their event time and its name: of a full join, that of whichever stream has the row."""
+    time = facts.need_time("a window")
+    if facts.other_time is None:
+        return rows, time
+    either = timed(sql.coalesce(sql.col(time), sql.col(facts.other_time)), _EITHER, delay_ms)
+    plain = (
+        untimed(sql.col(name), name) if name in (time, facts.other_time) else sql.col(f"`{name}`")
+        for name in rows.columns
+    )
+    return rows.select(*plain, either), _EITHER
 
 
 def right_names(left: Sequence[str], right: Sequence[str], *, on: Sequence[str], prefix: str) -> dict[str, str]:

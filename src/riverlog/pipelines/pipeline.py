@@ -26,7 +26,7 @@ from riverlog.pipelines.schemas import ddl_of, struct_of
 from riverlog.pipelines.spans import Span
 from riverlog.pipelines.starting import beginning_at, start_of_query
 from riverlog.pipelines.stream import Stream
-from riverlog.pipelines.watermarks import late_watermark, late_watermark_ms
+from riverlog.pipelines.watermarks import judged, late_watermark_ms
 from riverlog.spark.progress import OBSERVED
 
 if TYPE_CHECKING:
@@ -232,13 +232,14 @@ class Pipeline:
         self._operators[name] = words
         return name
 
-    def late_watermark(self, site: Site) -> "Column":
-        """Give the watermark by which rows of the batch that runs are late, or of the one that is replayed."""
+    def judged(self, site: Site) -> "Column":
+        """Return by which watermark rows are late, `at`, in which `batch`: the one that runs, or that is replayed."""
         if self.batch is None or site.checkpoint == UNSTARTED:
-            return late_watermark(self.spark, site.checkpoint)
+            return judged(self.spark, site.checkpoint)
         from pyspark.sql import functions as sql
 
-        return sql.timestamp_millis(sql.lit(late_watermark_ms(site.checkpoint, self.batch.number)))
+        at = sql.timestamp_millis(sql.lit(late_watermark_ms(site.checkpoint, self.batch.number)))
+        return sql.struct(at.alias("at"), sql.lit(self.batch.number).cast("long").alias("batch"))
 
     def arrow_schema(self, schema: "str | StructType") -> "pa.Schema":
         """Give a schema as Arrow has it."""

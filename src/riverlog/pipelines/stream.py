@@ -18,6 +18,7 @@ from riverlog.pipelines import joined, windowed
 from riverlog.pipelines.facts import UNSTARTED, Facts, Site
 from riverlog.pipelines.late import Drop, Policy, Recompute, SideOutput, late_words, policy
 from riverlog.pipelines.mapping import EachBatch, EachRow, Row, one
+from riverlog.pipelines.names import column_of
 from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer
 from riverlog.pipelines.rows import LATE, carries_late_rows, is_timed, timed
 from riverlog.pipelines.spans import Span, interval, span_ms
@@ -131,7 +132,7 @@ class Stream:
         """Put the rows of another stream beside these; columns by name."""
         for each in (self, other):
             each.facts.refuse_side("union")
-        facts = replace(self.facts, course=self.facts.course.after("union", other.facts.course))
+        facts = self.facts.beside(other.facts)
         return self._checked(lambda site: self.built(site).unionByName(other.built(site)), facts)
 
     # Time
@@ -141,6 +142,7 @@ class Stream:
         if self.facts.time is not None:
             raise ValueError(f"this stream has an event time, {self.facts.time!r}; name one only, where it begins")
         delay_ms = span_ms(delay, "the watermark", least=0)
+        time = column_of(self.df, time) or time
         facts = replace(self.facts, time=time, delay_ms=delay_ms).after(f"watermark {time} - {delay}")
 
         def build(site: Site) -> "DataFrame":
@@ -162,6 +164,7 @@ class Stream:
         change. The policy `recompute` has updates in any case.
         """
         self.facts.need_time("a window")
+        self.facts.need_other_time("a window")
         self.facts.refuse_side("a window")
         chosen = policy(late)
         if self.facts.is_result and chosen != Drop():
@@ -176,7 +179,7 @@ class Stream:
                 "tell readers which results that replaces; let rows come later by a longer watermark, or write late "
                 "ones to a side output"
             )
-        by = [by] if isinstance(by, str) else list(by)
+        by = [column_of(self.df, name) or name for name in ([by] if isinstance(by, str) else by)]
         return Windowed(self, window, tuple(by), chosen, updates=emit == "updates")
 
     def join(
@@ -213,6 +216,10 @@ class Stream:
         for each in (self, other):
             each.facts.need_time("a join")
             each.facts.refuse_side("a join")
+            each.facts.refuse_full("a join")
+        on = [column_of(self.df, name) or name for name in on]
+        names = joined.right_names(self.columns, other.columns, on=on, prefix=prefix)
+        other_time = names[other.facts.need_time("a join")]
         if is_plain and chosen != Drop():
             raise ValueError("results of a window or a join are never late for the next; say there what late rows do")
         lateness_ms = chosen.lateness_ms if isinstance(chosen, Recompute) else 0
@@ -231,7 +238,7 @@ class Stream:
             )  # fmt: skip
             return joined.joined(
                 left, right, on=on, how=how, prefix=prefix, side=side, observed=observed,
-                watermark=None if is_plain else self.pipeline.late_watermark(site),
+                watermark=None if is_plain else self.pipeline.judged(site)["at"],
             )  # fmt: skip
 
         facts = Facts(
@@ -243,6 +250,8 @@ class Stream:
             keys=tuple(on),
             side=side,
             is_result=True,
+            is_full=how == "full",
+            other_time=other_time if how == "full" else None,
             lateness_ms=max(lateness_ms, self.facts.lateness_ms, other.facts.lateness_ms),
         )
         return self._checked(build, facts)
@@ -306,9 +315,13 @@ class Stream:
             return _timed(step(self.built(site), site), self.facts, site)
 
         made = self._checked(build, self.facts.after(words))
-        if self.facts.time not in made.df.columns:
-            made.facts = replace(made.facts, time=None)
-        made.facts = replace(made.facts, keys=tuple(key for key in self.facts.keys if key in made.df.columns))
+        keys = [column_of(made.df, key) for key in self.facts.keys]
+        made.facts = replace(
+            made.facts,
+            time=column_of(made.df, self.facts.time),
+            other_time=column_of(made.df, self.facts.other_time),
+            keys=tuple(key for key in keys if key is not None),
+        )
         return made
 
     def _checked(self, build: Build, facts: Facts) -> "Stream":
@@ -337,6 +350,7 @@ class Windowed:
         beyond = self._late.beyond if isinstance(self._late, Recompute) else self._late
         side = beyond if isinstance(beyond, SideOutput) else None
         observed = pipeline.observe(f"window {', '.join(aggregates)}")
+        is_updated = self._updates or isinstance(self._late, Recompute)
 
         def build(site: Site) -> "DataFrame":
             windowing = windowed.Windowing(
@@ -344,11 +358,12 @@ class Windowed:
             )
             rows = self._stream.built(site)
             if facts.is_result:
-                return windowed.chained(rows, windowing, found)
-            watermark = pipeline.late_watermark(site)
-            return windowed.aggregated(rows, windowing, found, watermark=watermark, side=side, observed=observed)
+                rows, time = joined.with_either_time(rows, facts, windowing.delay_ms)
+                return windowed.chained(rows, windowing._replace(time=time), found)
+            return windowed.aggregated(
+                rows, windowing, found, judged=pipeline.judged(site), side=side, observed=observed, updates=is_updated
+            )
 
-        is_updated = self._updates or isinstance(self._late, Recompute)
         made = Facts(
             course=facts.course.after(f"{_words(self._window, self._by, aggregates)}{late_words(self._late)}"),
             time=windowed.WINDOW,
@@ -368,10 +383,11 @@ class Windowed:
 
 def _timed(rows: "DataFrame", facts: Facts, site: Site) -> "DataFrame":
     """Put the mark of the event time back where a step has lost it."""
-    if facts.time is None or facts.time not in rows.columns or is_timed(rows, facts.time):
+    time = column_of(rows, facts.time)
+    if time is None or is_timed(rows, time):
         return rows
-    marked = timed(sql.col(facts.time), facts.time, facts.delay_ms + site.lateness_ms)
-    return rows.select(*(marked if name == facts.time else sql.col(f"`{name}`") for name in rows.columns))
+    marked = timed(sql.col(time), time, facts.delay_ms + site.lateness_ms)
+    return rows.select(*(marked if name == time else sql.col(f"`{name}`") for name in rows.columns))
 
 
 def _column(given: "str | Column") -> "Column":

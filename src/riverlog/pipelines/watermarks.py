@@ -27,13 +27,13 @@ class NoWatermark(RuntimeError):
     """A checkpoint does not say what the watermark was."""
 
 
-def late_watermark(spark: "SparkSession", checkpoint: str) -> "Column":
-    """Give the watermark by which rows are late in the batch that runs, for a query with this checkpoint."""
+def judged(spark: "SparkSession", checkpoint: str) -> "Column":
+    """Return the watermark by which rows are late in the batch that runs, `at`, and the number of that `batch`."""
     from pyspark.sql import functions as sql
 
-    read = spark.range(0, 1, 1, 1).mapInArrow(_Reading(checkpoint), "late_ms long")
-    # As a field of a struct: a plain number would be written into the code that Spark compiles, anew for each batch.
-    return read.select(sql.struct(sql.timestamp_millis("late_ms").alias("at"))).scalar()["at"]
+    read = spark.range(0, 1, 1, 1).mapInArrow(_Reading(checkpoint), "late_ms long, batch long")
+    # As fields of a struct: a plain number would be written into the code that Spark compiles, anew for each batch.
+    return read.select(sql.struct(sql.timestamp_millis("late_ms").alias("at"), "batch")).scalar()
 
 
 def late_watermark_ms(checkpoint: str, batch: int) -> int:
@@ -63,7 +63,8 @@ class _Reading:
         if batch is None:
             raise NoWatermark("late rows are found in a streaming query; this one is not: start it with writeStream")
         found = late_watermark_ms(self._checkpoint, int(batch))
-        yield pa.RecordBatch.from_arrays([pa.array([found], pa.int64())], names=["late_ms"])
+        columns = [pa.array([number], pa.int64()) for number in (found, int(batch))]
+        yield pa.RecordBatch.from_arrays(columns, names=["late_ms", "batch"])
 
 
 def _read(checkpoint: str, name: str) -> bytes:

@@ -37,15 +37,18 @@ def aggregated(
     windowing: Windowing,
     aggregates: Mapping[str, "Column"],
     *,
-    watermark: "Column",
+    judged: "Column",
     side: SideOutput | None,
     observed: str,
+    updates: bool,
 ) -> "DataFrame":
     """Give `window`, the keys and the aggregates; with a side output, late rows as well, in the column LATE."""
-    flagged = _flagged(rows, windowing, watermark, observed)
+    flagged = _flagged(rows, windowing, judged["at"], observed)
     if side is None:
         return _grouped(flagged.filter(~sql.col(_IS_LATE)), windowing, (), aggregates)
-    return _beside_late_rows(flagged, windowing, aggregates, rows.columns)
+    # Updates tell how often a row came whenever it comes again: then one that comes in another batch is another group.
+    begin = sql.timestamp_micros(judged["batch"]) if updates else sql.col(_WATERMARK)
+    return _beside_late_rows(flagged, windowing, aggregates, rows.columns, begin)
 
 
 def chained(rows: "DataFrame", windowing: Windowing, aggregates: Mapping[str, "Column"]) -> "DataFrame":
@@ -114,9 +117,16 @@ def _window_column(rows: "DataFrame", windowing: Windowing) -> "Column":
 
 
 def _beside_late_rows(
-    flagged: "DataFrame", windowing: Windowing, aggregates: Mapping[str, "Column"], columns: Sequence[str]
+    flagged: "DataFrame",
+    windowing: Windowing,
+    aggregates: Mapping[str, "Column"],
+    columns: Sequence[str],
+    begin: "Column",
 ) -> "DataFrame":
-    """Make each late row a group of its own, with how often it came, and results of it nothing."""
+    """Make each late row a group of its own, with how often it came, and results of it nothing.
+
+    Nobody sees the window of such a group. It begins at `begin`, and ends where it is closed soon.
+    """
     is_late, watermark, time = sql.col(_IS_LATE), sql.col(_WATERMARK), windowing.time
     soon_ms = 1  # behind the watermark: not late, and closed as soon as the watermark moves
     if isinstance(windowing.window, Session):
@@ -132,7 +142,7 @@ def _beside_late_rows(
             start, end = sql.col(f"{WINDOW}.start"), sql.col(f"{WINDOW}.end")
         # The bounds are chosen, and not the struct of them: that would be made twice for each row.
         soon = later(watermark, soon_ms)
-        chosen = (sql.when(is_late, watermark).otherwise(start), sql.when(is_late, soon).otherwise(end))
+        chosen = (sql.when(is_late, begin).otherwise(start), sql.when(is_late, soon).otherwise(end))
         bounds = sql.struct(*(bound.alias(name) for bound, name in zip(chosen, ("start", "end"), strict=True)))
         placed = timed(bounds, WINDOW, windowing.delay_ms)
     missed = sql.struct(start.alias("start"), end.alias("end"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from riverlog.pipelines import Pipeline
+from riverlog.pipelines import Pipeline, tumbling
 from riverlog.pipelines.joined import right_names
 from tests.support.stream_oracle import SECOND_US, Event, disorder, joined
 from tests.support.streams import Ran, micros, read_batches, run, write_batches
@@ -116,6 +116,49 @@ def test_an_inner_join_takes_late_rows_up_to_a_lateness(spark: SparkSession, tmp
     ) == (Counter((side, event.number, event.at_us) for side, event, _ in late))
     assert late
     assert told.dropped == 0
+
+
+def test_rows_of_either_side_of_a_full_join_are_in_windows(spark: SparkSession, tmp_path: Path) -> None:
+    sides = made(4)
+    pipeline = Pipeline("windows", spark=spark, checkpoints=str(tmp_path / "checkpoints"))
+    left, right = (
+        pipeline.of(read_batches(spark, write_batches(tmp_path / name, side)), time="at", watermark=f"{delay_ms} ms")
+        for name, side, delay_ms in zip(("left", "right"), sides, DELAYS_MS, strict=True)
+    )
+    both = left.join(right, on="KEY", within=(f"{BEFORE_MS} ms", f"{AFTER_MS} ms"), how="full")
+    counted = both.filter("true").window(tumbling("10 seconds"), by="key")
+    counted.aggregate(left="count(number)", right="count(right_number)", rows="count(*)").to("results")
+    found = Counter(
+        {
+            (told["key"], micros(told["window"]["start"])): (told["left"], told["right"], told["rows"])
+            for told in records_of(run(pipeline), "results")
+            if not told["key"].endswith("end")
+        }
+    )
+    results, _ = expected(sides, "full")
+    wanted: dict[tuple[str, int], tuple[int, int, int]] = {}
+    for (one, other), times in results.items():
+        first = one or other
+        place = (first.key, first.at_us - first.at_us % (10 * SECOND_US))
+        before = wanted.get(place, (0, 0, 0))
+        more = (times * (one is not None), times * (other is not None), times)
+        wanted[place] = tuple(a + b for a, b in zip(before, more, strict=True))
+    assert found == wanted
+    assert any(left == 0 for left, _, _ in wanted.values())
+
+
+def test_what_knows_one_event_time_does_not_follow_a_full_join(spark: SparkSession, tmp_path: Path) -> None:
+    sides = made(4)
+    pipeline = Pipeline("windows", spark=spark, checkpoints=str(tmp_path / "checkpoints"))
+    left, right = (
+        pipeline.of(read_batches(spark, write_batches(tmp_path / name, side)), time="at", watermark="1 s")
+        for name, side in zip(("left", "right"), sides, strict=True)
+    )
+    both = left.join(right, on="key", within="1 s", how="full")
+    with pytest.raises(ValueError, match="a join cannot follow a full join"):
+        both.join(right, on="key", within="1 s", prefix="more_")
+    with pytest.raises(ValueError, match="needs the event times of both streams"):
+        both.select("key", "at").window(tumbling("1 s"))
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "full"])

@@ -14,7 +14,7 @@ from riverlog.pipelines import Pipeline, session, sliding, tumbling
 from riverlog.pipelines.spans import interval
 from riverlog.pipelines.windowed import later
 from riverlog.pipelines.windows import Session, Window, windows_of
-from tests.support.stream_oracle import SECOND_US, Event, Late, Pair, disorder, windowed
+from tests.support.stream_oracle import SECOND_US, Event, Late, Pair, disorder, watermarks_ms, windowed
 from tests.support.streams import micros, read_batches, run, write_batches
 
 WINDOWS = [tumbling("10 seconds"), sliding("10 seconds", every="4 seconds"), session("3 seconds")]
@@ -137,6 +137,68 @@ def test_results_are_recomputed_up_to_a_lateness(spark: SparkSession, tmp_path: 
     (counts,) = ran.counts.values()
     assert counts.late == late_rows(written).total() > 0
     assert counts.pairs == sum(newest.values()) + counts.late
+    assert ran.dropped == 0
+
+
+@pytest.mark.parametrize("window", WINDOWS[:2], ids=lambda window: type(window).__name__)
+def test_a_late_row_that_comes_again_is_written_once_each_time_beside_updates(
+    spark: SparkSession, tmp_path: Path, window: Window
+) -> None:
+    first, *others = made(6)
+    old = first[:3]  # late in each batch behind a few, whether the watermark moves with it or not
+    batches = [first, *others[:-1], old, old, [*old, *old], others[-1]]
+    ran = run(defined(spark, tmp_path, batches, window, late="side-output:late", emit="updates"))
+    expected = windowed(batches, window, delay_ms=DELAY_MS, updates=True)
+    for number, outcome in enumerate(expected):
+        assert results(ran.records[number]) == outcome.results
+        assert late_rows(ran.records[number]) == Counter(outcome.late)
+    (counts,) = ran.counts.values()
+    assert counts.late == sum(len(outcome.late) for outcome in expected) > 12
+
+
+@pytest.mark.parametrize("emit", ["final", "updates"])
+def test_names_may_be_written_in_any_case(spark: SparkSession, tmp_path: Path, emit: Any) -> None:
+    batches = made(7)
+    pipeline = Pipeline("cases", spark=spark, checkpoints=str(tmp_path / "checkpoints"))
+    rows = read_batches(spark, write_batches(tmp_path / "rows", batches))
+    events = pipeline.of(rows).watermark("AT", f"{DELAY_MS} ms").filter("NUMBER >= 0").select("Key", "number", "at")
+    counted = events.window(WINDOWS[0], by="KEY", late="side-output:late", emit=emit)
+    counted.aggregate(total="sum(number)", events="count(*)").select("WINDOW", "key", "total", "events").to("results")
+    assert counted._by == ("Key",)
+    assert pipeline.outputs[0].stream.facts.keys == ("WINDOW", "key")
+    ran = run(pipeline)
+    expected = windowed(batches, WINDOWS[0], delay_ms=DELAY_MS, updates=emit == "updates")
+    written = [record for records in ran.records.values() for record in records]
+    late = [json.loads(record["value"])["row"] for record in written if record["topic"] == "late"]
+    assert Counter((row["Key"], row["number"], micros(row["at"])) for row in late) == Counter(
+        tuple(each.pair.event) for outcome in expected for each in outcome.late
+    )
+    assert len([record for record in written if record["topic"] == "results"]) == sum(
+        outcome.results.total() for outcome in expected
+    )
+
+
+def test_rows_of_a_union_are_late_by_the_watermark_of_both(spark: SparkSession, tmp_path: Path) -> None:
+    sides = [made(8), made(9)]
+    count = min(map(len, sides))
+    sides = [[*side[: count - 1], side[-1]] for side in sides]
+    pipeline = Pipeline("unions", spark=spark, checkpoints=str(tmp_path / "checkpoints"))
+    delays_ms = (DELAY_MS, 4 * DELAY_MS)
+    one, other = (
+        pipeline.of(read_batches(spark, write_batches(tmp_path / name, side)), time="at", watermark=f"{delay_ms} ms")
+        for name, side, delay_ms in zip(("one", "other"), sides, delays_ms, strict=True)
+    )
+    counted = one.union(other).window(WINDOWS[0], by=["key"], late="side-output:late")
+    counted.aggregate(total="sum(number)", events="count(*)").to("results")
+    ran = run(pipeline)
+    each = [watermarks_ms(side, delay_ms) for side, delay_ms in zip(sides, delays_ms, strict=True)]
+    batches = [[*left, *right] for left, right in zip(*sides, strict=True)]
+    watermarks = [min(pair) for pair in zip(*each, strict=True)]
+    expected = windowed(batches, WINDOWS[0], delay_ms=0, watermarks=watermarks)
+    assert [results(ran.records[number]) for number in range(ran.batches)] == [each.results for each in expected]
+    written = [record for records in ran.records.values() for record in records]
+    assert late_rows(written) == Counter(late for outcome in expected for late in outcome.late)
+    assert any(outcome.late for outcome in expected)
     assert ran.dropped == 0
 
 
