@@ -93,6 +93,32 @@ def test_a_frame_is_written_whole_by_the_kernel(spark: SparkSession, node: Node,
     assert {len(partitions) for partitions in homes.values()} == {1}
 
 
+@pytest.mark.parametrize("large", ["true", "false"])
+def test_names_in_any_case_and_types_of_any_size(spark: SparkSession, node: Node, topic: str, large: str) -> None:
+    settings = {"useLargeVarTypes": large, "maxRecordsPerBatch": "7000"}
+    for name, value in settings.items():
+        spark.conf.set(f"spark.sql.execution.arrow.{name}", value)
+    try:
+        frame = spark.range(0, 60_000, 1, 1).selectExpr(
+            "CAST(id AS STRING) AS VALUE",
+            "IF(id % 3 = 0, NULL, encode(id, 'utf-8')) AS Key",
+            f"'{topic}' AS Topic",
+            f"CAST(id % {PARTITIONS} AS INT) AS partition",
+            "IF(id % 5 = 0, NULL, array(named_struct('key', concat('n', id), 'value', encode(id, 'utf-8')))) HEADERS",
+        )
+        write(frame, node)
+    finally:
+        for name in settings:
+            spark.conf.unset(f"spark.sql.execution.arrow.{name}")
+    found = messages(node, topic)
+    assert sorted(int(message.value()) for message in found) == list(range(60_000))
+    for message in found:
+        number = int(message.value())
+        assert message.partition() == number % PARTITIONS
+        assert message.key() == (None if number % 3 == 0 else message.value())
+        assert (message.headers() or []) == ([] if number % 5 == 0 else [(f"n{number}", message.value())])
+
+
 def test_a_job_that_fails_leaves_nothing(spark: SparkSession, node: Node, topic: str) -> None:
     frame = spark.range(0, 1_000, 1, 2).selectExpr(
         "CAST(id AS STRING) AS value", "CASE WHEN id = 999 THEN 77 ELSE 0 END AS partition"
@@ -108,6 +134,8 @@ def test_a_job_that_fails_leaves_nothing(spark: SparkSession, node: Node, topic:
         (["CAST(id AS STRING) AS text"], {"topic": "out"}, 'there is no column "value" among text'),
         (["CAST(id AS STRING) AS value"], {}, 'set the option "topic"'),
         (["id AS value"], {"topic": "out"}, 'the column "value" has the type bigint'),
+        (["'v' AS value", "'k' AS Key", "'K' AS KEY"], {"topic": "out"}, "differ in their case alone"),
+        (["'v' AS value", "TIMESTAMP_NTZ '2026-01-01 00:00:00' AS timestamp"], {"topic": "out"}, "by a cast"),
         (["CAST(id AS STRING) AS value"], {"topic": "out", "topik": "x"}, "did you mean topic?"),
         (["CAST(id AS STRING) AS value"], {"topic": "not.there!"}, "not.there!"),
     ],

@@ -206,3 +206,14 @@ def test_a_mistake_is_one_clear_message(spark: SparkSession, node: Node, options
     with pytest.raises(PySparkException) as raised:
         spark.read.format("riverlog").options(**(reading(node, "columns") | options)).load().collect()
     assert message in str(raised.value)
+
+
+def test_a_topic_is_a_view_and_no_table(spark: SparkSession, node: Node) -> None:
+    topic = "viewed"
+    create(node.bootstrap, topic)
+    send(node.bootstrap, topic, [b"1", b"2"])
+    using = f"USING riverlog OPTIONS (subscribe '{topic}', `kafka.bootstrap.servers` '{node.bootstrap}')"
+    spark.sql(f"CREATE TEMPORARY VIEW viewed {using}")
+    assert spark.sql("SELECT count(*) FROM viewed").collect()[0][0] == 2
+    with pytest.raises(PySparkException, match="a topic is no table of a catalog; CREATE TEMPORARY VIEW"):
+        spark.sql(f"CREATE TABLE tabled {using}")

@@ -17,7 +17,7 @@ from riverlog.spark.hanging_up import HungUp, all_of, leave
 from riverlog.spark.options import Options
 from riverlog.spark.plain import plainly
 from riverlog.spark.refusal import SinkRefused
-from riverlog.spark.sink_columns import check_columns
+from riverlog.spark.sink_columns import record_columns, renamed
 from riverlog.spark.sink_options import OF_STREAM, SinkOptions, read_options
 from riverlog.spark.workers import settle
 
@@ -32,15 +32,14 @@ def batch_writer(given: Mapping[str, str], schema: "StructType", *, overwrite: b
         raise ValueError('records are never replaced, so there is no mode("overwrite"); write with mode("append")')
     of_stream = Options(given).flag(OF_STREAM, default=False)
     options = read_options(given, is_stream=of_stream)
-    check_columns(schema, options.topic)
-    return StreamBatchSink(options) if of_stream else BatchSink(options)
+    names = record_columns(schema, options.topic)
+    return StreamBatchSink(options, names) if of_stream else BatchSink(options, names)
 
 
 def stream_writer(given: Mapping[str, str], schema: "StructType", *, overwrite: bool) -> DataSourceStreamArrowWriter:
     """Write the batches of a query. What `overwrite` stands for, complete output, is appended, as Spark's sink does."""
     options = read_options(given, is_stream=True)
-    check_columns(schema, options.topic)
-    return StreamSink(options)
+    return StreamSink(options, record_columns(schema, options.topic))
 
 
 class Unplanned(SinkRefused, PickleError):
@@ -54,8 +53,9 @@ class _Departing:
     _is_one_of_several = False
     """Whether a batch of a query may be written by several of these."""
 
-    def __init__(self, options: SinkOptions) -> None:
+    def __init__(self, options: SinkOptions, names: dict[str, str]) -> None:
         self._options = options
+        self._names = names
         self._way: Way | None = None
 
     @plainly
@@ -73,7 +73,7 @@ class _Departing:
 
     def _write(self, frames: "Iterator[pa.RecordBatch]", attempt: Attempt | StreamAttempt) -> Written:
         """Write rows if there are any: of the many tasks of a shuffle, most may have none in a small batch."""
-        way, frames = self._chosen(), all_of(frames)
+        way, frames = self._chosen(), (renamed(frame, self._names) for frame in all_of(frames))
         try:
             first = next((frame for frame in frames if frame.num_rows), None)
             if first is None:

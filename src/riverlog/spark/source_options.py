@@ -207,4 +207,5 @@ REFUSED: Final = {
     "kafka.enable.auto.commit": "Spark keeps the offsets, and commits none; leave it out",
     "topic": "that is where to write; to read, set subscribe",
     "path": "a topic is no path; set subscribe",
+    "provider": "a topic is no table of a catalog; CREATE TEMPORARY VIEW orders USING riverlog OPTIONS (…)",
 }
