@@ -21,6 +21,11 @@ _ZONE: Final = r"(?:Z|[+-](?:0[0-9]|1[0-7])(?::?[0-5][0-9])?|[+-]18(?::?00)?)"
 _TIME: Final = rf"^{_DATE}(?:[T ][0-9]{{2}}:[0-9]{{2}}(?::[0-9]{{2}}(?:\.[0-9]{{1,9}})?)?{_ZONE}?)?$"
 _ZONED: Final = rf"[T ][0-9:.]+{_ZONE}$"
 _DIGITS: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_USUAL: Final = {
+    unit: rf"^{_DATE}[T ][0-9:]{{8}}{rf'(?:[.][0-9]{{1,{digits}}})?' if digits else ''}{_ZONE}$"
+    for unit, digits in _DIGITS.items()
+}
+"""Times with a zone, and no more digits than their type has: nothing is to be done to these. Arrow checks the hours."""
 _OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
 _EPOCH: Final = datetime(1970, 1, 1)
 
@@ -38,6 +43,8 @@ def dates(texts: pa.StringArray, kind: pa.DataType) -> Any:
 
 def times(texts: pa.StringArray, kind: pa.TimestampType, zone: tzinfo | None) -> Any:
     """Return times, those without a zone as times of `zone`; ArrowInvalid for a text that is no such time."""
+    if kind.tz is not None and _matches(texts, _USUAL[kind.unit]):
+        return texts.cast(kind)
     _all_match(texts, _TIME, NOT_A_TIME)
     texts = _cut(texts, _DIGITS[kind.unit])
     is_zoned = pc.match_substring_regex(texts, _ZONED)
@@ -69,8 +76,13 @@ def zone_of(name: str) -> tzinfo:
 
 
 def _all_match(texts: pa.StringArray, pattern: str, otherwise: str) -> None:
-    if pc.all(pc.match_substring_regex(texts, pattern)).as_py() is False:
+    if not _matches(texts, pattern):
         raise pa.ArrowInvalid(otherwise)
+
+
+def _matches(texts: pa.StringArray, pattern: str) -> bool:
+    """Tell whether all texts but nulls match."""
+    return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
 
 
 def _cut(texts: pa.StringArray, digits: int) -> pa.StringArray:

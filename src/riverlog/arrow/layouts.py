@@ -106,7 +106,6 @@ def times_ms(array: Any, now_ms: int) -> NDArray[np.int64]:
         return np.full(len(array), now_ms, np.int64)
     if not pa.types.is_timestamp(array.type):
         raise _unfit("timestamp", array.type, "timestamp")
-    is_null = np.asarray(array.is_null())
     found: NDArray[np.int64] = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
     unit = array.type.unit
     if unit in _UNITS_PER_MS:
@@ -114,7 +113,7 @@ def times_ms(array: Any, now_ms: int) -> NDArray[np.int64]:
     else:
         found = np.clip(found, -TIMESTAMP_MS_MAX // _MS_PER_UNIT[unit], TIMESTAMP_MS_MAX // _MS_PER_UNIT[unit])
         found = found * _MS_PER_UNIT[unit]
-    return np.where(is_null, np.int64(now_ms), found)
+    return np.where(np.asarray(array.is_null()), np.int64(now_ms), found) if array.null_count else found
 
 
 def _narrowed(array: Any) -> Any:

@@ -125,7 +125,11 @@ class Stream:
         if updates:
             made.facts = replace(made.facts, mode="update")
         if keys:
-            made.facts = replace(made.facts, keys=tuple(keys))
+            named = {key: column_of(made.df, key) for key in keys}
+            for key, name in named.items():
+                if name is None:
+                    raise ValueError(f"there is no column {key!r} for the key; there are {', '.join(made.columns)}")
+            made.facts = replace(made.facts, keys=tuple(name for name in named.values() if name is not None))
         return made
 
     def union(self, other: "Stream") -> "Stream":

@@ -60,6 +60,9 @@ def test_results_go_into_larger_windows(pipeline: Pipeline, events: Stream) -> N
 def test_a_mistake_is_told_where_it_is_made(events: Stream) -> None:
     with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
         events.filter("nmber > 0")
+    with pytest.raises(ValueError, match="there is no column 'shop' for the key; there are key, number, at"):
+        events.apply(twice, keys=["shop"])
+    assert events.apply(twice, keys=["KEY"]).facts.keys == ("key",)
 
 
 def test_rows_without_their_time_have_no_windows(events: Stream) -> None:
