@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple, TypeVar
 
+from riverlog.client.arguments import checked_offset
 from riverlog.client.cluster import Cluster
 from riverlog.client.coordinator import MOVED, GroupCoordinator, asking_again
 from riverlog.client.errors import CommitFailed, error_code, failure
@@ -49,8 +50,8 @@ class CommittedOffset(NamedTuple):
 
     @classmethod
     def at(cls, offset: int) -> "CommittedOffset":
-        """Name an offset alone."""
-        return cls(Offset(offset))
+        """Name an offset alone; TypeError or ValueError where it is none."""
+        return cls(checked_offset(offset))
 
 
 @dataclass(frozen=True, slots=True)

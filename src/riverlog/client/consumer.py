@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, Self
 
+from riverlog.client.arguments import check_whole, checked_offset
 from riverlog.client.assigning import ASSIGNORS, COOPERATIVE_STICKY
 from riverlog.client.cluster import Cluster
 from riverlog.client.commits import CommittedOffset, GroupMetadata
@@ -241,9 +242,9 @@ class Consumer(Startable):
 
     async def seek(self, partition: TopicPartition, offset: int) -> None:
         """Read on at this offset. Async like its siblings, though nobody needs to be asked."""
-        if offset < 0:
+        if offset in (-1, -2):
             raise ValueError(f"offset {offset} cannot be sought; use seek_to_beginning or seek_to_end")
-        self._jump(self._state(partition), Offset(offset))
+        self._jump(self._state(partition), checked_offset(offset))
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Read on at the first record; without arguments in all assigned partitions."""
@@ -256,6 +257,7 @@ class Consumer(Startable):
     async def seek_to_time(self, partition: TopicPartition, timestamp_ms: int) -> Offset:
         """Read on at the first record that is at least as young; give its offset, the end's where there is none."""
         state = self._state(partition)
+        check_whole("timestamp_ms", timestamp_ms)
         found = (await self.list_offsets({state.partition: timestamp_ms}))[state.partition].offset
         if found == NO_OFFSET:
             found = (await self.list_offsets({state.partition: "latest"}))[state.partition].offset
@@ -271,14 +273,17 @@ class Consumer(Startable):
         return state.position
 
     async def commit(self, offsets: Mapping[TopicPartition, CommittedOffset | int] | None = None) -> None:
-        """Write down, for the whole group, where to go on: at these offsets, or where this reader stands."""
+        """Write down, for the whole group, where to go on: at these offsets, or where this reader stands.
+
+        Of a partition whose position is not known yet there is nothing to write down.
+        """
         group = self._require_group()
         if offsets is None:
             await group.commit_positions(self)
         else:
             await group.commit(
                 {
-                    TopicPartition(*partition): at if isinstance(at, CommittedOffset) else CommittedOffset(Offset(at))
+                    TopicPartition(*partition): at if isinstance(at, CommittedOffset) else CommittedOffset.at(at)
                     for partition, at in offsets.items()
                 }
             )

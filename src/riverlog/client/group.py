@@ -75,7 +75,7 @@ class Group:
         self._attending: asyncio.Task[None] | None = None
         self._committing: asyncio.Task[None] | None = None
         self._commit_at = float("inf")
-        self._committed: dict[TopicPartition, Offset] = {}
+        self._committed: dict[TopicPartition, Offset | None] = {}
 
     @property
     def is_subscribed(self) -> bool:
@@ -146,7 +146,7 @@ class Group:
         if now >= self._commit_at and self._committing is None and not self.needs_attention():
             assert self._auto_commit_seconds is not None
             self._commit_at = now + self._auto_commit_seconds
-            self._committing = asyncio.create_task(self._commit_quietly(self._positions(reader)))
+            self._committing = asyncio.create_task(self._commit_quietly(self._unwritten(reader)))
             self._committing.add_done_callback(self._commit_done)
 
     def waits(self, *, yes: bool) -> None:
@@ -193,7 +193,7 @@ class Group:
     async def _let_go(self, reader: Reader, leaving: Partitions) -> None:
         if self._auto_commit_seconds is not None:
             await self._commit_quietly(
-                {partition: at for partition, at in self._positions(reader).items() if partition in leaving}
+                {partition: at for partition, at in self._unwritten(reader).items() if partition in leaving}
             )
         await _tell(self._listeners.revoked, sorted(leaving))
         reader.hold({partition: at for partition, at in reader.held().items() if partition not in leaving})
@@ -207,6 +207,7 @@ class Group:
             require_stable=self._require_stable,
         )
         places = {partition: None if found is None else found.offset for partition, found in committed.items()}
+        self._committed.update(places)  # others may have committed there meanwhile
         reader.hold({**reader.held(), **places})
         await _tell(self._listeners.assigned, sorted(coming))
 
@@ -219,7 +220,7 @@ class Group:
 
     async def commit_positions(self, reader: Reader) -> None:
         """Write down where the reader stands."""
-        await self.commit(self._positions(reader))
+        await self.commit(_positions(reader))
 
     async def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, CommittedOffset | None]:
         """Give what the group has committed."""
@@ -235,13 +236,10 @@ class Group:
             raise CommitFailed(self._rules.group, ErrorCode.UNKNOWN_MEMBER_ID)
         return self._member.identity
 
-    def _positions(self, reader: Reader) -> dict[TopicPartition, CommittedOffset]:
-        """Give where the reader stands, as far as that is not written down yet."""
-        return {
-            partition: CommittedOffset(at)
-            for partition, at in reader.held().items()
-            if at is not None and self._committed.get(partition) != at
-        }
+    def _unwritten(self, reader: Reader) -> dict[TopicPartition, CommittedOffset]:
+        """Give where the reader stands, as far as this member has not written that down already."""
+        positions = _positions(reader)
+        return {at: entry for at, entry in positions.items() if self._committed.get(at) != entry.offset}
 
     async def _commit_quietly(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
         try:
@@ -251,6 +249,11 @@ class Group:
 
     def _commit_done(self, _task: asyncio.Task[None]) -> None:
         self._committing = None
+
+
+def _positions(reader: Reader) -> dict[TopicPartition, CommittedOffset]:
+    """Give where the reader stands, as far as that is known."""
+    return {partition: CommittedOffset(at) for partition, at in reader.held().items() if at is not None}
 
 
 async def _tell(listener: Listener | None, partitions: list[TopicPartition]) -> None:

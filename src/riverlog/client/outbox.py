@@ -125,7 +125,6 @@ class PartitionQueue:
         batch = self._waiting.popleft()
         self.in_flight.append(batch)
         self.in_flight_node = node
-        batch.close()
         return batch
 
     @property

@@ -18,9 +18,11 @@ With a `transactional_id` records are written in transactions, all or nothing:
 import asyncio
 from collections import deque
 from collections.abc import Mapping, Sequence
+from operator import index
 from types import TracebackType
 from typing import Final, Literal, Protocol, Self
 
+from riverlog.client.arguments import NewRecord, check_topic, new_record, too_large
 from riverlog.client.cluster import Cluster, Topic
 from riverlog.client.commits import CommittedOffset, GroupMetadata
 from riverlog.client.deliveries import Batch, Delivery, EncodedBatch, RecordMetadata
@@ -172,10 +174,10 @@ class Producer(Startable):
         timestamp_ms: int | None = None,
     ) -> RecordMetadata:
         """Send one record and wait until it is acknowledged; wait before that while the buffer is full."""
-        await self._wait_for_room(len(value or b"") + len(key or b""))
-        return await self.send_soon(
-            topic, value, key=key, headers=headers, partition=partition, timestamp_ms=timestamp_ms
-        )
+        self._check_accepts()
+        record = self._new_record(topic, value, key, headers, partition, timestamp_ms)
+        await self._wait_for_room(record.size)
+        return await self._accept(topic, record)
 
     def send_soon(
         self,
@@ -193,21 +195,7 @@ class Producer(Startable):
         that nobody awaits is raised by `flush` and `close`.
         """
         self._check_accepts()
-        key_bytes = key.encode() if isinstance(key, str) else key
-        value_bytes = value.encode() if isinstance(value, str) else value
-        if headers and not isinstance(headers, Mapping):
-            headers = tuple(headers)
-        size = _check_sizes(key_bytes, value_bytes, headers, self._rules.request_bytes_max)
-        if self._buffered + size > self._buffer_bytes_max and self._buffered:
-            raise BufferFull(self._buffer_bytes_max)
-        delivery = Delivery(self._clock.wall_ms() if timestamp_ms is None else timestamp_ms)
-        record = (delivery, key_bytes, value_bytes, headers, partition, size)
-        known = self._cluster.topics.get(topic)
-        if known is None or topic in self._placing:
-            self._place_later(topic, record)
-        else:
-            self._place(known, *record)
-        return delivery
+        return self._accept(topic, self._new_record(topic, value, key, headers, partition, timestamp_ms))
 
     async def send_encoded(self, batch: EncodedBatch) -> None:
         """Accept a batch as it is, waiting while the buffer is full; what becomes of it is told by `flush`.
@@ -340,10 +328,37 @@ class Producer(Startable):
         await transactions.start()
         return transactions
 
+    def _new_record(
+        self,
+        topic: str,
+        value: bytes | str | None,
+        key: bytes | str | None,
+        headers: HeadersLike,
+        partition: int | None,
+        timestamp_ms: int | None,
+    ) -> NewRecord:
+        if topic not in self._cluster.topics:
+            check_topic(topic)
+        return new_record(key, value, headers, partition, timestamp_ms, request_bytes_max=self._rules.request_bytes_max)
+
+    def _accept(self, topic: str, record: NewRecord) -> Delivery:
+        """Put a record that was checked on its way, if there is room."""
+        self._check_accepts()
+        if self._buffered + record.size > self._buffer_bytes_max and self._buffered:
+            raise BufferFull(self._buffer_bytes_max)
+        timestamp_ms = record.timestamp_ms
+        delivery = Delivery(self._clock.wall_ms() if timestamp_ms is None else timestamp_ms)
+        known = self._cluster.topics.get(topic)
+        if known is None or topic in self._placing:
+            self._place_later(topic, (delivery, record))
+        else:
+            self._place(known, delivery, record)
+        return delivery
+
     async def _accept_encoded(self, batch: EncodedBatch) -> Batch:
         size = len(batch.content)
         if size > self._rules.request_bytes_max:
-            raise _too_large(size, self._rules.request_bytes_max)
+            raise too_large(size, self._rules.request_bytes_max)
         await self._wait_for_room(size)
         sender = self._check_accepts()
         assert self._loop is not None
@@ -421,17 +436,9 @@ class Producer(Startable):
                 f"the buffer of {self._buffer_bytes_max} bytes stayed full for {self._block_seconds:g} s"
             ) from None
 
-    def _place(
-        self,
-        topic: Topic,
-        delivery: Delivery,
-        key: bytes | None,
-        value: bytes | None,
-        headers: HeadersLike,
-        partition: int | None,
-        size: int,
-    ) -> None:
+    def _place(self, topic: Topic, delivery: Delivery, record: NewRecord) -> None:
         """Put a record into the open batch of its partition."""
+        key, value, headers, partition, _timestamp_ms, size = record
         sender, loop = self._sender, self._loop
         assert sender is not None
         assert loop is not None
@@ -440,7 +447,7 @@ class Producer(Startable):
             if self._choose is None:
                 partition = self._choose_default.choose(topic.name, key, size, count, topic.available)
             else:
-                partition = self._choose(topic.name, key, value, count)
+                partition = index(self._choose(topic.name, key, value, count))
         if not 0 <= partition < count:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -472,7 +479,7 @@ class Producer(Startable):
             entry.task.add_done_callback(lambda _: self._end_placing(topic, entry))  # it may be cancelled unbegun
         entry.records.append(record)
         record[0].wait_for_place(entry.future)
-        self._buffered += record[-1]
+        self._buffered += record[1].size
 
     async def _look_up(self, topic: str, entry: "_Placing") -> None:
         try:
@@ -487,6 +494,8 @@ class Producer(Startable):
                     self._place(found, *record)
                 except KafkaError as error:
                     record[0].refuse(error)
+                except Exception as error:  # of a partitioner that is not ours: the other records go on
+                    record[0].refuse(KafkaError(ErrorCode.INVALID_RECORD, f"no partition was found: {error!r}"))
             entry.future.set_result(None)
         finally:
             self._end_placing(topic, entry)
@@ -496,7 +505,7 @@ class Producer(Startable):
         if self._placing.get(topic) is not entry:
             return
         del self._placing[topic]
-        self._buffered -= sum(record[-1] for record in entry.records)
+        self._buffered -= sum(record[1].size for record in entry.records)
         if not entry.future.done():
             entry.future.set_exception(entry.problem)
             entry.future.exception()
@@ -548,8 +557,7 @@ class Producer(Startable):
         await self._cluster.close()
 
 
-_Unplaced = tuple[Delivery, bytes | None, bytes | None, HeadersLike, int | None, int]
-"""Delivery, key, value, headers, partition if one was named, size."""
+_Unplaced = tuple[Delivery, NewRecord]
 
 
 class _Placing:
@@ -565,25 +573,6 @@ class _Placing:
 
 
 _RECORD_OVERHEAD: Final = record_bytes_max(None, None) + HEADER_BYTES
-
-
-def _check_sizes(key: bytes | None, value: bytes | None, headers: HeadersLike, request_bytes_max: int) -> int:
-    """Give the room that a record needs, or say what is wrong with it."""
-    for name, content in (("key", key), ("value", value)):
-        if content is not None and not isinstance(content, bytes | bytearray | memoryview):
-            raise TypeError(
-                f"a record's {name} is bytes, str or None, not {type(content).__name__}; serialize it first"
-            )
-    size = record_bytes_max(key, value, headers)
-    if size + HEADER_BYTES > request_bytes_max:
-        raise _too_large(size, request_bytes_max)
-    return size
-
-
-def _too_large(size: int, request_bytes_max: int) -> KafkaError:
-    return KafkaError(
-        ErrorCode.MESSAGE_TOO_LARGE, f"the record needs {size} bytes; request_bytes_max allows {request_bytes_max}"
-    )
 
 
 def _compression(name: str | None) -> Compression:

@@ -242,8 +242,15 @@ class Sender:
                 self._producer_epoch = ProducerEpoch(self._producer_epoch + 1)
                 queue.start_epoch(self._producer_id, self._producer_epoch)
             batch = queue.take(node)
-            if self._rules.idempotent:
-                queue.number(batch, self._producer_id, self._producer_epoch)
+            try:
+                batch.close()
+                if self._rules.idempotent:
+                    queue.number(batch, self._producer_id, self._producer_epoch)
+            except Exception as error:  # what its own records did: all others go on
+                self._failed(batch, KafkaError(ErrorCode.INVALID_RECORD, f"a batch cannot be written: {error!r}"))
+                if self._ready_at(queue) <= now:
+                    left.append(queue)
+                continue
             batches.append(batch)
             size += len(batch.bytes)
             if self._ready_at(queue) <= now:

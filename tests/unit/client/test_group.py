@@ -300,3 +300,22 @@ def test_a_member_that_could_not_learn_where_to_begin_asks_again(
             assert await consumer.poll(5_000)
 
     with_node(scenario)
+
+
+def test_commit_writes_down_what_others_have_changed_meanwhile() -> None:
+    async def scenario(universe: Universe) -> None:
+        await write(universe, 40)
+        async with Consumer(
+            ADDRESS, group="g", auto_commit=False, auto_offset_reset="earliest", ports=universe.ports
+        ) as consumer:
+            consumer.assign([ZERO])
+            await consumer.poll(5_000, max_records=4)
+            await consumer.commit()
+            async with Admin(ADDRESS, ports=universe.ports) as admin:
+                await admin.alter_group_offsets("g", {ZERO: 1})
+            await consumer.commit()
+            assert (await consumer.committed(ZERO))[ZERO] == CommittedOffset(4)  # type: ignore[arg-type]
+            with pytest.raises(TypeError, match="an offset is a whole number"):
+                await consumer.commit({ZERO: 1.5})  # type: ignore[dict-item]
+
+    with_node(scenario)

@@ -330,3 +330,63 @@ def test_no_broker_no_producer() -> None:
 def test_senseless_settings_are_refused(arguments: dict[str, object], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         Producer(**{"bootstrap": "a:1", **arguments})  # type: ignore[arg-type]
+
+
+def test_a_batch_that_cannot_be_written_fails_alone() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.create_topic("orders", partitions=2)
+        async with Producer(cluster.bootstrap, ports=cluster.ports, compression="zstd", linger_ms=10) as producer:
+            await producer.partitions("orders")
+            good = producer.send_soon("orders", b"good", partition=0)
+            bad = producer.send_soon("orders", b"bad", partition=1)
+            queue = producer._sender.queue_of("orders", 1)  # type: ignore[union-attr]
+            queue.peek()._builder.level = "high"  # type: ignore[union-attr, assignment]
+            assert (await asyncio.wait_for(good, 5)).offset == 0
+            with pytest.raises(KafkaError, match="a batch cannot be written"):
+                await asyncio.wait_for(bad, 5)
+            assert (await asyncio.wait_for(producer.send("orders", b"next", partition=1), 5)).offset == 0
+            assert producer._buffered == 0
+
+    run(scenario())
+
+
+def test_a_partitioner_that_fails_spoils_no_other_record() -> None:
+    def choose(_topic: str, key: bytes | None, _value: bytes | None, count: int) -> int:
+        return count // int(key or b"0")
+
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        async with Producer(cluster.bootstrap, ports=cluster.ports, partitioner=choose) as producer:
+            bad, good = producer.send_soon("orders", key=b"0"), producer.send_soon("orders", key=b"100")
+            assert (await asyncio.wait_for(good, 5)).offset == 0
+            with pytest.raises(KafkaError, match="no partition was found: ZeroDivisionError"):
+                await asyncio.wait_for(bad, 5)
+
+    run(scenario())
+
+
+def test_send_waits_for_the_room_that_headers_need() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        async with Producer(cluster.bootstrap, ports=cluster.ports, buffer_bytes_max=10_000) as producer:
+            headers = {"large": bytes(6_000)}
+            first, second = (producer.send("orders", headers=headers, partition=0) for _ in range(2))
+            await asyncio.gather(first, second)
+        assert len(cluster.topics["orders"].logs[0].records()) == 2
+
+    run(scenario())
+
+
+def test_a_wrong_argument_costs_nothing_but_its_call() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        async with Producer(cluster.bootstrap, ports=cluster.ports) as producer:
+            for wrong in ({"timestamp_ms": 1.5}, {"headers": {"a": 1}}, {"key": 7}, {"partition": 0.5}):
+                with pytest.raises(TypeError):
+                    await producer.send("orders", b"x", **wrong)  # type: ignore[arg-type]
+            with pytest.raises(TypeError, match="a topic is named by a str"):
+                await producer.send(b"orders", b"x")  # type: ignore[arg-type]
+            assert (await producer.send("orders", b"x", partition=0)).offset == 0
+
+    run(scenario())

@@ -1,0 +1,117 @@
+"""What callers hand over, checked at the call: one clear sentence there, and no failure in a task behind it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, Never
+
+from riverlog.client.errors import KafkaError
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import Offset
+from riverlog.records.batch import HEADER_BYTES
+from riverlog.records.record import HeadersLike, record_bytes_max
+
+_TOPIC_BYTES_MAX: Final = 249
+_INT32_MAX: Final = 2**31 - 1
+_INT64_MAX: Final = 2**63 - 1
+
+
+class NewRecord(NamedTuple):
+    """A record as it will be written. Nobody else can change what it holds."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    partition: int | None
+    timestamp_ms: int | None
+    size: int
+    """The room that it needs in a batch, at most."""
+
+
+def new_record(
+    key: bytes | str | None,
+    value: bytes | str | None,
+    headers: HeadersLike,
+    partition: int | None,
+    timestamp_ms: int | None,
+    *,
+    request_bytes_max: int,
+) -> NewRecord:
+    """Check a record's parts: TypeError or ValueError says what is wrong, KafkaError that it is too large."""
+    key_bytes = key if type(key) is bytes or key is None else _bytes("key", key)
+    value_bytes = value if type(value) is bytes or value is None else _bytes("value", value)
+    pairs = _pairs(headers) if headers else ()
+    if partition is not None and not (type(partition) is int and 0 <= partition <= _INT32_MAX):
+        check_whole("partition", partition, most=_INT32_MAX)
+    if timestamp_ms is not None and not (type(timestamp_ms) is int and 0 <= timestamp_ms <= _INT64_MAX):
+        check_whole("timestamp_ms", timestamp_ms, most=_INT64_MAX)
+    size = record_bytes_max(key_bytes, value_bytes, pairs)
+    if size + HEADER_BYTES > request_bytes_max:
+        raise too_large(size, request_bytes_max)
+    return NewRecord(key_bytes, value_bytes, pairs, partition, timestamp_ms, size)
+
+
+def check_topic(topic: object) -> None:
+    """Refuse what cannot be a topic's name."""
+    if not isinstance(topic, str):
+        raise TypeError(f"a topic is named by a str, not {_kind(topic)}")
+    if not topic:
+        raise ValueError("a topic's name must not be empty")
+    if len(topic.encode()) > _TOPIC_BYTES_MAX:
+        raise ValueError(f"a topic's name has at most {_TOPIC_BYTES_MAX} characters, not {len(topic)}")
+
+
+def check_whole(name: str, number: object, *, least: int = 0, most: int = _INT64_MAX) -> None:
+    """Refuse what is no whole number within these bounds."""
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError(f"{name} is a whole number, not {_kind(number)}: {number!r}")
+    if not least <= number <= most:
+        raise ValueError(f"{name} is a whole number from {least} to {most}, not {number}")
+
+
+def checked_offset(number: object) -> Offset:
+    """Return an offset to commit or to read from; TypeError or ValueError where it is none."""
+    check_whole("an offset", number)
+    assert isinstance(number, int)
+    return Offset(number)
+
+
+def too_large(size: int, request_bytes_max: int) -> KafkaError:
+    """Make the error for a record that no request can hold."""
+    return KafkaError(
+        ErrorCode.MESSAGE_TOO_LARGE, f"the record needs {size} bytes; request_bytes_max allows {request_bytes_max}"
+    )
+
+
+def _bytes(part: str, content: object) -> bytes:
+    if isinstance(content, str):
+        return content.encode()
+    if isinstance(content, bytes | bytearray | memoryview):
+        return bytes(content)
+    raise TypeError(f"a record's {part} is bytes, str or None, not {_kind(content)}; serialize it first")
+
+
+def _pairs(headers: object) -> tuple[tuple[str, bytes | None], ...]:
+    if isinstance(headers, str | bytes | bytearray | memoryview) or not isinstance(headers, Iterable):
+        _refuse_headers(headers)
+    return tuple(_pair(each) for each in (headers.items() if isinstance(headers, Mapping) else headers))
+
+
+def _pair(pair: object) -> tuple[str, bytes | None]:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        _refuse_headers(pair)
+    name, content = pair
+    if not isinstance(name, str):
+        raise TypeError(f"a header's name is a str, not {_kind(name)}: {name!r}")
+    name.encode()  # half a surrogate pair is noticed here
+    if content is None or type(content) is bytes:
+        return name, content
+    if isinstance(content, bytearray | memoryview):
+        return name, bytes(content)
+    raise TypeError(f"the content of header {name!r} is bytes or None, not {_kind(content)}; encode it first")
+
+
+def _refuse_headers(given: object) -> Never:
+    raise TypeError(f"headers are a mapping, or pairs of a name and bytes, not {_kind(given)}")
+
+
+def _kind(given: object) -> str:
+    return type(given).__name__
