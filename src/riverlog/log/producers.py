@@ -9,7 +9,6 @@ Pure; the binary form is Kafka's `.snapshot` file, in which a producer's batches
 first (Kafka writes and keeps the last one only).
 """
 
-from collections import deque
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -28,6 +27,8 @@ from riverlog.records.control import Marker
 _PREFIX: Final = Struct(">hI")
 _COUNT: Final = Struct(">i")
 _ENTRY: Final = Struct(">qhiqiqiq")
+_BATCH: Final = Struct(">iiqqq")
+_PACKED_BEFORE_MAX: Final = (PRODUCER_BATCHES_REMEMBERED - 1) * _BATCH.size
 _SNAPSHOT_VERSION: Final = 1
 _NO_COORDINATOR: Final = -1
 _SEQUENCE_MASK: Final = 0x7FFFFFFF
@@ -48,15 +49,18 @@ class Written(NamedTuple):
 
 
 class Producer:
-    """One producer id: the epoch it writes in, and its latest batches of that epoch, oldest first."""
+    """One producer id: the epoch it writes in, and its latest batches of that epoch, oldest first.
 
-    __slots__ = ("batches", "coordinator_epoch", "epoch", "heard_ms", "next_sequence", "transaction_offset")
+    There may be very many, of which each wrote once: so the batches are packed into bytes until somebody wants to know.
+    """
+
+    __slots__ = ("_packed", "coordinator_epoch", "epoch", "heard_ms", "next_sequence", "transaction_offset")
 
     def __init__(self, epoch: ProducerEpoch) -> None:
         self.epoch = epoch
         self.heard_ms = 0
         self.next_sequence = 0
-        self.batches: deque[Written] = deque(maxlen=PRODUCER_BATCHES_REMEMBERED)
+        self._packed = b""
         self.transaction_offset = NO_OFFSET
         """Where its open transaction began; NO_OFFSET while it has none."""
         self.coordinator_epoch = _NO_COORDINATOR
@@ -67,14 +71,19 @@ class Producer:
         copied = Producer(self.epoch)
         copied.heard_ms, copied.next_sequence = self.heard_ms, self.next_sequence
         copied.transaction_offset, copied.coordinator_epoch = self.transaction_offset, self.coordinator_epoch
-        copied.batches.extend(self.batches)
+        copied._packed = self._packed
         return copied
+
+    @property
+    def batches(self) -> tuple[Written, ...]:
+        """List the latest batches, oldest first."""
+        return tuple(map(Written._make, _BATCH.iter_unpack(self._packed)))
 
     def renew(self, epoch: ProducerEpoch) -> None:
         """Begin a new epoch: its sequences start over, a transaction stays open until its marker comes."""
         self.epoch = epoch
         self.next_sequence = 0
-        self.batches.clear()
+        self._packed = b""
 
     def find(self, header: BatchHeader) -> Written | None:
         """Find the batch that this one repeats, among those of the same epoch."""
@@ -88,7 +97,7 @@ class Producer:
         """Add the newest batch; one without a sequence only says that the producer lives."""
         self.heard_ms = written.appended_ms
         if written.last_sequence >= 0:
-            self.batches.append(written)
+            self._packed = self._packed[-_PACKED_BEFORE_MAX:] + _BATCH.pack(*written)
             self.next_sequence = (written.last_sequence + 1) & _SEQUENCE_MASK
 
 

@@ -1,6 +1,7 @@
 """Idempotent producers: what is new, what is repeated, what is refused."""
 
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -322,3 +323,18 @@ def test_what_was_gathered_and_lost_opens_and_ends_no_transaction() -> None:
     assert begun(producers) == 0
     producers.transactions.committed(Offset(9))
     assert (unstable(producers), len(producers.transactions)) == (0, 1)
+
+
+def test_a_producer_that_wrote_once_takes_little_memory() -> None:
+    count = 2_000
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        producers = Producers()
+        for number in range(count):
+            producers.remember(header(0, producer=10**6 + number), Offset(10**6 + number), 10**12 + number)
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(producers) == count
+    assert (after - before) / count < 400
