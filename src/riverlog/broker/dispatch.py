@@ -9,9 +9,11 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from riverlog.broker.context import Client, Context, Hangup, Later, Parts, Place, Services
+from riverlog.broker.portions import PORTIONED, Portioned, in_portions, is_large
 from riverlog.model.errors import ErrorCode
 from riverlog.observe.stats import NodeStats, RequestStats
 from riverlog.wire.apis import Api, ApiKey
@@ -36,6 +38,7 @@ class Row:
     handler: Handler
     short_cut: ShortCut | None
     holds_line: bool
+    portioned: Portioned | None
     stats: RequestStats
     lowest: int
     highest: int
@@ -117,6 +120,10 @@ class Dispatcher:
             if place is not None:
                 return row.stats, place
         request, _ = decode(row.api.request, version, frame, position)
+        if row.portioned is not None and is_large(request, row.portioned):
+            promise = Promise(row, header, client, in_portions(request, row.portioned, partial(_handle, row, context)))
+            promise.holds_line = True
+            return row.stats, promise
         answer = row.handler(request, context)
         if row.holds_line:
             return row.stats, Promise(row, header, client, answer)
@@ -154,11 +161,16 @@ class Dispatcher:
             handler=handler,
             short_cut=short_cut,
             holds_line=inspect.iscoroutinefunction(handler),
+            portioned=PORTIONED.get(api.key),
             stats=self._stats.of_api(api.name),
             lowest=api.versions.min,
             highest=api.versions.max,
         )
         return row
+
+
+def _handle(row: Row, context: Context, request: object) -> object:
+    return row.handler(request, context)
 
 
 def _server_error(api: Api, header: RequestHeader) -> Parts:

@@ -78,6 +78,9 @@ LOOKED_INTO_RECORDS_MAX: Final = 150_000
 RECORD_ERRORS_MAX: Final = 1_000
 """Records of a refused batch that the answer names one by one."""
 
+REQUEST_PORTION: Final = 400
+"""Topics, partitions, groups and the like of one request that are dealt with at a stretch: some ten milliseconds."""
+
 ERROR_MESSAGE_CHARACTERS_MAX: Final = 4_096
 """Characters of an error message in an answer; it may repeat what a client sent, and the rest is cut."""
 

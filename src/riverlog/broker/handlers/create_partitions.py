@@ -1,5 +1,7 @@
 """CreatePartitions: more partitions for topics; there is no way back."""
 
+from itertools import compress
+
 from riverlog.broker.context import Context
 from riverlog.metadata.commands.outcome import Outcome
 from riverlog.metadata.commands.partitions import CreatePartitions, NewPartitions
@@ -16,12 +18,12 @@ from riverlog.wire.messages.create_partitions import (
 
 async def create_partitions(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
     """Let the controller decide about the topics that the client may alter; answers keep the request's order."""
-    allowed = [topic for topic in request.topics if context.allows_on_topic(Operation.ALTER, topic.name)]
-    outcomes = iter(await _create(allowed, request, context))
+    allowed = [context.allows_on_topic(Operation.ALTER, topic.name) for topic in request.topics]
+    outcomes = iter(await _create(list(compress(request.topics, allowed)), request, context))
     return CreatePartitionsResponse(
         results=[
-            _result(topic, next(outcomes) if topic in allowed else _not_allowed(topic), context)
-            for topic in request.topics
+            _result(topic, next(outcomes) if may_alter else _not_allowed(topic), context)
+            for topic, may_alter in zip(request.topics, allowed, strict=True)
         ]
     )
 

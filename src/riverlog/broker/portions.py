@@ -1,0 +1,106 @@
+"""Large requests, done in portions: between two of them the loop does what else there is.
+
+Only requests whose parts are answered one by one are among them. What is asked for twice is noticed within a portion.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from riverlog.broker.context import Later
+from riverlog.drivers.recovery import Recovering
+from riverlog.drivers.verification import Verifying
+from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
+from riverlog.wire.apis import ApiKey
+
+
+@dataclass(frozen=True, slots=True)
+class Portioned:
+    """Where a request has its parts, and its response their answers."""
+
+    asked: tuple[str, ...]
+    """The field, which may have another name in other versions."""
+    answered: str
+    nested: str = ""
+    """The partitions of a topic that is asked about; in answers they are always `partitions`."""
+    cost: int = 1
+    """How many parts of other requests one part takes as long as."""
+
+
+PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
+    ApiKey.METADATA: Portioned(("topics",), "topics"),
+    ApiKey.DESCRIBE_CONFIGS: Portioned(("resources",), "results", cost=20),
+    ApiKey.ALTER_CONFIGS: Portioned(("resources",), "responses"),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Portioned(("resources",), "responses"),
+    ApiKey.DELETE_TOPICS: Portioned(("topics", "topic_names"), "responses"),
+    ApiKey.DELETE_RECORDS: Portioned(("topics",), "topics", "partitions"),
+    ApiKey.LIST_OFFSETS: Portioned(("topics",), "topics", "partitions"),
+    ApiKey.OFFSET_COMMIT: Portioned(("topics",), "topics", "partitions"),
+    ApiKey.OFFSET_FETCH: Portioned(("topics",), "topics", "partition_indexes"),  # until version 7
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Portioned(("topics",), "topics", "partitions"),
+    ApiKey.DESCRIBE_PRODUCERS: Portioned(("topics",), "topics", "partition_indexes"),
+    ApiKey.FIND_COORDINATOR: Portioned(("coordinator_keys",), "coordinators"),
+    ApiKey.DESCRIBE_GROUPS: Portioned(("groups",), "groups"),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Portioned(("group_ids",), "groups"),
+    ApiKey.DELETE_GROUPS: Portioned(("groups_names",), "results"),
+    ApiKey.DESCRIBE_TRANSACTIONS: Portioned(("transactional_ids",), "transaction_states"),
+}
+
+
+def is_large(request: Any, kind: Portioned) -> bool:
+    """Tell whether a request should be done in portions."""
+    parts = [part for field in kind.asked for part in getattr(request, field) or ()]
+    count = len(parts)
+    if kind.nested:
+        count += sum(len(getattr(part, kind.nested)) for part in parts)
+    return count * kind.cost > REQUEST_PORTION
+
+
+async def in_portions(request: Any, kind: Portioned, handle: Callable[[Any], Any]) -> Any:
+    """Do all portions, one after the other, and give the whole response."""
+    whole: Any = None
+    for portion, continues in _portions(request, kind):
+        response = await _answer(portion, handle)
+        if whole is None:
+            whole = response
+        else:
+            answers, more = getattr(whole, kind.answered), getattr(response, kind.answered)
+            if continues and answers and more:  # within a topic
+                answers[-1].partitions.extend(more.pop(0).partitions)
+            answers.extend(more)
+        await asyncio.sleep(0)
+    return whole
+
+
+async def _answer(portion: Any, handle: Callable[[Any], Any]) -> Any:
+    while True:
+        try:
+            answer = handle(portion)
+            if isinstance(answer, Later):
+                return await answer.response
+            return await answer if inspect.isawaitable(answer) else answer
+        except (Recovering, Verifying) as not_yet:
+            await asyncio.shield(not_yet.until)
+
+
+def _portions(request: Any, kind: Portioned) -> Iterator[tuple[Any, bool]]:
+    """Cut a request into pieces, and tell of each whether it goes on with the topic of the one before."""
+    size = max(REQUEST_PORTION // kind.cost, 1)
+    field = next((field for field in kind.asked if getattr(request, field)), kind.asked[0])
+    parts = getattr(request, field)
+    if field == "topics" and hasattr(request, "allow_auto_topic_creation") and len(parts) > PARTITIONS_PER_REQUEST_MAX:
+        request = replace(request, allow_auto_topic_creation=False)  # as many as no request may create
+    portion: list[Any] = []
+    left, continues = size, False
+    for part in parts:
+        inner = getattr(part, kind.nested) if kind.nested else ()
+        for start in range(0, len(inner), size) or (0,):
+            piece = part if len(inner) <= size else replace(part, **{kind.nested: inner[start : start + size]})
+            if portion and (left <= 0 or start):
+                yield replace(request, **{field: portion}), continues
+                portion, left, continues = [], size, start > 0
+            portion.append(piece)
+            left -= 1 + min(len(inner) - start, size)
+    yield replace(request, **{field: portion}), continues

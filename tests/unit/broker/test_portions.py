@@ -1,0 +1,151 @@
+"""Large requests in portions: the answer is as if it had been one, and others get their turn."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from riverlog.broker.context import Later
+from riverlog.broker.handlers import HANDLERS
+from riverlog.broker.portions import PORTIONED, in_portions, is_large
+from riverlog.drivers.recovery import Recovering
+from riverlog.model.errors import ErrorCode
+from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
+from riverlog.wire.apis import API_BY_KEY, ApiKey
+from riverlog.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+    DeleteRecordsTopicResult,
+)
+from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from riverlog.wire.types import fields_of
+from tests.support.asking import serving
+from tests.support.virtual_time import run
+
+DELETE = PORTIONED[ApiKey.DELETE_RECORDS]
+
+
+def delete(*counts: int) -> DeleteRecordsRequest:
+    return DeleteRecordsRequest(
+        topics=[
+            DeleteRecordsTopic(name=f"t{number}", partitions=[DeleteRecordsPartition(each, 0) for each in range(count)])
+            for number, count in enumerate(counts)
+        ]
+    )
+
+
+class Handler:
+    """Answers each partition, in one of the ways in which handlers answer."""
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+        self.sizes: list[int] = []
+        self.recovered = asyncio.get_running_loop().create_future()
+
+    def __call__(self, request: DeleteRecordsRequest) -> Any:
+        if self.way == "recovering" and not self.recovered.done():
+            asyncio.get_running_loop().call_soon(self.recovered.set_result, None)
+            raise Recovering(self.recovered)
+        self.sizes.append(sum(len(topic.partitions) for topic in request.topics))
+        response = DeleteRecordsResponse(
+            topics=[
+                DeleteRecordsTopicResult(
+                    name=topic.name,
+                    partitions=[DeleteRecordsPartitionResult(each.partition_index, 7) for each in topic.partitions],
+                )
+                for topic in request.topics
+            ]
+        )
+        if self.way == "async":
+            return _soon(response)
+        return Later(_soon(response)) if self.way == "later" else response
+
+
+async def _soon(response: Any) -> Any:
+    await asyncio.sleep(0)
+    return response
+
+
+@pytest.mark.parametrize("way", ["now", "later", "async", "recovering"])
+@pytest.mark.parametrize("counts", [(5_000,), (1,) * 1_000, (0,) * 1_000, (399, 1, 0, 900, 3), (3, 5_000, 3)])
+def test_the_answer_is_the_same(way: str, counts: tuple[int, ...]) -> None:
+    async def scenario() -> None:
+        handler = Handler(way)
+        assert is_large(delete(*counts), DELETE)
+        response = await in_portions(delete(*counts), DELETE, handler)
+        assert [topic.name for topic in response.topics] == [f"t{number}" for number in range(len(counts))]
+        given = [[each.partition_index for each in topic.partitions] for topic in response.topics]
+        assert given == [list(range(count)) for count in counts]
+        assert max(handler.sizes) < 2 * REQUEST_PORTION
+        assert len(handler.sizes) > 1
+
+    run(scenario())
+
+
+def test_others_get_their_turn_in_between() -> None:
+    async def scenario() -> None:
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(other())
+        await in_portions(delete(REQUEST_PORTION * 10), DELETE, Handler("now"))
+        task.cancel()
+        assert turns >= 10
+
+    run(scenario())
+
+
+def test_small_requests_are_left_alone() -> None:
+    assert not is_large(delete(1, 2, 3), DELETE)
+    assert not is_large(MetadataRequest(topics=None), PORTIONED[ApiKey.METADATA])
+
+
+def test_no_more_topics_are_made_by_many_names_than_by_one_request() -> None:
+    async def scenario() -> None:
+        seen: set[bool] = set()
+
+        def handle(request: MetadataRequest) -> Awaitable[Any]:
+            seen.add(request.allow_auto_topic_creation)
+            return _soon(MetadataResponse())
+
+        for count in (PARTITIONS_PER_REQUEST_MAX, PARTITIONS_PER_REQUEST_MAX + 1):
+            topics = [MetadataRequestTopic(name=str(number)) for number in range(count)]
+            asked = MetadataRequest(topics=topics, allow_auto_topic_creation=True)
+            seen.clear()
+            await in_portions(asked, PORTIONED[ApiKey.METADATA], handle)
+            assert seen == {count <= PARTITIONS_PER_REQUEST_MAX}
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("key", PORTIONED)
+def test_the_table_names_fields_of_the_messages(key: ApiKey) -> None:
+    assert key in HANDLERS
+    api, kind = API_BY_KEY[key], PORTIONED[key]
+    assert set(kind.asked) <= {field.name for field in fields_of(api.request)}
+    assert kind.answered in {field.name for field in fields_of(api.response)}
+
+
+def test_a_node_answers_many_names_in_order() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            names = [f"t{number}" for number in range(3 * REQUEST_PORTION)]
+            topics = [MetadataRequestTopic(name=name) for name in names]
+            asked = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+            large = line.send(ApiKey.METADATA, 12, asked)
+            small = line.send(ApiKey.METADATA, 12, MetadataRequest(topics=[]))
+            answer = await large
+            assert [topic.name for topic in answer.topics] == names
+            assert {topic.error_code for topic in answer.topics} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+            assert (await small).brokers == answer.brokers
+
+    run(scenario())
