@@ -12,6 +12,8 @@ from riverlog.verify.history import History, Isolation, Reading, Transaction, Wr
 
 PARTITIONS: Final = (TopicPartition("orders", 0), TopicPartition("orders", 1))
 GROUP: Final = "billing"
+COPIERS: Final = "copiers"
+"""The group whose offsets are committed in transactions."""
 
 
 @dataclass
@@ -41,11 +43,14 @@ class Model:
         self._random = random
         self._numbers = 0
         self._committed: dict[TopicPartition, int] = {}
+        self._copied: dict[TopicPartition, int] = {}
         self._held: dict[TopicPartition, Reading] = {}
 
     def run(self, steps: int) -> History:
         for _ in range(steps):
             self._random.choice((self.write, self.write, self.transaction, self.poll, self.poll, self.take_over))()
+        for partition in PARTITIONS:
+            self._look_up_copiers(partition)
         for partition in PARTITIONS:
             self.look_up(partition)
         for isolation in Isolation:
@@ -77,12 +82,22 @@ class Model:
             reading = history.read_from(transaction.client, partition, Offset(0), isolation=Isolation.READ_COMMITTED)
             history.saw(reading, log.read(0, len(log.entries), reading.isolation), transaction)
         writes = [self._write(transaction.client, transaction) for _ in range(chance.randrange(1, 4))]
+        are_told = chance.random() < 0.7
         for write in writes:
-            history.acknowledged(write, self.logs[write.partition].append(write, counts=commits))
+            offset = self.logs[write.partition].append(write, counts=commits)
+            if are_told:
+                history.acknowledged(write, offset)
+        copied = {chance.choice(PARTITIONS)} if chance.random() < 0.5 else set()
+        for partition in copied:
+            history.commit(COPIERS, partition, Offset(len(self.logs[partition].entries)), transaction=transaction)
         if commits or not told:
             history.committing(transaction)
+        if commits:
+            self._copied |= {partition: len(self.logs[partition].entries) for partition in copied}
         if told:
             (history.committed if commits else history.aborted)(transaction)
+        if chance.random() < 0.3:
+            self._look_up_copiers(chance.choice(PARTITIONS))
         for partition in {write.partition for write in writes}:
             self.logs[partition].append(None)
 
@@ -120,6 +135,10 @@ class Model:
         found = self._committed.get(partition, NO_OFFSET)
         self.history.looked_up(GROUP, partition, Offset(found), began=began)
         return found
+
+    def _look_up_copiers(self, partition: TopicPartition) -> None:
+        began = self.history.moment()
+        self.history.looked_up(COPIERS, partition, Offset(self._copied.get(partition, NO_OFFSET)), began=began)
 
     def read_all(self, partition: TopicPartition, log: Log, isolation: Isolation) -> None:
         reading = self.history.read_from(f"reader {isolation.value}", partition, Offset(0), isolation=isolation)

@@ -56,6 +56,13 @@ PARTITIONS_MAX: Final = 1_000
 )
 @count_option("--producers", default=3, most=CLIENTS_MAX, help="Idempotent producers, each with another compression.")
 @count_option(
+    "--transactional",
+    default=1,
+    most=CLIENTS_MAX,
+    least=0,
+    help="Producers that write in transactions, which commit, abort and take offsets along.",
+)
+@count_option(
     "--consumers",
     default=3,
     most=CLIENTS_MAX,
@@ -92,6 +99,7 @@ def verify(
     partitions: int,
     replication_factor: int | None,
     producers: int,
+    transactional: int,
     consumers: int,
     protocol: str,
     rate: float,
@@ -102,9 +110,10 @@ def verify(
 ) -> int:
     """Find out whether a cluster keeps its promises.
 
-    Producers write, a group reads and commits, and in the end readers go through everything from the beginning.
-    What was acknowledged must be there, once and in order; nobody may skip a record, or be shown one that is taken
-    back; committed offsets must not be forgotten. Kill brokers meanwhile, as hard as you like: errors are no anomalies.
+    Producers write, some of them in transactions, a group reads and commits, and in the end readers go through
+    everything from the beginning. What was acknowledged or committed must be there, once and in order; nobody may skip
+    a record, or be shown one that is taken back; committed offsets must not be forgotten. Kill brokers meanwhile, as
+    hard as you like: errors are no anomalies.
     The exit code is 5 if an anomaly was found, or if not everything could be read in the end.
     """
     from riverlog import Consumer, Producer
@@ -112,7 +121,7 @@ def verify(
     from riverlog.verify.run import verify as verify_cluster
 
     for_producer, for_consumer = settings_of([Producer, Consumer], settings)
-    if for_producer.keys() & {"acks", "idempotent"}:
+    if for_producer.keys() & {"acks", "idempotent", "transactional_id", "transaction_timeout_ms"}:
         raise usage("verify holds a cluster to what acks=all and idempotence promise; they cannot be set with -X")
     if for_consumer.keys() & {"group", "group_protocol", "auto_commit", "auto_offset_reset", "isolation_level"}:
         raise usage("verify chooses groups, commits and isolation by itself; --group says by which protocol")
@@ -123,6 +132,7 @@ def verify(
         topics=topics,
         partitions=partitions,
         producers=producers,
+        transactional=transactional,
         consumers=consumers,
         rate=rate,
         protocol="consumer" if protocol == "consumer" else "classic",
@@ -155,10 +165,12 @@ def row_of(report: "Report", seed: int) -> dict[str, Any]:
         "written": verdict.written,
         "acknowledged": verdict.acknowledged,
         "refused": verdict.refused,
+        "aborted": verdict.aborted,
         "unknown": verdict.unknown,
         "read": verdict.seen,
         "readings": verdict.readings,
         "commits": verdict.commits,
+        "transactions": verdict.transactions,
         "errors": dict(sorted(report.troubles.items())),
         "anomalies": verdict.counts,
         "examples": examples,
@@ -174,9 +186,11 @@ def show(row: Row) -> None:
         "written": (facts["written"], "records that producers sent"),
         "acknowledged": (facts["acknowledged"], "must be there"),
         "refused": (facts["refused"], "must not be there"),
+        "aborted": (facts["aborted"], "taken back with their transactions; readers of committed records see none"),
         "unknown": (facts["unknown"], "may be there or not, but for all readers alike"),
         "read": (facts["read"], f"in {plural(facts['readings'], 'stretch', 'stretches')} by the group and at the end"),
         "commits": (facts["commits"], "acknowledged to members of the group"),
+        "transactions": (facts["transactions"], "committed, aborted, or unknown; each as a whole"),
         "errors": (sum(facts["errors"].values()), errors),
     }
     width = max(len("count"), *(len(f"{count:,}") for count, _ in counts.values()))

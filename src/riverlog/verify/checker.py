@@ -17,7 +17,7 @@ from riverlog.verify.anomalies import KINDS, Anomaly, TornTransaction
 from riverlog.verify.commits import commit_anomalies
 from riverlog.verify.cycles import cycles
 from riverlog.verify.evidence import Evidence, gather
-from riverlog.verify.history import History, Outcome, Transaction
+from riverlog.verify.history import History, Outcome, Transaction, Write
 from riverlog.verify.presence import Missing, missing_records
 from riverlog.verify.records import record_anomalies
 
@@ -30,6 +30,8 @@ class Verdict:
     written: int
     acknowledged: int
     refused: int
+    aborted: int
+    """Records of transactions that were aborted, whatever was said about each."""
     unknown: int
     seen: int
     readings: int
@@ -52,12 +54,14 @@ def judge(history: History) -> Verdict:
     """Find every anomaly, ordered by kind and then by place."""
     order = {kind: number for number, kind in enumerate(KINDS)}
     found = sorted(_anomalies(history), key=lambda anomaly: order[type(anomaly)])
-    outcomes = Counter(write.outcome for write in history.writes)
+    aborted = sum(_is_aborted(write) for write in history.writes)
+    outcomes = Counter(_outcome(write) for write in history.writes if not _is_aborted(write))
     return Verdict(
         anomalies=tuple(dict.fromkeys(found)),
         written=len(history.writes),
         acknowledged=outcomes[Outcome.DONE],
         refused=outcomes[Outcome.REFUSED],
+        aborted=aborted,
         unknown=outcomes[Outcome.UNKNOWN],
         seen=sum(len(reading.sightings) for reading in history.readings),
         readings=len(history.readings),
@@ -65,6 +69,17 @@ def judge(history: History) -> Verdict:
         lookups=len(history.lookups),
         transactions=len(history.transactions),
     )
+
+
+def _is_aborted(write: Write) -> bool:
+    return write.transaction is not None and write.transaction.outcome is Outcome.REFUSED
+
+
+def _outcome(write: Write) -> Outcome:
+    """Say how a write ended: its transaction answers for it where nobody else does."""
+    if write.outcome is Outcome.UNKNOWN and write.transaction is not None:
+        return write.transaction.outcome
+    return write.outcome
 
 
 def _anomalies(history: History) -> Iterator[Anomaly]:

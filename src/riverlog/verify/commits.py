@@ -1,16 +1,18 @@
 """What is wrong with committed offsets: a register per group and partition, which must not forget.
 
 An answer must be what some commit wrote that began before it came, and that no later commit has surely replaced: one
-that began after the first was acknowledged, and was itself acknowledged before the question.
+that began after the first was acknowledged, and was itself acknowledged before the question. One that is part of a
+transaction takes effect when that is committed.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
 from riverlog.verify.anomalies import Anomaly, CommitBeyondEnd, CommitInvented, CommitWentBack
 from riverlog.verify.evidence import Evidence, PartitionEvidence
-from riverlog.verify.history import Commit, History, Lookup, Outcome
+from riverlog.verify.history import Commit, History, Lookup, Moment, Outcome
 from riverlog.verify.presence import skipped_by_group
 
 _Register = tuple[str, TopicPartition]
@@ -41,27 +43,45 @@ def _counts(commit: Commit) -> bool:
     """Tell whether a commit may have taken effect."""
     if commit.outcome is Outcome.REFUSED:
         return False
-    return commit.transaction is None or commit.transaction.outcome is not Outcome.REFUSED
+    transaction = commit.transaction
+    if transaction is None:
+        return True
+    return transaction.outcome is not Outcome.REFUSED and transaction.committing is not None
 
 
 def _surely(commit: Commit, evidence: Evidence) -> bool:
     return commit.done is not None and (commit.transaction is None or commit.transaction in evidence.committed)
 
 
+class _Effect(NamedTuple):
+    """A commit that takes effect at some moment between these two."""
+
+    offset: Offset
+    began: Moment
+    done: Moment | None
+    """None where nobody knows whether it has."""
+
+
+def _effect(commit: Commit) -> _Effect:
+    transaction = commit.transaction
+    if transaction is None:
+        return _Effect(commit.offset, commit.began, commit.done)
+    assert transaction.committing is not None
+    return _Effect(commit.offset, transaction.committing, transaction.done)
+
+
 def _answer(lookup: Lookup, commits: list[Commit]) -> Iterator[Anomaly]:
-    alone = [commit for commit in commits if commit.transaction is None]
-    before = [commit for commit in alone if commit.done is not None and commit.done < lookup.began]
-    newest = max(before, key=lambda commit: commit.began, default=None)
+    effects = [_effect(commit) for commit in commits]
+    before = [effect for effect in effects if effect.done is not None and effect.done < lookup.began]
+    newest = max(before, key=lambda effect: effect.began, default=None)
     if lookup.offset == NO_OFFSET:
         if newest is not None:
             yield CommitWentBack(lookup.group, lookup.partition, lookup.offset, newest.offset)
         return
-    sources = [commit for commit in commits if commit.offset == lookup.offset and commit.began < lookup.done]
+    sources = [effect for effect in effects if effect.offset == lookup.offset and effect.began < lookup.done]
     if not sources:
         yield CommitInvented(lookup.group, lookup.partition, lookup.offset)
-    elif newest is not None and all(
-        source.transaction is None and source.done is not None and source.done < newest.began for source in sources
-    ):
+    elif newest is not None and all(source.done is not None and source.done < newest.began for source in sources):
         yield CommitWentBack(lookup.group, lookup.partition, lookup.offset, newest.offset)
 
 

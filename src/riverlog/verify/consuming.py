@@ -82,7 +82,9 @@ class _Life:
         for partition, position in self._consumer.held().items():
             if partition in partitions:  # without a position it begins at the first record, which is 0 here
                 start = Offset(0) if position is None else position
-                self._readings[partition] = history.read_from(self._name, partition, start, group=group)
+                self._readings[partition] = history.read_from(
+                    self._name, partition, start, isolation=self._scene.isolation, group=group
+                )
         began = history.moment()
         try:
             committed = await self._consumer.committed(*partitions)

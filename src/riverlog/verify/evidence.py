@@ -40,8 +40,23 @@ class Evidence:
         return write.transaction in self.committed
 
     def promised(self, write: Write) -> bool:
-        """Tell whether a record must be there for good."""
-        return write.outcome is Outcome.DONE and (write.transaction is None or write.transaction in self.committed)
+        """Tell whether a record must be there for good: it was acknowledged, or the transaction that it is part of."""
+        transaction = write.transaction
+        if transaction is None or write.outcome is Outcome.REFUSED:
+            return transaction is None and write.outcome is Outcome.DONE
+        is_acknowledged = write.outcome is Outcome.DONE or transaction.outcome is Outcome.DONE
+        return is_acknowledged and transaction in self.committed
+
+    def promised_since(self, write: Write, isolation: Isolation) -> Moment | None:
+        """Tell from when on a reader must be given a record; None as long as nobody need be."""
+        if not self.promised(write):
+            return None
+        transaction = write.transaction
+        if transaction is None:
+            return write.done
+        if isolation is Isolation.READ_UNCOMMITTED and write.done is not None:
+            return write.done
+        return transaction.done
 
 
 def gather(history: History) -> Evidence:

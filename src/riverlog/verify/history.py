@@ -49,6 +49,8 @@ class Transaction:
     committing: Moment | None = None
     """When its end was asked for; None as long as nobody did."""
     outcome: Outcome = Outcome.UNKNOWN
+    done: Moment | None = None
+    """When its commit was acknowledged."""
     read: list[tuple[TopicPartition, Value]] = field(default_factory=list)
 
 
@@ -161,8 +163,8 @@ class History:
         transaction.committing = self.moment()
 
     def committed(self, transaction: Transaction) -> None:
-        """Note that the transaction took effect as a whole."""
-        transaction.outcome = Outcome.DONE
+        """Note the promise that the transaction takes effect as a whole, whatever was said about each write."""
+        transaction.outcome, transaction.done = Outcome.DONE, self.moment()
 
     def aborted(self, transaction: Transaction) -> None:
         """Note that nothing of the transaction took effect."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.verify.anomalies import Anomaly, Lost, Skipped, Unseen
 from riverlog.verify.evidence import Evidence, PartitionEvidence
-from riverlog.verify.history import Isolation, Moment, Outcome, Reading, Value, Write
+from riverlog.verify.history import Isolation, Outcome, Reading, Value, Write
 
 Missing = tuple[PartitionEvidence, Value]
 _Place = tuple[Offset, Value]
@@ -33,8 +33,7 @@ def missing_records(partition: PartitionEvidence, evidence: Evidence) -> tuple[l
                     skipped.append(Skipped(partition.name, offset, value, reading.reader))
             elif value not in lost:  # nobody found it later
                 write = partition.writes.get(value)
-                was = "acknowledged" if write is not None and write.outcome is Outcome.DONE else "shown"
-                lost[value] = Lost(partition.name, offset, value, was, reading.reader)
+                lost[value] = Lost(partition.name, offset, value, _was(write), reading.reader)
     unseen = [
         Unseen(partition.name, write.offset, value)
         for value, write in partition.writes.items()
@@ -73,17 +72,27 @@ def _owed(partition: PartitionEvidence, evidence: Evidence, reading: Reading, pl
         return
     for offset, value in places[bisect_left(places, (reading.position, "")) :]:
         shown = partition.first_seen.get(value)
-        if (shown is not None and shown < reading.began) or _promised_before(partition, evidence, value, reading.began):
+        if (shown is not None and shown < reading.began) or _promised_before(partition, evidence, value, reading):
             yield offset, value
     if reading.start == 0:
         for value, write in partition.writes.items():
-            if value not in partition.places and _promised_before(partition, evidence, value, reading.began):
+            if value not in partition.places and _promised_before(partition, evidence, value, reading):
                 yield NO_OFFSET, write.value
 
 
-def _promised_before(partition: PartitionEvidence, evidence: Evidence, value: Value, moment: Moment) -> bool:
+def _promised_before(partition: PartitionEvidence, evidence: Evidence, value: Value, reading: Reading) -> bool:
     write: Write | None = partition.writes.get(value)
-    return write is not None and evidence.promised(write) and write.done is not None and write.done < moment
+    since = None if write is None else evidence.promised_since(write, reading.isolation)
+    return since is not None and since < reading.began
+
+
+def _was(write: Write | None) -> str:
+    if write is None:
+        return "shown"
+    if write.outcome is Outcome.DONE:
+        return "acknowledged"
+    transaction = write.transaction
+    return f"committed by {transaction.name}" if transaction is not None and transaction.done is not None else "shown"
 
 
 def _between(places: list[_Place], start: Offset, end: Offset) -> list[_Place]:

@@ -1,4 +1,5 @@
-"""A load with a verdict: producers, a group and readers at work on a cluster, while it may be killed and come back.
+"""A load with a verdict: producers with and without transactions, a group and readers at work on a cluster, which may
+be killed and come back.
 
 Topics and a group are made for it and removed again. Producers write for a while and the group reads on; then every
 outcome is waited for, the group comes to the end, and readers go through everything from the beginning. What clients
@@ -24,6 +25,7 @@ from riverlog.verify.checker import Verdict, judge
 from riverlog.verify.consuming import Member, end_offsets, read_everything
 from riverlog.verify.history import History, Isolation
 from riverlog.verify.scene import PAUSE_SECONDS, Protocol, Scene
+from riverlog.verify.transacting import TransactionalWriter
 from riverlog.verify.writing import Writer
 
 FINISH_SECONDS_MAX: Final = 90.0
@@ -42,6 +44,7 @@ class Load:
     topics: int = 2
     partitions: int = 3
     producers: int = 3
+    transactional: int = 1
     consumers: int = 3
     rate: float = 1_000.0
     protocol: Protocol = "classic"
@@ -86,17 +89,35 @@ async def verify(
         bootstrap, partitions=partitions, group=name, producer=producer or {}, consumer=consumer or {}, ports=ports
     )
     async with scene.admin() as admin, _topics(scene, admin, load, warn):
-        unfinished = await _work(scene, admin, load, say)
+        transactional = _transactional(scene, load)
+        unfinished = await _work(scene, admin, load, say, transactional)
         for isolation in Isolation:
             say(f"reading everything at {isolation.value}", scene.history)
             behind = await read_everything(scene, admin, isolation, seconds=FINISH_SECONDS_MAX)
             unfinished += [f"{partition} could not be read to its end at {isolation.value}" for partition in behind]
+        for each in transactional:
+            await each.look_up(seconds=FINISH_SECONDS_MAX)
         say("removing topics", scene.history)
     say("judging", scene.history)
     return Report(judge(scene.history), scene.troubles, unfinished)
 
 
-async def _work(scene: Scene, admin: Admin, load: Load, say: Callable[[str, History], None]) -> list[str]:
+def _transactional(scene: Scene, load: Load) -> list[TransactionalWriter]:
+    chance = Random(load.seed + 1)
+    rate = load.rate / (load.producers + load.transactional)
+    return [
+        TransactionalWriter(scene, number, rate=rate, random=Random(chance.random()))
+        for number in range(load.transactional)
+    ]
+
+
+async def _work(
+    scene: Scene,
+    admin: Admin,
+    load: Load,
+    say: Callable[[str, History], None],
+    transactional: Sequence[TransactionalWriter],
+) -> list[str]:
     """Let producers write and members read; give what the group did not come to the end of."""
     loop = asyncio.get_running_loop()
     chance = Random(load.seed)
@@ -109,10 +130,16 @@ async def _work(scene: Scene, admin: Admin, load: Load, say: Callable[[str, Hist
             tasks.create_task(member.run())
         writing = [
             tasks.create_task(
-                Writer(scene, number, rate=load.rate / load.producers, random=Random(chance.random())).run()
+                Writer(
+                    scene,
+                    number,
+                    rate=load.rate / (load.producers + load.transactional),
+                    random=Random(chance.random()),
+                ).run()
             )
             for number in range(load.producers)
         ]
+        writing += [tasks.create_task(each.run()) for each in transactional]
         end_at = loop.time() + load.seconds
         while loop.time() < end_at and len(scene.history.writes) < VERIFIED_RECORDS_MAX:
             say("writing and reading", scene.history)
@@ -174,6 +201,9 @@ async def _topics(scene: Scene, admin: Admin, load: Load, warn: Callable[[str], 
         deadline = asyncio.get_running_loop().time() + _REMOVE_SECONDS_MAX
         if load.consumers:
             await _remove(scene, lambda: admin.delete_groups(scene.group), f"group {scene.group}", deadline, warn)
+        for number in range(load.transactional):
+            group = TransactionalWriter.group_of(scene, number)
+            await _remove(scene, partial(admin.delete_groups, group), f"group {group}", deadline, warn)
         for topic in scene.topics:
             await _remove(scene, partial(admin.delete_topics, topic), f"topic {topic}", deadline, warn)
 

@@ -19,6 +19,8 @@ Protocol = Literal["classic", "consumer"]
 
 PAUSE_SECONDS: Final = 0.25
 _PRODUCER: Final = {"delivery_timeout_ms": 60_000, "request_timeout_ms": 5_000, "linger_ms": 2}
+_TRANSACTION_MS_MAX: Final = 15_000
+"""Nobody waits for longer for what a producer that vanished has left open."""
 _CONSUMER: Final = {
     "auto_offset_reset": "earliest",
     "auto_commit": False,
@@ -45,6 +47,8 @@ class Scene:
         self.history = History()
         self.partitions = partitions
         self.group = group
+        self.isolation = Isolation.READ_COMMITTED
+        """What the members of the group ask for: so none of them may be shown what is not committed."""
         self.troubles: Counter[str] = Counter()
         """How often clients met which error; a cluster that is killed meanwhile causes many."""
         self.writing = True
@@ -65,8 +69,18 @@ class Scene:
         settings = {**_PRODUCER, "compression": compression, **self._producer}
         return Producer(self._bootstrap, ports=self._ports, **settings)
 
+    def transactional_producer(self, transactional_id: str) -> Producer:
+        settings = {**_PRODUCER, **self._producer, "transaction_timeout_ms": _TRANSACTION_MS_MAX}
+        return Producer(self._bootstrap, ports=self._ports, transactional_id=transactional_id, **settings)
+
+    def bystander(self, group: str) -> Consumer:
+        """Make a consumer that only asks for a group's offsets, and for none that may still be taken back."""
+        settings = {**_CONSUMER, **self._consumer, "isolation_level": Isolation.READ_COMMITTED.value}
+        return Consumer(self._bootstrap, ports=self._ports, group=group, **settings)
+
     def member(self, protocol: Protocol) -> Consumer:
         settings = {**_CONSUMER, **self._consumer, "group": self.group, "group_protocol": protocol}
+        settings["isolation_level"] = self.isolation.value
         return Consumer(self._bootstrap, ports=self._ports, **settings)
 
     def reader(self, isolation: Isolation) -> Consumer:

@@ -79,3 +79,37 @@ def test_a_group_that_goes_past_a_record_between_two_members(history: History) -
     read(history, (2, "c"), reader="second", group="g", start=2, at_end=False)
     read(history, *enumerate("abc"))
     assert found(history) == [Skipped(ORDERS, 1, "b", "group g")]  # type: ignore[arg-type]
+
+
+def test_a_transaction_that_is_committed_and_whose_records_are_nowhere_is_lost() -> None:
+    history = History()
+    transaction = history.begin("t", "t1")
+    write(history, "a", transaction=transaction)  # nobody was told of it alone
+    write(history, "b", transaction=transaction)
+    history.committing(transaction)
+    history.committed(transaction)
+    read(history, position=3, committed=True)
+    assert sentences(history) == [
+        f"{value} was committed by t1 at orders-0; r did not find it there" for value in ("a", "b")
+    ]
+
+
+def test_a_record_that_its_producer_was_refused_is_not_promised_by_its_transaction() -> None:
+    history = History()
+    transaction = history.begin("t", "t1")
+    history.refused(write(history, "a", transaction=transaction))
+    history.committing(transaction)
+    history.committed(transaction)
+    read(history, position=3, committed=True)
+    assert found(history) == []
+
+
+def test_a_reader_that_ends_before_a_commit_need_not_be_given_what_it_commits() -> None:
+    history = History()
+    transaction = history.begin("t", "t1")
+    write(history, "a", 0, transaction=transaction)
+    read(history, position=0, committed=True)
+    history.committing(transaction)
+    history.committed(transaction)
+    read(history, (0, "a"), position=2, committed=True)
+    assert found(history) == []

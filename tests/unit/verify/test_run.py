@@ -8,7 +8,7 @@ import pytest
 from riverlog.client.admin import Admin
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.model.errors import ErrorCode
-from riverlog.verify.history import History
+from riverlog.verify.history import History, Outcome
 from riverlog.verify.run import Load, Report, verify
 from riverlog.verify.scene import Protocol
 from tests.support.virtual_time import run
@@ -51,14 +51,33 @@ def test_a_node_keeps_its_promises(protocol: Protocol) -> None:
     report = verified(Load(seconds=5, partitions=2, producers=2, consumers=2, rate=40, protocol=protocol))
     assert [anomaly.sentence for anomaly in report.verdict.anomalies] == []
     assert report.clean
-    assert report.verdict.acknowledged == report.verdict.written > 150
-    assert report.verdict.seen >= 3 * report.verdict.written, "by the group and by two readers"
+    verdict = report.verdict
+    assert verdict.acknowledged + verdict.aborted == verdict.written > 150
+    assert verdict.seen >= 3 * verdict.acknowledged, "by the group and by two readers"
     assert report.verdict.commits > 0
     assert report.verdict.lookups > 0
 
 
+def test_transactions_commit_and_abort_and_take_offsets_along() -> None:
+    histories: list[History] = []
+
+    async def remember(_: Admin, history: History) -> None:
+        histories.append(history)
+
+    load = Load(seconds=10, producers=1, transactional=2, consumers=1, rate=300)
+    report = verified(load, harm=remember, harm_while="judging")
+    assert [anomaly.sentence for anomaly in report.verdict.anomalies] == []
+    assert report.clean
+    assert report.verdict.aborted > 0
+    outcomes = {transaction.outcome for transaction in histories[0].transactions}
+    assert outcomes == {Outcome.DONE, Outcome.REFUSED}
+    offsets = [commit for commit in histories[0].commits if commit.transaction is not None]
+    assert {commit.group for commit in offsets} == {lookup.group for lookup in histories[0].lookups[-2:]}
+    assert all(lookup.offset > 0 for lookup in histories[0].lookups[-2:])
+
+
 def test_without_a_group_the_readers_are_enough() -> None:
-    report = verified(Load(seconds=1, producers=1, consumers=0, rate=50))
+    report = verified(Load(seconds=1, producers=1, transactional=0, consumers=0, rate=50))
     assert report.clean
     assert report.verdict.seen == 2 * report.verdict.written
 
@@ -94,7 +113,7 @@ def test_a_cluster_that_does_not_come_back_is_no_verdict_either() -> None:
 
         with pytest.raises(Unreachable):
             await verify("node:9092", LOAD, ports=universe.ports, say=say, warn=warnings.append)
-        assert [sentence.split()[1] for sentence in warnings] == ["group", "topic", "topic"]
+        assert [sentence.split()[1] for sentence in warnings] == ["group", "group", "topic", "topic"]
         await asyncio.gather(*stopping)
 
     run(scenario())
