@@ -5,7 +5,9 @@ ask again.
 """
 
 from http import HTTPStatus
-from typing import Self
+from typing import Final, Self
+
+ACCESS_CONTROL: Final = "org.apache.hadoop.security.AccessControlException"
 
 
 class Refused(Exception):
@@ -61,16 +63,20 @@ class Refused(Exception):
         return cls(HTTPStatus.FORBIDDEN, "java.io.IOException", message)
 
     @classmethod
-    def replaced(cls, message: str) -> Self:
+    def replaced(cls, message: str) -> "Replaced":
         """Refuse who was replaced."""
-        return cls(HTTPStatus.FORBIDDEN, "org.apache.hadoop.security.AccessControlException", message)
+        return Replaced(HTTPStatus.FORBIDDEN, ACCESS_CONTROL, message)
 
     @classmethod
     def foreign(cls, message: str) -> Self:
         """Refuse what a web page may have sent."""
-        return cls(HTTPStatus.FORBIDDEN, "org.apache.hadoop.security.AccessControlException", message)
+        return cls(HTTPStatus.FORBIDDEN, ACCESS_CONTROL, message)
 
     @classmethod
     def later(cls, message: str) -> Self:
         """Ask the client to try again."""
         return cls(HTTPStatus.FORBIDDEN, "org.apache.hadoop.hdfs.server.namenode.SafeModeException", message)
+
+
+class Replaced(Refused):
+    """Another driver has taken the query over. Its class says so, wherever it is raised: words may be anybody's."""

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlsplit
 
 from riverlog.checkpoints.paths import parse_path
 from riverlog.checkpoints.pipelines import ONLY_WRITE
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.refusals import ACCESS_CONTROL, Refused
 from riverlog.client.shared import Membership, SharedBatch
 from riverlog.observe.web_guard import CALL_HEADER
 
@@ -112,6 +112,8 @@ class SinkCalls:
         facts: dict[str, Any] = json.loads(response.content)
         if response.status != http.client.OK:
             told = facts["RemoteException"]
+            if told["javaClassName"] == ACCESS_CONTROL:
+                raise Refused.replaced(told["message"])
             raise Refused(http.HTTPStatus(response.status), told["javaClassName"], told["message"])
         return facts
 

@@ -239,7 +239,7 @@ def _debugged(*, debug: bool) -> Iterator[None]:
     """Open the debugger where something fails, if that is asked for; what Spark says becomes a sentence."""
     from pyspark.errors import PySparkException
 
-    from riverlog.pipelines.supervising import reason
+    from riverlog.pipelines.failures import reason
 
     try:
         yield

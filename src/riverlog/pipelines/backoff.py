@@ -5,7 +5,7 @@ over, and the count begins anew. Pauses are shortened at random by up to a quart
 together do not come back together.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
@@ -16,7 +16,7 @@ _SHORTENED_MAX: Final = 0.25
 
 @dataclass
 class Backoff:
-    """The failures of one pipeline."""
+    """The failures of one query."""
 
     restarts_max: int
     """How often in a row it is started again."""
@@ -34,3 +34,26 @@ class Backoff:
             return None
         pause = min(SECONDS_MAX, FIRST_SECONDS * 2.0 ** min(self.failures - 1, 16))
         return pause * (1 - _SHORTENED_MAX * self.random.random())
+
+
+@dataclass
+class Backoffs:
+    """The failures of a pipeline's queries, each counted on its own."""
+
+    restarts_max: int
+    random: Random
+    _of: dict[str, Backoff] = field(default_factory=dict)
+    _batches: dict[str, int] = field(default_factory=dict)
+
+    def of(self, query: str) -> Backoff:
+        """Give the failures of a query; those of a start that failed have no name."""
+        if query not in self._of:
+            self._of[query] = Backoff(self.restarts_max, self.random)
+        return self._of[query]
+
+    def completed(self, query: str, batch: int) -> None:
+        """Note the last batch that a query has completed; one that was known before shows nothing."""
+        if batch > self._batches.get(query, -1):
+            self._batches[query] = batch
+            self.of(query).completed()
+            self._of.pop("", None)  # so the pipeline has started

@@ -1,31 +1,24 @@
 """Keeps pipelines running: starts them, starts again what failed, and tells how they go.
 
 A pipeline of several outputs lives and ends as one: when a query of it fails the others are stopped, and all start
-again; when somebody stops one, all stop. It is given up after too many failures in a row, and at once when another run
-has taken its place: two would only take it from each other.
+again; when somebody stops one, all stop. Failures are counted for each query, and only its own batches begin its count
+anew: one that fails at the same place again and again is not kept going by its neighbours. A pipeline is given up after
+too many failures of a query in a row, and at once when another run has taken its place: two would only take it from
+each other.
 """
 
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from riverlog.pipelines.backoff import Backoff
+from riverlog.pipelines.backoff import Backoffs
+from riverlog.pipelines.failures import is_taken_over, reason
 from riverlog.pipelines.progress_line import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-REPLACED: Final = (
-    "was replaced",
-    "CONCURRENT_STREAM_LOG_UPDATE",
-    "Multiple streaming queries are concurrently using",
-    "ProducerFenced",
-)
-"""What Spark's message says where another run has taken a query over."""
-_PLAN: Final = "\n=== Streaming Query ==="
-_WORDS_MAX: Final = 300
 
 
 class Query(Protocol):
@@ -56,7 +49,7 @@ class Kept:
     """One pipeline, and what became of it."""
 
     pipeline: Startable
-    backoff: Backoff
+    backoffs: Backoffs
     start_at: float | None = 0.0
     """When it is to be started; None while it runs, and at the end."""
     is_over: bool = False
@@ -77,7 +70,7 @@ class Supervisor:
         random: Random,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.kept = [Kept(pipeline, Backoff(restarts_max, random)) for pipeline in pipelines]
+        self.kept = [Kept(pipeline, Backoffs(restarts_max, random)) for pipeline in pipelines]
         self._tell = tell
         self._trigger = trigger
         self._clock = clock
@@ -105,7 +98,7 @@ class Supervisor:
     def lines(self) -> list[str]:
         """Tell how each query goes that has done a batch; while nothing comes in, its last one."""
         for query in [query for each in self.kept for query in each.pipeline.queries]:
-            name, progress = query.name or "query", query.lastProgress
+            name, progress = _name(query), query.lastProgress
             if progress is not None and (progress["numInputRows"] or name not in self._lines):
                 self._lines[name] = line_of(name, progress)
         return list(self._lines.values())
@@ -120,10 +113,11 @@ class Supervisor:
     def _look_at(self, each: Kept) -> None:
         queries = list(each.pipeline.queries)
         for query in queries:
+            if (progress := query.lastProgress) is not None:
+                each.backoffs.completed(_name(query), progress["batchId"])
+        for query in queries:
             if not query.isActive and (failure := query.exception()) is not None:
-                if any(one.lastProgress is not None for one in queries):
-                    each.backoff.completed()
-                self._failed(each, failure)
+                self._failed(each, failure, _name(query))
                 return
         if all(not query.isActive for query in queries):
             self._over(each)
@@ -135,30 +129,22 @@ class Supervisor:
         each.is_over = True
         self._tell(f"{each.pipeline.name} has {'read what there was' if self._ends_by_itself else 'stopped'}")
 
-    def _failed(self, each: Kept, problem: BaseException) -> None:
+    def _failed(self, each: Kept, problem: BaseException, query: str = "") -> None:
         """Stop what is left of a pipeline, and start it again in a while, or never."""
         each.pipeline.stop(finish=False)
         words = reason(problem)
-        pause = None if is_final(str(problem)) else each.backoff.failed()
+        pause = None if is_taken_over(problem) else each.backoffs.of(query).failed()
         if pause is None:
             each.is_over, each.failure = True, words
-            self._tell(f"{each.pipeline.name} failed and is not started again: {words}")
+            failures = each.backoffs.of(query).failures
+            which = f" ({query} has failed {failures:,} times in a row)" if query and failures > 1 else ""
+            self._tell(f"{each.pipeline.name} failed and is not started again: {words}{which}")
             return
         each.start_at = self._clock() + pause
-        again = f"it starts again in {pause:.0f} s, restart {each.backoff.failures} of {each.backoff.restarts_max}"
+        backoff = each.backoffs.of(query)
+        again = f"it starts again in {pause:.0f} s, restart {backoff.failures} of {backoff.restarts_max}"
         self._tell(f"{each.pipeline.name} failed: {words}; {again}")
 
 
-def is_final(message: str) -> bool:
-    """Tell whether another run has taken the query over."""
-    return any(words in message for words in REPLACED)
-
-
-def reason(problem: BaseException) -> str:
-    """Give what Spark says about a failure in one line, without the plan and the stack; of Python, what was raised."""
-    lines = str(problem).partition(_PLAN)[0].splitlines()
-    traces = [number for number, line in enumerate(lines) if "Traceback (most recent call last)" in line]
-    if traces:  # the trace is indented, and what was raised stands behind it
-        lines = [line for line in lines[traces[-1] + 1 :] if line[:1].strip()] or lines
-    words = next((line.strip() for line in lines if line.strip()), type(problem).__name__)
-    return words if len(words) <= _WORDS_MAX else f"{words[:_WORDS_MAX]}…"
+def _name(query: Query) -> str:
+    return query.name or "query"

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from riverlog.spark.attempt import Attempt, StreamAttempt
 from riverlog.spark.counted_writes import Counted, check_same, what_is_written
 from riverlog.spark.keeping import Pool
-from riverlog.spark.refusal import Fenced, SinkRefused
+from riverlog.spark.refusal import Fenced, SinkRefused, TakenOver
 from riverlog.spark.sink_options import CLIENT, SinkOptions
 
 if TYPE_CHECKING:
@@ -140,14 +140,15 @@ class InCheckpoint:
     @contextmanager
     def _calling(self, what: str) -> "Iterator[SinkCalls]":
         """Call the store; where that fails, say what is not done, and why."""
-        from riverlog.checkpoints.refusals import Refused
+        from riverlog.checkpoints.refusals import Refused, Replaced
         from riverlog.checkpoints.sink import SinkCalls
 
         try:
             with CALLS.lend(self.location, lambda: SinkCalls(self.location)) as calls:
                 yield calls
         except Refused as refusal:
-            raise SinkRefused(f"{what}: {refusal.message}") from None
+            kind = TakenOver if isinstance(refusal, Replaced) else SinkRefused
+            raise kind(f"{what}: {refusal.message}") from None
         except (OSError, HTTPException) as problem:
             raise SinkRefused(
                 f"{what}: the store of the checkpoint {self.location} does not answer: {problem}"

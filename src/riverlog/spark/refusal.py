@@ -10,6 +10,10 @@ class SinkRefused(RuntimeError):
     """The sink cannot write, or not commit; the message says why and what to do."""
 
 
+class TakenOver(SinkRefused):
+    """Another driver has taken the query over, as the store of its checkpoint says. It is known by this class."""
+
+
 class Fenced(SinkRefused):
     """Nothing that this attempt writes is kept any more: somebody has taken over, or its time is up."""
 

@@ -3,9 +3,8 @@
 from random import Random
 from typing import Any
 
-import pytest
-
-from riverlog.pipelines.supervising import Supervisor, is_final, reason
+from riverlog.checkpoints.refusals import Refused
+from riverlog.pipelines.supervising import Supervisor
 from tests.unit.pipelines.test_progress_line import ACCOUNT
 
 
@@ -93,20 +92,48 @@ def test_after_too_many_failures_in_a_row_it_is_given_up() -> None:
         assert scene.later(60)
     pipeline.queries[0].fail("again")
     assert not scene.later(0.1)
-    assert scene.said[-1] == "revenue failed and is not started again: again"
+    assert scene.said[-1] == "revenue failed and is not started again: again (revenue has failed 3 times in a row)"
     assert scene.supervisor.kept[0].failure == "again"
     assert len(pipeline.starts) == 3
 
 
-def test_a_batch_in_between_begins_the_count_anew() -> None:
+def test_a_batch_of_its_own_begins_the_count_anew() -> None:
     pipeline = Pipeline()
     scene = Scene(pipeline, restarts_max=1)
-    for _ in range(5):
-        pipeline.queries[0].lastProgress = ACCOUNT
+    for batch in range(5):
+        pipeline.queries[1].lastProgress = {**ACCOUNT, "batchId": batch}
         pipeline.queries[1].fail("now and then")
         assert scene.later(0.1)
         assert scene.later(60)
     assert len(pipeline.starts) == 6
+
+
+def test_a_query_that_fails_at_one_place_is_not_kept_going_by_its_neighbour() -> None:
+    pipeline = Pipeline()
+    scene = Scene(pipeline, restarts_max=2)
+    for batch in range(2):
+        pipeline.queries[0].lastProgress = {**ACCOUNT, "batchId": batch}
+        pipeline.queries[1].fail("a poisoned row")
+        assert scene.later(0.1)
+        assert scene.later(60)
+    pipeline.queries[0].lastProgress = {**ACCOUNT, "batchId": 2}
+    pipeline.queries[1].fail("a poisoned row")
+    assert not scene.later(0.1)
+    assert scene.said[-1] == (
+        "revenue failed and is not started again: a poisoned row (revenue-late has failed 3 times in a row)"
+    )
+
+
+def test_a_batch_that_was_known_before_is_no_progress() -> None:
+    pipeline = Pipeline()
+    scene = Scene(pipeline, restarts_max=1)
+    pipeline.queries[0].lastProgress = ACCOUNT
+    pipeline.queries[0].fail("again")
+    assert scene.later(0.1)
+    assert scene.later(60)
+    pipeline.queries[0].lastProgress = ACCOUNT
+    pipeline.queries[0].fail("again")
+    assert not scene.later(0.1)
 
 
 def test_a_start_that_fails_is_a_failure() -> None:
@@ -121,12 +148,18 @@ def test_a_start_that_fails_is_a_failure() -> None:
 def test_who_was_replaced_does_not_come_back() -> None:
     pipeline = Pipeline()
     scene = Scene(pipeline)
-    pipeline.queries[0].fail("batch 3 was written by a run that was replaced; nothing of it is kept")
+    pipeline.queries[0].isActive, pipeline.queries[0].failure = False, Refused.replaced("another run goes on")
     assert not scene.later(0.1)
     assert len(pipeline.starts) == 1
-    assert is_final("[CONCURRENT_STREAM_LOG_UPDATE] Multiple streaming jobs detected for 14.")
-    assert is_final("Multiple streaming queries are concurrently using webhdfs://host:9870/pipelines/orders/offsets.")
-    assert not is_final("no disk")
+
+
+def test_who_only_says_so_comes_back() -> None:
+    pipeline = Pipeline()
+    scene = Scene(pipeline)
+    pipeline.queries[0].fail("the price of shop 7 was replaced")
+    assert scene.later(0.1)
+    assert scene.later(60)
+    assert len(pipeline.starts) == 2
 
 
 def test_when_somebody_stops_one_query_all_stop() -> None:
@@ -168,24 +201,3 @@ def test_lines_tell_of_queries_that_have_done_something() -> None:
     pipeline.queries[0].lastProgress = ACCOUNT
     (line,) = scene.supervisor.lines()
     assert line.startswith("revenue: batch 12, ")
-
-
-@pytest.mark.parametrize(
-    ("message", "words"),
-    [
-        ("", "RuntimeError"),
-        ("no disk\n\tat org.apache.A(A.scala:1)\n=== Streaming Query ===\nplan", "no disk"),
-        (
-            "[STREAM_FAILED] Job aborted: Traceback (most recent call last):\n  File x\n    y()\n"
-            "ValueError: no such shop\n SQLSTATE: 38000\n\tat org.apache.A(A.scala:1)",
-            "ValueError: no such shop",
-        ),
-        (
-            "Job aborted: Traceback (most recent call last):\n  File x",
-            "Job aborted: Traceback (most recent call last):",
-        ),
-        ("x" * 400, "x" * 300 + "…"),
-    ],
-)
-def test_the_reason_is_one_line(message: str, words: str) -> None:
-    assert reason(RuntimeError(message)) == words

@@ -10,7 +10,7 @@ from riverlog.client.shared import SharedBatch
 from riverlog.spark import commitments
 from riverlog.spark.attempt import StreamAttempt
 from riverlog.spark.commitments import InCheckpoint
-from riverlog.spark.refusal import Fenced, SinkRefused
+from riverlog.spark.refusal import Fenced, TakenOver
 from riverlog.spark.sink_options import read_options
 
 BATCH = SharedBatch("pipeline:orders", 4_000, 1, "q", 7)
@@ -20,7 +20,7 @@ ATTEMPT = StreamAttempt(partition=0, number=0, retry=0, query="q", run="old", ba
 @pytest.mark.parametrize(
     ("then", "expected", "words"),
     [
-        (Refused.replaced("run old of this query was replaced by run new"), SinkRefused, "was replaced by run new"),
+        (Refused.replaced("run old of this query was replaced by run new"), TakenOver, "was replaced by run new"),
         (BATCH, Fenced, "longer than kafka.transaction.timeout.ms"),
     ],
 )
