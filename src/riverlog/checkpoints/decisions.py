@@ -30,10 +30,10 @@ from riverlog.checkpoints.pipelines import (
     name_of,
     transactional_id_of,
 )
-from riverlog.checkpoints.records import FACTS, content_of, write_fact
+from riverlog.checkpoints.records import FACTS, PipelineGone, content_of, write_fact
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.spark_logs import SourceOffset, StateName, source_offsets, state_names
-from riverlog.checkpoints.tree import File, Folder, Tree
+from riverlog.checkpoints.tree import File, Folder, Tree, is_checkpoint
 from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
 from riverlog.client.shared import SharedBatch
 from riverlog.model.ids import NO_OFFSET
@@ -300,7 +300,7 @@ class Decisions:
     ) -> Pipeline:
         """Let a new run be the current one: fence the tasks of those before it, and forget their commits."""
         if known is None and len(self._tree.pipelines) >= CHECKPOINT_PIPELINES_MAX:
-            raise Refused.failed(f"the checkpoint store has {CHECKPOINT_PIPELINES_MAX} pipelines; delete some first")
+            await self._make_room()
         try:
             owner = await self._owners.take_over(path, caller.query, timeout_ms=timeout_ms)
         except KafkaError as problem:
@@ -324,6 +324,30 @@ class Decisions:
         await self._store.writer.change((f"{path}/commits",), decide)
         self._log.info("a run took a pipeline over", pipeline=name_of(path), run=caller.run)
         return self._tree.pipelines[path]
+
+    async def _make_room(self) -> None:
+        """Forget the oldest pipeline without a checkpoint: whoever called in its name has planned nothing."""
+        tree = self._tree
+
+        def is_unplanned(path: str, pipeline: Pipeline | None) -> bool:
+            is_decided = pipeline is not None and not isinstance(pipeline.step, Prepared)
+            return is_decided and not is_checkpoint(tree.find(path))
+
+        def decide() -> Decided:
+            is_still = is_unplanned(path, tree.pipelines.get(path))
+            return Decided((write_fact(PipelineGone(path)),) if is_still else ())
+
+        unplanned = [
+            (pipeline.noted_at, path)
+            for path, pipeline in tree.pipelines.items()
+            if is_unplanned(path, pipeline) and not self._turn(path).locked()
+        ]
+        if not unplanned:
+            raise Refused.failed(f"the checkpoint store has {CHECKPOINT_PIPELINES_MAX} pipelines; delete some first")
+        path = min(unplanned)[1]
+        async with self._turn(path):
+            await self._store.writer.change((f"{path}/commits",), decide)
+            await self._owners.forget(path)
 
     def _current(self, path: str, caller: Caller) -> Pipeline:
         pipeline = self._tree.pipelines.get(path)

@@ -18,6 +18,8 @@ from riverlog.checkpoints.paths import ROOT, check_path, parse_path
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.store import Status, Store
 from riverlog.checkpoints.stores import Stores
+from riverlog.checkpoints.upload import Upload
+from riverlog.checkpoints.uploads import Uploads, made_room
 from riverlog.model.limits import CHECKPOINT_CALL_BYTES_MAX, CHECKPOINT_REQUESTS_MAX
 from riverlog.observe.web_guard import CALL_HEADER, WebGuard, is_call
 
@@ -30,12 +32,14 @@ PREFIX: Final = b"/webhdfs/v1"
 CALLS_PREFIX: Final = b"/riverlog/v1"
 _FIELDS_MAX: Final = 32
 _LENGTH_MAX: Final = 2**63 - 1
+_CLOSE: Final = ((b"connection", b"close"),)
 
 
 class Request:
     """One request: its operation, path and parameters, and the ways to hear more and to answer."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, uploads: Uploads) -> None:
+        self.uploads = uploads
         self._scope = scope
         self._receive = receive
         self._send = send
@@ -45,6 +49,8 @@ class Request:
         self.is_call = False
         """Whether it is one of the calls beside WebHDFS."""
         self.operation = ""
+        self.is_cut = False
+        """Whether its body is not waited for any more: the connection ends with the answer."""
         self.parameters: dict[str, str] = {}
 
     def check(self, guard: WebGuard) -> None:
@@ -89,6 +95,12 @@ class Request:
         if not text.isascii() or not text.isdigit() or len(text) > 19 or int(text) > _LENGTH_MAX:
             raise Refused.illegal(f"{name} is a number from 0 on")
         return int(text)
+
+    @property
+    def client(self) -> str:
+        """Give the address that the caller has."""
+        peer = self._scope.get("client")
+        return "" if peer is None else str(peer[0])
 
     @property
     def user(self) -> str:
@@ -151,14 +163,15 @@ class Edge:
         self._stores = stores
         self._guard = guard
         self._under_way = 0
+        self._uploads = Uploads()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
-        request = Request(scope, receive, send)
+        request = Request(scope, receive, send, self._uploads)
         self._under_way += 1
         try:
             request.check(self._guard)
-            if self._under_way > CHECKPOINT_REQUESTS_MAX:
+            if self._under_way > CHECKPOINT_REQUESTS_MAX and not self._uploads.make_room():
                 raise Refused.later("the checkpoint store has too many requests to deal with; try again")
             name = request.read()
             operation = _OPERATIONS.get(name) if not request.is_call else _call if name in CALLS else None
@@ -171,7 +184,7 @@ class Edge:
             if request.answered:
                 raise
             exception = {"exception": problem.name, "javaClassName": problem.java_class, "message": problem.message}
-            await request.answer(problem.status, {"RemoteException": exception})
+            await request.answer(problem.status, {"RemoteException": exception}, _CLOSE if request.is_cut else ())
         finally:
             self._under_way -= 1
 
@@ -197,17 +210,33 @@ async def _create(request: Request, store: Store) -> None:
         return
     whole = False
     try:
-        while (part := await request.more()) is not None:
-            await upload.write(part[0])
-            if not part[1]:
-                await upload.finish()
-                whole = True
-                break
+        whole = await _take(request, upload)
     finally:
         if not whole:
             await _discard(upload)
     if whole:
         await request.answer(HTTPStatus.CREATED)
+
+
+async def _part(request: Request) -> tuple[bytes, bool] | None:
+    """Wait for the next part of an upload, unless it has to make room for others."""
+    try:
+        async with asyncio.timeout(None) as ending:
+            with request.uploads.resting(request.client, ending):
+                return await request.more()
+    except TimeoutError:
+        request.is_cut = True
+        raise made_room() from None
+
+
+async def _take(request: Request, upload: Upload) -> bool:
+    """Take the body of an upload, and tell whether all of it came."""
+    while (part := await _part(request)) is not None:
+        await upload.write(part[0])
+        if not part[1]:
+            await upload.finish()
+            return True
+    return False
 
 
 async def _open(request: Request, store: Store) -> None:

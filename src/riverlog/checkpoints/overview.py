@@ -14,7 +14,7 @@ from riverlog.checkpoints.pipelines import name_of
 from riverlog.checkpoints.progress import RunState
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.spark_logs import SourceOffset, source_offsets, watermark_ms
-from riverlog.checkpoints.tree import File, Folder, Tree
+from riverlog.checkpoints.tree import File, Folder, Tree, is_checkpoint
 
 if TYPE_CHECKING:
     from riverlog.checkpoints.groups import Groups
@@ -114,10 +114,6 @@ def checkpoints(tree: Tree, path: str = ROOT) -> Iterator[str]:
         return
     for name in sorted(folder.children):
         yield from checkpoints(tree, f"{path.rstrip('/')}/{name}")
-
-
-def is_checkpoint(folder: Folder) -> bool:
-    return isinstance(folder.children.get("offsets"), Folder)
 
 
 def content_of(tree: Tree, path: str) -> Content:

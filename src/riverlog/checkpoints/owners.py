@@ -30,7 +30,7 @@ class Owners:
 
     async def take_over(self, path: str, query: str, *, timeout_ms: int) -> Member:
         """Fence the owner before, abort what it left open, and give the new one."""
-        await self._let_go(path)
+        await self.forget(path)
         shared = self._make(path, query, timeout_ms=timeout_ms)
         await shared.start()
         self._shared[path] = shared
@@ -77,7 +77,8 @@ class Owners:
             self._shared[path] = shared
         return self._shared[path]
 
-    async def _let_go(self, path: str) -> None:
+    async def forget(self, path: str) -> None:
+        """Let go of what is held for a pipeline."""
         if path in self._shared:
             await self._shared.pop(path).close()
 

@@ -7,12 +7,12 @@ committed before. A query that runs, or may, is refused: a driver that goes on w
 from typing import TYPE_CHECKING
 
 from riverlog.checkpoints import changes
-from riverlog.checkpoints.overview import content_of, is_checkpoint
+from riverlog.checkpoints.overview import content_of
 from riverlog.checkpoints.pipelines import name_of
 from riverlog.checkpoints.records import FileFacts
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.starts import FILE, Start
-from riverlog.checkpoints.tree import Folder
+from riverlog.checkpoints.tree import Folder, is_checkpoint
 from riverlog.model.limits import PROGRESS_SILENT_MS_MAX
 
 if TYPE_CHECKING:

@@ -178,3 +178,8 @@ class Tree:
         self.temporaries.forget(path)
         if not parent.children and not parent.made:
             self._drop(parent_path)
+
+
+def is_checkpoint(found: File | Folder | None) -> bool:
+    """Tell whether a query has its log of offsets here."""
+    return isinstance(found, Folder) and isinstance(found.children.get("offsets"), Folder)

@@ -392,7 +392,13 @@ CHECKPOINT_CONNECTIONS_MAX: Final = 2_048
 """Connections to the checkpoint store at a time; one more is answered 503."""
 
 CHECKPOINT_REQUESTS_MAX: Final = 512
-"""Requests that the checkpoint store deals with at a time; one more is told to try again."""
+"""Requests that the checkpoint store deals with at a time; one more ends one that rests, or tries again."""
+
+ACCOUNTED_BATCHES_MAX: Final = 1_000
+"""Batches of a pipeline's query that are known each; Spark tells of the last hundred more than once."""
+
+CHECKPOINT_UPLOAD_REST_SECONDS: Final = 5.0
+"""An upload that has rested for so long makes room when the checkpoint store has too many requests."""
 
 CHECKPOINT_RUNS_REMEMBERED_MAX: Final = 64
 """Runs of a pipeline that were replaced, and are known to be; one that is older looks like a new one."""
@@ -413,7 +419,7 @@ CHECKPOINT_ARRIVAL_PAUSE_SECONDS_MAX: Final = 3_600.0
 """The longest such time."""
 
 CHECKPOINT_PIPELINES_MAX: Final = 256
-"""Pipelines whose sinks write in shared transactions; further ones are refused."""
+"""Pipelines whose sinks write in shared transactions; one more takes the place of one without a plan, or is refused."""
 
 BACKGROUND_PAUSE_SECONDS: Final = 1.0
 """How long background work rests after an unexpected exception, before it begins again."""

@@ -1,12 +1,15 @@
 """How many rows came to a window or join, and how many of them were late: counted in the batches themselves.
 
 Spark observes these numbers in front of the operator, in the task that reads the rows, and tells them with the progress
-of each batch. A batch that is run again is counted once.
+of each batch. A batch that is run again is counted once: the last ones are known each by its number, those before them
+are a sum.
 """
 
 from collections.abc import Iterable, Mapping
+from threading import Lock
 from typing import Any, NamedTuple
 
+from riverlog.model.limits import ACCOUNTED_BATCHES_MAX
 from riverlog.spark.progress import OBSERVED
 
 
@@ -30,11 +33,30 @@ class Counts(NamedTuple):
         return Counts(*(one + another for one, another in zip(self, other, strict=True)))
 
 
-class Accounts:
-    """Adds up what the batches of some queries tell."""
+class _Account:
+    """What the batches of one query tell: the last ones each, and those before them as a sum."""
 
     def __init__(self) -> None:
-        self._batches: dict[tuple[str, int], dict[str, Counts]] = {}
+        self.batches: dict[int, dict[str, Counts]] = {}
+        self.before: dict[str, Counts] = {}
+        self.folded = -1
+        """The last batch that is in the sum."""
+
+    def take(self, batch: int, found: dict[str, Counts]) -> None:
+        if batch <= self.folded:
+            return  # it is in the sum
+        self.batches[batch] = found
+        while len(self.batches) > ACCOUNTED_BATCHES_MAX:
+            self.folded = min(self.batches)
+            _add(self.before, self.batches.pop(self.folded))
+
+
+class Accounts:
+    """Adds up what the batches of some queries tell. Spark tells in a thread of its own, while others may ask."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[str, _Account] = {}
+        self._lock = Lock()
 
     def take(self, query: str, batch: int, observed: Mapping[str, Any]) -> None:
         """Take the observed metrics of a batch; of one that comes twice, the last."""
@@ -44,14 +66,16 @@ class Accounts:
                 operator = name.removesuffix(":rows")
                 found[operator] = found.get(operator, Counts()).plus(_counts(metrics))
         if found:
-            self._batches[query, batch] = found
+            with self._lock:
+                self._accounts.setdefault(query, _Account()).take(batch, found)
 
     def operators(self) -> dict[str, Counts]:
         """Give the sums, by the names of the observed metrics."""
         sums: dict[str, Counts] = {}
-        for batch in self._batches.values():
-            for operator, counts in batch.items():
-                sums[operator] = sums.get(operator, Counts()).plus(counts)
+        with self._lock:
+            for account in self._accounts.values():
+                for each in (account.before, *account.batches.values()):
+                    _add(sums, each)
         return dict(sorted(sums.items()))
 
 
@@ -61,6 +85,11 @@ def total(counts: Iterable[Counts]) -> Counts:
     for each in counts:
         summed = summed.plus(each)
     return summed
+
+
+def _add(sums: dict[str, Counts], found: Mapping[str, Counts]) -> None:
+    for operator, counts in found.items():
+        sums[operator] = sums.get(operator, Counts()).plus(counts)
 
 
 def _counts(metrics: Any) -> Counts:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from riverlog import Admin, Producer
+from riverlog.checkpoints.pipelines import Caller
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.store import Store
 from riverlog.client.errors import ProducerFenced
@@ -659,3 +660,23 @@ def test_a_commit_that_is_too_long_is_refused_before_anything_is_decided(monkeyp
         assert await output(universe) == written_by("r1", 0)
 
     with_store(scenario)
+
+
+def test_names_that_nobody_has_planned_anything_for_lock_no_pipeline_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("riverlog.checkpoints.decisions.CHECKPOINT_PIPELINES_MAX", 3)
+
+    async def scenario(universe: Universe) -> None:
+        store = await opened(universe)
+        first = Run(universe, store, "r1")
+        await first.plan(0)
+        await first.begin(0)
+        for number in range(6):
+            await store.decisions.begin(f"/invented/{number}", Caller("q", "r"), 0, timeout_ms=60_000)
+        assert sorted(store.tree.pipelines) == ["/invented/4", "/invented/5", PATH]
+        for number in (4, 5):
+            await store.make_folder(f"/invented/{number}/offsets")
+        with pytest.raises(Refused, match="has 3 pipelines"):
+            await store.decisions.begin("/invented/7", Caller("q", "r"), 0, timeout_ms=60_000)
+        await store.close()
+
+    with_node(scenario)

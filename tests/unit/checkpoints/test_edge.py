@@ -10,7 +10,7 @@ import pytest
 from riverlog.checkpoints import edge
 from riverlog.checkpoints.edge import Edge
 from riverlog.checkpoints.stores import Stores
-from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES
+from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_UPLOAD_REST_SECONDS
 from riverlog.observe.web_guard import WebGuard
 from tests.support.checkpoints import MemoryTopic, memory_store
 from tests.support.virtual_time import run
@@ -47,14 +47,16 @@ class Caller:
         parts: Iterable[bytes] = (b"",),
         *,
         whole: bool = True,
+        rests: bool = False,
+        client: str = "127.0.0.1",
         prefix: str = "/webhdfs/v1",
         headers: Iterable[tuple[bytes, bytes]] = ((b"host", b"node:9870"), (b"riverlog-call", b"test")),
     ) -> Answer:
-        """Send one request; a body that is not whole ends with the caller's going."""
+        """Send one request; a body that is not whole ends with the caller's going, and one that rests never ends."""
         path, _, query = (prefix + target).partition("?")
         bodies = list(parts)
         incoming: list[dict[str, Any]] = [
-            {"type": "http.request", "body": body, "more_body": not whole or index < len(bodies) - 1}
+            {"type": "http.request", "body": body, "more_body": rests or not whole or index < len(bodies) - 1}
             for index, body in enumerate(bodies)
         ]
         sent: list[Any] = []
@@ -72,6 +74,7 @@ class Caller:
         scope = {
             "type": "http",
             "method": method,
+            "client": (client, 40_000),
             "scheme": "http",
             "server": ("127.0.0.1", 9870),
             "raw_path": path.encode("latin-1"),
@@ -282,5 +285,37 @@ def test_a_call_without_our_header_is_refused(caller: Caller, operation: str) ->
         assert (answer.status, answer.exception) == (403, "AccessControlException")
         assert "Riverlog-Call" in answer.facts["RemoteException"]["message"]
         assert caller.stores.opened is None
+
+    run(scenario())
+
+
+def test_uploads_that_rest_make_room_and_lock_nobody_out(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("riverlog.checkpoints.edge.CHECKPOINT_REQUESTS_MAX", 4)
+
+    async def scenario() -> None:
+        def rest(name: str, client: str) -> "asyncio.Task[Answer]":
+            return asyncio.create_task(caller.create(f"/p/{name}", b"half", rests=True, client=client))
+
+        (await caller.ask("PUT", "/p?op=MKDIRS"))
+        others = [rest("other", "host-1")]
+        await asyncio.sleep(1)
+        many = [rest(f"many-{number}", "host-2") for number in range(3)]
+        await asyncio.sleep(1)
+        refused = await caller.ask("GET", "/p?op=GETFILESTATUS")
+        assert (refused.status, refused.exception) == (403, "SafeModeException")  # nobody has rested for long
+        await asyncio.sleep(CHECKPOINT_UPLOAD_REST_SECONDS)
+        assert (await caller.ask("GET", "/p?op=GETFILESTATUS")).status == 200
+        gone = await many[0]
+        assert (gone.status, gone.exception) == (403, "SafeModeException")
+        assert gone.headers[b"connection"] == b"close"
+        assert not any(task.done() for task in (*others, *many[1:]))
+        assert (await caller.create("/p/whole", b"all")).status == 201
+        assert (await caller.ask("GET", "/p?op=LISTSTATUS")).facts["FileStatuses"]["FileStatus"][0][
+            "pathSuffix"
+        ] == "whole"
+        for task in (*others, *many):
+            task.cancel()
+        await asyncio.wait([*others, *many])
+        await caller.stores.close()
 
     run(scenario())
