@@ -8,7 +8,6 @@ from pyspark import TaskContext
 from riverlog.spark.refusal import SinkRefused
 
 _ID: Final = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_RUN: Final = re.compile(rf"runId = ({_ID})")
 _PARTITIONS: Final = 2**20
 _WRITES: Final = 2**11
 """Tasks are numbered with 31 bits. Writes of one batch are numbered one behind the other, or nearly so."""
@@ -62,7 +61,13 @@ def this_stream_attempt(*, is_one_of_several: bool = False) -> StreamAttempt:
             "Spark does not tell this task which batch of which query it belongs to; write with Spark 4.2+, and with "
             "the option ofStream only in foreachBatch"
         )
-    run = run_of(context.getLocalProperty("spark.jobGroup.id"), context.getLocalProperty("spark.job.description"))
+    run = run_of(
+        context.getLocalProperty("spark.jobGroup.id"),
+        context.getLocalProperty("spark.job.description"),
+        is_interrupting=context.getLocalProperty("spark.job.interruptOnCancel") == "true",
+        query=query,
+        batch=batch,
+    )
     if run is None:
         raise SinkRefused(
             f"batch {batch} is not written: the program has replaced the job group of this query, by which its run is "
@@ -72,9 +77,14 @@ def this_stream_attempt(*, is_one_of_several: bool = False) -> StreamAttempt:
     return StreamAttempt(*this_attempt(), query, run, int(batch), write)
 
 
-def run_of(group: str | None, description: str | None) -> str | None:
-    """Find the run's id: it names the job group, and stands in the description, unless a program has set these."""
-    if re.fullmatch(_ID, group or ""):
+def run_of(group: str | None, description: str | None, *, is_interrupting: bool, query: str, batch: str) -> str | None:
+    """Find the run's id: it names the job group, and stands in the description, unless a program has set these.
+
+    A program may name its groups by ids as Spark does; but the groups of queries interrupt tasks that are cancelled.
+    """
+    if is_interrupting and re.fullmatch(_ID, group or ""):
         return group
-    found = _RUN.search(description or "")
+    found = re.search(
+        rf"^id = {re.escape(query)}\nrunId = ({_ID})\nbatch = {re.escape(batch)}$", description or "", re.M
+    )
     return None if found is None else found[1]

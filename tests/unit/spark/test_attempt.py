@@ -7,7 +7,9 @@ from riverlog.spark.refusal import SinkRefused
 from tests.support.spark_jobs import task_context
 
 RUN = "5b3c86a6-8f5b-4b2e-9f0e-0c8f3c1d2e4f"
-DESCRIPTION = f"orders\nid = 4a3c86a6-8f5b-4b2e-9f0e-0c8f3c1d2e4f\nrunId = {RUN}\nbatch = 7"
+QUERY = "4a3c86a6-8f5b-4b2e-9f0e-0c8f3c1d2e4f"
+OTHER = "6c3c86a6-8f5b-4b2e-9f0e-0c8f3c1d2e4f"
+DESCRIPTION = f"orders\nid = {QUERY}\nrunId = {RUN}\nbatch = 7"
 
 
 def test_a_task_of_a_job() -> None:
@@ -20,6 +22,7 @@ def test_a_task_of_a_query() -> None:
         "sql.streaming.queryId": "query",
         "streaming.sql.batchId": "7",
         "spark.jobGroup.id": RUN,
+        "spark.job.interruptOnCancel": "true",
         "spark.job.description": "what a program says of its job",
         "spark.sql.execution.id": "42",
     }
@@ -45,8 +48,21 @@ def test_a_task_that_is_told_nothing_says_so() -> None:
         this_stream_attempt()
 
 
-def test_the_run_names_the_job_group_or_is_in_the_description() -> None:
-    assert run_of(RUN, "my job") == RUN
-    assert run_of("my group", DESCRIPTION) == RUN
-    assert run_of("my group", "my job") is None
-    assert run_of(None, None) is None
+@pytest.mark.parametrize(
+    ("group", "description", "is_interrupting", "run"),
+    [
+        (RUN, "my job", True, RUN),
+        (RUN, DESCRIPTION, True, RUN),
+        ("my group", DESCRIPTION, False, RUN),
+        (OTHER, DESCRIPTION, False, RUN),
+        (OTHER, "my job", False, None),
+        (OTHER, f"runId = {OTHER}", False, None),
+        (OTHER, DESCRIPTION.replace("batch = 7", "batch = 8"), False, None),
+        ("my group", "my job", False, None),
+        (None, None, False, None),
+    ],
+)
+def test_the_run_names_the_job_group_or_is_in_the_description(
+    group: str | None, description: str | None, is_interrupting: bool, run: str | None
+) -> None:
+    assert run_of(group, description, is_interrupting=is_interrupting, query=QUERY, batch="7") == run
