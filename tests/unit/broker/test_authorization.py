@@ -65,3 +65,23 @@ async def _refused(code: ErrorCode, ask: Callable[[], Awaitable[object]]) -> Non
     with pytest.raises(KafkaError) as refused:
         await ask()
     assert refused.value.code is code
+
+
+def test_no_client_ends_a_transaction_of_the_store() -> None:
+    async def scenario(universe: Universe) -> None:
+        store = Producer(
+            ADDRESS,
+            transactional_id=CHECKPOINTS_TRANSACTIONAL_ID,
+            ports=universe.ports,
+            security=universe.security,
+        )
+        partition = TopicPartition(CHECKPOINTS_TOPIC, 1)
+        async with Admin(ADDRESS, ports=universe.ports) as admin, store:
+            await admin.create_topic(CHECKPOINTS_TOPIC)
+            await store.begin()
+            await store.send(CHECKPOINTS_TOPIC, b"1", key=b"chunk:07:0", partition=1)
+            (open_one,) = [each for each in await admin.describe_producers([partition]) if each.transaction_offset >= 0]
+            await _refused(FORBIDDEN, lambda: admin.abort_in_partition(open_one))
+            await store.commit()
+
+    with_node(scenario)

@@ -66,11 +66,13 @@ async def _begun(
         kept_back = await sharing.torn_by(markers)
     except Refusal as refusal:
         return {each: _refused(refusal.code) for each in markers.partitions}
-    free = tuple(each for each in markers.partitions if each not in kept_back)
+    guarded = {each for each in markers.partitions if not context.allows_on_topic(Operation.WRITE, each.topic)}
+    free = tuple(each for each in markers.partitions if each not in kept_back and each not in guarded)
     begun: dict[TopicPartition, Awaitable[ErrorCode]] = dict(
         context.services.marking.begin(replace(markers, partitions=free))
     )
-    return begun | {each: _refused(ErrorCode.INVALID_TXN_STATE) for each in kept_back}
+    begun |= {each: _refused(ErrorCode.INVALID_TXN_STATE) for each in kept_back}
+    return begun | {each: _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED) for each in guarded}
 
 
 class _Sharing:
