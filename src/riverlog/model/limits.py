@@ -306,6 +306,9 @@ OFFSETS_FORGOTTEN_PER_TURN_MAX: Final = 1_000
 """Committed offsets that a coordinator forgets in one turn, be they expired or of a deleted topic: some ten
 milliseconds; the next turn goes on."""
 
+TRANSACTIONAL_ID_DONE_MS: Final = 900_000
+"""How long a transactional id is remembered whose owner has said that nothing follows; it may ask again until then."""
+
 TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX: Final = 10_000
 """Transactional ids that a coordinator looks at in one turn when it looks for idle ones; the next turn goes on."""
 

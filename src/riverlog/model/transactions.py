@@ -32,6 +32,10 @@ class TransactionVersion(IntEnum):
     """KIP-890 part 2: every end of a transaction bumps the epoch, and its markers carry the new one."""
 
 
+NOTHING_FOLLOWS: Final = b"riverlog:nothing-follows"
+"""What an owner leaves with the last batch that it will ever commit under its transactional id."""
+
+
 class Outcome(StrEnum):
     """How a transaction ended, and at whose wish."""
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pyspark.sql.datasource import WriterCommitMessage
 
+from riverlog.model.transactions import NOTHING_FOLLOWS
 from riverlog.spark.attempt import Attempt, StreamAttempt
 from riverlog.spark.counted_writes import Counted, check_same, what_is_written
 from riverlog.spark.keeping import Pool
@@ -185,7 +186,8 @@ class Owned:
         memberships = [each.membership for each in messages if each.membership is not None]
 
         async def end(owner: "SharedTransactions") -> None:
-            marker = what_is_written(options) if self.counted else b""
+            is_job = messages[0].attempt is None
+            marker = what_is_written(options) if self.counted else NOTHING_FOLLOWS if is_job else b""
             await owner.commit(batch, memberships, marker=marker)
             if self.counted is not None and messages[0].attempt is not None:
                 check_same(await owner.committed(), batch.number, marker)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from riverlog.model.limits import INCARNATIONS_REMEMBERED_MAX
+from riverlog.model.transactions import NOTHING_FOLLOWS
 
 NO_BATCH: Final = -1
 
@@ -50,6 +51,13 @@ class Shared:
             return None
         last = self.incarnations[-1]
         return BatchName(last.name, last.opened)
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether nothing follows, as the owner has said of each incarnation."""
+        return bool(self.incarnations) and all(
+            each.marker == NOTHING_FOLLOWS and each.opened == each.committed for each in self.incarnations
+        )
 
     def find(self, name: str) -> Incarnation:
         """Give what is known of an incarnation; of one that nobody has heard of, nothing."""

@@ -11,7 +11,7 @@ from typing import Final, assert_never
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerId
-from riverlog.model.limits import TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX
+from riverlog.model.limits import TRANSACTIONAL_ID_DONE_MS, TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
 from riverlog.model.transactions import Outcome
@@ -220,13 +220,17 @@ class TransactionsMachine:
     def _expire(self, turn: Turn) -> None:
         """Forget ids that were idle for too long; of many a part at a time, so that nobody waits long."""
         ids = sorted(self.state)
-        expired_ms = turn.now.wall_ms - self._settings.transactional_id_expiration_ms
+        idle_ms_max = self._settings.transactional_id_expiration_ms
         start = bisect_left(ids, self.live.expiry_goes_on_at)
         stop = start + TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX
         for transactional_id in ids[start:stop]:
             held = turn.find(transactional_id)
             is_idle = held is not None and (held.state is TransactionState.EMPTY or held.state.is_ended)
-            if is_idle and held is not None and held.updated_ms <= expired_ms:
+            if not is_idle or held is None:
+                continue
+            is_done = held.shared is not None and held.shared.is_done
+            kept_ms = min(TRANSACTIONAL_ID_DONE_MS, idle_ms_max) if is_done else idle_ms_max
+            if turn.now.wall_ms - held.updated_ms >= kept_ms:
                 for member in turn.members(transactional_id):
                     turn.write_member(MemberName(transactional_id, member.producer.id), None)
                 turn.write(transactional_id, None)

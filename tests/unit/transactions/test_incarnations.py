@@ -1,4 +1,5 @@
 from riverlog.model.limits import INCARNATIONS_REMEMBERED_MAX
+from riverlog.model.transactions import NOTHING_FOLLOWS
 from riverlog.transactions.incarnations import NO_BATCH, BatchName, Incarnation, Shared
 
 
@@ -28,3 +29,12 @@ def test_the_least_recently_used_incarnation_is_forgotten() -> None:
     for number in range(INCARNATIONS_REMEMBERED_MAX - 1):
         shared = shared.committed(BatchName(f"later {number}", 0), b"")
     assert (shared.find("first").committed, shared.find("second").committed) == (2, NO_BATCH)
+
+
+def test_an_id_is_done_once_its_owner_has_said_so_of_all_and_nothing_is_begun_since() -> None:
+    assert not Shared().is_done
+    done = Shared().opened(BatchName("a", 0)).committed(BatchName("a", 0), NOTHING_FOLLOWS)
+    assert done.is_done
+    assert not done.opened(BatchName("a", 1)).is_done
+    assert not done.opened(BatchName("a", 1)).aborted().is_done
+    assert not done.opened(BatchName("b", 0)).committed(BatchName("b", 0), b"").is_done

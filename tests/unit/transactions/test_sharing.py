@@ -2,7 +2,7 @@
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import NOTHING_FOLLOWS, Producer
 from riverlog.transactions.commands import (
     BatchesReply,
     DescribeBatches,
@@ -360,3 +360,16 @@ def test_ids_are_exchanged_when_their_epochs_are_used_up() -> None:
     assert len({member.id for member in used}) == 2
     assert len(coordinator.machine.pools[ID]) == 1
     assert coordinator.add(producer_of(min(used).id, 32_766)) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+
+def test_an_id_behind_which_nothing_follows_is_forgotten_early_and_no_other() -> None:
+    for marker, is_known in ((NOTHING_FOLLOWS, False), (b"", True)):
+        coordinator, owner, (first, second) = begun()
+        end = EndBatch(ID, owner, BatchName("a", 0), True, (first, second), marker=marker)
+        assert coordinator.ask(end).code is ErrorCode.NONE
+        coordinator.write_markers()
+        coordinator.pass_time(60)
+        assert coordinator.ask(end).code is ErrorCode.NONE  # who asks again is told
+        coordinator.pass_time(DAY / 8)
+        known = [name for name, _ in coordinator.ask(ListTransactions()).transactions]
+        assert (ID in known) is is_known
