@@ -342,15 +342,14 @@ def test_a_start_that_failed_half_way_is_no_stop_in_good_order() -> None:
         async with Producer(ADDRESS, ports=universe.ports) as producer:
             await producer.send("orders", b"one")
         await universe.lose_power()
-        universe.disk.make_folder("/data/nobodys-0")
 
-        def fail_to_set_aside(kind: str, path: str) -> None:
-            if kind == "rename" and "nobodys" in path:
-                raise OSError(errno.EIO, "Input/output error")
+        def fail_to_look(kind: str, path: str) -> None:
+            if kind == "open" and path.endswith("orders-0/partition.metadata"):
+                raise OSError(errno.EMFILE, "Too many open files")
 
-        universe.disk.before_step = fail_to_set_aside
+        universe.disk.before_step = fail_to_look
         node = universe.node()
-        with pytest.raises(OSError, match="Input/output"):
+        with pytest.raises(OSError, match="Too many open files"):
             await node.start()
         assert not universe.disk.exists(f"/data/{CLEAN_FILE}")
 
