@@ -19,6 +19,10 @@ def travelled(what: Any) -> Any:
     return cloudpickle.loads(cloudpickle.dumps(what))
 
 
+NAMES = {"key": "key", "value": "value"}
+"""What the columns of records are called in these frames."""
+
+
 def frames(*values: bytes) -> list[pa.RecordBatch]:
     """Make a frame of two columns, with the values as keys as well."""
     if not values:

@@ -16,7 +16,7 @@ from riverlog.spark.sink import BatchSink, StreamBatchSink, StreamSink
 from riverlog.spark.sink_options import SinkOptions, read_options
 from tests.e2e.clients import create_topic, read_all
 from tests.support.node import Node
-from tests.support.spark_jobs import StreamJob, frames, task_context, travelled
+from tests.support.spark_jobs import NAMES, StreamJob, frames, task_context, travelled
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ class ListedJob(StreamJob):
         self.read = read_options(options, is_stream=True)
 
     def plan(self) -> Any:
-        writer = StreamSink(self.read)
+        writer = StreamSink(self.read, NAMES)
         writer._way = asyncio.run(taken_over(self.read))
         return travelled(writer)
 
@@ -132,7 +132,7 @@ def test_a_part_whose_time_was_up_is_said_to_be_lost_and_the_query_goes_on(optio
 
 
 def test_a_job_has_no_list(options: dict[str, str]) -> None:
-    writer = BatchSink(read_options(options, is_stream=False))
+    writer = BatchSink(read_options(options, is_stream=False), NAMES)
     writer._way = Listed(f"job-{uuid4()}")
     with task_context(0, 1, {}):
         message = travelled(writer.write(iter(frames(b"a", b"b"))))
@@ -144,7 +144,7 @@ class WritesJob(ListedJob):
     """A query that writes its batches in foreachBatch, each perhaps several times."""
 
     def plan(self) -> Any:
-        writer = StreamBatchSink(self.read)
+        writer = StreamBatchSink(self.read, NAMES)
         writer._way = asyncio.run(taken_over(self.read, is_one_of_several=True))
         return travelled(writer)
 
