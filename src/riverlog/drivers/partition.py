@@ -28,7 +28,7 @@ from riverlog.log.times import FoundTime
 from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.errors import ErrorCode, InvariantBroken, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
-from riverlog.model.limits import DECOMPRESSED_BYTES_MAX, SENDFILE_BYTES_MIN, UNFOLDED_BATCHES_MAX
+from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.model.transactions import Producer, TransactionVersion
@@ -115,9 +115,8 @@ class Partition:
         header = check_produced(batch, batch_bytes_max=config.max_message_bytes)
         if self._is_for_coordinators:
             raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the cluster itself writes to {self.name.topic}")
-        if config.record_validation_full or header.max_timestamp < header.first_timestamp:
-            unfolded_bytes_max = min(DECOMPRESSED_BYTES_MAX, UNFOLDED_BATCHES_MAX * config.max_message_bytes)
-            header = check_records(batch, header, config, now_ms=now_ms, unfolded_bytes_max=unfolded_bytes_max)
+        if config.record_validation_full:
+            header = check_records(batch, header, config, now_ms=now_ms)
         if config.cleanup_compact:
             check_keys(batch, header, batch_bytes_max=config.max_message_bytes)
         if header.attributes & TRANSACTIONAL and self.begins_transaction(header):

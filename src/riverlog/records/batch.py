@@ -148,7 +148,7 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
     if size < HEADER_BYTES:
         raise Refusal(ErrorCode.INVALID_RECORD, f"{size} bytes are too few for a record batch")
     fields = HEADER.unpack_from(batch)
-    _, length, _, _, crc, attributes, last_offset_delta, _, _, producer_id, epoch, sequence, record_count = fields
+    _, length, _, _, crc, attributes, last_delta, first_ms, last_ms, producer_id, epoch, sequence, record_count = fields
     if length + LOG_OVERHEAD != size:
         if HEADER_BYTES <= length + LOG_OVERHEAD < size:
             raise Refusal(ErrorCode.INVALID_RECORD, "more than one record batch was sent for one partition")
@@ -161,10 +161,10 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
         )
     if crc32c(batch[ATTRIBUTES_POSITION:]) != crc:
         raise Refusal(ErrorCode.CORRUPT_MESSAGE, "the batch's checksum does not match its content")
-    if record_count <= 0 or last_offset_delta != record_count - 1:
+    if record_count <= 0 or last_delta != record_count - 1:
         raise Refusal(
             ErrorCode.INVALID_RECORD,
-            f"the batch counts {record_count} records but its last offset delta is {last_offset_delta}",
+            f"the batch counts {record_count} records but its last offset delta is {last_delta}",
         )
     if attributes & CONTROL:
         raise Refusal(ErrorCode.INVALID_RECORD, "clients may not write control batches")
@@ -178,12 +178,19 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
     codec = attributes & COMPRESSION_MASK
     if codec > _LAST_CODEC:
         raise Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"compression codec {codec} does not exist")
-    if record_count * RECORD_BYTES_MIN > (size - HEADER_BYTES) * _UNFOLDED_BYTES_MAX[codec]:
+    content_bytes = size - HEADER_BYTES
+    needed_bytes = record_count * RECORD_BYTES_MIN
+    if needed_bytes > content_bytes and needed_bytes > content_bytes * _UNFOLDED_BYTES_MAX[codec]:
         raise Refusal(
             ErrorCode.INVALID_RECORD,
             f"the batch counts {record_count} records, more than fit into its {size} bytes",
         )
-    return tuple.__new__(BatchHeader, fields)  # what _make does, without another call
+    header = tuple.__new__(BatchHeader, fields)  # what _make does, without another call
+    if last_ms < first_ms:
+        from riverlog.records.validation import with_true_last_timestamp  # it reads records, and few batches need it
+
+        return with_true_last_timestamp(batch, header, batch_bytes_max=batch_bytes_max)
+    return header
 
 
 _LAST_CODEC: Final = int(Compression.ZSTD)

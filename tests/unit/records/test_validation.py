@@ -7,7 +7,7 @@ import pytest
 
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.topic_config import DEFAULT_TOPIC_CONFIG
-from riverlog.records.batch import HEADER_BYTES, BatchHeader, Compression, check_produced, checksum
+from riverlog.records.batch import HEADER, HEADER_BYTES, BatchHeader, Compression, check_produced, checksum, read_header
 from riverlog.records.record import VARINTS, BatchBuilder, read_batch, write_header
 from riverlog.records.validation import check_records
 
@@ -36,7 +36,7 @@ def record(offset_delta: int, *, timestamp_delta: int = 0) -> bytes:
 def check(batch: bytearray, **changes: object) -> BatchHeader:
     config = replace(DEFAULT_TOPIC_CONFIG, **changes)  # type: ignore[arg-type]
     header = check_produced(memoryview(batch), batch_bytes_max=len(batch))
-    return check_records(memoryview(batch), header, config, now_ms=NOW, unfolded_bytes_max=1_000_000)
+    return check_records(memoryview(batch), header, config, now_ms=NOW)
 
 
 @pytest.mark.parametrize("codec", list(Compression))
@@ -76,7 +76,7 @@ def test_a_bomb_is_not_unfolded() -> None:
     builder = BatchBuilder(Compression.ZSTD)
     builder.append(None, bytes(2_000_000), timestamp_ms=NOW)
     with pytest.raises(Refusal) as refused:
-        check(builder.build())
+        check(builder.build(), max_message_bytes=10_000)
     assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
@@ -92,3 +92,13 @@ def test_a_wrong_largest_timestamp_is_put_right() -> None:
     batch = framed(record(0, timestamp_delta=7) + record(1), count=2)
     assert check(batch).max_timestamp == NOW + 7
     assert [found.timestamp for found in read_batch(batch)] == [NOW + 7, NOW], "the checksum fits again"
+
+
+def test_a_last_timestamp_before_the_first_is_put_right_whatever_the_topic_asks_for() -> None:
+    batch = batch_of(NOW, NOW - 5, NOW + 5)
+    HEADER.pack_into(batch, 0, *read_header(batch)._replace(max_timestamp=-1))
+    batch[17:21] = checksum(batch).to_bytes(4, "big")
+    header = check_produced(memoryview(batch), batch_bytes_max=len(batch))
+    assert header == read_header(batch)
+    assert header.max_timestamp == NOW + 5
+    assert header.crc == checksum(batch)
