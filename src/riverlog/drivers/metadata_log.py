@@ -67,6 +67,7 @@ class MetadataLog:
         self._rounds: asyncio.Task[None] | None = None
         self._snapshotting: asyncio.Task[None] | None = None
         self._failure: Exception | None = None
+        self._refusal: Refusal | None = None  # of records that their owner has not heard of: its state is ahead of ours
         self._closing = False
         self._logger = get_logger("riverlog.metadata")
 
@@ -108,9 +109,14 @@ class MetadataLog:
         return self._log.size
 
     def append(self, records: Sequence[MetadataRecord]) -> "asyncio.Future[None]":
-        """Take the records; they are committed once they are on the medium."""
+        """Take the records; they are committed once they are on the medium.
+
+        After a Refusal none is taken until the owner has replayed: they might rest on those that were not written.
+        """
         if self._failure is not None:
             raise self._failure
+        if self._refusal is not None:
+            raise self._refusal
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((records, committed))
         if self._rounds is None:
@@ -119,6 +125,7 @@ class MetadataLog:
 
     def replay(self) -> Iterator[MetadataRecord]:
         """Give the records of the snapshot and those behind it."""
+        self._refusal = None
         offset = self._log.log_start_offset
         try:
             if self._snapshot is not None:
@@ -200,7 +207,9 @@ class MetadataLog:
 
     def _fail(self, group: list[tuple[Sequence[MetadataRecord], asyncio.Future[None]]], error: Exception) -> None:
         """Fail all that is under way; only a full disk is something that the log can go on after."""
-        if not isinstance(error, Refusal):
+        if isinstance(error, Refusal):
+            self._refusal = error
+        else:
             self._failure = error
         failed, self._waiting = group + self._waiting, []
         for _, committed in failed:

@@ -47,6 +47,35 @@ async def test_a_full_disk_refuses_and_later_goes_on():
 
 
 @run
+async def test_nothing_is_written_that_was_decided_on_records_that_were_not():
+    disk = MemoryDisk()
+    node = Node(disk)
+    await node.register()
+    disk.fail(0, errno.ENOSPC, on=("write",))
+    write, late = node.log._write, []
+
+    def come() -> None:
+        """Ask for something in the moment between the failure and the news of it; there is room again."""
+        disk.heal()
+        late.append(node.driver.submit(CreateTopics((topic("late"),))))
+
+    def fail(records):
+        node.log._write = write
+        asyncio.get_running_loop().call_soon(come)
+        write(records)
+
+    node.log._write = fail
+    with pytest.raises(Refusal):
+        await node.create("orders")
+    with pytest.raises(Refusal):
+        await late[0]
+    await node.create("next")
+    assert names(node.driver.image) == ["next"]
+    await node.driver.close()
+    assert names(Node(disk).driver.image) == ["next"]
+
+
+@run
 async def test_a_failed_flush_is_final():
     disk = MemoryDisk()
     node = Node(disk)
