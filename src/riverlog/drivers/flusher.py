@@ -71,18 +71,27 @@ class Flusher:
             raise
 
     async def _flushed(self, partition: "Partition") -> SyncPlan | None:
-        """Flush once, as soon as that can be done; None where it cannot be."""
+        """Flush once, as soon as that can be done; None where it cannot be.
+
+        Who cannot begin gives up its turn while it waits: what is in the way of one may be in nobody else's.
+        """
         plan: SyncPlan | None = None
-        while not self._is_distrusted() and partition.keeps_files:
-            try:
-                if plan is None:
-                    plan = partition.log.pending_sync()
-                await self._workers.run(partial(self._run, plan))
-                return plan
-            except OSError as error:
-                if not await self._may_try_again(partition, error):
+        while True:
+            async with self._turns:
+                if self._is_distrusted() or not partition.keeps_files:
                     return None
-        return None
+                began = self._clock.monotonic()
+                try:
+                    if plan is None:
+                        self._wanted.discard(partition)  # what comes from now on is for the next one
+                        plan = partition.log.pending_sync()
+                    await self._workers.run(partial(self._run, plan))
+                    self._stats.flushes.observe(self._clock.monotonic() - began)
+                    return plan
+                except OSError as error:
+                    failure = error
+            if not await self._may_try_again(partition, failure):
+                return None
 
     async def _may_try_again(self, partition: "Partition", error: OSError) -> bool:
         """Wait a little where nothing was lost; otherwise take the directory, or the partition, out of service."""
@@ -108,13 +117,9 @@ class Flusher:
     async def _rounds(self, partition: "Partition") -> None:
         try:
             while True:
-                async with self._turns:
-                    self._wanted.discard(partition)
-                    began = self._clock.monotonic()
-                    plan = await self._flushed(partition)
+                plan = await self._flushed(partition)
                 if plan is None or self._is_distrusted():
                     return
-                self._stats.flushes.observe(self._clock.monotonic() - began)
                 partition.log.synced(plan)
                 partition.flushed()
                 if partition not in self._wanted:

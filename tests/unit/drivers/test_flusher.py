@@ -154,6 +154,43 @@ def test_a_flush_that_could_not_begin_begins_later(error: int) -> None:
     run(scenario())
 
 
+def test_flushes_that_cannot_begin_are_in_no_others_way() -> None:
+    async def scenario() -> None:
+        flusher, _volume, _stats = a_flusher()
+        for _ in range(FLUSHES_UNDER_WAY_MAX):
+            hindered = Partition()
+            hindered.plan_error = errno.EACCES
+            flusher.flush(hindered)  # type: ignore[arg-type]
+        await asyncio.sleep(1)
+        partition = Partition()
+        partition.end = 7
+        flusher.flush(partition)  # type: ignore[arg-type]
+        await flusher.settled(partition)  # type: ignore[arg-type]
+        assert partition.reached == [7]
+        await flusher.drain()
+
+    run(scenario())
+
+
+def test_what_comes_while_a_plan_waits_to_go_on_is_flushed_after_it() -> None:
+    async def scenario() -> None:
+        flusher, _volume, _stats = a_flusher()
+        partition = Partition()
+        partition.end = 7
+        workers = flusher._workers
+        assert isinstance(workers, SlowWorkers)
+        workers.error = OSError(errno.EMFILE, "the folder could not be opened")
+        flusher.flush(partition)  # type: ignore[arg-type]
+        await asyncio.sleep(0.05)
+        partition.end = 9
+        flusher.flush(partition)  # type: ignore[arg-type]
+        workers.error = None
+        await flusher.drain()
+        assert partition.reached == [7, 9]
+
+    run(scenario())
+
+
 def test_a_plan_that_broke_off_before_it_asked_the_medium_is_the_one_that_goes_on() -> None:
     async def scenario() -> None:
         flusher, volume, _stats = a_flusher()
