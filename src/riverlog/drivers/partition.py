@@ -207,12 +207,16 @@ class Partition:
             raise InvariantBroken(f"{self.name} could not be written: {mistake!r}") from mistake
         waiters, self._write_waiters = self._write_waiters, []
         _tell(waiters, _KEPT)
-        config = log.config
+        self._commit_written()
+        return None
+
+    def _commit_written(self) -> None:
+        """Commit all that stands in the log, or have it flushed."""
+        log, config = self.log, self.log.config
         if config.durability is not Durability.OS or log.log_end_offset - log.flushed_offset >= config.flush_messages:
             self._flusher.flush(self)
         if _commits_by_writing(config):
             self._advance(log.log_end_offset)
-        return None
 
     def when_written(self, last_offset: Offset, done: Callable[[ErrorCode], None]) -> None:
         """Call `done` once: when this offset stands in the log, or is lost."""
@@ -447,6 +451,8 @@ class Partition:
         written, self._write_waiters = self._write_waiters, []
         _tell((waiter for waiter in waiting if waiter[0] >= end), refusal.code)
         _tell((waiter for waiter in written if waiter[0] < end), ErrorCode.NONE)
+        if end > self.high_watermark and not self._volume.offline:  # others of this turn were written before
+            self._commit_written()
         return refusal
 
     def _fail_waiters(self, code: ErrorCode) -> None:
