@@ -5,8 +5,10 @@ overlap with the requests behind it. A handler that must wait before it can act 
 connection's line until it is done. None means that the client asked for no answer.
 """
 
+from asyncio import Semaphore as Turns
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -110,6 +112,8 @@ class Services:
     served: tuple[Api, ...]
     secret: str = field(repr=False)
     """What only the node's own parts know."""
+    portions: Turns = field(default_factory=partial(Turns, 1))
+    """Who does a portion of a large request: one at a time, or all others would wait for as many as there are."""
 
     def new_topic_id(self) -> TopicId:
         """Make up an id for a topic."""

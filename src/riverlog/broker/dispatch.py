@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from riverlog.broker.context import Client, Context, Hangup, Later, Parts, Place, Services
-from riverlog.broker.portions import PORTIONED, Portioned, in_portions, is_large
+from riverlog.broker.portions import PORTIONED, in_portions, is_large, kind_of
 from riverlog.model.errors import ErrorCode
 from riverlog.observe.stats import NodeStats, RequestStats
 from riverlog.wire.apis import Api, ApiKey
@@ -38,7 +38,7 @@ class Row:
     handler: Handler
     short_cut: ShortCut | None
     holds_line: bool
-    portioned: Portioned | None
+    in_portions: bool
     stats: RequestStats
     lowest: int
     highest: int
@@ -120,8 +120,9 @@ class Dispatcher:
             if place is not None:
                 return row.stats, place
         request, _ = decode(row.api.request, version, frame, position)
-        if row.portioned is not None and is_large(request, row.portioned):
-            promise = Promise(row, header, client, in_portions(request, row.portioned, partial(_handle, row, context)))
+        if row.in_portions and is_large(request, kind := kind_of(row.api.key, version)):
+            handle = partial(_handle, row, context)
+            promise = Promise(row, header, client, in_portions(request, kind, handle, self._services.portions))
             promise.holds_line = True
             return row.stats, promise
         answer = row.handler(request, context)
@@ -161,7 +162,7 @@ class Dispatcher:
             handler=handler,
             short_cut=short_cut,
             holds_line=inspect.iscoroutinefunction(handler),
-            portioned=PORTIONED.get(api.key),
+            in_portions=api.key in PORTIONED,
             stats=self._stats.of_api(api.name),
             lowest=api.versions.min,
             highest=api.versions.max,

@@ -5,8 +5,10 @@ Only requests whose parts are answered one by one are among them. What is asked 
 
 import asyncio
 import inspect
+from asyncio import Semaphore as Turns
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from riverlog.broker.context import Later
@@ -14,6 +16,8 @@ from riverlog.drivers.recovery import Recovering
 from riverlog.drivers.verification import Verifying
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
 from riverlog.wire.apis import ApiKey
+
+FIRST_FETCH_OF_MANY_GROUPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +28,15 @@ class Portioned:
     """The field, which may have another name in other versions."""
     answered: str
     nested: str = ""
-    """The partitions of a topic that is asked about; in answers they are always `partitions`."""
+    """The partitions of a topic that is asked about, or the topics of a group."""
+    answered_nested: str = "partitions"
+    """The same in answers."""
     cost: int = 1
     """How many parts of other requests one part takes as long as."""
 
+
+_OFFSETS_OF_GROUPS: Final = Portioned(("groups",), "groups", "topics", "topics")
+"""OffsetFetch from version 8 on: before, it asked about one group."""
 
 PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
     ApiKey.METADATA: Portioned(("topics",), "topics"),
@@ -49,35 +58,46 @@ PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
 }
 
 
+def kind_of(key: ApiKey, version: int) -> Portioned:
+    """Say how requests of one version are done in portions."""
+    if key is ApiKey.OFFSET_FETCH and version >= FIRST_FETCH_OF_MANY_GROUPS:
+        return _OFFSETS_OF_GROUPS
+    return PORTIONED[key]
+
+
 def is_large(request: Any, kind: Portioned) -> bool:
     """Tell whether a request should be done in portions."""
     parts = [part for field in kind.asked for part in getattr(request, field) or ()]
     count = len(parts)
     if kind.nested:
-        count += sum(len(getattr(part, kind.nested)) for part in parts)
+        count += sum(len(getattr(part, kind.nested) or ()) for part in parts)
     return count * kind.cost > REQUEST_PORTION
 
 
-async def in_portions(request: Any, kind: Portioned, handle: Callable[[Any], Any]) -> Any:
-    """Do all portions, one after the other, and give the whole response."""
+async def in_portions(request: Any, kind: Portioned, handle: Callable[[Any], Any], turns: Turns) -> Any:
+    """Do all portions, one after the other, and give the whole response; others do theirs in between."""
     whole: Any = None
     for portion, continues in _portions(request, kind):
-        response = await _answer(portion, handle)
+        response = await in_turn(partial(handle, portion), turns)
         if whole is None:
             whole = response
         else:
             answers, more = getattr(whole, kind.answered), getattr(response, kind.answered)
             if continues and answers and more:  # within a topic
-                answers[-1].partitions.extend(more.pop(0).partitions)
+                getattr(answers[-1], kind.answered_nested).extend(getattr(more.pop(0), kind.answered_nested))
             answers.extend(more)
-        await asyncio.sleep(0)
     return whole
 
 
-async def _answer(portion: Any, handle: Callable[[Any], Any]) -> Any:
+async def in_turn(handle: Callable[[], Any], turns: Turns) -> Any:
+    """Do one portion when its turn comes, and give its answer; once it is done the loop looks around."""
     while True:
         try:
-            answer = handle(portion)
+            async with turns:
+                try:
+                    answer = handle()
+                finally:
+                    await asyncio.sleep(0)
             if isinstance(answer, Later):
                 return await answer.response
             return await answer if inspect.isawaitable(answer) else answer
@@ -95,7 +115,7 @@ def _portions(request: Any, kind: Portioned) -> Iterator[tuple[Any, bool]]:
     portion: list[Any] = []
     left, continues = size, False
     for part in parts:
-        inner = getattr(part, kind.nested) if kind.nested else ()
+        inner = (getattr(part, kind.nested) if kind.nested else None) or ()
         for start in range(0, len(inner), size) or (0,):
             piece = part if len(inner) <= size else replace(part, **{kind.nested: inner[start : start + size]})
             if portion and (left <= 0 or start):

@@ -8,7 +8,7 @@ import pytest
 
 from riverlog.broker.context import Later
 from riverlog.broker.handlers import HANDLERS
-from riverlog.broker.portions import PORTIONED, in_portions, is_large
+from riverlog.broker.portions import PORTIONED, in_portions, is_large, kind_of
 from riverlog.drivers.recovery import Recovering
 from riverlog.model.errors import ErrorCode
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
@@ -22,6 +22,14 @@ from riverlog.wire.messages.delete_records import (
     DeleteRecordsTopicResult,
 )
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from riverlog.wire.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponseTopic,
+)
 from riverlog.wire.types import fields_of
 from tests.support.asking import serving
 from tests.support.virtual_time import run
@@ -76,7 +84,7 @@ def test_the_answer_is_the_same(way: str, counts: tuple[int, ...]) -> None:
     async def scenario() -> None:
         handler = Handler(way)
         assert is_large(delete(*counts), DELETE)
-        response = await in_portions(delete(*counts), DELETE, handler)
+        response = await in_portions(delete(*counts), DELETE, handler, asyncio.Semaphore())
         assert [topic.name for topic in response.topics] == [f"t{number}" for number in range(len(counts))]
         given = [[each.partition_index for each in topic.partitions] for topic in response.topics]
         assert given == [list(range(count)) for count in counts]
@@ -97,9 +105,64 @@ def test_others_get_their_turn_in_between() -> None:
                 await asyncio.sleep(0)
 
         task = asyncio.create_task(other())
-        await in_portions(delete(REQUEST_PORTION * 10), DELETE, Handler("now"))
+        await in_portions(delete(REQUEST_PORTION * 10), DELETE, Handler("now"), asyncio.Semaphore())
         task.cancel()
         assert turns >= 10
+
+    run(scenario())
+
+
+def test_portions_of_several_requests_are_done_one_in_a_turn_of_the_loop() -> None:
+    """Else a client with a hundred connections would have a hundred portions done before anybody else's request."""
+
+    async def scenario() -> None:
+        done, most = 0, 0
+
+        async def other() -> None:
+            nonlocal done, most
+            while True:
+                most, done = max(most, done), 0
+                await asyncio.sleep(0)
+
+        def handle(request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+            nonlocal done
+            done += 1
+            return DeleteRecordsResponse(topics=[])
+
+        task = asyncio.create_task(other())
+        turns = asyncio.Semaphore()
+        await asyncio.gather(*(in_portions(delete(REQUEST_PORTION * 3), DELETE, handle, turns) for _ in range(10)))
+        task.cancel()
+        assert most == 1
+
+    run(scenario())
+
+
+def test_offsets_of_many_groups_are_fetched_in_portions() -> None:
+    async def scenario() -> None:
+        kind = kind_of(ApiKey.OFFSET_FETCH, 8)
+        topics = [OffsetFetchRequestTopic(name=f"t{number}") for number in range(3 * REQUEST_PORTION)]
+        groups = [OffsetFetchRequestGroup("all"), OffsetFetchRequestGroup("some", topics=topics)]
+        asked = OffsetFetchRequest(groups=groups)
+        assert is_large(asked, kind)
+        sizes: list[int] = []
+
+        def handle(request: OffsetFetchRequest) -> OffsetFetchResponse:
+            sizes.append(sum(len(group.topics or ()) for group in request.groups))
+            return OffsetFetchResponse(
+                groups=[
+                    OffsetFetchResponseGroup(
+                        group.group_id, [OffsetFetchResponseTopic(name=topic.name) for topic in group.topics or ()]
+                    )
+                    for group in request.groups
+                ]
+            )
+
+        response = await in_portions(asked, kind, handle, asyncio.Semaphore())
+        assert [group.group_id for group in response.groups] == ["all", "some"]
+        assert [topic.name for topic in response.groups[1].topics] == [topic.name for topic in topics]
+        assert max(sizes) <= REQUEST_PORTION
+        assert {field.name for field in fields_of(OffsetFetchResponseGroup)} >= {kind.answered_nested}
 
     run(scenario())
 
@@ -121,7 +184,7 @@ def test_no_more_topics_are_made_by_many_names_than_by_one_request() -> None:
             topics = [MetadataRequestTopic(name=str(number)) for number in range(count)]
             asked = MetadataRequest(topics=topics, allow_auto_topic_creation=True)
             seen.clear()
-            await in_portions(asked, PORTIONED[ApiKey.METADATA], handle)
+            await in_portions(asked, PORTIONED[ApiKey.METADATA], handle, asyncio.Semaphore())
             assert seen == {count <= PARTITIONS_PER_REQUEST_MAX}
 
     run(scenario())

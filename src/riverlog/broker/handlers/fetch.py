@@ -5,17 +5,21 @@ of partitions again (KIP-227 allows it).
 """
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from typing import Final
 
 from riverlog.broker.context import Answer, Context, Later, Parts, Place
 from riverlog.broker.dispatch import told
+from riverlog.broker.portions import in_turn
 from riverlog.drivers.partition import Partition
 from riverlog.log.aborted import Aborted
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
-from riverlog.model.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, SENDFILE_BYTES_MIN
+from riverlog.model.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, REQUEST_PORTION, SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.by_hand import (
@@ -63,12 +67,46 @@ def fetch(request: FetchRequest, context: Context) -> Answer[FetchResponse]:
     if request.session_epoch > 0:
         context.stats.failed(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    if sum(1 + len(topic.partitions) for topic in request.topics) > REQUEST_PORTION:
+        bytes_max = min(request.max_bytes, COPIED_BYTES_PER_ANSWER_MAX)
+        return Later(fetch_in_portions(request, context), bytes_max)
     plan = [(topic, [_wanted(topic, part, context) for part in topic.partitions]) for topic in request.topics]
     response, enough = _read(request, plan, context)
     if enough or request.max_wait_ms <= 0 or not plan:
         _count(response, plan, context)
         return response
     return Later(DelayedFetch(request, plan, context).answered, min(request.max_bytes, COPIED_BYTES_PER_ANSWER_MAX))
+
+
+async def fetch_in_portions(request: FetchRequest, context: Context) -> FetchResponse:
+    """Do a fetch of so many partitions that others must get their turn in between, and look again while it waits."""
+    turns = context.services.portions
+    plan: Plan = []
+    asked = ((topic, part) for topic in request.topics for part in (None, *topic.partitions))
+    while some := list(islice(asked, REQUEST_PORTION)):
+        await in_turn(partial(_plan, plan, some, context), turns)
+    partitions = {each.partition for _topic, parts in plan for each in parts if each.partition is not None}
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _wait_seconds(max(request.max_wait_ms, 0))
+    news = asyncio.Event()
+    try:
+        for partition in partitions:
+            partition.watch(news.set)
+        while True:
+            news.clear()
+            time_is_up = loop.time() >= deadline or context.services.replicas.stopping
+            reading = _Reading(request, plan, context)
+            while await in_turn(partial(reading.read, REQUEST_PORTION), turns):
+                pass
+            if reading.enough or time_is_up:
+                _count(reading.response, plan, context)
+                return reading.response
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(deadline):
+                    await news.wait()
+    finally:
+        for partition in partitions:
+            partition.unwatch(news.set)
 
 
 class DelayedFetch:
@@ -281,33 +319,70 @@ def _wanted(topic: FetchTopic, part: FetchPartition, context: Context) -> Wanted
         return Wanted(part, None, refusal)
 
 
+def _plan(plan: Plan, asked: list[tuple[FetchTopic, FetchPartition | None]], context: Context) -> None:
+    """Go on with a plan: topics begin with None. It may have to be done again, and then changes nothing before."""
+    found = [(topic, None if part is None else _wanted(topic, part, context)) for topic, part in asked]
+    for topic, wanted in found:
+        if wanted is None:
+            plan.append((topic, []))
+        else:
+            plan[-1][1].append(wanted)
+
+
 def _read(request: FetchRequest, plan: Plan, context: Context) -> tuple[FetchResponse, bool]:
     """Read every partition in the order asked for, within all limits; tell whether that is enough to answer."""
-    response = FetchResponse()
-    left = min(request.max_bytes, context.services.metadata.settings.fetch_max_bytes)
-    size = 0
-    copied = COPIED_BYTES_PER_ANSWER_MAX if context.client.memory.answers_crowded else 0
-    enough = False
-    for topic, parts in plan:
-        answer = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id)
-        response.responses.append(answer)
-        for wanted in parts:
+    reading = _Reading(request, plan, context)
+    reading.read()
+    return reading.response, reading.enough
+
+
+class _Reading:
+    """The making of one response, partition by partition."""
+
+    __slots__ = ("_context", "_copied", "_is_told", "_left", "_request", "_rest", "_size", "response")
+
+    def __init__(self, request: FetchRequest, plan: Plan, context: Context) -> None:
+        self.response = FetchResponse()
+        self._rest = ((topic, wanted) for topic, parts in plan for wanted in (None, *parts))
+        self._request = request
+        self._context = context
+        self._left = min(request.max_bytes, context.services.metadata.settings.fetch_max_bytes)
+        self._size = 0
+        self._copied = COPIED_BYTES_PER_ANSWER_MAX if context.client.memory.answers_crowded else 0
+        self._is_told = False  # there is something to say that waiting does not change
+
+    @property
+    def enough(self) -> bool:
+        """Tell whether this is enough to answer."""
+        return self._is_told or self._size >= self._request.min_bytes
+
+    def read(self, count_max: int | None = None) -> bool:
+        """Read the next partitions; tell whether there may be more."""
+        count = 0
+        for topic, wanted in islice(self._rest, count_max):
+            count += 1
+            if wanted is None:
+                answer = FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id)
+                self.response.responses.append(answer)
+                continue
+            answer = self.response.responses[-1]
             data, taken, stops_short = _read_partition(
                 wanted,
-                request,
-                context,
-                bytes_left=left,
-                copied_left=COPIED_BYTES_PER_ANSWER_MAX - copied,
-                at_least_one=size == 0,
+                self._request,
+                self._context,
+                bytes_left=self._left,
+                copied_left=COPIED_BYTES_PER_ANSWER_MAX - self._copied,
+                at_least_one=self._size == 0,
             )
             answer.partitions.append(data)
             if not isinstance(data.records, FileRange):
-                copied += taken
-            size += taken
-            left -= taken
+                self._copied += taken
+            self._size += taken
+            self._left -= taken
             # Damage does not go away: a client that asks again at once, as some do, is answered when its time is up.
-            enough = enough or stops_short or data.error_code not in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE)
-    return response, enough or size >= request.min_bytes
+            is_told = stops_short or data.error_code not in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE)
+            self._is_told = self._is_told or is_told
+        return count == count_max
 
 
 def _read_partition(

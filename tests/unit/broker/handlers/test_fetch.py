@@ -11,6 +11,7 @@ from riverlog import Admin, Producer
 from riverlog.log.flaws import Flaw
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
+from riverlog.model.limits import REQUEST_PORTION
 from riverlog.records.record import read_batches
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -339,5 +340,49 @@ def test_a_fetch_that_waits_is_told_at_once_that_its_topic_was_deleted(
             assert [part.error_code for part in answer] == [code] * parts
             assert [bytes(part.records or b"") for part in answer] == [b""] * parts
             assert not node._homes[0].volume.offline
+
+    run(scenario())
+
+
+def many(*, wait_ms: int, bytes_min: int = 1) -> FetchRequest:
+    """Ask for one partition often, among topics that are not there or have no partitions named."""
+    parts = [FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)]
+    topics = [
+        FetchTopic(topic="orders", partitions=parts * 3 * REQUEST_PORTION),
+        FetchTopic(topic="orders", partitions=[]),
+        *(FetchTopic(topic="orders", partitions=parts) for _ in range(2 * REQUEST_PORTION)),
+    ]
+    return FetchRequest(max_wait_ms=wait_ms, min_bytes=bytes_min, max_bytes=1, topics=topics)
+
+
+def test_a_fetch_of_many_partitions_is_done_in_portions() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        loop = asyncio.get_running_loop()
+        async with serving(universe) as (line, node):
+            await create(line)
+            asked = many(wait_ms=MINUTE_MS)
+            before = loop.time()
+            waiting = line.send(ApiKey.FETCH, VERSION, asked)
+            other = await connected(universe)
+            await asyncio.sleep(1)
+            assert not waiting.done()
+            await produced(other, request(batch_of([b"a"])))
+            answer = await waiting
+            assert loop.time() - before < 2
+            assert [len(topic.partitions) for topic in answer.responses] == [
+                len(topic.partitions) for topic in asked.topics
+            ]
+            read = [part for topic in answer.responses for part in topic.partitions]
+            assert values(read[0]) == [b"a"]
+            assert not any(part.records or part.error_code for part in read[1:])
+            assert {part.high_watermark for part in read} == {1}
+
+            before = loop.time()
+            await line.ask(ApiKey.FETCH, VERSION, many(wait_ms=5_000, bytes_min=1_000))
+            assert loop.time() - before == pytest.approx(5, abs=0.1)
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            assert not partition._data_waiters
 
     run(scenario())
