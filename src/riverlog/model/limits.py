@@ -90,6 +90,9 @@ ARRAY_NESTING_MAX: Final = 8
 MESSAGE_ELEMENTS_MAX: Final = 1_000_000
 """Structs and strings in the arrays of one message; a small frame must not unfold to gigabytes of objects."""
 
+REQUEST_ELEMENTS_MAX: Final = 200_000
+"""The same of a request, with its numbers: everybody waits while it is taken apart, and each may ask for an answer."""
+
 PRODUCER_ID_BLOCK: Final = 1_000
 """Producer ids that a node takes from the controller at a time."""
 

@@ -9,7 +9,7 @@ import struct
 from typing import Any, Final
 from uuid import UUID
 
-from riverlog.model.limits import ARRAY_NESTING_MAX, MESSAGE_ELEMENTS_MAX
+from riverlog.model.limits import ARRAY_NESTING_MAX, MESSAGE_ELEMENTS_MAX, REQUEST_ELEMENTS_MAX
 from riverlog.wire import primitives
 from riverlog.wire.primitives import STRING_BYTES_MAX, Decoder
 from riverlog.wire.source import Source, bytes_min
@@ -26,6 +26,7 @@ from riverlog.wire.types import (
     fields_of,
     is_flexible,
     is_record,
+    is_request,
 )
 
 _NAMES: Final[dict[str, object]] = {
@@ -54,6 +55,7 @@ class _Decoding:
         self._version = version
         self._flexible = is_flexible(declaration, version)
         self._immutable = is_record(declaration)
+        self._is_request = is_request(declaration)
         self._depth = 0
         self._run: list[tuple[str, str]] = []
         self.source.line("end = len(buffer)")
@@ -135,13 +137,17 @@ class _Decoding:
         return values
 
     def _elements(self, element: Fixed | Variable | Struct, values: str, count: str, label: str) -> None:
-        if isinstance(element, Fixed) and element is not UUID_:
+        is_numbers = isinstance(element, Fixed) and element is not UUID_
+        if self._is_request or not is_numbers:
+            count_max = REQUEST_ELEMENTS_MAX if self._is_request else MESSAGE_ELEMENTS_MAX
+            self.source.line(f"elements += {count}")
+            with self.source.block(f"if elements > {count_max}"):
+                self.source.line(f"refuse_elements({label!r}, elements, {count_max})")
+        if is_numbers:
+            assert isinstance(element, Fixed)
             self.source.line(f"{values} = list(unpack_from(f'>{{{count}}}{element.code}', buffer, p))")
             self.source.line(f"p += {count} * {element.size}")
             return
-        self.source.line(f"elements += {count}")
-        with self.source.block(f"if elements > {MESSAGE_ELEMENTS_MAX}"):
-            self.source.line(f"refuse_elements({label!r}, elements)")
         self.source.line(f"{values} = []")
         with self.source.block(f"for _ in range({count})"):
             value = self._value(element, False, label)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any, Final, NoReturn
 from uuid import UUID
 
-from riverlog.model.limits import ERROR_MESSAGE_CHARACTERS_MAX, MESSAGE_ELEMENTS_MAX
+from riverlog.model.limits import ERROR_MESSAGE_CHARACTERS_MAX
 from riverlog.model.ports import Buffer, FileRange
 
 Part = Buffer | FileRange
@@ -38,9 +38,9 @@ def refuse_text(field: str, length: int) -> NoReturn:
     raise MalformedMessage(f"{field} claims {length} bytes; a string has at most {STRING_BYTES_MAX}")
 
 
-def refuse_elements(field: str, count: int) -> NoReturn:
+def refuse_elements(field: str, count: int, count_max: int) -> NoReturn:
     """Refuse a message that would unfold to more objects than any honest one."""
-    raise MalformedMessage(f"{field} brings the message to {count} elements; the limit is {MESSAGE_ELEMENTS_MAX}")
+    raise MalformedMessage(f"{field} brings the message to {count} elements; the limit is {count_max}")
 
 
 def refuse_tag(field: str) -> NoReturn:

@@ -232,6 +232,10 @@ def is_record(declaration: type[Any]) -> bool:
     return declaration in _FLEXIBLE_SINCE_BY_RECORD
 
 
+def is_request(declaration: type[Any]) -> bool:
+    return not is_record(declaration) and API_BY_KEY[key_of(declaration)].request is declaration
+
+
 def is_flexible(declaration: type[Any], version: int) -> bool:
     if is_record(declaration):
         return version >= _FLEXIBLE_SINCE_BY_RECORD[declaration]

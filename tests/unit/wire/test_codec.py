@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from riverlog.model.limits import MESSAGE_ELEMENTS_MAX
+from riverlog.model.limits import MESSAGE_ELEMENTS_MAX, REQUEST_ELEMENTS_MAX
 from riverlog.model.ports import FileRange
 from riverlog.wire.codec import MalformedMessage, decode, encode
 from riverlog.wire.messages.create_topics import CreateTopicsRequest
@@ -20,6 +20,7 @@ from riverlog.wire.messages.fetch import (
     ReplicaState,
 )
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from riverlog.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from riverlog.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 TOPIC_ID = UUID("12345678-1234-5678-1234-567812345678")
@@ -77,9 +78,22 @@ def test_a_short_request_that_claims_2_to_the_31_elements_costs_nothing(
 
 
 def test_elements_are_bounded_over_the_whole_message() -> None:
-    names = MESSAGE_ELEMENTS_MAX + 1
-    with pytest.raises(MalformedMessage, match="the limit is 1000000"):
+    names = REQUEST_ELEMENTS_MAX + 1
+    with pytest.raises(MalformedMessage, match="the limit is 200000"):
         decode(MetadataRequest, 1, names.to_bytes(4) + bytes(2 * names))
+    brokers = MESSAGE_ELEMENTS_MAX + 1
+    with pytest.raises(MalformedMessage, match="the limit is 1000000"):
+        decode(MetadataResponse, 0, brokers.to_bytes(4) + bytes(10 * brokers))
+
+
+def test_numbers_in_a_request_count_too() -> None:
+    def asked(*counts: int) -> bytes:
+        topics = [OffsetFetchRequestTopic("orders", partition_indexes=[0] * count) for count in counts]
+        return encode(OffsetFetchRequest(group_id="g", topics=topics), 5)
+
+    assert decode(OffsetFetchRequest, 5, asked(REQUEST_ELEMENTS_MAX - 1))
+    with pytest.raises(MalformedMessage, match="the limit is 200000"):
+        decode(OffsetFetchRequest, 5, asked(REQUEST_ELEMENTS_MAX // 2, REQUEST_ELEMENTS_MAX // 2))
 
 
 def test_bytes_behind_a_message_are_left_to_the_caller() -> None:
