@@ -39,6 +39,7 @@ _OFFSETS_OF_GROUPS: Final = Portioned(("groups",), "groups", "topics", "topics")
 """OffsetFetch from version 8 on: before, it asked about one group."""
 
 PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
+    ApiKey.PRODUCE: Portioned(("topic_data",), "responses", "partition_data", "partition_responses"),
     ApiKey.METADATA: Portioned(("topics",), "topics"),
     ApiKey.DESCRIBE_CONFIGS: Portioned(("resources",), "results", cost=20),
     ApiKey.ALTER_CONFIGS: Portioned(("resources",), "responses"),
@@ -54,6 +55,7 @@ PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
     ApiKey.DESCRIBE_GROUPS: Portioned(("groups",), "groups"),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Portioned(("group_ids",), "groups"),
     ApiKey.DELETE_GROUPS: Portioned(("groups_names",), "results"),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Portioned(("transactions",), "results_by_transaction"),  # from version 4 on
     ApiKey.DESCRIBE_TRANSACTIONS: Portioned(("transactional_ids",), "transaction_states"),
 }
 

@@ -11,7 +11,9 @@ from riverlog.broker.handlers import HANDLERS
 from riverlog.broker.portions import PORTIONED, in_portions, is_large, kind_of
 from riverlog.drivers.recovery import Recovering
 from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import Offset
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
+from riverlog.records.record import read_batches
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -32,7 +34,9 @@ from riverlog.wire.messages.offset_fetch import (
 )
 from riverlog.wire.types import fields_of
 from tests.support.asking import serving
+from tests.support.batches import batch_of
 from tests.support.virtual_time import run
+from tests.unit.broker.handlers.test_produce import create, request
 
 DELETE = PORTIONED[ApiKey.DELETE_RECORDS]
 
@@ -210,5 +214,34 @@ def test_a_node_answers_many_names_in_order() -> None:
             assert [topic.name for topic in answer.topics] == names
             assert {topic.error_code for topic in answer.topics} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
             assert (await small).brokers == answer.brokers
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("acks", [-1, 0])
+def test_each_batch_of_a_large_request_is_written_once_and_in_order(acks: int) -> None:
+    """With requests behind it, whose bytes come to lie where its own were received."""
+
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await create(line)
+            count = 2 * REQUEST_PORTION + 7
+            values = [b"%06d" % number for number in range(2 * count)]
+            for part in (values[:count], values[count:]):
+                asked = request(*(batch_of([value]) for value in part), acks=acks)
+                assert is_large(asked, PORTIONED[ApiKey.PRODUCE])
+                answered = line.send(ApiKey.PRODUCE, 9, asked)
+                if not acks:
+                    line.forget(answered)
+            await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[]))
+            if acks:
+                parts = answered.result().responses[0].partition_responses
+                assert [part.base_offset for part in parts] == list(range(count, 2 * count))
+            log = node._replicas.get("orders", 0)
+            assert log is not None
+            found = log.read(Offset(0), bytes_max=1 << 20, upto=Offset(2 * count), at_least_one=True).records
+            assert found is not None
+            batches = read_batches(found.file.read(found.position, found.size))
+            assert [record.value for _header, records in batches for record in records] == values
 
     run(scenario())
