@@ -44,6 +44,11 @@ def offset_to_commit(topic: TopicImage, entry: CommittedEntry) -> OffsetToCommit
     )
 
 
+def refused_commit(code: ErrorCode) -> ErrorCode:
+    """Name what cannot be written down as Kafka does where it is offsets."""
+    return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if code is ErrorCode.UNKNOWN_SERVER_ERROR else code
+
+
 def ask_coordinator(
     context: Context,
     operation: Operation,

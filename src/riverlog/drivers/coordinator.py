@@ -5,7 +5,8 @@
 Between `submit` and `apply` nothing else runs, so commands are decided one after the other, each on the state that
 those before it left. Replies and effects wait, in order, until the log has committed the records that they rest on;
 a reply that wrote nothing waits for the records before it, since it may speak of them. If the log fails, whoever
-waits is told, and so is the owner, who replays the machine or gives it up: nothing is rolled back by hand.
+waits is told, and so is the owner, who replays the machine or gives it up: nothing is rolled back by hand. If the log
+takes everything but one decision (`Unwritable`), only those are told whom that was to answer, and the machine goes on.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
+from riverlog.model.errors import Refusal
 from riverlog.model.limits import COMMANDS_IN_FLIGHT_MAX, RECORDS_REPLAYED_PER_TURN
 from riverlog.model.machine import Decision, Instant, Moment, ReplicatedMachine, Ticket
 from riverlog.model.ports import Clock
@@ -33,14 +35,19 @@ class RecordLog(Protocol[Record]):
         """Take the records now, in this order; the future ends once they are committed. None where they are already,
         and all before them.
 
-        A Refusal, from the call or the future, means that neither these nor any later ones were written, and
-        that the log can go on; any other exception means that it cannot.
+        Unwritable, from the call alone, means that these cannot be written, and others can. Any other Refusal, from the
+        call or the future, means that neither these nor any later ones were written, and that the log can go on; any
+        other exception means that it cannot.
         """
         ...
 
     def replay(self) -> Iterator[Record]:
         """Give every committed record from the beginning, or those that stand for it."""
         ...
+
+
+class Unwritable(Refusal):
+    """The log does not take what one decision is to write: it is too large, or has no bytes at all."""
 
 
 class Stopped(Exception):
@@ -129,9 +136,8 @@ class Coordinator(Generic[Command, Record, Effect]):
         ticket = Ticket(next(self._tickets))
         reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[ticket] = reply
-        moment = Moment(Instant(self._clock.monotonic()), self._clock.wall_ms())
         try:
-            decision = self._machine.decide(command, ticket, moment)
+            decision = self._machine.decide(command, ticket, self._now())
         except Exception:  # nothing was written: this command alone has failed
             del self._waiting[ticket]
             raise
@@ -155,6 +161,9 @@ class Coordinator(Generic[Command, Record, Effect]):
     def _carry_out(self, decision: Decision[Record, Effect]) -> None:
         try:
             under_way = self._log.append(decision.records) if decision.records else None
+        except Unwritable as refusal:
+            self._withdraw(decision, refusal)
+            return
         except Exception as error:
             self.drop(error)
             return
@@ -177,6 +186,20 @@ class Coordinator(Generic[Command, Record, Effect]):
             under_way.set_result(None)
         self._under_way.add(under_way)
         under_way.add_done_callback(partial(self._settle, decided, self._incarnation))
+
+    def _withdraw(self, decision: Decision[Record, Effect], refusal: Unwritable) -> None:
+        """Refuse what was decided, and let the machine go on without it."""
+        self._tell([reply.ticket for reply in decision.replies if reply.ticket in self._waiting], refusal)
+        try:
+            instead = self._machine.withdraw(decision.records, self._now())
+        except Exception as mistake:
+            self.drop(mistake)
+            return
+        assert not instead.records, "what cannot be written is replaced by nothing that has to be"
+        self._carry_out(instead)
+
+    def _now(self) -> Moment:
+        return Moment(Instant(self._clock.monotonic()), self._clock.wall_ms())
 
     def _settle(
         self, decided: _Undelivered[Record, Effect], incarnation: int, committed: "asyncio.Future[None]"

@@ -2,13 +2,14 @@
 
 What a decision writes is one batch, so that a crash leaves all of it or nothing, and it is committed as any batch of
 that topic is. Only the machine writes here. Refusals are in the words that clients of coordinators know: they look
-for the coordinator again, and try again.
+for the coordinator again, and try again. What no segment could hold is refused alone.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
+from riverlog.drivers.coordinator import Unwritable
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Replicas
 from riverlog.model.errors import ErrorCode, Refusal
@@ -16,11 +17,15 @@ from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.limits import REPLAY_READ_BYTES
 from riverlog.model.ports import Clock
 from riverlog.observe.containment import contained
+from riverlog.observe.logging import get_logger
 from riverlog.records.batch import BatchHeader, headers, read_header
 from riverlog.records.record import Record, check_batch, records_in, unfolded
 
 Fact = TypeVar("Fact")
 
+_LOG: Final = get_logger("riverlog.coordinators")
+_OF_THE_BATCH: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
+"""Refusals that are about one batch and say nothing about the partition."""
 _AS_LONG_AS_IT_TAKES: Final = 365 * 24 * 3600.0  # a commit ends when the partition does, if not before
 
 
@@ -33,7 +38,7 @@ class PartitionLog(Generic[Fact]):
         replicas: Replicas,
         clock: Clock,
         *,
-        encode: Callable[[Sequence[Fact], int], bytearray],
+        encode: Callable[[Sequence[Fact], int, int], bytearray],
         decode: Callable[[BatchHeader, Sequence[Record]], Iterable[Fact]],
     ) -> None:
         self._name = name
@@ -50,15 +55,29 @@ class PartitionLog(Generic[Fact]):
     def append(self, records: Sequence[Fact]) -> "asyncio.Future[None] | None":
         """Write the facts as one batch; the future ends once it is committed, and None says that it is."""
         now_ms = self._clock.wall_ms()
-        batch = memoryview(self._encode(records, now_ms))
         try:
             partition = self._partition()
+            batch = memoryview(self._encoded(records, now_ms, partition.log.config.segment_bytes))
             appended = partition.append_own(batch, read_header(batch), now_ms=now_ms)
+        except Unwritable:
+            raise
         except Refusal as refusal:
+            if refusal.code in _OF_THE_BATCH:
+                raise Unwritable(refusal.code, refusal.message) from refusal
             raise _refusal(refusal) from refusal
         if appended.last_offset < partition.high_watermark:
             return None
         return self._committed(partition, appended.last_offset)
+
+    def _encoded(self, records: Sequence[Fact], now_ms: int, bytes_max: int) -> bytearray:
+        try:
+            return self._encode(records, now_ms, bytes_max)
+        except Refusal as too_large:
+            _LOG.warning("decision not written", partition=str(self._name), cause=too_large.message)
+            raise Unwritable(ErrorCode.UNKNOWN_SERVER_ERROR, too_large.message) from too_large
+        except Exception as error:
+            contained(f"facts for {self._name} could not be written", error)
+            raise Unwritable(ErrorCode.UNKNOWN_SERVER_ERROR, "It cannot be written down.") from error
 
     def _committed(self, partition: Partition, last_offset: Offset) -> "asyncio.Future[None]":
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()

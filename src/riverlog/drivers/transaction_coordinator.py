@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, assert_never
 
+from riverlog.drivers.coordinator import Unwritable
 from riverlog.drivers.partition_coordinator import PartitionCoordinator
 from riverlog.drivers.replicas import Replicas
 from riverlog.drivers.transaction_markers import MarkerSender
@@ -73,5 +74,8 @@ class TransactionCoordinator(PartitionCoordinator[TransactionsCommand, Fact, Eff
 
     def _written(self, wanted: SendMarkers) -> None:
         """Let the machine know, if it is there; else it will want them sent again."""
-        if self.loaded:
+        if not self.loaded:
+            return
+        told = self._tell(MarkersWritten(wanted.transactional_id, wanted.producer))
+        if told.done() and isinstance(told.exception(), Unwritable):  # those who waited for it wanted too much
             self._tell(MarkersWritten(wanted.transactional_id, wanted.producer))

@@ -11,11 +11,11 @@ from riverlog.groups.records import GroupFact, GroupRecord, TransactionMarker
 from riverlog.model.ids import NO_PRODUCER
 from riverlog.records.batch import BatchHeader
 from riverlog.records.control import Marker, build_marker, marker_of
-from riverlog.records.record import BatchBuilder, Record
+from riverlog.records.record import BATCH_BYTES_MAX, BatchBuilder, Record, check_size
 
 
-def encode_facts(facts: Sequence[GroupFact], now_ms: int) -> bytearray:
-    """Build the batch of one decision."""
+def encode_facts(facts: Sequence[GroupFact], now_ms: int, bytes_max: int = BATCH_BYTES_MAX) -> bytearray:
+    """Build the batch of one decision; Refusal where it would be too large."""
     first = facts[0]
     if isinstance(first, TransactionMarker):
         assert len(facts) == 1, "a marker stands alone in its batch"
@@ -31,6 +31,7 @@ def encode_facts(facts: Sequence[GroupFact], now_ms: int) -> bytearray:
         assert fact.producer_id == first.producer_id, "facts of a transaction stand in its producer's own batch"
         value = None if fact.value is None else encode_value(fact.value)
         builder.append(encode_key(fact.key), value, timestamp_ms=now_ms)
+        check_size(builder, bytes_max)
     return builder.build()
 
 

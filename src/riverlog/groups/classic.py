@@ -49,14 +49,23 @@ class ClassicProtocol:
 
     def resume(self, turn: Turn) -> None:
         """Bring groups with members to life after a replay: everybody gets a fresh session."""
-        for group_id, value in self._state.classic.items():
-            if not value.members:
-                continue
-            group = self._live.groups[group_id] = LiveGroup.from_record(group_id, value)
-            for member in group.members.values():
-                self._rebalance.restart_session(group, member, turn)
-            if len(group.members) > self._settings.group_max_size:
-                self._rebalance.prepare(group, turn)  # whoever rejoins first keeps a place
+        for group_id in self._state.classic:
+            self._resume(group_id, turn)
+
+    def _resume(self, group_id: str, turn: Turn) -> None:
+        value = self._state.classic.get(group_id)
+        if value is None or not value.members:
+            return
+        group = self._live.groups[group_id] = LiveGroup.from_record(group_id, value)
+        for member in group.members.values():
+            self._rebalance.restart_session(group, member, turn)
+        if len(group.members) > self._settings.group_max_size:
+            self._rebalance.prepare(group, turn)  # whoever rejoins first keeps a place
+
+    def begin_anew(self, group_id: str, turn: Turn) -> None:
+        """Let a group go on from its record, as after a replay; whoever waits is called to join again."""
+        self.dissolve(group_id, turn)
+        self._resume(group_id, turn)
 
     def heard_of(self, group: LiveGroup, member_id: str, turn: Turn) -> None:
         """Begin a member's session anew."""

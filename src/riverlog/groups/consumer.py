@@ -4,7 +4,7 @@ The coordinator assigns. A member that is late or mistaken about its epoch is fe
 again, with nothing. Every heartbeat is answered at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -57,14 +57,25 @@ class ConsumerProtocol:
     def resume(self, turn: Turn) -> None:
         """Bring groups with members to life after a replay: everybody gets a fresh session."""
         for group in self._state.consumers.values():
-            for member in group.members.values():
-                if member.epoch == LEFT_FOR_A_WHILE:
-                    self._rebalance.sessions.away(group.id, member.id, turn)
-                else:
-                    self._rebalance.sessions.heard_of(group.id, member, turn)
-                if member.state is MemberState.UNREVOKED and not member.is_classic:
-                    patience = turn.in_ms(max(0, member.metadata.rebalance_timeout_ms))
-                    self._live.timers.set(RevocationEnds(group.id, member.id), patience)
+            self._resume(group, turn)
+
+    def _resume(self, group: ConsumerGroup, turn: Turn) -> None:
+        for member in group.members.values():
+            if member.epoch == LEFT_FOR_A_WHILE:
+                self._rebalance.sessions.away(group.id, member.id, turn)
+            else:
+                self._rebalance.sessions.heard_of(group.id, member, turn)
+            if member.state is MemberState.UNREVOKED and not member.is_classic:
+                patience = turn.in_ms(max(0, member.metadata.rebalance_timeout_ms))
+                self._live.timers.set(RevocationEnds(group.id, member.id), patience)
+
+    def begin_anew(self, group_id: str, newcomers: Iterable[str], turn: Turn) -> None:
+        """Let a group go on from its records, as after a replay, without members that did not get into them."""
+        for member_id in newcomers:
+            self._rebalance.sessions.forget(group_id, member_id)
+        group = self._state.consumers.get(group_id, ConsumerGroup(group_id))
+        self._rebalance.sessions.dissolve(group)
+        self._resume(group, turn)
 
     def heartbeat(self, command: ConsumerHeartbeat, ticket: Ticket, turn: Turn) -> None:
         """Take a member in, move it towards its target, or let it go."""

@@ -41,13 +41,13 @@ from riverlog.groups.consumer_membership import ConsumerMembership
 from riverlog.groups.live import GoneForgotten, JoinEnds, Live, OffsetsExpire, SessionEnds, SyncEnds
 from riverlog.groups.membership import Membership
 from riverlog.groups.offsets import GroupOffsets
-from riverlog.groups.records import GroupFact, OffsetCommitValue
+from riverlog.groups.records import GroupFact, OffsetCommitValue, groups_in
 from riverlog.groups.state import GroupsState
 from riverlog.groups.topics import Topics
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from riverlog.model.limits import OFFSETS_EXPIRED_PER_TURN_MAX, OFFSETS_FORGOTTEN_PER_TURN_MAX
+from riverlog.model.limits import FACTS_PER_WAKE_MAX, OFFSETS_EXPIRED_PER_TURN_MAX, OFFSETS_FORGOTTEN_PER_TURN_MAX
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
 
@@ -92,6 +92,15 @@ class GroupsMachine:
     def apply(self, fact: GroupFact) -> None:
         """Remember one fact."""
         self.state.apply(fact)
+
+    def withdraw(self, facts: tuple[GroupFact, ...], now: Moment) -> Decision[GroupFact, Never]:
+        """Let the groups whose membership these facts were to change go on as if they had just been read."""
+        turn = Turn(now)
+        for group_id, member_ids in groups_in(facts).items():
+            self._classic.begin_anew(group_id, turn)
+            self._consumer.begin_anew(group_id, member_ids, turn)
+        assert not turn.facts
+        return turn.decision()
 
     def snapshot(self) -> Iterable[GroupFact]:
         """Give records which make an empty machine remember what this one does."""
@@ -201,7 +210,8 @@ class GroupsMachine:
         )
 
     def _wake(self, turn: Turn) -> None:
-        while (deadline := self.live.timers.pop(turn.now.instant)) is not None:
+        # What is written stands in one batch: of many groups a part at a time, so that it fits.
+        while len(turn.facts) < FACTS_PER_WAKE_MAX and (deadline := self.live.timers.pop(turn.now.instant)) is not None:
             match deadline:
                 case OffsetsExpire():
                     self._expire_offsets(turn)

@@ -5,6 +5,7 @@ A fact is a key and what now holds for it, or None: nothing does any more. `RECO
 record stands in the topic and in which version it is written, that of Kafka 4.3; older ones are understood.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -252,6 +253,28 @@ class TransactionMarker:
 
 
 GroupFact = GroupRecord | TransactionMarker
+
+
+def groups_in(facts: Iterable[GroupFact]) -> dict[str, set[str]]:
+    """Name the groups whose membership these facts change, and those of their members that speak for themselves."""
+    groups: dict[str, set[str]] = {}
+    for fact in facts:
+        if isinstance(fact, TransactionMarker):
+            continue
+        match fact.key:
+            case OffsetCommitKey():
+                pass  # offsets are remembered alone
+            case GroupMetadataKey(group_id):
+                groups.setdefault(group_id, set())
+            case (
+                ConsumerGroupMemberMetadataKey(group_id, member_id)
+                | ConsumerGroupTargetAssignmentMemberKey(group_id, member_id)
+                | ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id)
+            ):
+                groups.setdefault(group_id, set()).add(member_id)
+            case _:
+                groups.setdefault(fact.key.group_id, set())
+    return groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,10 @@ class MetadataMachine:
         """Remember one fact."""
         self.image = self.image.after(record)
 
+    def withdraw(self, records: tuple[MetadataRecord, ...], now: Moment) -> Decision[MetadataRecord, Never]:
+        """Go on without facts that will not be written: nothing else was noted."""
+        return Decision()
+
     def snapshot(self) -> Iterable[MetadataRecord]:
         """Give records which make an empty machine equal to this one."""
         return snapshot_records(self.image)

@@ -302,6 +302,9 @@ UNHURRIED_HEARTBEAT_MS: Final = 1_000
 HURRIED_HEARTBEATS_PER_SECOND_MAX: Final = 500
 """Heartbeats that one consumer group sends while partitions move: the more members, the less often each."""
 
+FACTS_PER_WAKE_MAX: Final = 100
+"""Facts after which a coordinator lets no more time run out in one turn; the next turn goes on."""
+
 OFFSETS_EXPIRED_PER_TURN_MAX: Final = 10_000
 """Committed offsets that a coordinator looks at in one turn when it looks for expired ones; the next turn goes on."""
 
@@ -315,11 +318,20 @@ TRANSACTIONAL_ID_DONE_MS: Final = 900_000
 TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX: Final = 10_000
 """Transactional ids that a coordinator looks at in one turn when it looks for idle ones; the next turn goes on."""
 
+TRANSACTIONAL_FACTS_FORGOTTEN_PER_TURN_MAX: Final = 1_000
+"""Ids and members of theirs that it forgets in one turn, about."""
+
 TRANSACTION_END_WAIT_MS: Final = 500
 """How long a request for a transactional id whose transaction is ending waits for that; then it is to try again."""
 
 WAITING_PER_TRANSACTIONAL_ID_MAX: Final = 100
 """Requests for one transactional id that wait for the end of its transaction; further ones are told to try again."""
+
+TRANSACTION_ABORT_RETRY_MS: Final = 1_000
+"""How soon a transaction is aborted again whose time is up and whose end could not be written."""
+
+TRANSACTION_END_BYTES_MAX: Final = 1_024
+"""How much larger the record of a transaction may become when it ends: it names more ids, and no more partitions."""
 
 TRANSACTION_PARTITIONS_WRITTEN_MAX: Final = 256
 """Sets of partitions whose bytes in the log of transactional ids are remembered: most transactions have the same as

@@ -57,6 +57,13 @@ class ReplicatedMachine(Protocol[Command_contra, Record, Effect]):
         """Remember one fact; must succeed for every record that `decide` ever produced."""
         ...
 
+    def withdraw(self, records: tuple[Record, ...], now: Moment) -> "Decision[Record, Effect]":
+        """Forget what else `decide` noted when it named facts that the log will not take.
+
+        Whoever they are about goes on from what is remembered, and who waits there is answered. No facts are named.
+        """
+        ...
+
     def snapshot(self) -> Iterable[Record]:
         """Give records which, applied to an empty machine, make it equal to this one."""
         ...

@@ -15,7 +15,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import Final, NamedTuple
 
-from riverlog.model.errors import ErrorCode
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import (
     NO_EPOCH,
     NO_PRODUCER,
@@ -411,6 +411,16 @@ class BatchBuilder:
             producer=(self.producer_id, self.producer_epoch, self.base_sequence),
         )
         return batch
+
+
+BATCH_BYTES_MAX: Final = 2**31 - 1
+"""The largest batch that can say how long it is."""
+
+
+def check_size(builder: BatchBuilder, bytes_max: int) -> None:
+    """Refuse a batch that grows larger than it may be."""
+    if builder.size > bytes_max:
+        raise Refusal(ErrorCode.RECORD_LIST_TOO_LARGE, f"It takes more than {bytes_max} bytes to write down.")
 
 
 NOBODY: Final = (NO_PRODUCER, NO_PRODUCER_EPOCH, NO_SEQUENCE)

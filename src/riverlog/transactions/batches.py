@@ -14,11 +14,11 @@ from struct import Struct, pack
 from typing import Any, Final, assert_never
 
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerId, TopicPartition
-from riverlog.model.limits import TRANSACTION_PARTITIONS_WRITTEN_MAX
+from riverlog.model.limits import TRANSACTION_END_BYTES_MAX, TRANSACTION_PARTITIONS_WRITTEN_MAX
 from riverlog.model.ports import Buffer
 from riverlog.records.batch import BatchHeader
-from riverlog.records.record import BatchBuilder, Record
-from riverlog.transactions.members import Member
+from riverlog.records.record import BATCH_BYTES_MAX, BatchBuilder, Record, check_size
+from riverlog.transactions.members import Member, MemberState
 from riverlog.transactions.records import (
     MEMBER_VERSION,
     VALUE_VERSION,
@@ -69,8 +69,11 @@ class BadRecord(ValueError):
     """Bytes that claim to be a fact about a transactional id and are none."""
 
 
-def encode_facts(facts: Sequence[Fact], now_ms: int) -> bytearray:
-    """Build the batch of one decision."""
+def encode_facts(facts: Sequence[Fact], now_ms: int, bytes_max: int = BATCH_BYTES_MAX) -> bytearray:
+    """Build the batch of one decision; Refusal where it would be too large. A transaction that goes on may be a little
+    less large than one that ends: each that was begun can be ended."""
+    if any(map(_goes_on, facts)):
+        bytes_max -= TRANSACTION_END_BYTES_MAX
     builder = BatchBuilder()
     for fact in facts:
         match fact:
@@ -83,7 +86,18 @@ def encode_facts(facts: Sequence[Fact], now_ms: int) -> bytearray:
             case _:
                 assert_never(fact)
         builder.append(key, value, timestamp_ms=now_ms)
+        check_size(builder, bytes_max)
     return builder.build()
+
+
+def _goes_on(fact: Fact) -> bool:
+    match fact:
+        case TransactionFact():
+            return fact.transaction is not None and fact.transaction.state is TransactionState.ONGOING
+        case MemberFact():
+            return fact.member is not None and fact.member.state is MemberState.JOINED
+        case _:
+            assert_never(fact)
 
 
 def decode_facts(header: BatchHeader, records: Sequence[Record]) -> Iterator[Fact]:

@@ -11,7 +11,12 @@ from typing import Final, assert_never
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerId
-from riverlog.model.limits import TRANSACTIONAL_ID_DONE_MS, TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX
+from riverlog.model.limits import (
+    TRANSACTION_ABORT_RETRY_MS,
+    TRANSACTIONAL_FACTS_FORGOTTEN_PER_TURN_MAX,
+    TRANSACTIONAL_ID_DONE_MS,
+    TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX,
+)
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
 from riverlog.model.transactions import Outcome
@@ -93,6 +98,17 @@ class TransactionsMachine:
                     self.pools.pop(name.transactional_id, None)
             case MemberFact(name, member) if member is not None:
                 self.pools.setdefault(name.transactional_id, {})[name.producer_id] = member
+
+    def withdraw(self, facts: tuple[Fact, ...], now: Moment) -> Decision[Fact, Effect]:
+        """Let time run for the transactions that these facts are about as for what is remembered of them."""
+        turn = Turn(now, self.state, self.pools)
+        for transactional_id in {fact.transactional_id for fact in facts if isinstance(fact, TransactionFact)}:
+            held = self.state.get(transactional_id)
+            if held is None or held.state is not TransactionState.ONGOING:
+                self.live.timers.cancel(TransactionEnds(transactional_id))
+            else:
+                self._let_time_run(transactional_id, held, turn, ms_min=TRANSACTION_ABORT_RETRY_MS)
+        return turn.decision()
 
     def snapshot(self) -> Iterable[Fact]:
         """Give records which make an empty machine remember what this one does."""
@@ -195,17 +211,21 @@ class TransactionsMachine:
             if held.state.is_ending:
                 turn.send_markers(transactional_id, held)
             elif held.state is TransactionState.ONGOING:
-                left_ms = held.started_ms + held.timeout_ms - turn.now.wall_ms
-                deadline = turn.in_ms(min(max(left_ms, 0), held.timeout_ms))
-                self.live.timers.set(TransactionEnds(transactional_id), deadline)
+                self._let_time_run(transactional_id, held, turn)
         for transactional_id, pool in self.pools.items():
             for member in pool.values():
                 if member.state.is_ending:
                     turn.send_markers_of(transactional_id, member)
         self._look_for_idle_ids_later(turn)
 
+    def _let_time_run(self, transactional_id: str, held: Transaction, turn: Turn, *, ms_min: int = 0) -> None:
+        left_ms = held.started_ms + held.timeout_ms - turn.now.wall_ms
+        deadline = turn.in_ms(max(min(left_ms, held.timeout_ms), ms_min))
+        self.live.timers.set(TransactionEnds(transactional_id), deadline)
+
     def _wake(self, turn: Turn) -> None:
-        while (deadline := self.live.timers.pop(turn.now.instant)) is not None:
+        # What is written stands in one batch, which has to fit, and transactions may be large: one at a time.
+        while not turn.facts and (deadline := self.live.timers.pop(turn.now.instant)) is not None:
             match deadline:
                 case TransactionEnds():
                     _abort(deadline.transactional_id, turn)
@@ -223,7 +243,10 @@ class TransactionsMachine:
         idle_ms_max = self._settings.transactional_id_expiration_ms
         start = bisect_left(ids, self.live.expiry_goes_on_at)
         stop = start + TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX
-        for transactional_id in ids[start:stop]:
+        for position, transactional_id in enumerate(ids[start:stop], start):
+            if len(turn.facts) >= TRANSACTIONAL_FACTS_FORGOTTEN_PER_TURN_MAX:
+                stop = position
+                break
             held = turn.find(transactional_id)
             is_idle = held is not None and (held.state is TransactionState.EMPTY or held.state.is_ended)
             if not is_idle or held is None:

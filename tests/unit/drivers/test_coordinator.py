@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from riverlog.drivers.coordinator import Coordinator, Stopped
+from riverlog.drivers.coordinator import Coordinator, Stopped, Unwritable
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.limits import RECORDS_REPLAYED_PER_TURN
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
+
+LARGEST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Counter:
 
     def __init__(self) -> None:
         self.total = 0
+        self.parked: list[Ticket] = []
+        self.withdrawn: list[int] = []
 
     def decide(self, command: Add | Look | Park, ticket: Ticket, now: Moment) -> Decision[int, str]:
         match command:
@@ -40,10 +44,15 @@ class Counter:
             case Look():
                 return Decision((), (Reply(ticket, self.total),))
             case Park():
+                self.parked.append(ticket)
                 return Decision()
 
     def apply(self, record: int) -> None:
         self.total += record
+
+    def withdraw(self, records: tuple[int, ...], now: Moment) -> Decision[int, str]:
+        self.withdrawn += records
+        return Decision((), tuple(Reply(ticket, "go on") for ticket in self.parked))
 
     def snapshot(self) -> Iterator[int]:
         yield self.total
@@ -62,6 +71,8 @@ class HandLog:
         self.commits_at_once = False
 
     def append(self, records: Sequence[int]) -> "asyncio.Future[None] | None":
+        if sum(records) > LARGEST:
+            raise Unwritable(ErrorCode.UNKNOWN_SERVER_ERROR, "too large")
         if self.refuse_next:
             raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "no room")
         if self.commits_at_once:
@@ -281,3 +292,21 @@ async def test_who_waits_for_others_is_dismissed_and_who_waits_for_the_log_is_no
         await parked
     bench.log.commit()
     assert await written == 1
+
+
+@run
+async def test_what_the_log_does_not_take_is_refused_alone():
+    bench = Bench()
+    before = bench.coordinator.submit(Add(1))
+    parked = bench.coordinator.submit(Park())
+    too_large = bench.coordinator.submit(Add(LARGEST + 1))
+    after = bench.coordinator.submit(Add(2))
+    with pytest.raises(Unwritable):
+        await too_large
+    assert not before.done()
+    bench.log.commit()
+    bench.log.commit()
+    await turn()
+    assert (before.result(), parked.result(), after.result()) == (1, "go on", 3)
+    assert bench.coordinator.machine.withdrawn == [LARGEST + 1]
+    assert bench.failures == []

@@ -1,18 +1,36 @@
 """A coordinator, with groups as the example: what it says while it cannot decide, and who is told when it goes away."""
 
 import asyncio
+from dataclasses import replace
+from typing import Any, Final
 
 import pytest
 
 from riverlog.groups.commands import ListGroups
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.limits import COORDINATOR_RELOAD_SECONDS_MIN
+from riverlog.node import Node
 from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
-from tests.support.asking import connected, serving
-from tests.support.group_lines import GROUP, commit, committed, in_a_group, join_request, prepared, sync_request
+from riverlog.wire.messages.join_group import JoinGroupRequestProtocol
+from riverlog.wire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from tests.support.asking import Line, connected, serving
+from tests.support.group_lines import (
+    GROUP,
+    commit,
+    commit_request,
+    committed,
+    in_a_group,
+    join_request,
+    prepared,
+    sync_request,
+)
 from tests.support.virtual_time import run
 from tests.support.world import Universe
+
+ONE_SMALL_LOG: Final = {"offsets_topic_num_partitions": "1", "offsets_topic_segment_bytes": str(1 << 20)}
+LARGE: Final = "large"
 
 
 def test_while_a_coordinator_reads_its_log_clients_ask_again() -> None:
@@ -80,5 +98,84 @@ def test_members_that_wait_for_others_are_told_when_the_node_stops() -> None:
             assert not parked.done()
             await node.stop()
             assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
+
+    run(scenario())
+
+
+def never_read_again(node: Node) -> bool:
+    return [each._coordinator._incarnation for each in node._groups._coordinators.values()] == [0]
+
+
+async def beats(line: Line, told: Any, group: str = GROUP) -> ErrorCode:
+    beat = HeartbeatRequest(group, told.generation_id, told.member_id)
+    return ErrorCode((await line.ask(ApiKey.HEARTBEAT, 4, beat)).error_code)
+
+
+def test_a_classic_group_that_cannot_be_written_down_is_refused_alone() -> None:
+    async def scenario() -> None:
+        large = replace(join_request(LARGE), protocols=[JoinGroupRequestProtocol("range", bytes(2 << 20))])
+        async with serving(**ONE_SMALL_LOG) as (line, node):
+            await prepared(line, "t")
+            told = await in_a_group(line)
+            for number in range(5):
+                member = await line.ask(ApiKey.JOIN_GROUP, 3, large)
+                assert member.error_code == ErrorCode.NONE
+                synced = await line.ask(ApiKey.SYNC_GROUP, 3, sync_request(member, LARGE))
+                assert synced.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+                assert await beats(line, member, LARGE) is ErrorCode.UNKNOWN_MEMBER_ID
+                assert await beats(line, told) is ErrorCode.NONE
+                committer = {"member_id": told.member_id, "generation_id_or_member_epoch": told.generation_id}
+                assert await commit(line, "t", number, **committer) is ErrorCode.NONE
+            assert never_read_again(node)
+            await in_a_group(line, LARGE)
+
+    run(scenario())
+
+
+def test_a_member_of_a_consumer_group_that_cannot_be_written_down_is_refused_alone() -> None:
+    def heartbeat(group: str, member: str, *topics: str) -> ConsumerGroupHeartbeatRequest:
+        return ConsumerGroupHeartbeatRequest(
+            group,
+            member,
+            0,
+            rebalance_timeout_ms=10_000,
+            subscribed_topic_names=list(topics),
+            topic_partitions=[],
+        )
+
+    async def scenario() -> None:
+        names = [f"{number:0>240}" for number in range(9_000)]
+        async with serving(**ONE_SMALL_LOG) as (line, node):
+            await prepared(line, "t")
+            for number in range(3):
+                refused = await line.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, heartbeat(LARGE, f"m{number}", *names))
+                assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+                taken = await line.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, heartbeat(GROUP, f"m{number}", "t"))
+                assert taken.error_code == ErrorCode.NONE
+            await asyncio.sleep(60)  # sessions of whoever was refused are none
+            assert never_read_again(node)
+            taken = await line.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, heartbeat(LARGE, "m0", "t"))
+            assert taken.error_code == ErrorCode.NONE
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("is_member", [True, False])
+def test_offsets_that_cannot_be_written_down_are_refused_alone(is_member: bool) -> None:
+    async def scenario() -> None:
+        group = GROUP if is_member else "x" * 32_000
+        async with serving(**ONE_SMALL_LOG) as (line, node):
+            await prepared(line, "t")
+            told = await in_a_group(line)
+            parts = [OffsetCommitRequestPartition(0, 5, -1, "n" * 4_000) for _ in range(300)]
+            request = commit_request("t", 5, topics=[OffsetCommitRequestTopic(name="t", partitions=parts)])
+            if is_member:
+                request.member_id, request.generation_id_or_member_epoch = told.member_id, told.generation_id
+            request.group_id = group
+            refused = await line.ask(ApiKey.OFFSET_COMMIT, 9, request)
+            codes = {part.error_code for part in refused.topics[0].partitions}
+            assert codes == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
+            assert await beats(line, told) is ErrorCode.NONE
+            assert never_read_again(node)
 
     run(scenario())

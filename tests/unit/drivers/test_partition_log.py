@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from riverlog.drivers.coordinator import Unwritable
 from riverlog.drivers.partition_log import PartitionLog
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic
 from riverlog.metadata.image import OFFSETS_TOPIC
@@ -14,17 +15,18 @@ from riverlog.model.ids import TopicId, TopicPartition
 from riverlog.model.limits import REPLAY_READ_BYTES
 from riverlog.node import Node
 from riverlog.records.batch import BatchHeader
-from riverlog.records.record import BatchBuilder, Record
+from riverlog.records.record import BatchBuilder, Record, check_size
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 
 TOPIC_ID = TopicId(UUID(int=7))
 
 
-def encode(facts: Sequence[str], now_ms: int) -> bytearray:
+def encode(facts: Sequence[str], now_ms: int, bytes_max: int) -> bytearray:
     builder = BatchBuilder()
     for fact in facts:
         builder.append(fact.encode(), b"", timestamp_ms=now_ms)
+        check_size(builder, bytes_max)
     return builder.build()
 
 
@@ -42,7 +44,7 @@ async def a_node(universe: Universe, **settings: str) -> AsyncIterator[Node]:
     node = universe.node(**settings)
     await node.start()
     if node._metadata.image.topic(OFFSETS_TOPIC) is None:
-        new = NewTopic(OFFSETS_TOPIC, TOPIC_ID, 2, configs={"cleanup.policy": "compact"})
+        new = NewTopic(OFFSETS_TOPIC, TOPIC_ID, 2, configs={"cleanup.policy": "compact", "segment.bytes": "2000000"})
         await node._metadata.submit(CreateTopics((new,)))
     life = universe.disk.life
     yield node
@@ -64,6 +66,24 @@ def test_facts_come_back_in_order_and_nothing_is_begun_before_the_first() -> Non
             assert list(log.replay()) == ["a", "b", "c"]
         async with a_node(universe) as node:
             assert list(log_of(universe, node).replay()) == ["a", "b", "c"]
+
+    run(scenario())
+
+
+def test_what_no_segment_holds_or_has_no_bytes_is_refused_and_the_log_goes_on() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with a_node(universe) as node:
+            node._contain = lambda doing, error: None  # type: ignore[method-assign]
+            log = log_of(universe, node)
+            log.append(["a"])
+            partition = node._replicas.get(OFFSETS_TOPIC, 0)
+            assert partition is not None
+            for fact in ("x" * partition.log.config.segment_bytes, "\ud800"):
+                with pytest.raises(Unwritable):
+                    log.append([fact])
+            log.append(["b"])
+            assert list(log.replay()) == ["a", "b"]
 
     run(scenario())
 

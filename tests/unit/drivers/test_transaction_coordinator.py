@@ -8,8 +8,8 @@ import pytest
 
 from riverlog.drivers.transactions import Transactions
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic
-from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import TopicId
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import TopicId, TopicPartition
 from riverlog.model.transactions import Producer
 from riverlog.node import Node
 from riverlog.transactions.commands import (
@@ -121,3 +121,67 @@ async def add(transactions: Transactions, producer: Producer) -> ErrorCode:
     code: ErrorCode
     code, _ = (await transactions.submit(ID, AddPartitions(ID, producer, (P0, P1), V2))).codes
     return code
+
+
+def test_a_transaction_that_cannot_be_written_down_is_refused_alone() -> None:
+    async def scenario() -> None:
+        universe, port = Universe(), Markers()
+        many = tuple(TopicPartition("t" * 249 + str(number), 0) for number in range(5_000))
+        settings = {"transaction_state_log_num_partitions": "1", "transaction_state_log_segment_bytes": str(1 << 20)}
+        async with (
+            serving(universe, **settings) as (_line, node),
+            transactions_of(universe, node, port) as transactions,
+        ):
+            producer = await prepared(node, transactions)
+            other = (await transactions.decide(InitProducer("other", 60_000))).producer
+            for _ in range(3):
+                with pytest.raises(Refusal) as refused:
+                    await transactions.submit(ID, AddPartitions(ID, producer, many, V2))
+                assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+                with pytest.raises(Refusal):
+                    await transactions.submit("other", AddPartitions("other", other, many, V2))
+            assert [each._coordinator._incarnation for each in transactions._coordinators.values()] == [0]
+
+    run(scenario())
+
+
+def test_an_end_stands_though_somebody_waited_for_it_who_wants_too_much() -> None:
+    async def scenario() -> None:
+        universe, port = Universe(), Markers()
+        port.codes[P1] = ErrorCode.NOT_ENOUGH_REPLICAS
+        many = tuple(TopicPartition("t" * 249 + str(number), 0) for number in range(5_000))
+        async with (
+            serving(universe, transaction_state_log_segment_bytes=str(1 << 20)) as (_line, node),
+            transactions_of(universe, node, port) as transactions,
+        ):
+            producer = await prepared(node, transactions)
+            after = (await transactions.decide(EndTransaction(ID, producer, True, V2))).producer
+            waits = transactions.submit(ID, AddPartitions(ID, after, many, V2))
+            port.codes.clear()
+            with pytest.raises(Refusal) as refused:
+                await waits
+            assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+            assert await state_of(transactions) is TransactionState.COMPLETE_COMMIT
+
+    run(scenario())
+
+
+def test_transactions_whose_time_is_up_together_end_though_no_batch_holds_them_all() -> None:
+    async def scenario() -> None:
+        universe, port = Universe(), Markers()
+        many = tuple(TopicPartition("t" * 249 + str(number), 0) for number in range(2_000))
+        settings = {"transaction_state_log_num_partitions": "1", "transaction_state_log_segment_bytes": str(1 << 20)}
+        async with (
+            serving(universe, **settings) as (_line, node),
+            transactions_of(universe, node, port) as transactions,
+        ):
+            await transactions.ensure_topic()
+            for name in ("a", "b", "c"):
+                producer = (await transactions.decide(InitProducer(name, 60_000))).producer
+                await transactions.submit(name, AddPartitions(name, producer, many, V2))
+            await asyncio.sleep(61)
+            (coordinator,) = transactions._coordinators.values()
+            assert [held.state.is_ended for held in coordinator.machine.state.values()] == [True] * 3
+            assert coordinator._coordinator._incarnation == 0
+
+    run(scenario())

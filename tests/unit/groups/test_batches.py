@@ -11,6 +11,7 @@ from riverlog.groups.records import (
     OffsetCommitValue,
     TransactionMarker,
 )
+from riverlog.model.errors import Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.records.record import BatchBuilder, read_batches
 
@@ -49,6 +50,13 @@ def test_the_end_of_a_transaction_is_a_control_batch(committed: bool) -> None:
     assert (header.is_transactional, header.is_control) == (True, True)
     assert record.value == b"\0\0\0\0\0\5"
     assert decoded(batch) == [marker]
+
+
+def test_what_does_not_fit_is_refused_before_all_of_it_is_written() -> None:
+    size = len(encode_facts([COMMIT] * 10, 1_000))
+    assert len(encode_facts([COMMIT] * 10, 1_000, size)) == size
+    with pytest.raises(Refusal):
+        encode_facts([COMMIT] * 10, 1_000, size - 1)
 
 
 def test_facts_of_several_writers_are_not_one_batch() -> None:

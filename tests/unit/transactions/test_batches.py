@@ -2,7 +2,9 @@
 
 import pytest
 
+from riverlog.model.errors import Refusal
 from riverlog.model.ids import ProducerId, TopicPartition
+from riverlog.model.limits import TRANSACTION_END_BYTES_MAX
 from riverlog.model.transactions import TransactionVersion
 from riverlog.records.record import BatchBuilder, read_batches
 from riverlog.transactions.batches import BadRecord, decode_facts, decode_record, encode_facts
@@ -126,6 +128,16 @@ def test_a_decision_is_one_batch() -> None:
     facts = [TransactionFact("a", OPEN), TransactionFact("b", None)]
     ((header, records),) = read_batches(encode_facts(facts, 1_000))
     assert list(decode_facts(header, records)) == facts
+
+
+def test_whatever_could_be_begun_can_be_ended() -> None:
+    begun = [TransactionFact("a", OPEN)]
+    size = len(encode_facts(begun, 1_000))
+    with pytest.raises(Refusal):
+        encode_facts(begun, 1_000, size + TRANSACTION_END_BYTES_MAX - 1)
+    assert len(encode_facts(begun, 1_000, size + TRANSACTION_END_BYTES_MAX)) == size
+    ended = [TransactionFact("a", OPEN.ended(committed=False, version=V2, now_ms=30))]
+    assert size < len(encode_facts(ended, 1_000, size + TRANSACTION_END_BYTES_MAX)) < size + TRANSACTION_END_BYTES_MAX
 
 
 def test_other_kinds_and_control_batches_are_passed_over() -> None:

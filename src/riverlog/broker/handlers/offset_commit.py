@@ -3,7 +3,7 @@
 from typing import Final
 
 from riverlog.broker.context import Answer, Context
-from riverlog.broker.coordination import ask_coordinator, offset_to_commit
+from riverlog.broker.coordination import ask_coordinator, offset_to_commit, refused_commit
 from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply, OffsetToCommit
 from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation
@@ -64,7 +64,7 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> Answer[Offs
         request.group_id,
         command,
         answer=decided,
-        refuse=lambda code: decided(CommitOffsetsReply((code,) * len(asked))),
+        refuse=lambda code: decided(CommitOffsetsReply((refused_commit(code),) * len(asked))),
     )
 
 

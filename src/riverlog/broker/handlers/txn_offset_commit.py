@@ -3,7 +3,7 @@
 from typing import Final
 
 from riverlog.broker.context import Context
-from riverlog.broker.coordination import check_transactional_id, offset_to_commit
+from riverlog.broker.coordination import check_transactional_id, offset_to_commit, refused_commit
 from riverlog.groups.commands import CommitOffsets, OffsetToCommit
 from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation, ResourceType
@@ -75,7 +75,7 @@ def _known(code: ErrorCode, context: Context) -> ErrorCode:
     is_loading = code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     if is_loading and context.version < _FIRST_VERSION_THAT_KNOWS_LOADING:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return code
+    return refused_commit(code)
 
 
 def _find(name: str, context: Context) -> tuple[ErrorCode, TopicImage | None]:
