@@ -1,7 +1,8 @@
 """Records on their way: the batch that carries them and the handle that its sender holds.
 
 Records of a batch are acknowledged and refused together, so one future serves them all; a Delivery is only a
-place in it. Pure bookkeeping: nothing here waits for a broker or sends.
+place in it, and knows which reason is its own where a batch was refused for some of its records. Pure bookkeeping:
+nothing here waits for a broker or sends.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from riverlog.client.errors import KafkaError
+from riverlog.client.errors import KafkaError, RecordsRefused
 from riverlog.model.ids import (
     NO_OFFSET,
     NO_SEQUENCE,
@@ -189,7 +190,8 @@ class Delivery:
     def error(self) -> KafkaError | None:
         """Say why the record was not delivered, if that is known; this does not count as having been told."""
         if self._batch is not None:
-            return self._batch.error
+            error = self._batch.error
+            return error.of_record(self._delta) if isinstance(error, RecordsRefused) else error
         error = self._placing.exception() if self._placing is not None and self._placing.done() else None
         assert error is None or isinstance(error, KafkaError)
         return error
@@ -202,6 +204,8 @@ class Delivery:
             assert self._placing is not None
             self._placing.result()
             raise asyncio.InvalidStateError("the record is not delivered yet")
+        if (refused := self.error) is not None:
+            raise refused
         base_offset = batch.future.result()
         offset = NO_OFFSET if base_offset == NO_OFFSET else Offset(base_offset + self._delta)
         timestamp_ms = self.timestamp_ms if batch.log_append_time_ms == NO_TIMESTAMP else batch.log_append_time_ms
@@ -212,7 +216,10 @@ class Delivery:
         self._observe()
         while not self.done:
             if self._batch is not None:
-                yield from asyncio.shield(self._batch.future).__await__()
+                try:
+                    yield from asyncio.shield(self._batch.future).__await__()
+                except RecordsRefused:
+                    break  # for a reason of its own
             elif self._placing is not None:
                 yield from asyncio.shield(self._placing).__await__()
         return self.result()

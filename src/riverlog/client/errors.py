@@ -84,6 +84,29 @@ class PartlyFailed(KafkaError):
         return False  # repeating the call would repeat what is done
 
 
+class RecordsRefused(KafkaError):
+    """A batch was refused for some of its records. `refused` has each of them by its place in the batch."""
+
+    def __init__(self, refused: Mapping[int, KafkaError]) -> None:
+        first = next(iter(refused.values()))
+        super().__init__(first.code, first.message)
+        self.refused = dict(refused)
+        self._others = OtherRecordRefused(first)
+
+    def of_record(self, place: int) -> KafkaError:
+        """Return what became of one record."""
+        return self.refused.get(place, self._others)
+
+
+class OtherRecordRefused(KafkaError):
+    """Nothing is wrong with the record itself: it was sent together with one that was refused. It may be sent again."""
+
+    def __init__(self, refused: KafkaError) -> None:
+        super().__init__(
+            refused.code, f"the record was not written because of another record in the batch: {refused.message}"
+        )
+
+
 class OffsetOutOfRange(KafkaError):
     """The log has no record at the position, and the consumer was told not to choose another."""
 

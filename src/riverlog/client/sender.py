@@ -14,7 +14,7 @@ from typing import Final
 
 from riverlog.client.cluster import Cluster
 from riverlog.client.deliveries import Batch
-from riverlog.client.errors import KafkaError, TimedOut, check, failure
+from riverlog.client.errors import KafkaError, RecordsRefused, TimedOut, check, failure
 from riverlog.client.outbox import NEVER, PartitionQueue
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import (
@@ -329,7 +329,7 @@ class Sender:
         elif code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             self._acknowledged(batch, NO_OFFSET, -1)  # it is in the log; the broker no longer knows where
         else:
-            problem = failure(code, str(batch.partition), _reason(result))
+            problem = _refusal(batch, result)
             if self._rules.idempotent and code in _LOST_SEQUENCE:
                 self._out_of_order(batch, problem)
             elif problem.retriable:
@@ -417,11 +417,21 @@ def _results(
             yield TopicPartition(name, result.index), result
 
 
+def _refusal(batch: Batch, result: PartitionProduceResponse) -> KafkaError:
+    """Say why a batch was refused; where the broker names records, why each of them was."""
+    named = {
+        each.batch_index: failure(
+            result.error_code, str(batch.partition), each.batch_index_error_message or _reason(result)
+        )
+        for each in result.record_errors
+        if 0 <= each.batch_index < batch.count
+    }
+    return RecordsRefused(named) if named else failure(result.error_code, str(batch.partition), _reason(result))
+
+
 def _reason(result: PartitionProduceResponse) -> str | None:
     if result.error_message:
         return result.error_message
-    if result.record_errors:
-        return result.record_errors[0].batch_index_error_message
     if result.error_code == ErrorCode.MESSAGE_TOO_LARGE:
         return (
             "the batch is larger than the topic's max.message.bytes; use a smaller batch_bytes_max or raise the limit"

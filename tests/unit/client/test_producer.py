@@ -5,15 +5,18 @@ import asyncio
 import pytest
 
 from riverlog.client.deliveries import EncodedBatch
-from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut, Unreachable
+from riverlog.client.errors import BufferFull, Closed, KafkaError, OtherRecordRefused, TimedOut, Unreachable
 from riverlog.client.producer import Producer
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.records.batch import read_header
 from riverlog.records.record import BatchBuilder
 from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from tests.support.asking import serving
 from tests.support.brokers import FakeCluster
 from tests.support.virtual_time import run
+from tests.support.world import Universe
 
 
 def test_a_record_arrives_as_it_was_sent() -> None:
@@ -46,6 +49,39 @@ def test_every_codec(compression: str | None) -> None:
             == {None: 0, "none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}[compression]
         )
         assert log.records()[0].value == b"x" * 1_000
+
+    run(scenario())
+
+
+def test_a_record_that_is_refused_is_named_and_the_others_of_its_batch_hear_of_it() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, _node):
+            config = [CreatableTopicConfig("cleanup.policy", "compact")]
+            await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t", 1, configs=config)]))
+            async with Producer("node:9092", ports=universe.ports, linger_ms=50) as producer:
+                kept = await producer.send("t", b"first", key=b"k")
+                sent = [producer.send_soon("t", b"x", key=key) for key in (b"a", None, b"b", None)]
+                alone = asyncio.ensure_future(producer.send("t", b"y", key=b"c"))
+                heard = await asyncio.gather(*sent, alone, return_exceptions=True)
+                assert [type(error) for error in heard] == [
+                    OtherRecordRefused,
+                    KafkaError,
+                    OtherRecordRefused,
+                    KafkaError,
+                    OtherRecordRefused,
+                ]
+                assert {error.code for error in heard if isinstance(error, KafkaError)} == {ErrorCode.INVALID_RECORD}
+                assert str(heard[1]).startswith("t-0: a compacted topic takes no record without a key")
+                assert "because of another record in the batch: t-0: a compacted topic" in str(heard[0])
+                with pytest.raises(OtherRecordRefused):
+                    sent[0].result()
+                assert (sent[1].error, sent[2].error) == (heard[1], heard[2])
+                for key in (b"a", None):
+                    producer.send_soon("t", b"x", key=key)
+                with pytest.raises(KafkaError, match="2 records were not delivered: t-0: a compacted topic"):
+                    await producer.flush()
+                assert (await producer.send("t", b"x", key=b"a")).offset == kept.offset + 1
 
     run(scenario())
 
