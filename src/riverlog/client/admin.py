@@ -13,6 +13,15 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final, Self, TypeVar
 
+from riverlog.client.arguments import (
+    check_whole,
+    checked_int32,
+    checked_int64,
+    checked_partition,
+    checked_setting,
+    checked_text,
+    checked_texts,
+)
 from riverlog.client.cluster import Broker, Cluster, Topic, topic_from
 from riverlog.client.errors import KafkaError, PartlyFailed, check, error_code, failure
 from riverlog.client.group_admin import GroupAdmin
@@ -146,7 +155,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
         security: Security | None = None,
         ports: Ports | None = None,
     ) -> None:
-        self._timeout_ms = timeout_ms
+        self._timeout_ms = checked_int32("timeout_ms", timeout_ms)
         self._cluster = Cluster(
             bootstrap,
             ports=ports,
@@ -233,8 +242,13 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
 
     async def create_partitions(self, name: str, total: int, *, validate_only: bool = False) -> None:
         """Grow a topic to `total` partitions; records stay where they are, keys may move to new partitions."""
+        grown = CreatePartitionsTopic(
+            name=checked_text("a topic's name", name),
+            count=checked_int32("total", total, least=-_INT32_MAX),
+            assignments=None,
+        )
         request = CreatePartitionsRequest(
-            topics=[CreatePartitionsTopic(name=name, count=total, assignments=None)],
+            topics=[grown],
             timeout_ms=self._timeout_ms,
             validate_only=validate_only,
         )
@@ -259,7 +273,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
                 DescribeConfigsResource(
                     resource_type=kind,
                     resource_name=resource,
-                    configuration_keys=None if names is None else list(names),
+                    configuration_keys=None if names is None else checked_texts("a setting's name", names),
                 )
             ],
             include_documentation=True,
@@ -290,9 +304,9 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
                     resource_name=resource,
                     configs=[
                         AlterableConfig(
-                            name=name,
+                            name=checked_text("a setting's name", name),
                             config_operation=ConfigOperation.DELETE if value is None else ConfigOperation.SET,
-                            value=value,
+                            value=None if value is None else checked_setting(name, value),
                         )
                         for name, value in configs.items()
                     ],
@@ -325,6 +339,8 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
 
     async def describe_log_dirs(self, broker: int | None = None) -> list[LogDirectory]:
         """Give the log directories of one broker, or of all, with the size of each partition in them."""
+        if broker is not None:
+            checked_int32("broker", broker)
 
         async def attempt() -> list[LogDirectory]:
             await self._cluster.refresh()
@@ -335,19 +351,23 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
 
     async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, Offset]:
         """Delete all records before an offset (-1: all there are); give each partition's new first offset."""
-        for topic in {partition.topic for partition in before}:
+        wanted = {
+            checked_partition(partition): checked_int64("an offset", offset, least=-1)
+            for partition, offset in before.items()
+        }
+        for topic in {partition.topic for partition in wanted}:
             await self._cluster.topic(topic)
 
         async def attempt() -> dict[TopicPartition, Offset]:
             await self._cluster.refresh()
             by_leader: dict[NodeId, dict[str, list[DeleteRecordsPartition]]] = {}
-            for partition, offset in before.items():
-                leader = self._cluster.leader_of(TopicPartition(*partition))
+            for partition, offset in wanted.items():
+                leader = self._cluster.leader_of(partition)
                 if leader is None:
-                    raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{TopicPartition(*partition)} has no leader")
+                    raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{partition} has no leader")
                 topics = by_leader.setdefault(leader, {})
-                topics.setdefault(partition[0], []).append(
-                    DeleteRecordsPartition(partition_index=partition[1], offset=offset)
+                topics.setdefault(partition.topic, []).append(
+                    DeleteRecordsPartition(partition_index=partition.partition, offset=offset)
                 )
             low: dict[TopicPartition, Offset] = {}
             outcome: dict[str, tuple[int, str | None]] = {}
@@ -437,20 +457,32 @@ _ATTEMPTS_MAX: Final = 5
 _FINAL: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.CORRUPT_MESSAGE})
 """Errors that may pass for those who write and read, but are the answer here."""
 
+_INT16_MAX: Final = 2**15 - 1
+_INT32_MAX: Final = 2**31 - 1
 _TOPIC_RESOURCE: Final = 2
 _BROKER_RESOURCE: Final = 4
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:
+    partitions = checked_int32("partitions", topic.partitions, least=-_INT32_MAX)
+    check_whole("replication_factor", topic.replication_factor, least=-_INT16_MAX, most=_INT16_MAX)
     return CreatableTopic(
-        name=topic.name,
-        num_partitions=-1 if topic.assignments else topic.partitions,
+        name=checked_text("a topic's name", topic.name),
+        num_partitions=-1 if topic.assignments else partitions,
         replication_factor=-1 if topic.assignments else topic.replication_factor,
         assignments=[
-            CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+            CreatableReplicaAssignment(
+                partition_index=index, broker_ids=[checked_int32("a replica", replica) for replica in replicas]
+            )
             for index, replicas in enumerate(topic.assignments)
         ],
-        configs=[CreatableTopicConfig(name=name, value=str(value)) for name, value in topic.configs.items()],
+        configs=[
+            CreatableTopicConfig(
+                name=checked_text("a setting's name", name),
+                value=checked_setting(name, value),
+            )
+            for name, value in topic.configs.items()
+        ],
     )
 
 
@@ -469,7 +501,9 @@ def _config_entry(entry: DescribeConfigsResourceResult) -> ConfigEntry:
 def _resource(topic: str | None, broker: int | None) -> tuple[int, str]:
     if (topic is None) == (broker is None):
         raise ValueError("name either a topic or a broker")
-    return (_TOPIC_RESOURCE, topic) if topic is not None else (_BROKER_RESOURCE, str(broker))
+    if topic is not None:
+        return _TOPIC_RESOURCE, checked_text("a topic's name", topic)
+    return _BROKER_RESOURCE, str(checked_int32("broker", broker))
 
 
 def _named(kind: int, resource: str) -> str:
@@ -477,7 +511,7 @@ def _named(kind: int, resource: str) -> str:
 
 
 def _names(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+    return checked_texts("a topic's name", names)
 
 
 def _raise_failures(outcomes: Mapping[str, tuple[int, str | None]], subject: str) -> None:

@@ -5,11 +5,12 @@ from typing import Final, NamedTuple, Never
 
 from riverlog.client.errors import KafkaError
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import Offset
+from riverlog.model.ids import Offset, TopicPartition
 from riverlog.records.batch import HEADER_BYTES
 from riverlog.records.record import HeadersLike, record_bytes_max
 
 _TOPIC_BYTES_MAX: Final = 249
+_STRING_BYTES_MAX: Final = 32_767
 _INT32_MAX: Final = 2**31 - 1
 _INT64_MAX: Final = 2**63 - 1
 
@@ -72,6 +73,59 @@ def checked_offset(number: object) -> Offset:
     check_whole("an offset", number)
     assert isinstance(number, int)
     return Offset(number)
+
+
+def checked_text(name: str, text: object) -> str:
+    """Return what a request can hold as a name or a value; TypeError or ValueError where it cannot."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} is a str, not {_kind(text)}: {text!r}")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} cannot be written: {text!r} has half a surrogate pair") from None
+    if size > _STRING_BYTES_MAX:
+        raise ValueError(f"{name} has at most {_STRING_BYTES_MAX} bytes, not {size}")
+    return text
+
+
+def checked_texts(name: str, texts: object) -> list[str]:
+    """Return one name, or several, as a list; `name` says in words what each is."""
+    if isinstance(texts, str):
+        return [checked_text(name, texts)]
+    if isinstance(texts, bytes | bytearray | memoryview) or not isinstance(texts, Iterable):
+        raise TypeError(f"{name} is a str, or there are several, not {_kind(texts)}: {texts!r}")
+    return [checked_text(name, text) for text in texts]
+
+
+def checked_setting(name: str, setting: object) -> str:
+    """Return the value of a setting as text; TypeError where it is neither text nor a number nor a truth."""
+    if isinstance(setting, bool):
+        return "true" if setting else "false"
+    if isinstance(setting, int | float):
+        return str(setting)
+    return checked_text(f"the value of {name!r}", setting)
+
+
+def checked_int32(name: str, number: object, *, least: int = 0) -> int:
+    """Return a number that a request can hold; TypeError or ValueError where it is none."""
+    check_whole(name, number, least=least, most=_INT32_MAX)
+    assert isinstance(number, int)
+    return number
+
+
+def checked_int64(name: str, number: object, *, least: int = 0) -> int:
+    """As above, for numbers that may be larger."""
+    check_whole(name, number, least=least)
+    assert isinstance(number, int)
+    return number
+
+
+def checked_partition(partition: object) -> TopicPartition:
+    """Return a partition that was given as a topic's name and a number."""
+    if not isinstance(partition, tuple | list) or len(partition) != 2:
+        raise TypeError(f"a partition is a topic's name and a number, not {_kind(partition)}: {partition!r}")
+    topic, number = partition
+    return TopicPartition(checked_text("a topic's name", topic), checked_int32("a partition's number", number))
 
 
 def too_large(size: int, request_bytes_max: int) -> KafkaError:

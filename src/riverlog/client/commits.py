@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple, TypeVar
 
-from riverlog.client.arguments import checked_offset
+from riverlog.client.arguments import checked_int32, checked_offset, checked_text
 from riverlog.client.cluster import Cluster
 from riverlog.client.coordinator import MOVED, GroupCoordinator, asking_again
 from riverlog.client.errors import CommitFailed, error_code, failure
@@ -52,6 +52,16 @@ class CommittedOffset(NamedTuple):
     def at(cls, offset: int) -> "CommittedOffset":
         """Name an offset alone; TypeError or ValueError where it is none."""
         return cls(checked_offset(offset))
+
+
+def checked_commit(at: object) -> CommittedOffset:
+    """Return what is to be committed, an offset alone or with more; TypeError or ValueError where it cannot be."""
+    if not isinstance(at, CommittedOffset):
+        return CommittedOffset(checked_offset(at))
+    checked_offset(at.offset)
+    checked_int32("a leader epoch", at.leader_epoch, least=-1)
+    checked_text("the note of an offset", at.metadata)
+    return at
 
 
 @dataclass(frozen=True, slots=True)

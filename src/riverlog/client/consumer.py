@@ -15,10 +15,10 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, Self
 
-from riverlog.client.arguments import check_whole, checked_offset
+from riverlog.client.arguments import check_whole, checked_offset, checked_partition
 from riverlog.client.assigning import ASSIGNORS, COOPERATIVE_STICKY
 from riverlog.client.cluster import Cluster
-from riverlog.client.commits import CommittedOffset, GroupMetadata
+from riverlog.client.commits import CommittedOffset, GroupMetadata, checked_commit
 from riverlog.client.errors import Closed, CorruptRecords, KafkaError
 from riverlog.client.fetched import AssignedPartition, ConsumerRecord
 from riverlog.client.fetcher import Fetcher, FetchingRules
@@ -281,12 +281,7 @@ class Consumer(Startable):
         if offsets is None:
             await group.commit_positions(self)
         else:
-            await group.commit(
-                {
-                    TopicPartition(*partition): at if isinstance(at, CommittedOffset) else CommittedOffset.at(at)
-                    for partition, at in offsets.items()
-                }
-            )
+            await group.commit({checked_partition(partition): checked_commit(at) for partition, at in offsets.items()})
 
     def group_metadata(self) -> GroupMetadata:
         """Give the group and this member's place in it, for a transaction that commits its offsets."""

@@ -192,9 +192,9 @@ class Delivery:
         if self._batch is not None:
             error = self._batch.error
             return error.of_record(self._delta) if isinstance(error, RecordsRefused) else error
-        error = self._placing.exception() if self._placing is not None and self._placing.done() else None
-        assert error is None or isinstance(error, KafkaError)
-        return error
+        problem = self._placing.exception() if self._placing is not None and self._placing.done() else None
+        assert problem is None or isinstance(problem, KafkaError)
+        return problem
 
     def result(self) -> RecordMetadata:
         """Give where the record lies or raise why it was not delivered; InvalidStateError before that is known."""

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeVar
 
+from riverlog.client.arguments import checked_partition, checked_text, checked_texts
 from riverlog.client.assigning import from_shares
 from riverlog.client.cluster import Cluster
 from riverlog.client.commits import (
     OUTSIDE,
     CommittedOffset,
     all_committed_offsets,
+    checked_commit,
     commit_offsets,
 )
 from riverlog.client.coordinator import MOVED, GroupCoordinator
@@ -80,7 +82,9 @@ class GroupAdmin:
 
     async def list_groups(self, *, states: Iterable[str] = (), kinds: Iterable[str] = ()) -> list[GroupListing]:
         """List the groups of all coordinators, by name."""
-        request = ListGroupsRequest(states_filter=list(states), types_filter=list(kinds))
+        request = ListGroupsRequest(
+            states_filter=checked_texts("a state", states), types_filter=checked_texts("a kind", kinds)
+        )
 
         async def attempt() -> list[GroupListing]:
             found = []
@@ -98,6 +102,7 @@ class GroupAdmin:
 
     async def describe_group(self, name: str) -> GroupDescription:
         """Give a group with its members; raise KafkaError (GROUP_ID_NOT_FOUND) where there is none."""
+        _check_name(name)
 
         async def attempt() -> GroupDescription:
             coordinator = GroupCoordinator(self._cluster, name)
@@ -108,19 +113,19 @@ class GroupAdmin:
 
     async def group_offsets(self, name: str) -> dict[TopicPartition, CommittedOffset]:
         """Give all that a group has committed."""
+        _check_name(name)
         return await all_committed_offsets(self._cluster, GroupCoordinator(self._cluster, name))
 
     async def alter_group_offsets(self, name: str, offsets: Mapping[TopicPartition, int | CommittedOffset]) -> None:
         """Let a group that has no members go on elsewhere; CommitFailed where it has."""
-        moved = {
-            TopicPartition(*partition): at if isinstance(at, CommittedOffset) else CommittedOffset.at(at)
-            for partition, at in offsets.items()
-        }
+        _check_name(name)
+        moved = {checked_partition(partition): checked_commit(at) for partition, at in offsets.items()}
         await commit_offsets(self._cluster, GroupCoordinator(self._cluster, name), OUTSIDE, moved)
 
     async def delete_group_offsets(self, name: str, partitions: Iterable[TopicPartition]) -> None:
         """Forget how far a group has come in partitions that no member subscribes to."""
-        wanted = sorted(TopicPartition(*partition) for partition in partitions)
+        _check_name(name)
+        wanted = sorted(checked_partition(partition) for partition in partitions)
         request = OffsetDeleteRequest(
             group_id=name,
             topics=[
@@ -151,7 +156,7 @@ class GroupAdmin:
 
     async def delete_groups(self, names: str | Iterable[str]) -> None:
         """Delete groups that have no members, with their offsets."""
-        wanted = [names] if isinstance(names, str) else list(names)
+        wanted = checked_texts("a group's name", names)
         failures: dict[str, KafkaError] = {}
         for name in wanted:
             try:
@@ -234,6 +239,10 @@ def _assigned(group: DescribedGroup, assignment: bytes) -> tuple[TopicPartition,
         return tuple(from_shares(decode_told(Assignment, assignment).assigned_partitions))
     except MalformedMessage:
         return ()
+
+
+def _check_name(name: str) -> None:
+    checked_text("a group's name", name)
 
 
 def _check(number: int, name: str, message: str | None = None) -> None:

@@ -9,6 +9,7 @@ from enum import IntEnum
 from itertools import count, groupby
 from typing import Final, Literal, NamedTuple
 
+from riverlog.client.arguments import checked_int64, checked_partition
 from riverlog.client.cluster import Cluster
 from riverlog.client.errors import KafkaError, TimedOut, failure
 from riverlog.model.errors import ErrorCode
@@ -56,7 +57,7 @@ async def list_offsets(
 ) -> dict[TopicPartition, FoundOffset]:
     """Answer all questions or raise KafkaError; leaders that moved or are away are asked again until time is up."""
     deadline = asyncio.get_running_loop().time() + seconds
-    open_questions = {TopicPartition(*partition): _timestamp(question) for partition, question in questions.items()}
+    open_questions = {checked_partition(partition): _timestamp(question) for partition, question in questions.items()}
     found: dict[TopicPartition, FoundOffset] = {}
     for topic in {partition.topic for partition in open_questions}:
         await cluster.topic(topic, seconds=seconds)
@@ -127,9 +128,9 @@ async def _ask_leaders(
 
 
 def _timestamp(question: OffsetQuestion) -> int:
-    if isinstance(question, int):
-        return question
-    if question not in _PLACES:
+    if isinstance(question, int) and not isinstance(question, bool):
+        return checked_int64("a time in milliseconds", question, least=-(2**63))
+    if not isinstance(question, str) or question not in _PLACES:
         raise ValueError(f"{question!r} is no place in a log; give milliseconds or one of {', '.join(_PLACES)}")
     return _PLACES[question]
 

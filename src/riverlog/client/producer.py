@@ -22,9 +22,9 @@ from operator import index
 from types import TracebackType
 from typing import Final, Literal, Protocol, Self
 
-from riverlog.client.arguments import NewRecord, check_topic, new_record, too_large
+from riverlog.client.arguments import NewRecord, check_topic, checked_partition, new_record, too_large
 from riverlog.client.cluster import Cluster, Topic
-from riverlog.client.commits import CommittedOffset, GroupMetadata
+from riverlog.client.commits import CommittedOffset, GroupMetadata, checked_commit
 from riverlog.client.deliveries import Batch, Delivery, EncodedBatch, RecordMetadata
 from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut
 from riverlog.client.lifetime import Startable
@@ -284,11 +284,7 @@ class Producer(Startable):
                 else offsets
             )
         await transactions.send_offsets(
-            metadata,
-            {
-                TopicPartition(*partition): at if isinstance(at, CommittedOffset) else CommittedOffset.at(at)
-                for partition, at in offsets.items()
-            },
+            metadata, {checked_partition(partition): checked_commit(at) for partition, at in offsets.items()}
         )
 
     def backoff(self, attempt: int) -> float:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, TypeVar
 
+from riverlog.client.arguments import checked_int64, checked_partition, checked_text, checked_texts
 from riverlog.client.cluster import Cluster
 from riverlog.client.coordinator import TransactionCoordinator
 from riverlog.client.errors import KafkaError, failure
@@ -88,10 +89,10 @@ class TransactionAdmin:
     ) -> list[TransactionListing]:
         """List the transactional ids of all coordinators, by name; all filters must match."""
         request = ListTransactionsRequest(
-            state_filters=list(states),
-            producer_id_filters=list(producer_ids),
-            duration_filter=older_than_ms,
-            transactional_id_pattern=pattern,
+            state_filters=checked_texts("a state", states),
+            producer_id_filters=[checked_int64("a producer id", each, least=-1) for each in producer_ids],
+            duration_filter=checked_int64("older_than_ms", older_than_ms, least=-1),
+            transactional_id_pattern=None if pattern is None else checked_text("pattern", pattern),
         )
 
         async def attempt() -> list[TransactionListing]:
@@ -115,6 +116,7 @@ class TransactionAdmin:
 
     async def describe_transaction(self, transactional_id: str) -> TransactionDescription:
         """Give what a transactional id is doing; raise KafkaError (TRANSACTIONAL_ID_NOT_FOUND) where there is none."""
+        checked_text("a transactional id", transactional_id)
         request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
 
         async def attempt() -> TransactionDescription:
@@ -156,7 +158,7 @@ class TransactionAdmin:
 
     async def describe_producers(self, partitions: Iterable[TopicPartition]) -> list[ProducerDescription]:
         """Give the producers that partitions remember, as their leaders do."""
-        wanted = sorted(TopicPartition(*partition) for partition in partitions)
+        wanted = sorted(checked_partition(partition) for partition in partitions)
 
         async def attempt() -> list[ProducerDescription]:
             found: list[ProducerDescription] = []
@@ -173,6 +175,7 @@ class TransactionAdmin:
 
         Those that wrote something within `older_than_ms` are passed over: they may be about to end.
         """
+        checked_int64("older_than_ms", older_than_ms)
         now_ms = self._cluster.ports.clock.wall_ms()
         suspects = [
             each

@@ -1,13 +1,17 @@
 """The admin: what it asks, whom it asks, and what it makes of the answers."""
 
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from riverlog.client.admin import Admin, ConfigSource, NewTopic
+from riverlog.client.commits import CommittedOffset
 from riverlog.client.errors import KafkaError, PartlyFailed
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import TopicPartition
+from riverlog.model.ids import Offset, TopicPartition
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.create_partitions import CreatePartitionsResponse, CreatePartitionsTopicResult
 from riverlog.wire.messages.create_topics import CreatableTopicResult, CreateTopicsRequest, CreateTopicsResponse
@@ -244,5 +248,65 @@ def test_records_are_deleted_at_each_leader() -> None:
             with pytest.raises(PartlyFailed, match="records of orders-1: offset out of range"):
                 await admin.delete_records({zero: 5, one: 700})
             assert (await admin.list_offsets({zero: "latest"}))[zero].offset == 0
+
+    run(scenario())
+
+
+T0 = TopicPartition("t", 0)
+ODD: Any = object()
+CALLS: list[tuple[Callable[[Any], Awaitable[object]], str]] = [
+    (lambda admin: admin.create_topic("t", partitions=1.5), "partitions is a whole number, not float: 1.5"),
+    (lambda admin: admin.create_topic("t", partitions=2**31), "partitions is a whole number from"),
+    (lambda admin: admin.create_topic("t", replication_factor=2**15), "replication_factor is a whole number from"),
+    (lambda admin: admin.create_topic(7), "a topic's name is a str, not int: 7"),
+    (lambda admin: admin.create_topic("\ud800"), "half a surrogate pair"),
+    (lambda admin: admin.create_topic("x" * 40_000), "a topic's name has at most 32767 bytes"),
+    (lambda admin: admin.create_topic("t", configs={"a": None}), "the value of 'a' is a str, not NoneType"),
+    (lambda admin: admin.create_topic("t", configs={7: "a"}), "a setting's name is a str, not int"),
+    (lambda admin: admin.create_topics([NewTopic("t", assignments=[[0.5]])]), "a replica is a whole number"),
+    (lambda admin: admin.delete_topics(["t", None]), "a topic's name is a str, not NoneType"),
+    (lambda admin: admin.delete_topics(b"t"), "a topic's name is a str, or there are several, not bytes"),
+    (lambda admin: admin.describe_topics(7), "a topic's name is a str, or there are several, not int"),
+    (lambda admin: admin.create_partitions("t", 3.0), "total is a whole number"),
+    (lambda admin: admin.describe_configs(topic=b"t"), "a topic's name is a str, not bytes"),
+    (lambda admin: admin.describe_configs(broker="0"), "broker is a whole number"),
+    (lambda admin: admin.describe_configs(topic="t", names=[7]), "a setting's name is a str"),
+    (lambda admin: admin.alter_configs({"a": [1]}, topic="t"), "the value of 'a' is a str, not list"),
+    (lambda admin: admin.describe_log_dirs(1.0), "broker is a whole number"),
+    (lambda admin: admin.delete_records({T0: 2**63}), "an offset is a whole number from -1 to"),
+    (lambda admin: admin.delete_records({("t", "0"): 1}), "a partition's number is a whole number, not str"),
+    (lambda admin: admin.list_offsets({T0: 2**63}), "a time in milliseconds is a whole number"),
+    (lambda admin: admin.list_offsets({T0: 0.5}), "0.5 is no place in a log"),
+    (lambda admin: admin.list_offsets({"t-0": 0}), "a partition is a topic's name and a number, not str"),
+    (lambda admin: admin.list_groups(states=[1]), "a state is a str"),
+    (lambda admin: admin.describe_group(7), "a group's name is a str"),
+    (lambda admin: admin.group_offsets(None), "a group's name is a str"),
+    (lambda admin: admin.alter_group_offsets("g", {T0: 1.5}), "an offset is a whole number"),
+    (lambda admin: admin.alter_group_offsets("g", {T0: CommittedOffset(ODD)}), "an offset is a whole number"),
+    (
+        lambda admin: admin.alter_group_offsets("g", {T0: CommittedOffset(Offset(1), 2**31)}),
+        "a leader epoch is a whole",
+    ),
+    (lambda admin: admin.delete_group_offsets("g", [("t", None)]), "a partition's number is a whole number"),
+    (lambda admin: admin.delete_groups(["g", 7]), "a group's name is a str"),
+    (lambda admin: admin.list_transactions(producer_ids=[2**63]), "a producer id is a whole number"),
+    (lambda admin: admin.list_transactions(older_than_ms=0.5), "older_than_ms is a whole number"),
+    (lambda admin: admin.describe_transaction(7), "a transactional id is a str"),
+    (lambda admin: admin.abort_transaction(None), "a transactional id is a str"),
+    (lambda admin: admin.describe_producers([("t", -1)]), "a partition's number is a whole number from 0"),
+]
+
+
+def test_what_no_request_can_hold_is_refused_before_anything_is_sent() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        async with Admin(cluster.bootstrap, ports=cluster.ports) as admin:
+            asked = len(cluster.requests)
+            for call, sentence in CALLS:
+                with pytest.raises((TypeError, ValueError), match=re.escape(sentence)):
+                    await call(admin)
+            assert len(cluster.requests) == asked
+        with pytest.raises(TypeError, match="timeout_ms is a whole number"):
+            Admin(cluster.bootstrap, timeout_ms=ODD)
 
     run(scenario())

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from riverlog.client.arguments import check_topic, checked_offset, new_record
+from riverlog.client.arguments import (
+    check_topic,
+    checked_offset,
+    checked_partition,
+    checked_setting,
+    checked_texts,
+    new_record,
+)
 from riverlog.client.errors import KafkaError
 from riverlog.records.record import record_bytes_max
 
@@ -66,3 +73,15 @@ def test_what_is_no_offset(offset: object) -> None:
     with pytest.raises((TypeError, ValueError)):
         checked_offset(offset)
     assert checked_offset(7) == 7
+
+
+@pytest.mark.parametrize("partition", ["ab", ("t",), ("t", 0, 1), (7, 0), ("t", 0.0), ("t", -1), ("t", 2**31), None])
+def test_what_is_no_partition(partition: object) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        checked_partition(partition)
+
+
+def test_names_and_settings_as_a_request_holds_them() -> None:
+    assert checked_partition(["t", 1]) == ("t", 1)
+    assert (checked_texts("x", "one"), checked_texts("x", ("a", "b"))) == (["one"], ["a", "b"])
+    assert [checked_setting("x", value) for value in ("a", 7, 0.5, True)] == ["a", "7", "0.5", "true"]
