@@ -76,7 +76,7 @@ def test_what_to_json_writes_is_read_back(spark: SparkSession, node: Node) -> No
         spark.conf.set(ZONE, before)
 
 
-def test_times_without_a_zone_are_of_the_session_or_refused(spark: SparkSession, node: Node) -> None:
+def test_times_without_a_zone_are_of_the_session_also_where_none_is_set(spark: SparkSession, node: Node) -> None:
     topic = f"json-{uuid4()}"
     create(node.bootstrap, topic)
     send(node.bootstrap, topic, [b'{"at": "2024-07-01T10:00:00"}'])
@@ -84,15 +84,28 @@ def test_times_without_a_zone_are_of_the_session_or_refused(spark: SparkSession,
     rows = spark.read.format("riverlog").options(**options).option("value.schema", "at\tTIMESTAMP").load()
     micros = rows.select(sf.unix_micros("at"))
     before = spark.conf.get(ZONE)
-    spark.conf.unset(ZONE)
-    with pytest.raises(Exception, match=r"spark\.sql\.session\.timeZone, whose zone it would have, is not set"):
-        micros.collect()
+    clock: Any = spark._jvm
+    assert clock is not None
+    of_java = clock.java.util.TimeZone.getDefault()
     try:
         for zone, hour in (("Europe/Berlin", 8), ("America/New_York", 14)):
             spark.conf.set(ZONE, zone)
             assert micros.collect()[0][0] == (19_905 * 24 + hour) * 3_600_000_000
+        spark.conf.unset(ZONE)
+        clock.java.util.TimeZone.setDefault(clock.java.util.TimeZone.getTimeZone("Asia/Tokyo"))
+        assert micros.collect()[0][0] == (19_905 * 24 + 1) * 3_600_000_000
     finally:
+        clock.java.util.TimeZone.setDefault(of_java)
         spark.conf.set(ZONE, before)
+
+
+def test_short_names_of_zones_are_those_of_java(spark: SparkSession) -> None:
+    java: Any = spark._jvm
+    assert java is not None
+    names = dict(java.java.time.ZoneId.SHORT_IDS)
+    assert len(names) > 20
+    for name, meant in names.items():
+        assert zone_of(name) == zone_of(meant), name
 
 
 def from_json(spark: SparkSession, zone: str, given: list[tuple[str, str]]) -> list[Any]:

@@ -33,6 +33,13 @@ def is_known(kind: pa.DataType) -> bool:
     )
 
 
+def needs_zone(kind: pa.DataType) -> bool:
+    """Tell whether a type holds times that may be written without a zone and have one."""
+    if pa.types.is_struct(kind) or _is_list(kind):
+        return any(needs_zone(kind.field(index).type) for index in range(kind.num_fields))
+    return bool(pa.types.is_timestamp(kind)) and kind.tz is not None
+
+
 def parsed_type(kind: pa.DataType) -> pa.DataType:
     """Return the type that the parser is told."""
     if _is_text(kind):

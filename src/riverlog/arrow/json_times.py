@@ -28,10 +28,46 @@ _USUAL: Final = {
 """Times with a zone, and no more digits than their type has: nothing is to be done to these. Arrow checks the hours."""
 _OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
 _EPOCH: Final = datetime(1970, 1, 1)
+_SHORT: Final = dict(
+    each.split("=")
+    for each in [
+        "ACT=Australia/Darwin",
+        "AET=Australia/Sydney",
+        "AGT=America/Argentina/Buenos_Aires",
+        "ART=Africa/Cairo",
+        "AST=America/Anchorage",
+        "BET=America/Sao_Paulo",
+        "BST=Asia/Dhaka",
+        "CAT=Africa/Harare",
+        "CNT=America/St_Johns",
+        "CST=America/Chicago",
+        "CTT=Asia/Shanghai",
+        "EAT=Africa/Addis_Ababa",
+        "ECT=Europe/Paris",
+        "EST=-05:00",
+        "HST=-10:00",
+        "IET=America/Indiana/Indianapolis",
+        "IST=Asia/Kolkata",
+        "JST=Asia/Tokyo",
+        "MIT=Pacific/Apia",
+        "MST=-07:00",
+        "NET=Asia/Yerevan",
+        "NST=Pacific/Auckland",
+        "PLT=Asia/Karachi",
+        "PNT=America/Phoenix",
+        "PRT=America/Puerto_Rico",
+        "PST=America/Los_Angeles",
+        "SST=Pacific/Guadalcanal",
+        "VST=Asia/Ho_Chi_Minh",
+    ]
+)
+"""Names of three letters that Java knows, and what they stand for there (`java.time.ZoneId.SHORT_IDS`)."""
 
 NOT_A_TIME: Final = "a time is written as 2024-01-31T10:00:00.123456+01:00"
 NOT_A_DATE: Final = "a date is written as 2024-01-31"
-NO_ZONE: Final = "a time has no zone, and spark.sql.session.timeZone, whose zone it would have, is not set"
+NO_ZONE: Final = (
+    "a time has no zone, and the session's, which it would have, is not known; set spark.sql.session.timeZone"
+)
 ZONED: Final = "a time has a zone, and its field is of a type without one"
 
 
@@ -64,6 +100,7 @@ def times(texts: pa.StringArray, kind: pa.TimestampType, zone: tzinfo | None) ->
 @lru_cache(maxsize=8)
 def zone_of(name: str) -> tzinfo:
     """Find a zone by its name in Spark's settings; ValueError where there is none."""
+    name = _SHORT.get(name, name)
     if name in ("Z", "UTC", "GMT", "UT"):
         return UTC
     if (found := _OFFSET.fullmatch(name)) is not None:

@@ -1,8 +1,11 @@
-"""The time zone of the session that a task works for, where the program has set one.
+"""The time zone of the session that a task works for, also where the program has set none.
 
-Spark hands settings on to tasks, but not what it takes where one is not set: here, the zone of the driver's machine.
+Spark tells each worker of Python the zone of the session, which is that of the driver's Java where nobody has set one.
+But it tells the worker's own code, and hands on to readers only what was set. So the zone is looked for where the
+worker keeps it, in the frames that have called; and where a worker keeps it elsewhere, among what was set.
 """
 
+import sys
 from datetime import tzinfo
 from typing import Final
 
@@ -11,10 +14,29 @@ from pyspark import TaskContext
 from riverlog.arrow.json_times import zone_of
 
 SETTING: Final = "spark.sql.session.timeZone"
+KEPT_AS: Final = "runner_conf"
+"""What the worker's code calls the settings that it was told."""
 
 
 def session_zone() -> tzinfo | None:
-    """Find the zone of times that name none; ValueError for one that is not known here."""
-    context = TaskContext.get()
-    name = None if context is None else context.getLocalProperty(SETTING)
+    """Find the zone of times that name none, None where it is not told; ValueError for one that is not known here."""
+    name = _told() or _set()
     return None if name is None else zone_of(name)
+
+
+def _told() -> str | None:
+    """Find what the worker was told, in the frame that has called and keeps it."""
+    frame = sys._getframe()
+    while (caller := frame.f_back) is not None:
+        frame = caller
+        if KEPT_AS in frame.f_code.co_varnames or KEPT_AS in frame.f_code.co_freevars:
+            name = getattr(frame.f_locals.get(KEPT_AS), "timezone", None)
+            if isinstance(name, str):
+                return name
+    return None
+
+
+def _set() -> str | None:
+    context = TaskContext.get()
+    name: str | None = None if context is None else context.getLocalProperty(SETTING)
+    return name

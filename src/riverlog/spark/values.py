@@ -7,6 +7,7 @@ offset.
 """
 
 from collections.abc import Mapping
+from datetime import tzinfo
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -42,7 +43,7 @@ class Values:
         self._columns = columns
         self._background = background
         self._producer: Producer | None = None
-        self._zone = session_zone() if columns.fields is not None else None
+        self._zone = _zone(columns.fields) if columns.fields is not None else None
 
     def shaped(self, decoded: "pa.RecordBatch", partition: TopicPartition) -> "pa.RecordBatch":
         """Give the columns that Spark was promised, without rows that went elsewhere."""
@@ -91,6 +92,13 @@ class Values:
     ) -> None:
         if self._producer is not None:
             self._background.run(self._producer.close())
+
+
+def _zone(fields: "pa.Schema") -> tzinfo | None:
+    """Find the zone of times, where there may be any: one that is not known here matters to nobody else."""
+    from riverlog.arrow.json_leaves import needs_zone
+
+    return session_zone() if any(needs_zone(field.type) for field in fields) else None
 
 
 def _without(rows: "pa.RecordBatch", bad: Mapping[int, str]) -> "pa.RecordBatch":

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from riverlog.arrow.json_leaves import NOT_BASE64, converted, is_known, parsed_field, parsed_type
+from riverlog.arrow.json_leaves import NOT_BASE64, converted, is_known, needs_zone, parsed_field, parsed_type
 
 INNER = pa.struct([("day", pa.date32()), ("bytes", pa.binary()), ("more", pa.list_(pa.decimal128(5, 2)))])
 KIND = pa.list_(INNER)
@@ -19,6 +19,12 @@ def test_the_parser_is_told_what_it_reads_well() -> None:
     )
     assert parsed_field(pa.field("at", pa.timestamp("us", "UTC"), nullable=False)) == pa.field("at", pa.string(), False)
     assert parsed_type(pa.int64()) == pa.int64()
+
+
+def test_times_with_a_zone_are_found_inside_of_others() -> None:
+    assert needs_zone(pa.list_(pa.struct([("at", pa.timestamp("us", "UTC"))])))
+    assert not needs_zone(pa.timestamp("us"))
+    assert not needs_zone(KIND)
 
 
 def test_what_was_parsed_becomes_what_it_should_be() -> None:

@@ -81,5 +81,6 @@ def test_zones_have_sparks_names() -> None:
     assert zone_of("+05:30") == zone_of("GMT+05:30") == timezone(timedelta(hours=5, minutes=30))
     assert zone_of("UTC-3") == timezone(timedelta(hours=-3))
     assert zone_of("Europe/Berlin") is BERLIN
+    assert zone_of("PST") is ZoneInfo("America/Los_Angeles")
     with pytest.raises(ValueError, match="there is no zone 'Mars/Base'; choose one such as"):
         zone_of("Mars/Base")

@@ -10,11 +10,13 @@ from riverlog.arrow.columns import Cut
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.spark import task
 from riverlog.spark.columns import columns
+from riverlog.spark.session_zone import SETTING
 from riverlog.spark.source_options import stream_options
 from riverlog.spark.task import Part, read_part
 from riverlog.spark.values import BadValue
 from riverlog.testing import RunningBroker
 from tests.support.spark import create, send, struct
+from tests.support.spark_jobs import task_context
 
 VALUES = [b'{"order": 1, "amount": 2.5}', b"no json", b'{"order": 2, "amount": 3}', None, b'{"order": "three"}']
 SCHEMA = struct("offset", order=LongType(), amount=DoubleType())
@@ -44,6 +46,11 @@ def test_a_bad_value_fails_the_task_with_its_place(servers: str) -> None:
     )
     with pytest.raises(BadValue, match=message):
         read(servers)
+
+
+def test_a_zone_that_is_not_known_here_is_not_missed_where_no_field_is_a_time(servers: str) -> None:
+    with task_context(0, 1, {SETTING: "Mars/Base"}):
+        assert len(read(servers, badValues="null")) == len(VALUES)
 
 
 def test_bad_values_are_null(servers: str) -> None:
