@@ -84,3 +84,37 @@ def test_zones_have_sparks_names() -> None:
     assert zone_of("PST") is ZoneInfo("America/Los_Angeles")
     with pytest.raises(ValueError, match="there is no zone 'Mars/Base'; choose one such as"):
         zone_of("Mars/Base")
+
+
+@pytest.mark.parametrize("zone", ["", "Z", "+02:00"])
+def test_one_that_is_no_time_is_found_among_others_that_are_alike(zone: str) -> None:
+    good, refused = f"2024-07-01T10:00:00.123{zone}", 0
+    changed = [good[:place] + other + good[place + 1 :] for place in range(len(good)) for other in "9x:-.Z+/ "]
+    for text in [*changed, f"0000-07-01T10:00:00.123{zone}"]:
+        try:
+            alone = times(pa.array([None, text, "2024-07-01"]), AT, UTC)[1]
+        except pa.ArrowInvalid:
+            refused += 1
+            with pytest.raises(pa.ArrowInvalid):
+                times(pa.array([good, text]), AT, UTC)
+        else:
+            assert times(pa.array([good, text]), AT, UTC)[1] == alone
+    assert refused > len(changed) // 2
+
+
+def test_times_that_are_alike_are_read_as_each_alone() -> None:
+    texts = ["2024-07-01T10:00:00.123Z", "0999-07-01T10:00:00.123Z", "2024-07-01T10:00:00.123456Z", None]
+    texts += ["2024-07-01T10:00:00.123+02:00", "2024-07-01T10:00:00.123-02:00", "2024-07-01 10:00:00.123Z"]
+    alone = [micros(text) for text in texts]
+    for order in (texts, texts[::-1]):
+        found = times(pa.array(["not wanted", *order])[1:], AT, BERLIN).cast(pa.int64()).to_pylist()
+        assert found == (alone if order is texts else alone[::-1])
+
+
+def test_a_clock_that_changes_within_an_hour_is_asked_for_each_minute() -> None:
+    zone = ZoneInfo("America/St_Johns")  # until 2011 its clocks changed a minute behind midnight
+    texts = [f"2010-11-07T00:{minute:02}:{second:02}" for minute in range(3) for second in (0, 59)]
+    texts += ["1935-01-01T00:00:00", "1935-03-30T00:00:52", "1884-01-01T00:00:01"]
+    expected = [datetime.fromisoformat(text).replace(tzinfo=zone).astimezone(UTC) for text in texts]
+    assert times(pa.array([None, *texts]), AT, zone).to_pylist() == [None, *expected]
+    assert times(pa.array(texts[:6]), AT, zone).to_pylist() == expected[:6]
