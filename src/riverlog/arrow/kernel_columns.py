@@ -79,7 +79,7 @@ def header_column(array: Any, rows: int) -> HeaderColumn:
         _ends(ends, array, len(pairs)),
         _bits(valid, array),
         array.offset,
-        content_column(names.cast(pa.binary()), len(pairs)),
+        content_column(names.view(pa.binary()), len(pairs)),
         content_column(contents, len(pairs)),
     )
 

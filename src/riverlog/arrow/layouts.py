@@ -28,6 +28,8 @@ _MS_PER_UNIT: Final = {"s": 1_000, "ms": 1}
 _TEXT: Final = (pa.string(), pa.large_string(), pa.string_view())
 _BYTES: Final = (pa.binary(), pa.large_binary(), pa.binary_view())
 _FIELDS: Final = ["key", "value"]
+_ASCII: Final = 128
+"""Bytes."""
 
 
 class TooLarge(Exception):
@@ -44,7 +46,7 @@ def contents(array: Any, name: str) -> Any:
     if not _is_content(kind):
         raise _unfit(name, kind, "string or binary")
     if kind == pa.string():
-        return array.cast(pa.binary())
+        return array.view(pa.binary())
     if kind in (pa.large_string(), pa.large_binary()):
         return _narrowed(array)
     return _rebuilt(lambda: pa.array(map(_bytes, array.to_pylist()), pa.binary()))
@@ -55,10 +57,21 @@ def names_of(array: Any, name: str) -> Any:
     if pa.types.is_null(array.type):
         return None
     found = contents(array, name)
+    if array.type == pa.string() and _is_ascii(found):
+        return array
     try:
         return found.cast(pa.string())
     except pa.ArrowInvalid:
         raise KafkaError(ErrorCode.INVALID_RECORD, f'in the column "{name}" there is text that is not UTF-8') from None
+
+
+def _is_ascii(array: Any) -> bool:
+    """Tell whether bytes are ASCII alone, as names mostly are: the largest is found sooner than all letters."""
+    _, ends, content = array.buffers()
+    if len(array) == 0 or content is None:
+        return True
+    begin, end = np.frombuffer(ends, np.int32)[[array.offset, array.offset + len(array)]].tolist()
+    return int(np.frombuffer(content, np.uint8)[begin:end].max(initial=0)) < _ASCII
 
 
 def header_lists(array: Any) -> Any:

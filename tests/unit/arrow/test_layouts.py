@@ -73,3 +73,13 @@ def test_names_are_utf_8() -> None:
     pairs = pa.StructArray.from_arrays([text, broken], ["key", "value"])
     with pytest.raises(KafkaError, match='in the column "headers" there is text that is not UTF-8'):
         header_lists(pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), pairs))
+
+
+def test_names_of_any_letters_are_kept_also_in_a_part_of_a_column() -> None:
+    text = pa.array(["größe", "kind", None, "trace", "größe"])
+    for part in (text, text[1:4], text[4:], text[:0]):
+        assert names_of(part, "topic").to_pylist() == part.to_pylist()
+    broken = pa.Array.from_buffers(pa.string(), 3, pa.array([b"kind", b"trace", b"\xff"], pa.binary()).buffers())
+    assert names_of(broken[:2], "topic").to_pylist() == ["kind", "trace"]
+    with pytest.raises(KafkaError, match="text that is not UTF-8"):
+        names_of(broken[1:], "topic")
