@@ -54,10 +54,11 @@ unit-and-spark: $(STAMP)
 spark: $(STAMP) ## All tests on Spark: the sessions, the demo, the examples, windows, joins, late rows, kills
 	@$(PYTEST) tests/spark
 
-chaos: $(STAMP) ## Kills by the twenty ROUNDS=5 times, Spark's drivers too, 200 producers at a slow disk, a disk that fills up, few open files (needs root)
+chaos: $(STAMP) ## Kills by the twenty ROUNDS=5 times, Spark's drivers too, 200 producers at a slow disk, a disk that fills up, few open files, topics that come and go (needs root)
 	@EXACTLY_ONCE=full $(PYTEST) tests/e2e/test_exactly_once.py
 	@PRODUCERS=200 $(PYTEST) -s tests/e2e/test_flow_control.py tests/e2e/test_full_disk.py
 	@DESCRIPTORS=full $(PYTEST) tests/e2e/test_descriptors.py
+	@CHURN_ROUNDS=500 $(PYTEST) tests/e2e/test_churn.py
 	@for round in $$(seq $(or $(ROUNDS),5)); do KILLS_SEED=$$round $(PYTEST) tests/e2e/test_kill.py tests/e2e/test_groups.py || exit 1; done
 	@SPARK_KILLS=5 $(PYTEST) -s tests/spark/test_kills.py tests/spark/test_example_kills.py \
 	  tests/spark/test_outages.py tests/spark/test_takeovers.py
