@@ -81,7 +81,10 @@ async def wait_for_more(node: Node, topic_id: UUID, offsets: list[int]) -> "asyn
         for index, offset in enumerate(offsets)
     ]
     asked = FetchRequest(
-        max_wait_ms=240_000, min_bytes=1_000_000, max_bytes=1 << 20, topics=[FetchTopic(topic_id=topic_id, partitions=parts)]
+        max_wait_ms=240_000,
+        min_bytes=1_000_000,
+        max_bytes=1 << 20,
+        topics=[FetchTopic(topic_id=topic_id, partitions=parts)],
     )
     reader, writer = await asyncio.open_connection("127.0.0.1", node.port)
     writer.write(encode_request(API_VERSIONS, 3, 0, "peer", ApiVersionsRequest()))
