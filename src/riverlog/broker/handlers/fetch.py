@@ -217,6 +217,8 @@ class OnePartitionRoute:
         stable_offset = partition.last_stable_offset
         upto = stable_offset if self._committed else partition.high_watermark
         read = partition.read(offset, bytes_max=place.bytes_max, upto=upto, at_least_one=True)
+        if read.size > COPIED_BYTES_PER_ANSWER_MAX and partition.log.segments.crowded:  # all of it would be copied
+            read = partition.read(offset, bytes_max=COPIED_BYTES_PER_ANSWER_MAX, upto=upto, at_least_one=True)
         if read.size < self._bytes_min and not (at_once or read.stops_short_of(upto)):
             return None
         records = b"" if read.records is None else partition.content(read.records)

@@ -11,7 +11,7 @@ from riverlog import Admin, Producer
 from riverlog.log.flaws import Flaw
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
-from riverlog.model.limits import REQUEST_PORTION
+from riverlog.model.limits import COPIED_BYTES_PER_ANSWER_MAX, REQUEST_PORTION
 from riverlog.records.record import read_batches
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -384,5 +384,20 @@ def test_a_fetch_of_many_partitions_is_done_in_portions() -> None:
             partition = node._replicas.get("orders", 0)
             assert partition is not None
             assert not partition._data_waiters
+
+    run(scenario())
+
+
+def test_without_descriptors_only_so_much_is_copied_into_an_answer() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await create(line)
+            for _ in range(5):
+                await produced(line, request(batch_of([b"a" * 500_000])))
+            partition = node._replicas.get("orders", 0)
+            assert partition is not None
+            assert len((await fetched(line, asking(bytes_max=1 << 30))).records) > 2_500_000
+            partition.log.segments._files._descriptors_max = 0
+            assert 0 < len((await fetched(line, asking(bytes_max=1 << 30))).records) <= COPIED_BYTES_PER_ANSWER_MAX
 
     run(scenario())
