@@ -22,6 +22,7 @@ from riverlog.model.limits import (
     ANSWER_BYTES_PER_CONNECTION_MAX,
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
     CLOSING_SECONDS_MAX,
+    HANDLING_SECONDS_PER_TURN_MAX,
     IDLE_SWEEP_SECONDS,
     REQUEST_BYTES_PER_SECOND_MIN,
     SEND_BYTES_PER_TURN_MAX,
@@ -199,8 +200,10 @@ class Connection:
                 self._watch_socket()  # else all is as it was
 
     def _answer_frames(self, started: float) -> bool:
-        """Answer whole frames in order; stop early, with False, when the line or the unsent bytes are full."""
+        """Answer whole frames in order; stop early, with False, when the line or the unsent bytes are full, or after a
+        while."""
         received = self.last_heard
+        latest = started + HANDLING_SECONDS_PER_TURN_MAX
         self._turn_handled = self._turn.number
         while (frame := self._frames.next_frame()) is not None:
             try:
@@ -242,8 +245,21 @@ class Connection:
                         self._await(place)
             if not self._may_go_on():
                 return False
+            if handled > latest:
+                self._rest_a_turn()
+                return False
             started = handled
         return True
+
+    def _rest_a_turn(self) -> None:
+        """Let the others have their turn before the next request starts."""
+        self._stopped = True
+        self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        if self._open:
+            self._stopped = False
+            self._work(self._now())
 
     def _come_again(self, until: "asyncio.Future[None]") -> None:
         """Do the request that could not be done yet."""

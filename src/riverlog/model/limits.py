@@ -48,6 +48,9 @@ UNSENT_BYTES_PER_CONNECTION_MAX: Final = 1024 * 1024
 SEND_BYTES_PER_TURN_MAX: Final = 4 * 1024 * 1024
 """What one connection may send before the others get their turn."""
 
+HANDLING_SECONDS_PER_TURN_MAX: Final = 0.02
+"""How long the requests of one connection may take before the others get their turn; one that has begun is ended."""
+
 GATHERED_BYTES_PER_LOG_MAX: Final = 256 * 1024
 """Batches of one turn that wait to be written to a log together; beyond it they are written before the turn ends."""
 

@@ -18,6 +18,7 @@ from riverlog.model.access import Principal
 from riverlog.model.limits import (
     ANSWER_BYTES_PER_CONNECTION_MAX,
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
+    HANDLING_SECONDS_PER_TURN_MAX,
     SENDFILE_BYTES_MIN,
     UNSENT_BYTES_PER_CONNECTION_MAX,
 )
@@ -30,8 +31,10 @@ WINDOW = 1 << 22
 
 
 class StillClock:
+    seconds = 1.0
+
     def monotonic(self) -> float:
-        return 1.0
+        return self.seconds
 
     def wall_ms(self) -> int:
         return 1_000
@@ -109,13 +112,14 @@ class Line:
             later=lambda _seconds, look: self.looks.append(look),
         )
         self.broker = Broker()
+        self.clock = StillClock()
         self.ended: list[Closed] = []
         self.bugs: list[BaseException] = []
         self.connection = Connection(
             self.socket,
             Client(Principal("x", "127.0.0.1"), "PLAINTEXT", self.memory),
             self.broker,  # type: ignore[arg-type]
-            StillClock(),
+            self.clock,
             Turn(),
             frame_bytes_max=1 << 24,
             closed=lambda _connection, reason, _detail: self.ended.append(reason),
@@ -142,6 +146,18 @@ def on_loop(test: Callable[[Line], Any]) -> Callable[[], None]:
 
     run.__name__ = test.__name__
     return run
+
+
+class SlowBroker(Broker):
+    """Takes its time for each request."""
+
+    def __init__(self, clock: StillClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def dispatch(self, frame: memoryview, client: Client) -> tuple[Any, Any]:
+        self._clock.seconds += HANDLING_SECONDS_PER_TURN_MAX / 4
+        return super().dispatch(frame, client)
 
 
 async def turn() -> None:
@@ -568,3 +584,35 @@ async def test_whoever_takes_answers_is_not_idle(line: Line) -> None:
     line.connection.last_heard = 0.0
     line.socket.take(1)
     assert line.connection.last_heard == StillClock().monotonic()
+
+
+@on_loop
+async def test_many_requests_that_take_long_leave_the_others_their_turn(line: Line) -> None:
+    broker = SlowBroker(line.clock)
+    line.connection._dispatch = broker.dispatch  # type: ignore[assignment]
+    requests = [b"=%02d" % number for number in range(50)]
+    line.ask(*requests)
+    turns = 0
+    while len(broker.seen) < len(requests):
+        before = len(broker.seen)
+        await asyncio.sleep(0)
+        assert 0 < len(broker.seen) - before <= 5
+        turns += 1
+    await turn()
+    assert turns >= 9
+    assert line.sent == b"".join(request[1:] for request in requests)
+    line.ask(b"=last")
+    await turn()
+    assert line.sent.endswith(b"last")
+
+
+@on_loop
+async def test_a_connection_that_ends_while_others_have_their_turn_is_left_alone(line: Line) -> None:
+    broker = SlowBroker(line.clock)
+    line.connection._dispatch = broker.dispatch  # type: ignore[assignment]
+    line.ask(*[b"=a"] * 50)
+    seen = len(broker.seen)
+    line.connection.close(Closed.IDLE)
+    await turn()
+    assert len(broker.seen) == seen < 50
+    assert not line.bugs

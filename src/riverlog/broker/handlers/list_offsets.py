@@ -1,12 +1,12 @@
 """ListOffsets: where a partition begins and ends, and where a point in time lies in it."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 from riverlog.broker.context import Answer, Context, Later
+from riverlog.broker.portions import in_turn
 from riverlog.drivers.partition import Partition
 from riverlog.log.times import FoundTime
 from riverlog.model.access import Operation
@@ -65,8 +65,7 @@ async def _look_in_turns(
     context: Context,
 ) -> ListOffsetsResponse:
     for place, find in looks:
-        _look(place, find, context)
-        await asyncio.sleep(0)
+        await in_turn(partial(_look, place, find, context), context.services.portions)
     return response
 
 
