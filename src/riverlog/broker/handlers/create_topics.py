@@ -7,6 +7,7 @@ from riverlog.metadata.commands.topics import CreatedTopic, CreateTopics, NewTop
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
+from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.model.resolve import Described, describe_topic
 from riverlog.wire.messages.create_topics import (
     CreatableTopic,
@@ -18,7 +19,14 @@ from riverlog.wire.messages.create_topics import (
 
 
 async def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
-    """Hand the well-formed topics to the controller; refuse the others here. Answers keep the request's order."""
+    """Hand the well-formed topics to the controller; refuse the others here. Answers keep the request's order.
+
+    More than could be created whatever they are like are refused together: to look at each would take long.
+    """
+    if len(request.topics) > PARTITIONS_PER_REQUEST_MAX:
+        message = f"{len(request.topics)} topics are too many: one request can create {PARTITIONS_PER_REQUEST_MAX}."
+        outcome = Outcome(ErrorCode.INVALID_PARTITIONS, message)
+        return CreateTopicsResponse(topics=[_refused(topic.name, outcome, context) for topic in request.topics])
     results: list[CreatableTopicResult | None] = []
     wanted: list[NewTopic] = []
     for topic in request.topics:

@@ -7,6 +7,7 @@ import pytest
 
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
+from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -83,6 +84,19 @@ def test_no_topics_are_no_answers():
     async def scenario() -> None:
         async with serving() as (line, _node):
             assert await create(line) == []
+
+    run(scenario())
+
+
+def test_more_topics_than_a_request_can_create_are_refused_together():
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            names = [f"t{number}" for number in range(PARTITIONS_PER_REQUEST_MAX + 1)]
+            answers = await create(line, *(CreatableTopic(name, 1, 1) for name in names))
+            assert [each.name for each in answers] == names
+            assert {each.error_code for each in answers} == {ErrorCode.INVALID_PARTITIONS}
+            assert "10000" in answers[0].error_message
+            assert not list(node._metadata.image.all_topics())
 
     run(scenario())
 
