@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from riverlog.broker.context import Later
 from riverlog.drivers.recovery import Recovering
-from riverlog.drivers.verification import Verifying
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
 from riverlog.wire.apis import ApiKey
 
@@ -33,13 +32,17 @@ class Portioned:
     """The same in answers."""
     cost: int = 1
     """How many parts of other requests one part takes as long as."""
+    unless: str = ""
+    """Who names this is served at once: a no about its transaction is kept only for who comes again in that turn."""
 
 
 _OFFSETS_OF_GROUPS: Final = Portioned(("groups",), "groups", "topics", "topics")
 """OffsetFetch from version 8 on: before, it asked about one group."""
 
 PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
-    ApiKey.PRODUCE: Portioned(("topic_data",), "responses", "partition_data", "partition_responses"),
+    ApiKey.PRODUCE: Portioned(
+        ("topic_data",), "responses", "partition_data", "partition_responses", unless="transactional_id"
+    ),
     ApiKey.METADATA: Portioned(("topics",), "topics"),
     ApiKey.DESCRIBE_CONFIGS: Portioned(("resources",), "results", cost=20),
     ApiKey.ALTER_CONFIGS: Portioned(("resources",), "responses"),
@@ -69,6 +72,8 @@ def kind_of(key: ApiKey, version: int) -> Portioned:
 
 def is_large(request: Any, kind: Portioned) -> bool:
     """Tell whether a request should be done in portions."""
+    if kind.unless and getattr(request, kind.unless) is not None:
+        return False
     parts = [part for field in kind.asked for part in getattr(request, field) or ()]
     count = len(parts)
     if kind.nested:
@@ -103,7 +108,7 @@ async def in_turn(handle: Callable[[], Any], turns: Turns) -> Any:
             if isinstance(answer, Later):
                 return await answer.response
             return await answer if inspect.isawaitable(answer) else answer
-        except (Recovering, Verifying) as not_yet:
+        except Recovering as not_yet:
             await asyncio.shield(not_yet.until)
 
 

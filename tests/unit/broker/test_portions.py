@@ -194,6 +194,14 @@ def test_no_more_topics_are_made_by_many_names_than_by_one_request() -> None:
     run(scenario())
 
 
+def test_a_batch_that_may_begin_a_transaction_is_not_kept_waiting_for_its_turn() -> None:
+    """The coordinator's no is forgotten behind those who come again at once: it would be asked for ever."""
+    asked = request(*[None] * (2 * REQUEST_PORTION))
+    assert is_large(asked, PORTIONED[ApiKey.PRODUCE])
+    asked.transactional_id = "mine"
+    assert not is_large(asked, PORTIONED[ApiKey.PRODUCE])
+
+
 @pytest.mark.parametrize("key", PORTIONED)
 def test_the_table_names_fields_of_the_messages(key: ApiKey) -> None:
     assert key in HANDLERS
