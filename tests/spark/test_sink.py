@@ -229,7 +229,7 @@ def test_a_node_that_is_restarted_is_waited_for(
 def test_a_query_without_a_location_has_the_checkpoint_of_its_session_or_none(
     spark: SparkSession, node: Node, topic: str, tmp_path: Path
 ) -> None:
-    name, setting = f"named {uuid4()}", "spark.sql.streaming.checkpointLocation"
+    name, setting = f"named 5%20 #{uuid4()}?", "spark.sql.streaming.checkpointLocation"
     source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
     writer = source.selectExpr("CAST(value AS STRING) AS value").writeStream.format("riverlog").queryName(name)
     writer = writer.options(**{"kafka.bootstrap.servers": node.bootstrap, "topic": topic})
@@ -246,6 +246,18 @@ def test_a_query_without_a_location_has_the_checkpoint_of_its_session_or_none(
     assert len(found) >= 20
     assert found == list(range(len(found)))
     assert f"pipeline:{name}" in asyncio.run(transactional_ids(node))
+
+
+def test_a_location_is_read_as_spark_reads_it(spark: SparkSession, node: Node, topic: str) -> None:
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    writer = source.selectExpr("CAST(value AS STRING) AS value").writeStream.format("riverlog")
+    place = f"{node.addresses['checkpoints']}/pipelines/50%20 #{uuid4()}?"
+    options = {"kafka.bootstrap.servers": node.bootstrap, "topic": topic, "checkpointLocation": place}
+    run_until(writer.options(**options).start(), 1)
+    run_until(writer.options(**options).start(), 3)
+    found = numbers(node, topic)
+    assert len(found) >= 30
+    assert found == list(range(len(found)))
 
 
 async def transactional_ids(node: Node) -> set[str]:

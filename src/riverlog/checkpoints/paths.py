@@ -1,5 +1,6 @@
 """Paths of files: `/pipelines/orders/offsets/7`. What is no such path is refused before anybody looks for it."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -8,6 +9,15 @@ from riverlog.checkpoints.refusals import Refused
 from riverlog.model.limits import CHECKPOINT_PATH_BYTES_MAX, CHECKPOINT_PATH_DEPTH_MAX
 
 ROOT = "/"
+_LOCATION = re.compile(r"(?:([^:/]+):)?(?://([^/]*))?(.*)", re.DOTALL)
+
+
+class Location(NamedTuple):
+    """Where a program says that a checkpoint lies; parts that are not named are empty."""
+
+    scheme: str
+    address: str
+    path: str
 
 
 class Numbered(NamedTuple):
@@ -16,6 +26,13 @@ class Numbered(NamedTuple):
     checkpoint: str
     log: str
     number: int
+
+
+def parse_location(text: str) -> Location:
+    """Read a location as Spark does: it is no URL, so `%20`, `#` and `?` are nothing but parts of names."""
+    found = _LOCATION.fullmatch(text)
+    assert found is not None, "any text is one"
+    return Location(found[1] or "", found[2] or "", found[3])
 
 
 def parse_path(quoted: bytes) -> str:

@@ -18,9 +18,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from riverlog.checkpoints.paths import parse_path
+from riverlog.checkpoints.paths import check_path, parse_location
 from riverlog.checkpoints.pipelines import ONLY_WRITE
 from riverlog.checkpoints.refusals import ACCESS_CONTROL, Refused
 from riverlog.client.shared import Membership, SharedBatch
@@ -35,11 +35,11 @@ class SinkCalls:
 
     def __init__(self, location: str, *, seconds_max: float = 30.0) -> None:
         """Take the checkpoint's location; ValueError where it lies in no store of ours."""
-        parts = urlsplit(location)
-        if parts.scheme != "webhdfs" or not parts.netloc:
+        place = parse_location(location)
+        if place.scheme != "webhdfs" or not place.address:
             raise ValueError(f"{location!r} is not in a checkpoint store: webhdfs://host:9870/pipelines/name is")
-        self._address = parts.netloc
-        self._path = parse_path(parts.path.encode())
+        self._address = place.address
+        self._path = check_path(place.path)
         self._seconds_max = seconds_max
         self._connection: http.client.HTTPConnection | None = None
         self._begun: tuple[tuple[str, str], SharedBatch] | None = None

@@ -5,8 +5,8 @@ Spark asks a source for its beginning only where there is no checkpoint, so this
 
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import unquote, urlsplit
 
+from riverlog.checkpoints.paths import parse_location
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.checkpoints.starts import FILE, Start, read_start
@@ -18,12 +18,12 @@ _BEGINS: Final = frozenset(
 
 def start_of_query(checkpoint: str) -> Start | None:
     """Read where a query with this checkpoint is to begin; None where nobody has said."""
-    parts = urlsplit(checkpoint)
-    if parts.scheme != "webhdfs":
+    place = parse_location(checkpoint)
+    if place.scheme != "webhdfs":
         return None
     try:
-        with RemoteStore(parts.netloc) as store:
-            return read_start(b"".join(store.read(f"{unquote(parts.path).rstrip('/')}/{FILE}")))
+        with RemoteStore(place.address) as store:
+            return read_start(b"".join(store.read(f"{place.path.rstrip('/')}/{FILE}")))
     except Refused as refusal:
         if refusal.name == "FileNotFoundException":
             return None

@@ -9,8 +9,8 @@ when the batch is run again, on whatever machine.
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
 
+from riverlog.checkpoints.paths import parse_location
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.checkpoints.spark_logs import watermark_ms
@@ -68,11 +68,11 @@ class _Reading:
 
 
 def _read(checkpoint: str, name: str) -> bytes:
-    parts = urlsplit(checkpoint)
-    if parts.scheme == "webhdfs":
-        return _from_store(parts.netloc, f"{parts.path.rstrip('/')}/{name}")
-    if parts.scheme in ("", "file"):
-        with open(f"{unquote(parts.path) if parts.scheme else checkpoint}/{name}", "rb") as file:
+    place = parse_location(checkpoint)
+    if place.scheme == "webhdfs":
+        return _from_store(place.address, f"{place.path.rstrip('/')}/{name}")
+    if place.scheme in ("", "file"):
+        with open(f"{place.path}/{name}", "rb") as file:
             return file.read()
     return _from_elsewhere(checkpoint, name)
 

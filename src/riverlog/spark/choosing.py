@@ -10,9 +10,9 @@ from contextlib import closing
 from http.client import HTTPException
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
 from uuid import UUID, uuid4
 
+from riverlog.checkpoints.paths import parse_location
 from riverlog.checkpoints.sink import SinkCalls
 from riverlog.client.admin import Admin
 from riverlog.client.errors import KafkaError
@@ -108,10 +108,10 @@ def name_of(options: SinkOptions) -> str:
 
 def _query_in(location: str) -> str | None:
     """Read the query's id from a checkpoint in a local folder, whose path alone is the same on many machines."""
-    parts = urlsplit(location)
-    if parts.scheme not in ("", "file"):
+    place = parse_location(location)
+    if place.scheme not in ("", "file"):
         return None
-    path = Path(unquote(parts.path) if parts.scheme else location)
+    path = Path(place.path)
     try:
         return str(UUID(str(json.loads((path / "metadata").read_text())["id"])))
     except (OSError, ValueError, KeyError, TypeError):

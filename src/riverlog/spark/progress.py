@@ -17,9 +17,8 @@ from contextlib import suppress
 from datetime import datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
 
-from riverlog.checkpoints.paths import check_path
+from riverlog.checkpoints.paths import check_path, parse_location
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.spark.listening import Listener
@@ -128,10 +127,10 @@ class Watcher(Listener):
 
 def report(location: str, facts: dict[str, Any]) -> Answer:
     """Send a report to the node; it is heard where the node has it, or never will."""
-    parts = urlsplit(location)
+    place = parse_location(location)
     try:
-        with RemoteStore(parts.netloc, seconds_max=_ANSWER_SECONDS_MAX) as store:
-            is_to_stop = store.report(check_path(unquote(parts.path)), facts)
+        with RemoteStore(place.address, seconds_max=_ANSWER_SECONDS_MAX) as store:
+            is_to_stop = store.report(check_path(place.path), facts)
     except Refused as refusal:
         return Answer.UNHEARD if refusal.is_for_now or facts["state"] == "running" else Answer.HEARD
     except OSError:

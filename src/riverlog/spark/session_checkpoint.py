@@ -8,7 +8,6 @@ once: another application may have a query of the same name, and the two would f
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 from pyspark import TaskContext
 
@@ -60,7 +59,7 @@ class InSession:
         assert context is not None, "rows are written in tasks"
         root = (context.getLocalProperty(_ROOT) or "").rstrip("/")
         if root.startswith("webhdfs://"):
-            return InCheckpoint(f"{root}/{quote(self.query_name)}")
+            return InCheckpoint(f"{root}/{self.query_name}")
         there = f"{root}/{self.query_name}" if root else "..."
         raise SinkRefused(
             f"the query {self.query_name!r} names no checkpoint, and another application may have one of this name, "

@@ -2,7 +2,16 @@
 
 import pytest
 
-from riverlog.checkpoints.paths import Numbered, are_related, is_temporary, numbered, parse_path, related_to_any
+from riverlog.checkpoints.paths import (
+    Location,
+    Numbered,
+    are_related,
+    is_temporary,
+    numbered,
+    parse_location,
+    parse_path,
+    related_to_any,
+)
 from riverlog.checkpoints.refusals import Refused
 from riverlog.model.limits import CHECKPOINT_PATH_BYTES_MAX
 
@@ -20,6 +29,22 @@ from riverlog.model.limits import CHECKPOINT_PATH_BYTES_MAX
 )
 def test_a_path_is_read(quoted: bytes, path: str) -> None:
     assert parse_path(quoted) == path
+
+
+@pytest.mark.parametrize(
+    ("text", "location"),
+    [
+        ("webhdfs://node:9870/pipelines/50%20 #1?", Location("webhdfs", "node:9870", "/pipelines/50%20 #1?")),
+        ("webhdfs://node", Location("webhdfs", "node", "")),
+        ("file:///tmp/a%20b", Location("file", "", "/tmp/a%20b")),
+        ("file:/tmp/a#b", Location("file", "", "/tmp/a#b")),
+        ("/tmp/a:b", Location("", "", "/tmp/a:b")),
+        ("orders", Location("", "", "orders")),
+        ("", Location("", "", "")),
+    ],
+)
+def test_a_location_is_no_url(text: str, location: Location) -> None:
+    assert parse_location(text) == location
 
 
 @pytest.mark.parametrize(

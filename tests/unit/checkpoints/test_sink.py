@@ -32,7 +32,7 @@ class Server(ThreadingHTTPServer):
 
     @cached_property
     def calls(self) -> SinkCalls:
-        return SinkCalls(f"webhdfs://127.0.0.1:{self.server_port}/pipelines/or%20ders")
+        return SinkCalls(f"webhdfs://127.0.0.1:{self.server_port}/pipelines/or%20 ders#1")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -83,7 +83,7 @@ def test_a_batch_is_begun_and_announced(server: Server, monkeypatch: pytest.Monk
     server.calls.announce(**who, memberships=[Membership((1, 2)), Membership(None)])
     server.calls.abort(**who)
     paths = [path for path, _ in server.asked]
-    prefix = "/riverlog/v1/pipelines/or%20ders?op="
+    prefix = "/riverlog/v1/pipelines/or%2520%20ders%231?op="
     assert paths == [f"{prefix}{operation}" for operation in ("BEGIN", "BEGIN", "BEGIN", "ANNOUNCE", "ABORT")]
     assert server.asked[3][1] == {**who, "members": [[1, 2]], "write": ""}
 

@@ -27,6 +27,8 @@ def test_a_checkpoint_in_a_folder_has_the_querys_id(tmp_path: Path) -> None:
     (tmp_path / "metadata").write_text(json.dumps({"id": QUERY}))
     assert name_of(options(checkpointLocation=tmp_path)) == f"spark:{QUERY}"
     assert name_of(options(checkpointLocation=tmp_path.as_uri())) == f"spark:{QUERY}"
+    beside = f"{tmp_path.as_uri()}#2"
+    assert name_of(options(checkpointLocation=beside)) == f"spark:{beside}"
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"id": 7}', '{"id": "x"}'])

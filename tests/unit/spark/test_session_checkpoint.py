@@ -16,7 +16,7 @@ OPTIONS = read_options({"topic": "t"}, is_stream=True)
 
 
 def test_the_checkpoint_of_the_session_is_that_of_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = InCheckpoint("webhdfs://node:9870/pipelines/the%20orders")
+    found = InCheckpoint("webhdfs://node:9870/pipelines/the orders")
     monkeypatch.setattr(choosing, "decides", lambda location, _: location == found.location)
     monkeypatch.setattr(InCheckpoint, "write", lambda way, _rows, _options, attempt: Written(way, attempt=attempt))
     with task_context(0, 0, {ROOT: "webhdfs://node:9870/pipelines"}):
