@@ -60,6 +60,8 @@ class Driver:
 
     def _batch(self, store: WebHdfs, calls: SinkCalls, run: str, number: int) -> None:
         memberships = []
+        if str(number) not in store.names(f"{ROOT}/offsets"):
+            assert store.create(f"{ROOT}/offsets/{number}", b"v1\n{}\n").status == 201
         for task in range(2):
             batch = calls.begin(query="q", run=run, batch=number)
             options = {"delivery_timeout_ms": 5_000, "request_timeout_ms": 4_000, "block_ms_max": 4_000}

@@ -65,3 +65,19 @@ def test_all_writes_of_a_batch_arrive_once(writes: Writes, node: Node, fails_beh
     left, right = (numbers(node, topic) for topic in writes.topics)
     assert right == list(range(15))
     assert left == sorted([*range(15), *range(5, 10)])
+
+
+def test_a_batch_is_not_written_with_a_checkpoint_that_is_not_of_its_query(
+    spark: SparkSession, node: Node, checkpoint: str
+) -> None:
+    topic, elsewhere = f"elsewhere-{uuid4()}", f"{node.addresses['checkpoints']}/pipelines/{uuid4()}"
+    create_topic(node.bootstrap, topic, partitions=PARTITIONS)
+    named = {"kafka.bootstrap.servers": node.bootstrap, "topic": topic, "ofStream": "true"}
+
+    def write(rows: DataFrame, _: int) -> None:
+        rows.write.format("riverlog").options(**named, checkpointLocation=elsewhere).mode("append").save()
+
+    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 5).load()
+    query = rows.selectExpr("CAST(value AS STRING) AS value").writeStream.foreachBatch(write)
+    with pytest.raises(Exception, match="the checkpointLocation is that of the query"):
+        query.option("checkpointLocation", checkpoint).start().awaitTermination(SECONDS_MAX)

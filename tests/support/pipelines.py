@@ -50,6 +50,7 @@ class Run:
             await self.store.rename(temporary, f"{PATH}/offsets/{number}", overwrite=False)
 
     async def begin(self, number: int) -> SharedBatch:
+        await self.plan(number)
         return await self.store.decisions.begin(PATH, self.caller, number, timeout_ms=self.timeout_ms)
 
     async def write(self, number: int, *, stateful: bool = True, task: int = 0) -> Membership:

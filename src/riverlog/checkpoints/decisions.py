@@ -32,7 +32,7 @@ from riverlog.checkpoints.pipelines import (
 )
 from riverlog.checkpoints.records import FACTS, PipelineGone, content_of, write_fact
 from riverlog.checkpoints.refusals import Refused
-from riverlog.checkpoints.spark_logs import SourceOffset, StateName, source_offsets, state_names
+from riverlog.checkpoints.spark_logs import SourceOffset, StateName, query_of, source_offsets, state_names
 from riverlog.checkpoints.tree import File, Folder, Tree, is_checkpoint
 from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
 from riverlog.client.shared import SharedBatch
@@ -95,6 +95,7 @@ class Decisions:
             await self._settle(path)
             known = self._tree.pipelines.get(path)
             if known is None or known.is_new(caller):
+                await self._check_own(path, caller, batch)
                 self.arrivals.came(path)
                 self._check_not_behind(path, known, caller, batch)
                 known = await self._take_over(path, known, caller, batch, timeout_ms)
@@ -286,6 +287,17 @@ class Decisions:
             self._log.info("a batch that was prepared is not committed", pipeline=name_of(path), why=refusal.message)
 
     # Runs -------------------------------------------------------------------------------------------------
+
+    async def _check_own(self, path: str, caller: Caller, batch: int) -> None:
+        """Refuse a query that keeps its checkpoint elsewhere: no RENAME here would ever commit what it writes."""
+        file, query = self._tree.file(f"{path}/metadata"), None
+        if file is not None and (content := await self._store.whole(file)) is not None:
+            query = query_of(content)
+        if self._tree.file(f"{path}/offsets/{batch}") is None or query not in (None, caller.query):
+            raise Refused.failed(
+                f"{path} is not the checkpoint of query {caller.query}, which has planned no batch {batch} there; "
+                "where foreachBatch writes, the checkpointLocation is that of the query"
+            )
 
     def _check_not_behind(self, path: str, known: Pipeline | None, caller: Caller, batch: int) -> None:
         """Refuse a run whose first batch is done: if it fenced the one that did it, both would stop."""

@@ -31,6 +31,16 @@ def source_offsets(planned: bytes) -> tuple[SourceOffset, ...]:
     return tuple((topic, index, offset) for (topic, index), offset in sorted(found.items()))
 
 
+def query_of(metadata: bytes) -> str | None:
+    """Return the id of the query whose checkpoint has this `metadata`; None where it names none."""
+    try:
+        found = json.loads(metadata)
+    except (ValueError, RecursionError):
+        return None
+    query = found.get("id") if isinstance(found, dict) else None
+    return query if isinstance(query, str) else None
+
+
 def watermark_ms(planned: bytes) -> int | None:
     """Give the watermark of a batch, by which rows of the next one are late; None where the file names none."""
     for facts in _objects(planned):

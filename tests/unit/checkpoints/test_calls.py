@@ -11,6 +11,7 @@ from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.store import store_over
 from riverlog.checkpoints.stores import Stores
 from riverlog.model.limits import CHECKPOINT_CALL_BYTES_MAX
+from tests.support.checkpoints import put
 from tests.support.members import ADDRESS, with_node
 from tests.support.pipelines import PATH
 from tests.support.virtual_time import run
@@ -34,6 +35,7 @@ def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
         async with Admin(ADDRESS, ports=universe.ports) as admin:
             expected = (await admin.describe_cluster()).cluster_id
         assert (await call(caller, "CLUSTER", {})).facts == {"cluster_id": expected}
+        await put(await caller.stores.current(), f"{PATH}/offsets/0", b"v1\n{}\n")
         begun = await call(caller, "BEGIN", {**WHO, "timeout_ms": 5_000})
         assert begun.status == 200
         assert begun.facts == begun.facts | {"transactional_id": "pipeline:revenue", "incarnation": "q", "number": 0}

@@ -662,6 +662,26 @@ def test_a_commit_that_is_too_long_is_refused_before_anything_is_decided(monkeyp
     with_store(scenario)
 
 
+def test_a_query_begins_batches_in_its_own_checkpoint_only() -> None:
+    async def scenario(universe: Universe) -> None:
+        store = await opened(universe)
+        run = Run(universe, store, "r1")
+        await put(store, f"{PATH}/metadata", b'{"id":"q"}')
+        await run.batch(0)
+        for path, caller, batch in (
+            ("/pipelines/elsewhere", Caller("q", "r1"), 0),
+            (PATH, Caller("another", "r2"), 0),
+            (PATH, Caller("q", "r2"), 1),
+        ):
+            with pytest.raises(Refused, match="the checkpointLocation is that of the query"):
+                await store.decisions.begin(path, caller, batch, timeout_ms=60_000)
+        assert list(store.tree.pipelines) == [PATH]
+        await run.batch(1)  # nobody has taken it over
+        await store.close()
+
+    with_node(scenario)
+
+
 def test_names_that_nobody_has_planned_anything_for_lock_no_pipeline_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("riverlog.checkpoints.decisions.CHECKPOINT_PIPELINES_MAX", 3)
 
@@ -671,10 +691,13 @@ def test_names_that_nobody_has_planned_anything_for_lock_no_pipeline_out(monkeyp
         await first.plan(0)
         await first.begin(0)
         for number in range(6):
+            await put(store, f"/invented/{number}/offsets/0", b"v1\n{}\n")
             await store.decisions.begin(f"/invented/{number}", Caller("q", "r"), 0, timeout_ms=60_000)
+            await store.delete(f"/invented/{number}/offsets", recursive=True)
         assert sorted(store.tree.pipelines) == ["/invented/4", "/invented/5", PATH]
         for number in (4, 5):
             await store.make_folder(f"/invented/{number}/offsets")
+        await put(store, "/invented/7/offsets/0", b"v1\n{}\n")
         with pytest.raises(Refused, match="has 3 pipelines"):
             await store.decisions.begin("/invented/7", Caller("q", "r"), 0, timeout_ms=60_000)
         await store.close()

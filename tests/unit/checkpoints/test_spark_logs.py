@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.checkpoints.spark_logs import StateName, source_offsets, state_names, watermark_ms
+from riverlog.checkpoints.spark_logs import StateName, query_of, source_offsets, state_names, watermark_ms
 
 COMMIT = b"""v2
 {"nextBatchWatermarkMs":14000,"stateUniqueIds":{"0":[["1aa40858"],["06e398bd"]],"1":[["a","b","c","d"]]}}"""
@@ -13,6 +13,12 @@ PLAN = b"""v1
 {"offset":500,"timestamp":25000}
 {"orders":{"1":9}}
 17"""
+
+
+def test_metadata_names_its_query() -> None:
+    assert query_of(b'{"id":"5c8a1f90-c921-4360-9e99-d2eab766e3ed"}') == "5c8a1f90-c921-4360-9e99-d2eab766e3ed"
+    for text in (b"", b"[]", b"{}", b'{"id":7}', b"\xff", b"[" * 100_000):
+        assert query_of(text) is None
 
 
 def test_the_state_of_a_commit_is_named() -> None:
