@@ -38,6 +38,11 @@ def start(request: pytest.FixtureRequest, node: Node, topic: str, tmp_path: Path
     location = places[request.param]
 
     class Query(StreamJob):
+        def task(self, writer, batch: int, partition: int, *values: bytes):  # type: ignore[no-untyped-def]
+            if request.param == "store":
+                planned(node, name, batch)
+            return super().task(writer, batch, partition, *values)
+
         def commit(self, messages, batch: int) -> None:  # type: ignore[no-untyped-def]
             super().commit(messages, batch)
             if request.param == "store":
@@ -48,6 +53,13 @@ def start(request: pytest.FixtureRequest, node: Node, topic: str, tmp_path: Path
         return Query(options, query=query, run=f"{run:0>8}-0000-0000-0000-000000000000")
 
     return start
+
+
+def planned(node: Node, name: str, batch: int) -> None:
+    """Plan a batch as Spark does before its tasks run, unless that was done."""
+    with WebHdfs(node.addresses["checkpoints"]) as store:
+        if str(batch) not in store.names(f"{name}/offsets"):
+            assert store.create(f"{name}/offsets/{batch}", b"v1\n{}\n").status == 201
 
 
 def rename(node: Node, name: str, batch: int) -> None:
