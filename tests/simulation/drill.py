@@ -325,7 +325,7 @@ class Drill:
     def delete(self, name: TopicPartition) -> None:
         gone = self._partitions[name].topic_id
         self._partitions[name] = Expected(self._new_id())  # as the metadata says before the folder goes
-        self._directory.delete_logs([name], self._random)
+        self._directory.delete_logs([name], self._random)()
         self._gone.add(gone)
         self._directory.remove_deleted(self._directory.deleted_folders())
 

@@ -525,13 +525,20 @@ class Replicas:
         """
         while True:
             try:
-                home.directory.delete_logs(names, self._random)
+                await to_its_end(self._workers.run(home.directory.delete_logs(names, self._random)))
+                await self._write_forgotten(home)
                 return True
             except OSError as error:
                 home.volume.failed(error)
             if home.volume.offline or self.stopping:
                 return False
             await asyncio.sleep(_TRY_AGAIN_SECONDS)
+
+    async def _write_forgotten(self, home: Home) -> None:
+        """Write the checkpoints, beside the loop, from which a partition was dropped: who creates it again need not."""
+        async with self._checkpointing:
+            if home.directory.has_forgotten and not home.volume.offline:
+                await self._checkpoint(home)
 
     async def _remove_folders(self, home: Home, folders: list[str]) -> None:
         try:

@@ -7,8 +7,9 @@ opened and put back when everything was closed.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from riverlog.log.checkpoint import (
@@ -90,7 +91,8 @@ class LogDirectory:
         """Grows whenever an offset was lowered or forgotten, so that an older plan does not bring it back."""
         self._made: set[TopicPartition] = set()
         """Partitions whose folders were made since the directory was opened: their names may not be durable."""
-        self._forgotten = False
+        self._forgotten: set[str] = set()
+        """Checkpoints from which a partition was dropped, and that were not written since."""
         """The checkpoints on the disk still name partitions that are gone."""
 
     @classmethod
@@ -280,8 +282,10 @@ class LogDirectory:
                     replace_file(self._disk, f"{self.folder}/{name}", encode_offsets(offsets))
             log.truncate(offset, now_ms=now_ms)
 
-    def delete_logs(self, partitions: Iterable[TopicPartition], random: Random) -> None:
-        """Rename the partitions' folders, durably; `remove_deleted` removes them later. None may be syncing.
+    def delete_logs(self, partitions: Iterable[TopicPartition], random: Random) -> Callable[[], None]:
+        """Rename the partitions' folders; `remove_deleted` removes them later. None may be syncing.
+
+        Return what waits until the new names are on the medium; it may run in a worker thread.
 
         After an OSError it may be called again: what was renamed already is left alone.
         """
@@ -291,7 +295,7 @@ class LogDirectory:
                 log.release()
             if self._disk.exists(self._folder_of(partition)):
                 self._rename_folder(partition, DELETED_FOLDER_SUFFIX, random)
-        self._disk.sync_folder(self.folder)
+        return partial(self._disk.sync_folder, self.folder)
 
     def set_aside(self, partition: TopicPartition, random: Random) -> str:
         """Rename a folder that belongs to no topic, so that it is kept and in nobody's way; give its new name.
@@ -336,6 +340,7 @@ class LogDirectory:
         if plan.generation != self._generation:
             return False
         self._put_in_place(plan)
+        self._forgotten.clear()
         return True
 
     def _put_in_place(self, plan: CheckpointPlan) -> None:
@@ -345,16 +350,27 @@ class LogDirectory:
 
     def _forget(self, partition: TopicPartition) -> None:
         """Drop a partition from the checkpoints; they are written when it matters, or at the next occasion."""
-        for _, offsets in self._checkpoints():
+        for name, offsets in self._checkpoints():
             if offsets.pop(partition, None) is not None:
                 self._generation += 1
-                self._forgotten = True
+                self._forgotten.add(name)
+
+    @property
+    def has_forgotten(self) -> bool:
+        """Tell whether a checkpoint on the medium may still speak of a partition that is gone."""
+        return bool(self._forgotten)
 
     def _write_forgotten(self) -> None:
-        if self._forgotten:
-            for name, offsets in self._checkpoints():
-                replace_file(self._disk, f"{self.folder}/{name}", encode_offsets(offsets))
-            self._forgotten = False
+        """See that no checkpoint speaks of partitions that are gone; most were written since, beside the loop."""
+        if not self._forgotten:
+            return
+        for name, offsets in self._checkpoints():
+            if name in self._forgotten:
+                path = f"{self.folder}/{name}"
+                write_durably(self._disk, path + TEMPORARY_SUFFIX, encode_offsets(offsets))
+                self._disk.rename(path + TEMPORARY_SUFFIX, path)
+        self._disk.sync_folder(self.folder)
+        self._forgotten.clear()
 
     def _checkpoints(self) -> tuple[tuple[str, dict[TopicPartition, Offset]], ...]:
         return (

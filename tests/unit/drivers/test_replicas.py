@@ -76,10 +76,12 @@ def test_a_deleted_partition_leaves_and_its_room_comes_back() -> None:
             await admin.create_topic("orders", partitions=2)
             append(node)
             append(node, index=1)
+            await node._replicas.checkpoint()
             await admin.delete_topics(["orders"])
         assert node._replicas.get("orders", 0) is None
         await asyncio.sleep(3)
         assert folders(universe) == []
+        assert not node._homes[0].directory.has_forgotten, "who makes it again need not wait for the medium"
         await node.stop()
 
     run(scenario())

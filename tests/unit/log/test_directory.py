@@ -126,7 +126,7 @@ def test_a_deleted_partition_leaves_nothing_to_a_new_one_of_its_name(disk: Memor
     directory = opened(disk)
     created(directory, records=30).flush()
     checkpoint(directory)
-    directory.delete_logs([ORDERS], Random(2))
+    directory.delete_logs([ORDERS], Random(2))()
     assert directory.partitions() == []
     (deleted,) = directory.deleted_folders()
     assert deleted.startswith(f"{FOLDER}/orders-0.")
@@ -146,12 +146,32 @@ def test_a_checkpoint_planned_before_a_deletion_does_not_bring_it_back(disk: Mem
     directory = opened(disk)
     created(directory, records=30).flush()
     plan = directory.pending_checkpoint({})
-    directory.delete_logs([ORDERS], Random(2))
+    directory.delete_logs([ORDERS], Random(2))()
     created(directory, records=1).flush()
     plan.run()
     directory.checkpointed(plan)
     disk.crash()
     assert opened(disk).open_log(ORDERS, CONFIG, now_ms=0).damage == []
+
+
+@pytest.mark.parametrize(("is_checkpointed", "waits"), [(True, 0), (False, 1)])
+def test_a_creation_writes_down_what_was_forgotten_only_where_nobody_has(
+    disk: MemoryDisk, monkeypatch: pytest.MonkeyPatch, is_checkpointed: bool, waits: int
+) -> None:
+    directory = opened(disk)
+    created(directory, records=30).flush()
+    checkpoint(directory)
+    directory.delete_logs([ORDERS], Random(2))()
+    assert directory.has_forgotten
+    if is_checkpointed:
+        plan = directory.pending_checkpoint({})
+        plan.run()
+        assert directory.checkpointed(plan)
+    synced: list[str] = []
+    monkeypatch.setattr(disk, "sync_folder", synced.append)
+    directory.create_log(ORDERS, TOPIC_ID, CONFIG, now_ms=0)
+    assert not directory.has_forgotten
+    assert len(synced) == waits
 
 
 def test_a_truncation_is_not_mistaken_for_damage(disk: MemoryDisk) -> None:
@@ -185,7 +205,7 @@ def test_a_deleted_partition_leaves_no_note_about_compaction(disk: MemoryDisk) -
     directory = opened(disk)
     created(directory, records=3).flush()
     directory.note_cleaned(ORDERS, Offset(3))
-    directory.delete_logs([ORDERS], Random(0))
+    directory.delete_logs([ORDERS], Random(0))()
     assert directory.cleaned_offset(ORDERS) == 0
 
 
@@ -193,7 +213,7 @@ def test_the_longest_topic_name_can_be_deleted(disk: MemoryDisk) -> None:
     directory = opened(disk)
     partition = TopicPartition("t" * 249, 999)
     created(directory, partition)
-    directory.delete_logs([partition], Random(2))
+    directory.delete_logs([partition], Random(2))()
     (deleted,) = directory.deleted_folders()
     assert len(deleted.rpartition("/")[2]) <= 255
 
