@@ -41,6 +41,8 @@ class Later(Generic[Promised]):
     response: Awaitable[Promised]
     answer_bytes_max: int = 0
     """The memory that the response may take when it comes, where that is much."""
+    holds_line: bool = False
+    """Requests behind this one wait for it: it is so large that its ordered work is done in turns."""
 
 
 class Line(Protocol):

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from riverlog.broker.context import Client, Context, Hangup, Later, Parts, Place, Services
-from riverlog.broker.portions import PORTIONED, in_portions, is_large, kind_of
+from riverlog.broker.portions import PORTIONED, folded, in_portions, is_large, kind_of
 from riverlog.model.errors import ErrorCode
 from riverlog.observe.stats import NodeStats, RequestStats
 from riverlog.wire.apis import Api, ApiKey
@@ -120,16 +120,21 @@ class Dispatcher:
             if place is not None:
                 return row.stats, place
         request, _ = decode(row.api.request, version, frame, position)
-        if row.in_portions and is_large(request, kind := kind_of(row.api.key, version)):
-            handle = partial(_handle, row, context)
-            promise = Promise(row, header, client, in_portions(request, kind, handle, self._services.portions))
-            promise.holds_line = True
-            return row.stats, promise
+        if row.in_portions:
+            kind = kind_of(row.api.key, version)
+            request = folded(request, kind)
+            if is_large(request, kind):
+                handle = partial(_handle, row, context)
+                promise = Promise(row, header, client, in_portions(request, kind, handle, self._services.portions))
+                promise.holds_line = True
+                return row.stats, promise
         answer = row.handler(request, context)
         if row.holds_line:
             return row.stats, Promise(row, header, client, answer)
         if isinstance(answer, Later):
-            return row.stats, Promise(row, header, client, answer.response, answer.answer_bytes_max)
+            promise = Promise(row, header, client, answer.response, answer.answer_bytes_max)
+            promise.holds_line = answer.holds_line
+            return row.stats, promise
         if answer is None:
             return row.stats, None
         parts = encode_response(row.api, version, header.correlation_id, answer)

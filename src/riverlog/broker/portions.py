@@ -1,20 +1,23 @@
 """Large requests, done in portions: between two of them the loop does what else there is.
 
-Only requests whose parts are answered one by one are among them. What is asked for twice is noticed within a portion.
+Only requests whose parts are answered one by one are among them. What is asked for twice is noticed within a portion,
+or folded before, where Kafka answers it once. Handlers whose parts are decided together go through them `in_turns`.
 """
 
 import asyncio
 import inspect
 from asyncio import Semaphore as Turns
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from riverlog.broker.context import Later
 from riverlog.drivers.recovery import Recovering
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
 from riverlog.wire.apis import ApiKey
+
+T = TypeVar("T")
 
 FIRST_FETCH_OF_MANY_GROUPS: Final = 8
 
@@ -32,6 +35,8 @@ class Portioned:
     """The same in answers."""
     cost: int = 1
     """How many parts of other requests one part takes as long as."""
+    fold: Callable[[Any], Any] | None = None
+    """Says by what to tell parts apart that are answered once, however often they are asked for."""
     unless: str = ""
     """Who names this is served at once: a no about its transaction is kept only for who comes again in that turn."""
 
@@ -43,7 +48,7 @@ PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
     ApiKey.PRODUCE: Portioned(
         ("topic_data",), "responses", "partition_data", "partition_responses", unless="transactional_id"
     ),
-    ApiKey.METADATA: Portioned(("topics",), "topics"),
+    ApiKey.METADATA: Portioned(("topics",), "topics", fold=lambda topic: (topic.topic_id, topic.name)),
     ApiKey.DESCRIBE_CONFIGS: Portioned(("resources",), "results", cost=20),
     ApiKey.ALTER_CONFIGS: Portioned(("resources",), "responses"),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Portioned(("resources",), "responses"),
@@ -68,6 +73,18 @@ def kind_of(key: ApiKey, version: int) -> Portioned:
     if key is ApiKey.OFFSET_FETCH and version >= FIRST_FETCH_OF_MANY_GROUPS:
         return _OFFSETS_OF_GROUPS
     return PORTIONED[key]
+
+
+def folded(request: Any, kind: Portioned) -> Any:
+    """Return a request that asks for each of its parts once, where Kafka makes a set of them."""
+    field = next((field for field in kind.asked if getattr(request, field)), None)
+    if kind.fold is None or field is None:
+        return request
+    parts = getattr(request, field)
+    if len(parts) == 1:
+        return request
+    once = {kind.fold(part): part for part in parts}
+    return request if len(once) == len(parts) else replace(request, **{field: list(once.values())})
 
 
 def is_large(request: Any, kind: Portioned) -> bool:
@@ -110,6 +127,14 @@ async def in_turn(handle: Callable[[], Any], turns: Turns) -> Any:
             return await answer if inspect.isawaitable(answer) else answer
         except Recovering as not_yet:
             await asyncio.shield(not_yet.until)
+
+
+async def in_turns(parts: Iterable[T], size: int = REQUEST_PORTION) -> AsyncIterator[T]:
+    """Go through parts, and let others have their turn in between."""
+    for number, part in enumerate(parts, 1):
+        yield part
+        if number % size == 0:
+            await asyncio.sleep(0)
 
 
 def _portions(request: Any, kind: Portioned) -> Iterator[tuple[Any, bool]]:

@@ -220,6 +220,9 @@ UNKNOWN_TOPIC_ATTEMPTS_MAX: Final = 5
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
 """Partitions that one request may create; they are one batch of the metadata log. More are refused."""
 
+TOPICS_CREATED_PER_TURN_MAX: Final = 400
+"""Topics of one request that the controller decides about at a stretch, and that are one batch of the metadata log."""
+
 COMMANDS_IN_FLIGHT_MAX: Final = 100_000
 """Commands whose records a machine's log has not committed; each belongs to a connection that waits, so more
 means that connections are not bounded."""

@@ -77,7 +77,7 @@ def test_a_slow_reader_is_not_silent() -> None:
     async def scenario() -> None:
         universe = Universe()
         async with serving(universe, connections_max_idle_ms="60000") as (_line, node):
-            topics = [MetadataRequestTopic(name="x" * 200) for _ in range(20_000)]
+            topics = [MetadataRequestTopic(name=f"{number:x>200}") for number in range(20_000)]
             asked = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
             socket = await universe.network.connect("node", 9092)
             unsent = memoryview(encode_request(API_BY_KEY[ApiKey.METADATA], 12, 1, "slow", asked))

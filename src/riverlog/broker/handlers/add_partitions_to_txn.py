@@ -5,14 +5,17 @@ the partitions belong to it. One partition that is unknown or forbidden keeps ou
 """
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from riverlog.broker.context import Answer, Context, Later
 from riverlog.broker.coordination import known_since, submit_in_transaction
+from riverlog.broker.portions import in_turns
 from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.limits import REQUEST_PORTION
 from riverlog.model.transactions import Producer, TransactionVersion
 from riverlog.transactions.commands import AddPartitions, PartitionsReply, VerifyPartitions
 from riverlog.wire.messages.add_partitions_to_txn import (
@@ -34,7 +37,9 @@ def add_partitions_to_txn(request: AddPartitionsToTxnRequest, context: Context) 
         context.stats.failed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     transactions = request.transactions if _is_of_broker(context) else [_only_one(request)]
-    asked = [_ask(each, context) for each in transactions]
+    if sum(1 + len(topic.partitions) for each in transactions for topic in each.topics) > REQUEST_PORTION:
+        return Later(_asked_in_turns(transactions, context), holds_line=True)
+    asked = [_ask(_partitions(each), each, context) for each in transactions]
     if all(reply.done() for reply in asked):
         return _response(transactions, asked, context)
     return Later(_response_later(transactions, asked, context))
@@ -54,13 +59,34 @@ def _only_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransacti
 
 
 def _partitions(transaction: AddPartitionsToTxnTransaction) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions)
+    return tuple(_each_partition(transaction))
 
 
-def _ask(transaction: AddPartitionsToTxnTransaction, context: Context) -> "asyncio.Future[Any]":
+def _each_partition(transaction: AddPartitionsToTxnTransaction) -> Iterator[TopicPartition]:
+    return (TopicPartition(topic.name, index) for topic in transaction.topics for index in topic.partitions)
+
+
+async def _asked_in_turns(
+    transactions: list[AddPartitionsToTxnTransaction], context: Context
+) -> AddPartitionsToTxnResponse:
+    """Check the partitions of a large request while others have their turn; each transaction is decided at once."""
+    asked: list[asyncio.Future[Any]] = []
+    for each in transactions:
+        codes = [_refusal(partition, context) async for partition in in_turns(_each_partition(each))]
+        asked.append(_ask(_partitions(each), each, context, codes))
+        await asyncio.sleep(0)
+    await asyncio.wait(asked)
+    return _response(transactions, asked, context)
+
+
+def _ask(
+    partitions: tuple[TopicPartition, ...],
+    transaction: AddPartitionsToTxnTransaction,
+    context: Context,
+    known: Sequence[ErrorCode] = (),
+) -> "asyncio.Future[Any]":
     """Ask for all partitions of a transaction, unless one of them cannot be part of it."""
-    partitions = _partitions(transaction)
-    codes = tuple(_refusal(each, context) for each in partitions)
+    codes = known or tuple(_refusal(each, context) for each in partitions)
     if any(code is not ErrorCode.NONE for code in codes):
         told = (ErrorCode.OPERATION_NOT_ATTEMPTED if code is ErrorCode.NONE else code for code in codes)
         return _told(PartitionsReply(tuple(told)))

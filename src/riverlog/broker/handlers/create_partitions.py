@@ -1,13 +1,15 @@
 """CreatePartitions: more partitions for topics; there is no way back."""
 
-from itertools import compress
+import asyncio
 
 from riverlog.broker.context import Context
-from riverlog.metadata.commands.outcome import Outcome
+from riverlog.broker.portions import in_turns
+from riverlog.metadata.commands.outcome import Outcome, named_twice, repeats
 from riverlog.metadata.commands.partitions import CreatePartitions, NewPartitions
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
+from riverlog.model.limits import TOPICS_CREATED_PER_TURN_MAX
 from riverlog.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -18,22 +20,29 @@ from riverlog.wire.messages.create_partitions import (
 
 async def create_partitions(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
     """Let the controller decide about the topics that the client may alter; answers keep the request's order."""
-    allowed = [context.allows_on_topic(Operation.ALTER, topic.name) for topic in request.topics]
-    outcomes = iter(await _create(list(compress(request.topics, allowed)), request, context))
+    topics = request.topics
+    repeated = repeats(topic.name for topic in topics)
+    outcomes: dict[str, Outcome] = {name: Outcome.of(named_twice(name)) for name in repeated}
+    for start in range(0, len(topics), TOPICS_CREATED_PER_TURN_MAX):
+        portion = [
+            topic
+            for topic in topics[start : start + TOPICS_CREATED_PER_TURN_MAX]
+            if topic.name not in outcomes and context.allows_on_topic(Operation.ALTER, topic.name)
+        ]
+        decided = await _create(portion, context, validate_only=request.validate_only)
+        outcomes |= {topic.name: outcome for topic, outcome in zip(portion, decided, strict=True)}
+        await asyncio.sleep(0)
     return CreatePartitionsResponse(
         results=[
-            _result(topic, next(outcomes) if may_alter else _not_allowed(topic), context)
-            for topic, may_alter in zip(request.topics, allowed, strict=True)
+            _result(topic, outcomes.get(topic.name) or _not_allowed(topic), context) async for topic in in_turns(topics)
         ]
     )
 
 
-async def _create(
-    topics: list[CreatePartitionsTopic], request: CreatePartitionsRequest, context: Context
-) -> list[Outcome]:
+async def _create(topics: list[CreatePartitionsTopic], context: Context, *, validate_only: bool) -> list[Outcome]:
     if not topics:
         return []
-    command = CreatePartitions(tuple(_new_partitions(topic) for topic in topics), request.validate_only)
+    command = CreatePartitions(tuple(_new_partitions(topic) for topic in topics), validate_only)
     try:
         return list((await context.services.metadata.submit(command)).outcomes)
     except Refusal as refusal:

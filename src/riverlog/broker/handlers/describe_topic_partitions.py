@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from riverlog.broker.context import Context
+from riverlog.broker.portions import in_turns
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode
@@ -16,7 +17,7 @@ from riverlog.wire.messages.describe_topic_partitions import (
 )
 
 
-def describe_topic_partitions(
+async def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: Context
 ) -> DescribeTopicPartitionsResponse:
     """Fill a page in the order of names and partitions, from the cursor on; say where the next page begins."""
@@ -29,7 +30,7 @@ def describe_topic_partitions(
         context.stats.failed(ErrorCode.INVALID_REQUEST)
         refused = (DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, name) for name in sorted(names))
         return DescribeTopicPartitionsResponse(topics=list(refused))
-    for name, topic in _asked_for(request, context):
+    async for name, topic in in_turns(_asked_for(request, context)):
         if topic is None:
             response.topics.append(_missing(name, context))
             continue

@@ -1,13 +1,19 @@
 """OffsetDelete: forget how far a group has come in partitions that it does not read any more."""
 
-from riverlog.broker.context import Answer, Context
+from collections.abc import Iterator
+
+from riverlog.broker.context import Answer, Context, Later
 from riverlog.broker.coordination import ask_coordinator
+from riverlog.broker.portions import in_turns
 from riverlog.groups.commands import DeleteOffsets, DeleteOffsetsReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
+from riverlog.model.limits import REQUEST_PORTION
 from riverlog.wire.messages.offset_delete import (
     OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
@@ -16,39 +22,80 @@ from riverlog.wire.messages.offset_delete import (
 
 def offset_delete(request: OffsetDeleteRequest, context: Context) -> Answer[OffsetDeleteResponse]:
     """Ask the coordinator about the partitions that exist and may be read."""
-    response = OffsetDeleteResponse()
-    partitions: list[TopicPartition] = []
-    asked: list[OffsetDeleteResponsePartition] = []
-    for topic in request.topics:
-        answers = [OffsetDeleteResponsePartition(each.partition_index) for each in topic.partitions]
-        response.topics.append(OffsetDeleteResponseTopic(topic.name, answers))
-        for answer in answers:
-            partition = TopicPartition(topic.name, answer.partition_index)
-            answer.error_code = _why_not(partition, context)
-            if answer.error_code is not ErrorCode.NONE:
-                context.stats.failed(answer.error_code)
-                continue
-            asked.append(answer)
-            partitions.append(partition)
+    if sum(1 + len(topic.partitions) for topic in request.topics) > REQUEST_PORTION:
+        return Later(_in_turns(request, context), holds_line=True)
+    checking = _Checking(context)
+    for topic, part in _each(request):
+        checking.check(topic, part)
+    return checking.ask(request)
 
-    def decided(reply: DeleteOffsetsReply) -> OffsetDeleteResponse:
+
+async def _in_turns(request: OffsetDeleteRequest, context: Context) -> OffsetDeleteResponse:
+    """Check the partitions of a large request while others have their turn; all are decided about at once."""
+    checking = _Checking(context)
+    async for topic, part in in_turns(_each(request)):
+        checking.check(topic, part)
+    answer = checking.ask(request)
+    if isinstance(answer, Later):
+        return await answer.response
+    assert answer is not None
+    return answer
+
+
+def _each(
+    request: OffsetDeleteRequest,
+) -> Iterator[tuple[OffsetDeleteRequestTopic, OffsetDeleteRequestPartition | None]]:
+    """Name each topic, and then each of its partitions."""
+    for topic in request.topics:
+        yield topic, None
+        for part in topic.partitions:
+            yield topic, part
+
+
+class _Checking:
+    """Finds the partitions that the coordinator is to be asked about, and refuses the others."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._response = OffsetDeleteResponse()
+        self._partitions: list[TopicPartition] = []
+        self._asked: list[OffsetDeleteResponsePartition] = []
+
+    def check(self, topic: OffsetDeleteRequestTopic, part: OffsetDeleteRequestPartition | None) -> None:
+        """Begin a topic, or take the next of its partitions."""
+        if part is None:
+            self._response.topics.append(OffsetDeleteResponseTopic(topic.name, []))
+            return
+        partition = TopicPartition(topic.name, part.partition_index)
+        code = _why_not(partition, self._context)
+        answer = OffsetDeleteResponsePartition(part.partition_index, code)
+        self._response.topics[-1].partitions.append(answer)
+        if code is not ErrorCode.NONE:
+            self._context.stats.failed(code)
+            return
+        self._asked.append(answer)
+        self._partitions.append(partition)
+
+    def ask(self, request: OffsetDeleteRequest) -> Answer[OffsetDeleteResponse]:
+        """Let the coordinator forget what may be forgotten."""
+        return ask_coordinator(
+            self._context,
+            Operation.DELETE,
+            request.group_id,
+            DeleteOffsets(request.group_id, tuple(self._partitions)),
+            answer=self._decided,
+            refuse=lambda code: OffsetDeleteResponse(error_code=code),
+        )
+
+    def _decided(self, reply: DeleteOffsetsReply) -> OffsetDeleteResponse:
         if reply.code is not ErrorCode.NONE:
-            context.stats.failed(reply.code)
+            self._context.stats.failed(reply.code)
             return OffsetDeleteResponse(error_code=reply.code)
-        for answer, code in zip(asked, reply.codes, strict=True):
+        for answer, code in zip(self._asked, reply.codes, strict=True):
             answer.error_code = code
             if code is not ErrorCode.NONE:
-                context.stats.failed(code)
-        return response
-
-    return ask_coordinator(
-        context,
-        Operation.DELETE,
-        request.group_id,
-        DeleteOffsets(request.group_id, tuple(partitions)),
-        answer=decided,
-        refuse=lambda code: OffsetDeleteResponse(error_code=code),
-    )
+                self._context.stats.failed(code)
+        return self._response
 
 
 def _why_not(partition: TopicPartition, context: Context) -> ErrorCode:

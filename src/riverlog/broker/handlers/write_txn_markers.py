@@ -5,14 +5,16 @@ that is open, or decided otherwise: a batch would be committed without a part of
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from riverlog.broker.context import Answer, Context, Later
+from riverlog.broker.portions import in_turns
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.limits import REQUEST_PORTION
 from riverlog.model.transactions import TransactionMarkers, TransactionVersion
 from riverlog.transactions.commands import DescribeTransactions, ListTransactions
 from riverlog.transactions.states import TransactionState
@@ -33,12 +35,17 @@ def write_txn_markers(request: WriteTxnMarkersRequest, context: Context) -> Answ
 
 async def _written(request: WriteTxnMarkersRequest, context: Context) -> WriteTxnMarkersResponse:
     allowed = context.allows_on_cluster(Operation.CLUSTER_ACTION) or context.allows_on_cluster(Operation.ALTER)
-    begun: list[Mapping[TopicPartition, Awaitable[ErrorCode]] | None] = [None] * len(request.markers)
+    begun: list[dict[TopicPartition, Awaitable[ErrorCode]] | None] = [None] * len(request.markers)
     if allowed:
         sharing = _Sharing(context)
         await sharing.look_for(frozenset(ProducerId(each.producer_id) for each in request.markers))
         for slot, each in enumerate(request.markers):
-            begun[slot] = await _begun(_markers(each), sharing, context)
+            found: dict[TopicPartition, Awaitable[ErrorCode]] = {}
+            begun[slot] = found
+            for piece in _pieces(_markers(each)):
+                found |= await _begun(piece, sharing, context)
+                if len(piece.partitions) == REQUEST_PORTION:
+                    await asyncio.sleep(0)
             if slot % _MARKERS_PER_TURN == _MARKERS_PER_TURN - 1:
                 await asyncio.sleep(0)
     response = WriteTxnMarkersResponse()
@@ -48,7 +55,7 @@ async def _written(request: WriteTxnMarkersRequest, context: Context) -> WriteTx
         for topic in asked.topics:
             answer = WritableTxnMarkerTopicResult(topic.name)
             result.topics.append(answer)
-            for index in topic.partition_indexes:
+            async for index in in_turns(topic.partition_indexes):
                 code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
                 if under_way is not None:
                     code = await under_way[TopicPartition(topic.name, index)]
@@ -118,6 +125,13 @@ def _refused(code: ErrorCode) -> "asyncio.Future[ErrorCode]":
 
 _MARKERS_PER_TURN: Final = 100  # others have their turn in between
 _ENDING: Final = {True: TransactionState.PREPARE_COMMIT, False: TransactionState.PREPARE_ABORT}
+
+
+def _pieces(markers: TransactionMarkers) -> Iterator[TransactionMarkers]:
+    """Cut a marker for very many partitions into markers for as many as are done at a stretch."""
+    partitions = markers.partitions
+    for start in range(0, len(partitions), REQUEST_PORTION) or (0,):
+        yield replace(markers, partitions=partitions[start : start + REQUEST_PORTION])
 
 
 def _markers(asked: WritableTxnMarker) -> TransactionMarkers:

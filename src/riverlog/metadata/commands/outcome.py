@@ -28,3 +28,8 @@ DONE = Outcome()
 def repeats(names: Iterable[Named]) -> set[Named]:
     """Give the names that a request holds more than once: which of them is meant, nobody can say."""
     return {name for name, count in Counter(names).items() if count > 1}
+
+
+def named_twice(topic: str) -> Refusal:
+    """Return the refusal for a topic that a request names more than once."""
+    return Refusal(ErrorCode.INVALID_REQUEST, f"The request names the topic {topic!r} more than once.")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
+from riverlog.metadata.commands.outcome import DONE, Outcome, named_twice, repeats
 from riverlog.metadata.image import MetadataImage, Replicas, TopicImage
 from riverlog.metadata.placement import place, usable_brokers
 from riverlog.metadata.records import MetadataRecord, PartitionRecord
@@ -57,7 +57,7 @@ def create_partitions(
     for new in command.topics:
         try:
             if new.topic in repeated:
-                raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names the topic {new.topic!r} more than once.")
+                raise named_twice(new.topic)
             facts = _added(image, new)
         except Refusal as refusal:
             outcomes.append(Outcome.of(refusal))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
+from riverlog.metadata.commands.outcome import DONE, Outcome, named_twice, repeats
 from riverlog.metadata.commands.partitions import (
     Assignment,
     check_replicas,
@@ -105,7 +105,7 @@ def create_topics(
     for new in command.topics:
         try:
             if new.name in repeated:
-                raise Refusal(ErrorCode.INVALID_REQUEST, f"The request names the topic {new.name!r} more than once.")
+                raise named_twice(new.name)
             facts = _topic_records(image, new, defaults, partitions_left)
         except Refusal as refusal:
             created.append(CreatedTopic(new.name, Outcome.of(refusal)))

@@ -1,0 +1,127 @@
+"""Requests that name very many things, to a whole node: others get their turn, and the answer is that of few."""
+
+import asyncio
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+import pytest
+
+from riverlog.model.limits import REQUEST_PORTION
+from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
+from riverlog.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from riverlog.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
+from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from riverlog.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from riverlog.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from riverlog.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from tests.support.asking import serving
+from tests.support.group_lines import commit, prepared
+from tests.support.virtual_time import run
+
+MANY: Final = 10 * REQUEST_PORTION
+INDEXES: Final = list(range(MANY))
+LARGE: Final[dict[str, tuple[ApiKey, int, Any]]] = {
+    "fetch": (
+        ApiKey.FETCH,
+        12,
+        FetchRequest(topics=[FetchTopic(topic="t", partitions=[FetchPartition(partition=each) for each in INDEXES])]),
+    ),
+    "offsets of many groups": (
+        ApiKey.OFFSET_FETCH,
+        8,
+        OffsetFetchRequest(groups=[OffsetFetchRequestGroup(f"g{number}", topics=[]) for number in INDEXES]),
+    ),
+    "offsets forgotten": (
+        ApiKey.OFFSET_DELETE,
+        0,
+        OffsetDeleteRequest(
+            "g", [OffsetDeleteRequestTopic("t", [OffsetDeleteRequestPartition(each) for each in INDEXES])]
+        ),
+    ),
+    "a transaction": (
+        ApiKey.ADD_PARTITIONS_TO_TXN,
+        3,
+        AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id="x", v3_and_below_topics=[AddPartitionsToTxnTopic("t", INDEXES)]
+        ),
+    ),
+    "markers": (
+        ApiKey.WRITE_TXN_MARKERS,
+        1,
+        WriteTxnMarkersRequest([WritableTxnMarker(1, 0, True, [WritableTxnMarkerTopic("t", INDEXES)], 0)]),
+    ),
+    "topics described": (
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        0,
+        DescribeTopicPartitionsRequest(topics=[TopicRequest(f"u{number}") for number in INDEXES]),
+    ),
+    "topics grown": (
+        ApiKey.CREATE_PARTITIONS,
+        3,
+        CreatePartitionsRequest([CreatePartitionsTopic(f"u{number}", 2, None) for number in INDEXES]),
+    ),
+}
+
+
+async def counted(answered: "asyncio.Future[Any]") -> tuple[int, Any]:
+    """Count the turns of the loop until an answer is there."""
+    loop = asyncio.get_running_loop()
+    turns = 0
+
+    def turn() -> None:
+        nonlocal turns
+        turns += 1
+        once()
+
+    with pytest.MonkeyPatch.context() as patched:
+        once = loop._run_once  # type: ignore[attr-defined]
+        patched.setattr(loop, "_run_once", turn)
+        answer = await answered
+    return turns, answer
+
+
+def _leaves(message: Any) -> int:
+    """Count the parts of an answer that have no parts of their own."""
+    lists = [found for each in vars_of(message) if isinstance(found := getattr(message, each), list)]
+    return sum(_leaves(part) for found in lists for part in found if is_dataclass(part)) or 1
+
+
+def vars_of(message: Any) -> list[str]:
+    return [field.name for field in fields(message)]
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_nobody_waits_for_a_large_request_as_a_whole(name: str) -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await prepared(line, "t")
+            await node._transactions.ensure_topic()
+            await commit(line, "t", 1)
+            key, version, request = LARGE[name]
+            few, _ = await counted(line.send(key, version, type(request)()))
+            many, answer = await counted(line.send(key, version, request))
+            assert many - few >= MANY // REQUEST_PORTION - 1
+            assert _leaves(answer) >= MANY
+
+    run(scenario())
+
+
+def test_a_topic_is_described_once_however_often_it_is_named() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await prepared(line, "t", "u")
+            for count in (2, MANY):
+                asked = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in ("u", "t") * count])
+                assert [topic.name for topic in (await line.ask(ApiKey.METADATA, 12, asked)).topics] == ["u", "t"]
+
+    run(scenario())
