@@ -40,14 +40,14 @@ from riverlog.groups.consumer import ConsumerProtocol
 from riverlog.groups.consumer_membership import ConsumerMembership
 from riverlog.groups.live import GoneForgotten, JoinEnds, Live, OffsetsExpire, SessionEnds, SyncEnds
 from riverlog.groups.membership import Membership
-from riverlog.groups.offsets import GroupOffsets
+from riverlog.groups.offsets import GroupOffsets, has_forgotten_enough
 from riverlog.groups.records import GroupFact, OffsetCommitValue, groups_in
 from riverlog.groups.state import GroupsState
 from riverlog.groups.topics import Topics
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from riverlog.model.limits import FACTS_PER_WAKE_MAX, OFFSETS_EXPIRED_PER_TURN_MAX, OFFSETS_FORGOTTEN_PER_TURN_MAX
+from riverlog.model.limits import FACTS_PER_WAKE_MAX, OFFSETS_EXPIRED_PER_TURN_MAX
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
 
@@ -235,7 +235,7 @@ class GroupsMachine:
             group = self._membership(group_id)
             if self._offsets.expire(group_id, turn) and group.is_empty(group_id):
                 group.forget(group_id, turn)
-            if len(turn.facts) >= OFFSETS_FORGOTTEN_PER_TURN_MAX:
+            if has_forgotten_enough(turn):
                 self._expire_more(group_id, turn)  # of the same group there may be more
                 return
         self.live.expiry_goes_on_at = ""

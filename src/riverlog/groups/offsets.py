@@ -6,7 +6,7 @@ codes per partition, and when an offset is no longer needed.
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice
+from typing import Final
 
 from riverlog.groups.commands import (
     CommitOffsets,
@@ -28,10 +28,16 @@ from riverlog.groups.state import GroupsState
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_EPOCH, NO_TOPIC_ID, LeaderEpoch, Offset, TopicId, TopicPartition
-from riverlog.model.limits import OFFSETS_EXPIRED_PER_TURN_MAX, OFFSETS_FORGOTTEN_PER_TURN_MAX
+from riverlog.model.limits import (
+    OFFSET_BYTES_FORGOTTEN_PER_TURN_MAX,
+    OFFSETS_EXPIRED_PER_TURN_MAX,
+    OFFSETS_FORGOTTEN_PER_TURN_MAX,
+)
 from riverlog.model.machine import Ticket
 from riverlog.model.setting import LONG_MAX
 from riverlog.model.settings import NodeSettings
+
+_CHARACTER_BYTES_MAX: Final = 4
 
 
 class GroupOffsets:
@@ -151,16 +157,16 @@ class GroupOffsets:
         """Forget a part of what was committed for topics that are gone; the next turn goes on while there is more."""
         live, looked_at = self._live, 0
         while live.groups_to_search:
-            if looked_at >= OFFSETS_EXPIRED_PER_TURN_MAX or len(turn.facts) >= OFFSETS_FORGOTTEN_PER_TURN_MAX:
+            if looked_at >= OFFSETS_EXPIRED_PER_TURN_MAX or has_forgotten_enough(turn):
                 live.timers.set(GoneForgotten(), turn.in_ms(1))
                 return
             group_id = live.groups_to_search[-1]
             looked_at += 1 + len(self._offsets.of(group_id))
-            room = OFFSETS_FORGOTTEN_PER_TURN_MAX - len(turn.facts)
-            gone = list(islice(self._gone(group_id), room))
-            for partition in gone:
+            for partition in self._gone(group_id):
+                if has_forgotten_enough(turn):
+                    break  # the next turn goes on with this group
                 _forget(group_id, partition, turn)
-            if len(gone) < room:
+            else:
                 live.groups_to_search.pop()
         live.gone_topics.clear()
 
@@ -184,7 +190,7 @@ class GroupOffsets:
                 or self._offsets.is_pending(group_id, partition)
                 or not self._is_over(value, retention, turn.now.wall_ms)
             )
-            if is_needed or len(turn.facts) >= OFFSETS_FORGOTTEN_PER_TURN_MAX:
+            if is_needed or has_forgotten_enough(turn):
                 none_is_left = False
             else:
                 _forget(group_id, partition, turn)
@@ -202,5 +208,13 @@ def _is_of_another_topic(value: OffsetCommitValue, topic_id: TopicId) -> bool:
     return NO_TOPIC_ID not in (topic_id, value.topic_id) and topic_id != value.topic_id
 
 
+def has_forgotten_enough(turn: Turn) -> bool:
+    """Tell whether what is forgotten in a turn should stand in a batch now: names may be long, and it has to fit."""
+    return (
+        len(turn.facts) >= OFFSETS_FORGOTTEN_PER_TURN_MAX or turn.forgotten_bytes >= OFFSET_BYTES_FORGOTTEN_PER_TURN_MAX
+    )
+
+
 def _forget(group_id: str, partition: TopicPartition, turn: Turn) -> None:
+    turn.forgotten_bytes += len(group_id) if group_id.isascii() else _CHARACTER_BYTES_MAX * len(group_id)
     turn.write(OffsetCommitKey(group_id, partition.topic, partition.partition), None)

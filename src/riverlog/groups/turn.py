@@ -15,6 +15,8 @@ class Turn:
     now: Moment
     facts: list[GroupFact] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
+    forgotten_bytes: int = 0
+    """Bytes of the names of groups whose offsets are forgotten."""
     drafts: dict[str, Draft] = field(default_factory=dict)
     """Consumer groups as the facts so far make them; several deadlines of one group may come in one turn."""
 

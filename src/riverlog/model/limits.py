@@ -318,6 +318,9 @@ OFFSETS_FORGOTTEN_PER_TURN_MAX: Final = 1_000
 """Committed offsets that a coordinator forgets in one turn, be they expired or of a deleted topic: some ten
 milliseconds; the next turn goes on."""
 
+OFFSET_BYTES_FORGOTTEN_PER_TURN_MAX: Final = 384 * 1024
+"""Bytes of groups' names in them, since each offset names its group: a batch has to fit into the smallest segment."""
+
 TRANSACTIONAL_ID_DONE_MS: Final = 900_000
 """How long a transactional id is remembered whose owner has said that nothing follows; it may ask again until then."""
 

@@ -12,6 +12,8 @@ from riverlog.model.limits import COORDINATOR_RELOAD_SECONDS_MIN
 from riverlog.node import Node
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from riverlog.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
 from riverlog.wire.messages.join_group import JoinGroupRequestProtocol
 from riverlog.wire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
@@ -176,6 +178,28 @@ def test_offsets_that_cannot_be_written_down_are_refused_alone(is_member: bool) 
             codes = {part.error_code for part in refused.topics[0].partitions}
             assert codes == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
             assert await beats(line, told) is ErrorCode.NONE
+            assert never_read_again(node)
+
+    run(scenario())
+
+
+def test_offsets_of_a_group_with_a_long_name_are_forgotten_in_batches_that_fit() -> None:
+    async def scenario() -> None:
+        group, offsets = "x" * 20_000, 100
+        async with serving(**ONE_SMALL_LOG) as (line, node):
+            await prepared(line)
+            await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t", offsets)]))
+            for first in range(0, offsets, 25):
+                parts = [OffsetCommitRequestPartition(index, 5) for index in range(first, first + 25)]
+                request = commit_request("t", 5, topics=[OffsetCommitRequestTopic(name="t", partitions=parts)])
+                request.group_id = group
+                answer = await line.ask(ApiKey.OFFSET_COMMIT, 9, request)
+                assert {part.error_code for part in answer.topics[0].partitions} == {ErrorCode.NONE}
+            (coordinator,) = node._groups._coordinators.values()
+            assert len(coordinator.machine.state.offsets.of(group)) == offsets
+            await line.ask(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=[DeleteTopicState(name="t")]))
+            await asyncio.sleep(1)
+            assert not coordinator.machine.state.offsets.has_group(group)
             assert never_read_again(node)
 
     run(scenario())

@@ -332,8 +332,7 @@ def test_a_group_with_a_transaction_under_way_is_not_forgotten() -> None:
 
 
 def test_the_many_offsets_of_one_group_expire_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (machine, group_offsets):
-        monkeypatch.setattr(module, "OFFSETS_FORGOTTEN_PER_TURN_MAX", 3)
+    monkeypatch.setattr(group_offsets, "OFFSETS_FORGOTTEN_PER_TURN_MAX", 3)
     coordinator = Coordinator(settings_of(offsets_retention_minutes=1))
     for group_id in ("g", "h"):
         coordinator.ask(CommitOffsets(group_id, tuple(at(1, "t", number) for number in range(7))))
