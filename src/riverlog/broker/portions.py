@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from riverlog.broker.context import Later
 from riverlog.drivers.recovery import Recovering
-from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
+from riverlog.model.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
 from riverlog.wire.apis import ApiKey
 
 T = TypeVar("T")
@@ -35,6 +35,8 @@ class Portioned:
     """The same in answers."""
     cost: int = 1
     """How many parts of other requests one part takes as long as."""
+    size: int = REQUEST_PORTION
+    """How many parts are done together."""
     fold: Callable[[Any], Any] | None = None
     """Says by what to tell parts apart that are answered once, however often they are asked for."""
     unless: str = ""
@@ -55,7 +57,8 @@ PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
     ApiKey.DELETE_TOPICS: Portioned(("topics", "topic_names"), "responses"),
     ApiKey.DELETE_RECORDS: Portioned(("topics",), "topics", "partitions"),
     ApiKey.LIST_OFFSETS: Portioned(("topics",), "topics", "partitions"),
-    ApiKey.OFFSET_COMMIT: Portioned(("topics",), "topics", "partitions"),
+    # A commit is one batch, which a crash keeps or loses as a whole: it is cut only where that would take very long.
+    ApiKey.OFFSET_COMMIT: Portioned(("topics",), "topics", "partitions", size=OFFSETS_COMMITTED_AT_ONCE_MAX),
     ApiKey.OFFSET_FETCH: Portioned(("topics",), "topics", "partition_indexes"),  # until version 7
     ApiKey.OFFSET_FOR_LEADER_EPOCH: Portioned(("topics",), "topics", "partitions"),
     ApiKey.DESCRIBE_PRODUCERS: Portioned(("topics",), "topics", "partition_indexes"),
@@ -95,7 +98,7 @@ def is_large(request: Any, kind: Portioned) -> bool:
     count = len(parts)
     if kind.nested:
         count += sum(len(getattr(part, kind.nested) or ()) for part in parts)
-    return count * kind.cost > REQUEST_PORTION
+    return count * kind.cost > kind.size
 
 
 async def in_portions(request: Any, kind: Portioned, handle: Callable[[Any], Any], turns: Turns) -> Any:
@@ -139,7 +142,7 @@ async def in_turns(parts: Iterable[T], size: int = REQUEST_PORTION) -> AsyncIter
 
 def _portions(request: Any, kind: Portioned) -> Iterator[tuple[Any, bool]]:
     """Cut a request into pieces, and tell of each whether it goes on with the topic of the one before."""
-    size = max(REQUEST_PORTION // kind.cost, 1)
+    size = max(kind.size // kind.cost, 1)
     field = next((field for field in kind.asked if getattr(request, field)), kind.asked[0])
     parts = getattr(request, field)
     if field == "topics" and hasattr(request, "allow_auto_topic_creation") and len(parts) > PARTITIONS_PER_REQUEST_MAX:

@@ -81,6 +81,9 @@ LOOKED_INTO_RECORDS_MAX: Final = 150_000
 RECORD_ERRORS_MAX: Final = 1_000
 """Records of a refused batch that the answer names one by one."""
 
+OFFSETS_COMMITTED_AT_ONCE_MAX: Final = 3_000
+"""Partitions whose offsets one request commits as one batch; of more, batch after batch."""
+
 REQUEST_PORTION: Final = 400
 """Topics, partitions, groups and the like of one request that are dealt with at a stretch: some ten milliseconds."""
 

@@ -12,7 +12,7 @@ from riverlog.broker.portions import PORTIONED, in_portions, is_large, kind_of
 from riverlog.drivers.recovery import Recovering
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
-from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
+from riverlog.model.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
 from riverlog.records.record import read_batches
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.messages.delete_records import (
@@ -24,6 +24,11 @@ from riverlog.wire.messages.delete_records import (
     DeleteRecordsTopicResult,
 )
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from riverlog.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from riverlog.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -253,3 +258,13 @@ def test_each_batch_of_a_large_request_is_written_once_and_in_order(acks: int) -
             assert [record.value for _header, records in batches for record in records] == values
 
     run(scenario())
+
+
+def test_offsets_of_a_member_with_many_partitions_are_one_batch() -> None:
+    def commit(count: int) -> OffsetCommitRequest:
+        parts = [OffsetCommitRequestPartition(partition_index=index) for index in range(count)]
+        return OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="t", partitions=parts)])
+
+    kind = PORTIONED[ApiKey.OFFSET_COMMIT]
+    assert not is_large(commit(OFFSETS_COMMITTED_AT_ONCE_MAX - 1), kind)
+    assert is_large(commit(OFFSETS_COMMITTED_AT_ONCE_MAX), kind)
