@@ -18,7 +18,7 @@ NOT_BASE64: Final = "bytes are written as base64"
 
 
 def is_known(kind: pa.DataType) -> bool:
-    """Tell whether fields of a type can be read from JSON."""
+    """Return whether fields of a type can be read from JSON."""
     if pa.types.is_struct(kind) or _is_list(kind):
         return all(is_known(kind.field(index).type) for index in range(kind.num_fields))
     return (
@@ -34,7 +34,7 @@ def is_known(kind: pa.DataType) -> bool:
 
 
 def needs_zone(kind: pa.DataType) -> bool:
-    """Tell whether a type holds times that may be written without a zone and have one."""
+    """Return whether a type holds times that may be written without a zone and have one."""
     if pa.types.is_struct(kind) or _is_list(kind):
         return any(needs_zone(kind.field(index).type) for index in range(kind.num_fields))
     return bool(pa.types.is_timestamp(kind)) and kind.tz is not None
@@ -87,7 +87,7 @@ def _bytes(text: str) -> bytes:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    """Tell whether JSON holds a type as text of a certain form."""
+    """Return whether JSON holds a type as text of a certain form."""
     is_time: bool = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
     return is_time or kind in (pa.binary(), pa.large_binary())
 

@@ -127,7 +127,7 @@ def _all_match(texts: pa.StringArray, pattern: str, otherwise: str) -> None:
 
 
 def _matches(texts: pa.StringArray, pattern: str) -> bool:
-    """Tell whether all texts but nulls match."""
+    """Return whether all texts but nulls match."""
     return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
 
 
@@ -153,7 +153,7 @@ def _usual_zone(texts: pa.StringArray, unit: str) -> str | None:
 
 
 def _are_alike(texts: pa.StringArray, first: bytes, time_end: int) -> bool:
-    """Tell whether all texts differ from the first, which is a usual time, at most in the digits of the time.
+    """Return whether all texts differ from the first, which is a usual time, at most in the digits of the time.
 
     Those of one writer do, as a rule; and to look at their bytes is ten times as fast as to match each.
     """

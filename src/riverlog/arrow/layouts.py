@@ -66,7 +66,7 @@ def names_of(array: Any, name: str) -> Any:
 
 
 def _is_ascii(array: Any) -> bool:
-    """Tell whether bytes are ASCII alone, as names mostly are: the largest is found sooner than all letters."""
+    """Return whether bytes are ASCII alone, as names mostly are: the largest is found sooner than all letters."""
     _, ends, content = array.buffers()
     if len(array) == 0 or content is None:
         return True

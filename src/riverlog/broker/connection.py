@@ -484,7 +484,7 @@ class Connection:
             self.rest()
 
     def _look_at_frame(self) -> None:
-        """Give back the memory of a frame that does not come as fast as it must while others wait."""
+        """Take back the memory of a frame that does not come as fast as it must while others wait."""
         grown, self._heard_of_frame = self._heard_bytes - self._heard_of_frame, self._heard_bytes
         if grown < REQUEST_BYTES_PER_SECOND_MIN * STALLED_FRAME_SECONDS:
             self._memory.stalled = True

@@ -74,7 +74,7 @@ class Promise(Place):
         return told(self._client, api, version, parts) if self._client.takes_credits else parts
 
     def answer_bug(self) -> Parts:
-        """Give the answer after a mistake of our own, as the dispatcher does."""
+        """Return the answer after a mistake of our own, as the dispatcher does."""
         return _server_error(self._row.api, self._header)
 
 

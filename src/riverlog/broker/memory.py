@@ -47,7 +47,7 @@ class RequestMemory:
 
     @property
     def answers_crowded(self) -> bool:
-        """Tell whether so much waits to be taken that nothing should be copied that can be sent from its file."""
+        """Return whether so much waits to be taken that nothing should be copied that can be sent from its file."""
         return self.answer_bytes > self._answer_bytes_max
 
     @property

@@ -91,7 +91,7 @@ def folded(request: Any, kind: Portioned) -> Any:
 
 
 def is_large(request: Any, kind: Portioned) -> bool:
-    """Tell whether a request should be done in portions."""
+    """Return whether a request should be done in portions."""
     if kind.unless and getattr(request, kind.unless) is not None:
         return False
     parts = [part for field in kind.asked for part in getattr(request, field) or ()]

@@ -98,7 +98,7 @@ class Request:
 
     @property
     def client(self) -> str:
-        """Give the address that the caller has."""
+        """Return the address that the caller has."""
         peer = self._scope.get("client")
         return "" if peer is None else str(peer[0])
 

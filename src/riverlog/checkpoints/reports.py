@@ -78,16 +78,16 @@ class Reports:
         self._stops.pop(path, None)
 
     def of(self, path: str) -> Progress | None:
-        """Give the report that stands for the query whose checkpoint this is."""
+        """Return the report that stands for the query whose checkpoint this is."""
         runs = self._runs(path)
         return None if runs is None else runs.shown(self._store.ports.clock.wall_ms())
 
     def alive(self, path: str) -> tuple[Progress, ...]:
-        """Give the runs of a query that report that they run."""
+        """Return the runs of a query that report that they run."""
         return (self._runs(path) or Runs()).alive(self._store.ports.clock.wall_ms())
 
     def in_doubt(self, path: str) -> tuple[Progress, ...]:
-        """Give the runs of a query that have fallen silent, so that nobody knows."""
+        """Return the runs of a query that have fallen silent, so that nobody knows."""
         return (self._runs(path) or Runs()).in_doubt(self._store.ports.clock.wall_ms())
 
     def all(self) -> Iterator[tuple[str, Progress]]:
@@ -124,7 +124,7 @@ class Reports:
         return self._latest.get(path) or self._store.tree.progress.get(path)
 
     def _is_due(self, path: str, known: Runs) -> bool:
-        """Tell whether a run has begun or ended since this was written down, or that was a while ago."""
+        """Return whether a run has begun or ended since this was written down, or that was a while ago."""
         kept, now_ms = self._store.tree.progress.get(path), self._store.ports.clock.wall_ms()
         if kept is None or kept.states(now_ms) != known.states(now_ms):
             return True

@@ -34,7 +34,7 @@ class Runs:
         return max((each.heard_ms for each in self.told), default=0)
 
     def after(self, report: Progress) -> "Runs":
-        """Give what is known after a report; Refused where it is not the run's own."""
+        """Return what is known after a report; Refused where it is not the run's own."""
         error, error_ms = (report.error, report.error_ms) if report.error else (self.error, self.error_ms)
         for place, known in enumerate(self.told):
             if known.run == report.run:
@@ -49,7 +49,7 @@ class Runs:
         return replace(self._with_room(report.heard_ms), error=error, error_ms=error_ms)._with(begun)
 
     def shown(self, now_ms: int) -> Progress:
-        """Give the report that stands for the query, with what is known of the others in it."""
+        """Return the report that stands for the query, with what is known of the others in it."""
         alive = self.alive(now_ms)
         last = (alive or self.told)[-1]
         others = sum(each.late_rows for each in self.told if each is not last)
@@ -57,17 +57,17 @@ class Runs:
         return replace(last, late_rows_before=late_rows_before, error=self.error, error_ms=self.error_ms)
 
     def alive(self, now_ms: int) -> tuple[Progress, ...]:
-        """Give the runs that report that they run."""
+        """Return the runs that report that they run."""
         return tuple(each for each in self.told if each.state_at(now_ms) is RunState.RUNNING)
 
     def in_doubt(self, now_ms: int) -> tuple[Progress, ...]:
-        """Give the runs that have fallen silent, unless another began behind that."""
+        """Return the runs that have fallen silent, unless another began behind that."""
         silent = (each for each in self.told if each.state_at(now_ms) is RunState.UNKNOWN)
         newest_ms = max((each.first_heard_ms for each in self.told), default=0)
         return tuple(each for each in silent if each.heard_ms >= newest_ms)
 
     def note(self, path: str, now_ms: int) -> ProgressNoted:
-        """Give the fact that tells this."""
+        """Return the fact that tells this."""
         shown = self.shown(now_ms)
         others = [asdict(each) for each in self.told if each.run != shown.run and each.state is RunState.RUNNING]
         return ProgressNoted(path, {**asdict(shown), "others": others})

@@ -181,5 +181,5 @@ class Tree:
 
 
 def is_checkpoint(found: File | Folder | None) -> bool:
-    """Tell whether a query has its log of offsets here."""
+    """Return whether a query has its log of offsets here."""
     return isinstance(found, Folder) and isinstance(found.children.get("offsets"), Folder)

@@ -237,7 +237,7 @@ class Group:
         return self._member.identity
 
     def _unwritten(self, reader: Reader) -> dict[TopicPartition, CommittedOffset]:
-        """Give where the reader stands, as far as this member has not written that down already."""
+        """Return where the reader stands, as far as this member has not written that down already."""
         positions = _positions(reader)
         return {at: entry for at, entry in positions.items() if self._committed.get(at) != entry.offset}
 
@@ -252,7 +252,7 @@ class Group:
 
 
 def _positions(reader: Reader) -> dict[TopicPartition, CommittedOffset]:
-    """Give where the reader stands, as far as that is known."""
+    """Return where the reader stands, as far as that is known."""
     return {partition: CommittedOffset(at) for partition, at in reader.held().items() if at is not None}
 
 

@@ -107,7 +107,7 @@ class PartitionLog(Generic[Fact]):
             raise _refusal(refusal) from refusal
 
     def _facts(self, header: BatchHeader, batch: memoryview) -> Iterator[Fact]:
-        """Give the facts of one batch; a record that cannot be read is told and left out: all others count."""
+        """Return the facts of one batch; a record that cannot be read is told and left out: all others count."""
         records: Sequence[Record] = ()
         try:
             records = records_in(unfolded(batch, header), header)

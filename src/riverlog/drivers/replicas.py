@@ -230,16 +230,16 @@ class Replicas:
         return self._homes
 
     def volumes(self) -> Sequence[Volume]:
-        """Give the health of every directory, also of those that could not be opened."""
+        """Return the health of every directory, also of those that could not be opened."""
         return (*(home.volume for home in self._homes), *self._away)
 
     def volume_of(self, name: TopicPartition, facts: PartitionImage) -> Volume | None:
-        """Give the health of the directory in which a partition of this node lies, or will; None where it is away."""
+        """Return the health of the directory in which a partition of this node lies, or will; None where it is away."""
         home = self._home_of.get(name) or self._home_by_id.get(self._directory_of(facts) or LOST_DIRECTORY)
         return None if home is None or name in self._torn else home.volume
 
     def is_offline(self, topic: TopicImage, facts: PartitionImage) -> bool:
-        """Tell whether this node would lead a partition, but its directory is away.
+        """Return whether this node would lead a partition, but its directory is away.
 
         Of one that goes offline while the node runs, clients are told by their requests, in words that say why.
         """
@@ -306,7 +306,7 @@ class Replicas:
                 home.directory.abandon()
 
     def _has_withdrawn(self, home: Home) -> bool:
-        """Tell whether a partition in a directory could not be flushed any more: then the next start recovers."""
+        """Return whether a partition in a directory could not be flushed any more: then the next start recovers."""
         return any(
             not partition.keeps_files and self._home_of[partition.name] is home for partition in self._open.values()
         )
@@ -426,12 +426,12 @@ class Replicas:
         self._begin(name, topic, result, home)
 
     def _directory_of(self, facts: PartitionImage) -> UUID | None:
-        """Give the log directory that the metadata name for a partition of this node."""
+        """Return the log directory that the metadata name for a partition of this node."""
         places = zip(facts.replicas, facts.directories, strict=False)
         return next((directory for replica, directory in places if replica == self._node_id), None)
 
     def _home_for(self, name: TopicPartition, facts: PartitionImage) -> Home:
-        """Give the directory in which a partition without a folder begins; one whose directory is away does not."""
+        """Return the directory in which a partition without a folder begins; one whose directory is away does not."""
         if (torn := self._torn.get(name)) is not None:
             raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, torn)
         directory = self._directory_of(facts)

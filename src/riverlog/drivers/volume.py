@@ -100,7 +100,7 @@ class Volume:
             self._become(full=self.slack_bytes < 0)
 
     def _is_there(self) -> bool:
-        """Tell whether the directory still is what it was: not so where it was unmounted."""
+        """Return whether the directory still is what it was: not so where it was unmounted."""
         return self._disk.exists(f"{self.path}/{META_FILE}")
 
     def _warn(self, error: OSError) -> None:
@@ -139,5 +139,5 @@ class Withdrawn:
     check_online = check_writable
 
     def failed(self, _error: OSError | None = None) -> Refusal:
-        """Give the refusal for whoever comes."""
+        """Return the refusal for whoever comes."""
         return Refusal(self._refusal.code, self._refusal.message)

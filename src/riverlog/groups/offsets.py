@@ -209,7 +209,7 @@ def _is_of_another_topic(value: OffsetCommitValue, topic_id: TopicId) -> bool:
 
 
 def has_forgotten_enough(turn: Turn) -> bool:
-    """Tell whether what is forgotten in a turn should stand in a batch now: names may be long, and it has to fit."""
+    """Return whether what is forgotten in a turn should stand in a batch now: names may be long, and it has to fit."""
     return (
         len(turn.facts) >= OFFSETS_FORGOTTEN_PER_TURN_MAX or turn.forgotten_bytes >= OFFSET_BYTES_FORGOTTEN_PER_TURN_MAX
     )

@@ -193,7 +193,7 @@ class AbortedTransactions:
         self._unsynced.update(filter(self._has, bases))
 
     def take_unsynced(self) -> list[HeldFile]:
-        """Give the files that were written since this was last asked, to be synced. On OSError nothing changes."""
+        """Return the files that were written since this was last asked, to be synced. On OSError nothing changes."""
         self._write_unwritten()
         files = [HeldFile(self._disk.open(self._path(base_offset))) for base_offset in sorted(self._unsynced)]
         self._unsynced = set()

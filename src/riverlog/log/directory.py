@@ -357,7 +357,7 @@ class LogDirectory:
 
     @property
     def has_forgotten(self) -> bool:
-        """Tell whether a checkpoint on the medium may still speak of a partition that is gone."""
+        """Return whether a checkpoint on the medium may still speak of a partition that is gone."""
         return bool(self._forgotten)
 
     def _write_forgotten(self) -> None:

@@ -102,7 +102,7 @@ class OpenFiles:
 
     @property
     def crowded(self) -> bool:
-        """Tell whether as many descriptors are in use as may be: then nothing may keep one for long."""
+        """Return whether as many descriptors are in use as may be: then nothing may keep one for long."""
         return len(self._alive) >= self._descriptors_max
 
     def hold(self, file: File) -> HeldFile:

@@ -222,7 +222,7 @@ class Segments:
 
     @property
     def crowded(self) -> bool:
-        """Tell whether the node's descriptors are used up."""
+        """Return whether the node's descriptors are used up."""
         return self._files.crowded
 
     def recovered(self, first: int, segments: Sequence[Segment]) -> None:

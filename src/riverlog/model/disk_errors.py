@@ -57,5 +57,5 @@ def judge(error: OSError) -> DiskTrouble:
 
 
 def may_pass(error: OSError) -> bool:
-    """Tell whether the same call may succeed later, and nothing was lost by this one."""
+    """Return whether the same call may succeed later, and nothing was lost by this one."""
     return judge(error) in (DiskTrouble.FULL, DiskTrouble.HINDERED)

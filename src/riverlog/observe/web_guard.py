@@ -56,7 +56,7 @@ class WebGuard:
         return None
 
     def _knows(self, host: bytes) -> bool:
-        """Tell whether a Host is this node. An address is: no DNS decides where it leads."""
+        """Return whether a Host is this node. An address is: no DNS decides where it leads."""
         name = _name_in(host)
         if name is None:
             return False
@@ -70,7 +70,7 @@ class WebGuard:
 
 
 def is_call(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Tell whether a request has the header that only our own clients send."""
+    """Return whether a request has the header that only our own clients send."""
     return any(name == _CALL_HEADER for name, _ in headers)
 
 

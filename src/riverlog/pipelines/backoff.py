@@ -46,7 +46,7 @@ class Backoffs:
     _batches: dict[str, int] = field(default_factory=dict)
 
     def of(self, query: str) -> Backoff:
-        """Give the failures of a query; those of a start that failed have no name."""
+        """Return the failures of a query; those of a start that failed have no name."""
         if query not in self._of:
             self._of[query] = Backoff(self.restarts_max, self.random)
         return self._of[query]

@@ -29,7 +29,7 @@ _WORDS_MAX: Final = 300
 
 
 def is_taken_over(problem: BaseException) -> bool:
-    """Tell whether a query failed because another run has taken it over."""
+    """Return whether a query failed because another run has taken it over."""
     for cause in _causes(problem):
         kind, words = _java_class(cause), _description(cause)
         if isinstance(cause, Replaced | TakenOver) or kind in _CONCURRENT or _condition(cause) == _CONDITION:
@@ -60,7 +60,7 @@ def reason(problem: BaseException) -> str:
 
 
 def _causes(problem: BaseException) -> Iterator[BaseException]:
-    """Give an exception and what it came from: in the JVM, as PySpark has caught it, or in Python."""
+    """Return an exception and what it came from: in the JVM, as PySpark has caught it, or in Python."""
     each: BaseException | None = problem
     for _ in range(_CAUSES_MAX):
         if each is None:
@@ -80,7 +80,7 @@ def _java_class(problem: BaseException) -> str | None:
 
 
 def _condition(problem: BaseException) -> str | None:
-    """Give Spark's name for what is wrong, where this is one of Spark's."""
+    """Return Spark's name for what is wrong, where this is one of Spark's."""
     if (_java_class(problem) or "").startswith("org.apache.spark."):
         found = _SPARK_CONDITION.match(_description(problem))
         return None if found is None else found[1]
@@ -88,6 +88,6 @@ def _condition(problem: BaseException) -> str | None:
 
 
 def _description(problem: BaseException) -> str:
-    """Give the message alone, without the stack that PySpark adds."""
+    """Return the message alone, without the stack that PySpark adds."""
     described = getattr(problem, "_desc", None)
     return described if isinstance(described, str) else str(problem)

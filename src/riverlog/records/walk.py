@@ -50,7 +50,7 @@ class Slice(NamedTuple):
 
 
 def unfold(batch: Buffer, header: BatchHeader, *, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> bytes:
-    """Give the bytes of all records, decompressed within the bound; BatchTooLarge where they are more."""
+    """Return the bytes of all records, decompressed within the bound; BatchTooLarge where they are more."""
     return bytes(unfolded(batch, header, decompressed_bytes_max=bytes_max))
 
 

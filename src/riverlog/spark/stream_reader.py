@@ -196,7 +196,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return begins | self._plan.offsets([*shrunk, *anew], Edge.EARLIEST) | self._new(new), ends
 
     def _new(self, partitions: list[TopicPartition]) -> Offsets:
-        """Give where partitions begin that the query has not read yet; of them, nothing may be gone."""
+        """Return where partitions begin that the query has not read yet; of them, nothing may be gone."""
         begins = self._plan.offsets(partitions, Edge.EARLIEST)
         for each, begin in begins.items():
             if begin > 0:

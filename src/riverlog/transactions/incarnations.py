@@ -54,7 +54,7 @@ class Shared:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether nothing follows, as the owner has said of each incarnation."""
+        """Return whether nothing follows, as the owner has said of each incarnation."""
         return bool(self.incarnations) and all(
             each.marker == NOTHING_FOLLOWS and each.opened == each.committed for each in self.incarnations
         )

@@ -355,7 +355,7 @@ class _Reading:
 
     @property
     def enough(self) -> bool:
-        """Tell whether this is enough to answer."""
+        """Return whether this is enough to answer."""
         return self._is_told or self._size >= self._request.min_bytes
 
     def read(self, count_max: int | None = None) -> bool:
@@ -421,7 +421,7 @@ def _read_partition(
 
 
 def _code_of(refusal: Refusal, partition: Partition, version: int) -> ErrorCode:
-    """Give the code of a refusal; a topic that was deleted meanwhile is named as it was asked for."""
+    """Return the code of a refusal; a topic that was deleted meanwhile is named as it was asked for."""
     if partition.removed and version >= FIRST_VERSION_BY_ID:
         return ErrorCode.UNKNOWN_TOPIC_ID
     return refusal.code

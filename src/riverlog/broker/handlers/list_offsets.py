@@ -84,7 +84,7 @@ def _refuse(place: ListOffsetsPartitionResponse, refusal: Refusal, context: Cont
 
 
 def _takes_long(part: ListOffsetsPartition) -> bool:
-    """Tell whether records have to be read for it."""
+    """Return whether records have to be read for it."""
     return part.timestamp >= 0 or part.timestamp == MAX_TIMESTAMP
 
 

@@ -385,7 +385,7 @@ def _committed(
 
 
 def _code_for(code: ErrorCode, partition: Partition, version: int) -> ErrorCode:
-    """Give the code for a batch that was not committed; a topic that was deleted is named as it was asked for."""
+    """Return the code for a batch that was not committed; a topic that was deleted is named as it was asked for."""
     if partition.removed and code is ErrorCode.NOT_LEADER_OR_FOLLOWER and version >= FIRST_VERSION_BY_ID:
         return ErrorCode.UNKNOWN_TOPIC_ID
     return code

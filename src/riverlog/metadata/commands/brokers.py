@@ -136,7 +136,7 @@ def _changes(image: MetadataImage, command: RegisterBroker, before: BrokerImage 
 def _directories(
     topic_id: UUID, partition: PartitionImage, command: RegisterBroker, *, all_there: bool
 ) -> tuple[UUID, ...] | None:
-    """Give the log directories of a partition's replicas, with that of this broker; None where nothing is new."""
+    """Return the log directories of a partition's replicas, with that of this broker; None where nothing is new."""
     if command.node_id not in partition.replicas:
         return None
     place = partition.replicas.index(command.node_id)

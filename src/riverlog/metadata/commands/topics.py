@@ -181,7 +181,7 @@ def _topic_records(
 
 
 def _as_kept(new: NewTopic) -> NewTopic:
-    """Give the topic of checkpoints what it needs, whoever asks for it first; Refusal for anything else."""
+    """Set what the topic of checkpoints needs, whoever asks for it first; Refusal for anything else."""
     if new.name != CHECKPOINTS_TOPIC:
         return new
     partitions = len(new.assignments) or new.partitions
