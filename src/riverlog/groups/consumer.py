@@ -61,6 +61,8 @@ class ConsumerProtocol:
 
     def _resume(self, group: ConsumerGroup, turn: Turn) -> None:
         for member in group.members.values():
+            if not member.is_classic:  # what it was told last may not have reached it, and nobody remembers
+                self._rebalance.sessions.live(group.id, turn).untold.add(member.id)
             if member.epoch == LEFT_FOR_A_WHILE:
                 self._rebalance.sessions.away(group.id, member.id, turn)
             else:

@@ -144,7 +144,7 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Let heartbeats settle: everybody has what it is to have, and everything that exists is read."""
         if not self.members or not self.group.members:
-            return  # all are gone: whoever comes first decides which kind of group begins, and some joins wait for others
+            return  # whoever comes first decides which kind of group begins, and some joins wait for others
         everybody = [*self.members.values(), *self.classic.values()]
         for _ in range(60):
             for member in everybody:

@@ -138,6 +138,20 @@ def test_an_answer_that_was_lost_is_given_again() -> None:
     assert alice.epoch == 2
 
 
+def test_an_answer_that_was_lost_with_the_coordinator_is_given_by_the_next_one() -> None:
+    coordinator = ConsumerCoordinator()
+    alice = coordinator.consumer("a")
+    coordinator.settle(alice)
+    coordinator.change_topics(orders=0)
+    coordinator.pass_time(5)
+    assert alice.beat(answer_is_lost=True, topic_partitions=None, rebalance_timeout_ms=-1).code is ErrorCode.NONE
+    assert alice.reads == {"orders": [0, 1, 2, 3]}
+    coordinator.fail_over()
+    alice.beat(topic_partitions=None, rebalance_timeout_ms=-1)
+    assert alice.reads == {}
+    coordinator.settle(alice)
+
+
 def test_a_member_in_another_epoch_is_fenced() -> None:
     coordinator = ConsumerCoordinator()
     alice, bob = coordinator.consumer("a"), coordinator.consumer("b")
