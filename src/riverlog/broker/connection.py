@@ -41,6 +41,14 @@ _SMALL_BYTES_MAX: Final = 1024  # of an answer: a whole line of such is less tha
 class Connection:
     """Reads, dispatches and answers for one socket until either side ends it."""
 
+    __slots__ = (
+        "__weakref__", "_blocked", "_closed", "_counted_bytes", "_dispatch", "_dispatcher", "_due", "_ending",
+        "_failed", "_frames", "_heard_before", "_heard_bytes", "_heard_of_frame", "_held", "_held_back", "_held_bytes",
+        "_line", "_loop", "_memory", "_now", "_open", "_out", "_out_bytes", "_reading", "_sending", "_socket",
+        "_stopped", "_suspected_grant", "_tail", "_turn", "_turn_handled", "_window", "client", "last_heard",
+    )  # fmt: skip
+    # more than 30 attributes in a dictionary are slow to find
+
     def __init__(
         self,
         socket: Socket,
@@ -322,24 +330,21 @@ class Connection:
         self._failed(bug)
 
     def _work_due(self) -> None:
-        try:
-            self._send_due()
-        except Exception as bug:
-            self.broken(bug)
-
-    def _send_due(self) -> None:
         self._due = False
         if not self._open:
             return
-        if not self._reading:
-            self._put_due()
-            self._work(self._now())
-            return
-        if self._out or not self._line or not self._send_small():
-            self._put_due()
-            self._send()
-        if self._out or self._ending or self._memory.bytes:
-            self._watch_socket()
+        try:
+            if not self._reading:
+                self._put_due()
+                self._work(self._now())
+                return
+            if self._out or not self._line or not self._send_small():
+                self._put_due()
+                self._send()
+            if self._out or self._ending or self._memory.bytes:
+                self._watch_socket()
+        except Exception as bug:
+            self.broken(bug)
 
     def _send_small(self) -> bool:
         """Send all answers in line at once: nearly always they are here and small. If not, all is still to do."""

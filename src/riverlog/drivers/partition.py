@@ -205,8 +205,9 @@ class Partition:
             return self._lost(error)
         except Exception as mistake:
             raise InvariantBroken(f"{self.name} could not be written: {mistake!r}") from mistake
-        waiters, self._write_waiters = self._write_waiters, []
-        _tell(waiters, _KEPT)
+        if self._write_waiters:
+            waiters, self._write_waiters = self._write_waiters, []
+            _tell(waiters, _KEPT)
         self._commit_written()
         return None
 

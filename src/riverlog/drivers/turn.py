@@ -13,6 +13,7 @@ from typing import Final
 
 from riverlog.observe.containment import contained
 
+_AT_TURNS_END: Final = "end of a turn"
 _READERS_FIRST_MAX: Final = 4  # to find what they wait for takes several times as long as to send an acknowledgement
 
 
@@ -52,11 +53,19 @@ class Turn:
         """Do it all now; what that leads to is done at the end of the next turn, except that it may look and send."""
         self.number += 1
         writes, self._writes = self._writes, []
-        _call_all(writes)
+        for write in writes:  # as _call_all does, without a call: there is one of each in every turn
+            try:
+                write()
+            except Exception as error:
+                contained(_AT_TURNS_END, error)
         sends, self._sends = self._sends, []
         if self._looks:
             sends = self._look(sends)
-        _call_all(sends)
+        for send in sends:
+            try:
+                send()
+            except Exception as error:
+                contained(_AT_TURNS_END, error)
 
     def _look(self, sends: list[Callable[[], None]]) -> list[Callable[[], None]]:
         """Let all look who wait; give what is to be sent, first to readers if they are few, else to writers."""
@@ -89,4 +98,4 @@ def _call_all(calls: Iterable[Callable[[], object]]) -> None:
         try:
             call()
         except Exception as error:
-            contained("end of a turn", error)
+            contained(_AT_TURNS_END, error)
