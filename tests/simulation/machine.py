@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 
 import riverlog
 from riverlog.client.ports import Ports
+from riverlog.drivers.coordinator import Stopped
 from riverlog.drivers.metadata_log import METADATA_FOLDER
 from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.identity import DirectoryRefused
@@ -421,7 +422,7 @@ class Machine:
         contain = node._contain
 
         def heard(doing: str, error: BaseException) -> None:
-            of_a_failed_node = isinstance(error, OSError) and node._failed.done()  # it ends for its metadata
+            of_a_failed_node = isinstance(error, OSError | Stopped) and node._failed.done()  # it ends for its metadata
             if not isinstance(error, Crashed | Mistake | asyncio.CancelledError) and not of_a_failed_node:
                 self._blame(f"{doing}: {error!r}")
             contain(doing, error)
