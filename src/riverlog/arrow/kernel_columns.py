@@ -136,7 +136,7 @@ def _bits(valid: Any, array: Any) -> Bytes:
 
 
 def _read_only(array: Any) -> Any:
-    """Give an array to numba as one type, whoever owns it: it compiles for each anew."""
+    """Hand an array to numba as one type, whoever owns it: it compiles for each anew."""
     view = array.view()
     view.flags.writeable = False
     return view

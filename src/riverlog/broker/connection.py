@@ -260,7 +260,7 @@ class Connection:
         return True
 
     def _rest_a_turn(self) -> None:
-        """Let the others have their turn before the next request starts."""
+        """Start the next request only after the others had their turn."""
         self._stopped = True
         self._loop.call_soon(self._go_on)
 

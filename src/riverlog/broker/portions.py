@@ -72,7 +72,7 @@ PORTIONED: Final[Mapping[ApiKey, Portioned]] = {
 
 
 def kind_of(key: ApiKey, version: int) -> Portioned:
-    """Say how requests of one version are done in portions."""
+    """Return how requests of one version are done in portions."""
     if key is ApiKey.OFFSET_FETCH and version >= FIRST_FETCH_OF_MANY_GROUPS:
         return _OFFSETS_OF_GROUPS
     return PORTIONED[key]

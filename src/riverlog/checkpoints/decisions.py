@@ -230,7 +230,7 @@ class Decisions:
         return len(contents) == len(files) and contents[0] is not None and contents[0] == contents[1]
 
     async def _without_members(self, path: str, pipeline: Pipeline, number: int, source: str, destination: str) -> None:
-        """Let a batch pass that no task of our sink has written in.
+        """Pass a batch that no task of our sink has written in.
 
         One that the current run has begun is of a run that was replaced, unless another driver has started since: that
         one has run the batch again without writing, and the batch ends without what was begun. Where a run before had

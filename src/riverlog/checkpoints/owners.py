@@ -78,7 +78,7 @@ class Owners:
         return self._shared[path]
 
     async def forget(self, path: str) -> None:
-        """Let go of what is held for a pipeline."""
+        """Release what is held for a pipeline."""
         if path in self._shared:
             await self._shared.pop(path).close()
 

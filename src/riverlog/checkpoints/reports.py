@@ -59,7 +59,7 @@ class Reports:
         return told.run in stopping
 
     def ask_to_stop(self, path: str) -> None:
-        """Let the drivers of a query hear that it is to stop; Refused where nobody reports that it runs."""
+        """Ask for the drivers of a query to hear that it is to stop; Refused where nobody reports that it runs."""
         told, runs = self.of(path), self._runs(path) or Runs()
         now_ms = self._store.ports.clock.wall_ms()
         state = RunState.UNKNOWN if told is None else told.state_at(now_ms)

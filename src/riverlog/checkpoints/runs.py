@@ -73,7 +73,7 @@ class Runs:
         return ProgressNoted(path, {**asdict(shown), "others": others})
 
     def states(self, now_ms: int) -> frozenset[tuple[str, RunState]]:
-        """Tell how each run is that a fact tells about."""
+        """Return how each run is that a fact is about."""
         shown = self.shown(now_ms).run
         told = (each for each in self.told if each.run == shown or each.state is RunState.RUNNING)
         return frozenset((each.run, each.state) for each in told)

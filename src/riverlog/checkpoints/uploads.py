@@ -53,5 +53,5 @@ class Uploads:
 
 
 def made_room() -> Refused:
-    """Say why an upload was ended."""
+    """Return why an upload was ended."""
     return Refused.later("this upload rested while the checkpoint store had too many requests to deal with; try again")

@@ -418,7 +418,7 @@ def _results(
 
 
 def _refusal(batch: Batch, result: PartitionProduceResponse) -> KafkaError:
-    """Say why a batch was refused; where the broker names records, why each of them was."""
+    """Return why a batch was refused; where the broker names records, why each of them was."""
     named = {
         each.batch_index: failure(
             result.error_code, str(batch.partition), each.batch_index_error_message or _reason(result)

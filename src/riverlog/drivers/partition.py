@@ -327,7 +327,7 @@ class Partition:
         )
 
     def delete_records(self, before: Offset) -> Offset:
-        """Give up the records below an offset, -1 meaning all that are committed; give the new start of the log.
+        """Delete the records below an offset, -1 meaning all that are committed; return the new start of the log.
 
         A full disk does not refuse it: this is how room is made.
         """
@@ -351,7 +351,7 @@ class Partition:
             raise self._volume.failed(error) from error
 
     async def retain(self, *, now_ms: int, producers_older_than_ms: int) -> list[DeletedSegment]:
-        """Let go of segments and silent producers whose time has come.
+        """Drop segments and silent producers whose time has come.
 
         Before a segment goes, all is on the medium that the next one begins with: a crash never leaves a gap, nor a log
         without any segment, nor forgets a producer.
@@ -409,7 +409,7 @@ class Partition:
         self._advance(max(self.high_watermark, self.log.flushed_offset))
 
     def remove(self) -> None:
-        """Tell all who wait that this partition is no longer here, and refuse everybody from now on."""
+        """Refuse everybody from now on, first those who wait: this partition is no longer here."""
         self.write()  # while there still is a file
         self.removed = True
         self._volume = Withdrawn(_gone(self.name))
@@ -485,7 +485,7 @@ def _gone(name: TopicPartition) -> Refusal:
 
 
 def _tell(waiters: Iterable[Waiter], code: ErrorCode) -> None:
-    """Tell each what became of its batch; an exception of one is no reason to leave those behind it waiting."""
+    """Answer each with what became of its batch; an exception of one is no reason to leave those behind it waiting."""
     for _, _, done in waiters:
         try:
             done(code)

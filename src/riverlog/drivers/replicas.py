@@ -139,7 +139,7 @@ class Replicas:
             raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"an earlier {name} cannot be set aside now; try again")
 
     def found_elsewhere(self) -> dict[tuple[UUID, int], UUID]:
-        """Say in which log directories partitions were found that lie elsewhere for all that the metadata say."""
+        """Return in which log directories partitions were found that lie elsewhere for all that the metadata say."""
         found: dict[tuple[UUID, int], UUID] = {}
         for name in (*self._home_of, *self._torn):
             topic = self._metadata.image.topic(name.topic)

@@ -63,7 +63,7 @@ class ClassicProtocol:
             self._rebalance.prepare(group, turn)  # whoever rejoins first keeps a place
 
     def begin_anew(self, group_id: str, turn: Turn) -> None:
-        """Let a group go on from its record, as after a replay; whoever waits is called to join again."""
+        """Resume a group from its record, as after a replay; whoever waits is called to join again."""
         self.dissolve(group_id, turn)
         self._resume(group_id, turn)
 

@@ -72,7 +72,7 @@ class ConsumerProtocol:
                 self._live.timers.set(RevocationEnds(group.id, member.id), patience)
 
     def begin_anew(self, group_id: str, newcomers: Iterable[str], turn: Turn) -> None:
-        """Let a group go on from its records, as after a replay, without members that did not get into them."""
+        """Resume a group from its records, as after a replay, without members that did not get into them."""
         for member_id in newcomers:
             self._rebalance.sessions.forget(group_id, member_id)
         group = self._state.consumers.get(group_id, ConsumerGroup(group_id))

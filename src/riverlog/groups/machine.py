@@ -94,7 +94,7 @@ class GroupsMachine:
         self.state.apply(fact)
 
     def withdraw(self, facts: tuple[GroupFact, ...], now: Moment) -> Decision[GroupFact, Never]:
-        """Let the groups whose membership these facts were to change go on as if they had just been read."""
+        """Resume the groups whose membership these facts were to change, as if they had just been read."""
         turn = Turn(now)
         for group_id, member_ids in groups_in(facts).items():
             self._classic.begin_anew(group_id, turn)

@@ -125,7 +125,7 @@ class OpenFiles:
             self._make_room(holder)
 
     def _let_go_of_old(self) -> None:
-        """Let go of files that can be done without, from the one that was not used for longest."""
+        """Close files that can be done without, from the one that was not used for longest."""
         for _ in range(min(len(self._holders) - 1, _CANDIDATES_MAX)):
             if len(self._holders) <= self._files_max:
                 return

@@ -16,8 +16,7 @@ from riverlog.model.limits import LOOKED_INTO_BYTES_MAX, LOOKED_INTO_RECORDS_MAX
 from riverlog.model.settings import TopicConfig
 from riverlog.records.batch import DELETE_HORIZON, LOG_APPEND_TIME, BatchHeader
 from riverlog.records.errors import BatchTooLarge
-from riverlog.records.walk import find_time as find_record
-from riverlog.records.walk import unfold, walk
+from riverlog.records.walk import find_record, unfold, walk
 
 
 class FoundTime(NamedTuple):

@@ -48,7 +48,7 @@ class DiskTrouble(Enum):
 
 
 def judge(error: OSError) -> DiskTrouble:
-    """Say what an error means."""
+    """Return what an error means."""
     if isinstance(error, FlushFailed) or error.errno in MEDIUM_FAILED:
         return DiskTrouble.FAILED
     if error.errno in NO_ROOM:

@@ -50,7 +50,7 @@ def raised_in_python(words: str) -> str | None:
 
 
 def reason(problem: BaseException) -> str:
-    """Give what Spark says about a failure in one line, without the plan and the stack; of Python, what was raised."""
+    """Return what Spark says about a failure, as one line without plan and stack; of Python, what was raised."""
     lines = str(problem).partition(_PLAN)[0].splitlines()
     traces = [number for number, line in enumerate(lines) if _TRACEBACK in line]
     if traces:  # the trace is indented, and what was raised stands behind it

@@ -44,14 +44,14 @@ class StreamAttempt(NamedTuple):
 
 
 def this_attempt() -> Attempt:
-    """Tell who is running this code, which must be a task."""
+    """Find who is running this code, which must be a task."""
     context = TaskContext.get()
     assert context is not None, "rows are written in tasks"
     return Attempt(context.partitionId(), context.taskAttemptId(), context.attemptNumber())
 
 
 def this_stream_attempt(*, is_one_of_several: bool = False) -> StreamAttempt:
-    """Tell who is running this code, which must be a task of a streaming query, and perhaps one write of its batch."""
+    """Find who is running this code, which must be a task of a streaming query, and perhaps one write of its batch."""
     context = TaskContext.get()
     assert context is not None, "rows are written in tasks"
     query = context.getLocalProperty("sql.streaming.queryId")

@@ -100,7 +100,7 @@ class TransactionsMachine:
                 self.pools.setdefault(name.transactional_id, {})[name.producer_id] = member
 
     def withdraw(self, facts: tuple[Fact, ...], now: Moment) -> Decision[Fact, Effect]:
-        """Let time run for the transactions that these facts are about as for what is remembered of them."""
+        """Set the deadlines of the transactions that these facts are about to what is remembered of them."""
         turn = Turn(now, self.state, self.pools)
         for transactional_id in {fact.transactional_id for fact in facts if isinstance(fact, TransactionFact)}:
             held = self.state.get(transactional_id)

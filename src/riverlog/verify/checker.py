@@ -76,7 +76,7 @@ def _is_aborted(write: Write) -> bool:
 
 
 def _outcome(write: Write) -> Outcome:
-    """Say how a write ended: its transaction answers for it where nobody else does."""
+    """Return how a write ended: its transaction answers for it where nobody else does."""
     if write.outcome is Outcome.UNKNOWN and write.transaction is not None:
         return write.transaction.outcome
     return write.outcome

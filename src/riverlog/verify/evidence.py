@@ -40,7 +40,7 @@ class Evidence:
         return write.transaction in self.committed
 
     def promised(self, write: Write) -> bool:
-        """Tell whether a record must be there for good: it was acknowledged, or the transaction that it is part of."""
+        """Return whether a record must be there for good: it, or its whole transaction, was acknowledged."""
         transaction = write.transaction
         if transaction is None or write.outcome is Outcome.REFUSED:
             return transaction is None and write.outcome is Outcome.DONE
@@ -48,7 +48,7 @@ class Evidence:
         return is_acknowledged and transaction in self.committed
 
     def promised_since(self, write: Write, isolation: Isolation) -> Moment | None:
-        """Tell from when on a reader must be given a record; None as long as nobody need be."""
+        """Return from when on a reader must be given a record; None as long as nobody need be."""
         if not self.promised(write):
             return None
         transaction = write.transaction

@@ -26,7 +26,7 @@ class Lender(Protocol):
     """Whoever decides over memory beyond the smallest buffer."""
 
     def lend(self, size: int, *, step: int, frame: memoryview) -> bool:
-        """Say whether the buffer may grow to `step` now and to `size` in the end, for the frame that begins like this.
+        """Return whether the buffer may grow to `step` now and `size` in the end, for the frame that begins like this.
 
         A lender that doubts that the rest will come may think of the step alone, and is asked again for the next.
         """

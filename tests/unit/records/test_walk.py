@@ -7,7 +7,7 @@ from riverlog.model.ids import TIMESTAMP_MAX, LeaderEpoch, Offset, ProducerEpoch
 from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, Compression, read_header, stamp
 from riverlog.records.errors import BadRecords, CorruptBatch
 from riverlog.records.record import BatchBuilder, read_batch
-from riverlog.records.walk import check_keys, delete_horizon, empty, find_time, keep, unfold, walk
+from riverlog.records.walk import check_keys, delete_horizon, empty, find_record, keep, unfold, walk
 
 ENTRIES = [(b"a", b"1"), (b"b", None), (b"", b"x" * 300), (b"k" * 200, b"")]
 
@@ -146,7 +146,7 @@ def test_a_record_is_found_by_time_as_by_walking(compression: Compression) -> No
     for timestamp_ms in (0, 4_650, 4_700, 4_900, 4_901, 5_000, 5_001):
         for least in range(5):
             wanted = [each for each in times if each[1] >= timestamp_ms and each[0] >= least]
-            found = find_time(data, header, timestamp_ms, offset_delta_min=least)
+            found = find_record(data, header, timestamp_ms, offset_delta_min=least)
             assert found == (wanted[0] if wanted else None)
 
 
@@ -156,4 +156,4 @@ def test_looking_for_a_time_refuses_what_is_no_record() -> None:
     data = unfold(batch, header)
     for cut in range(len(data)):
         with pytest.raises(CorruptBatch):
-            find_time(data[:cut], header, 2**62, offset_delta_min=0)
+            find_record(data[:cut], header, 2**62, offset_delta_min=0)

@@ -77,7 +77,7 @@ class _Checking:
         self._partitions.append(partition)
 
     def ask(self, request: OffsetDeleteRequest) -> Answer[OffsetDeleteResponse]:
-        """Let the coordinator forget what may be forgotten."""
+        """Ask the coordinator to forget what may be forgotten."""
         return ask_coordinator(
             self._context,
             Operation.DELETE,

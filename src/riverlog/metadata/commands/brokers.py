@@ -102,7 +102,7 @@ def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
 
 
 def _changes(image: MetadataImage, command: RegisterBroker, before: BrokerImage | None) -> list[MetadataRecord]:
-    """Let the broker lead what it may and nobody leads, and anew what it led, if it may have forgotten something.
+    """Make the broker lead what it may and nobody leads, and anew what it led, if it may have forgotten something.
 
     Each of its replicas gets a log directory, if it has none yet. One that may lie in a directory which is away is
     lost, and not made anew, until it is found.
