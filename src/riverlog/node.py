@@ -23,6 +23,7 @@ from riverlog.broker.dispatch import Dispatcher
 from riverlog.broker.handlers import HANDLERS, load_handler
 from riverlog.broker.server import Server
 from riverlog.drivers.cleaner import Cleaner
+from riverlog.drivers.cold_reads import ColdReads
 from riverlog.drivers.coordinator import Stopped
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.groups import Groups
@@ -191,6 +192,7 @@ class Node:
         self._parts.push_async_callback(self._metadata.close)
         self._metadata.start()
         self._open_other_homes()
+        self._cold_reads = ColdReads(world.workers)
         self._replicas = Replicas(
             settings.node_id,
             self._homes,
@@ -199,6 +201,7 @@ class Node:
             disk=world.disk,
             random=world.random,
             workers=world.workers,
+            cold_reads=self._cold_reads,
             turn=self._turn,
             processes=self._processes,
             recovery_lanes=settings.num_recovery_threads_per_data_dir,
@@ -308,6 +311,7 @@ class Node:
             world.clock,
             self.stats,
             turn=self._turn,
+            cold_reads=self._cold_reads,
             connections_max=self._shares.connections,
             failed=partial(self._contain, "request"),
         )

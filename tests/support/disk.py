@@ -19,6 +19,7 @@ from riverlog.model.disk_errors import MEDIUM_FAILED, FlushFailed
 from riverlog.model.ports import Buffer
 
 SECTOR_BYTES = 512
+PAGE_BYTES = 4096
 
 
 class Crashed(BaseException):
@@ -32,6 +33,9 @@ class _Content:
         self.seen = bytearray()
         self.durable = bytearray()
         self.pending: list[tuple[int, bytes] | int] = []
+        self.cached = True
+        self.cached_pages: set[int] = set()
+        """What is in memory where not all of it is."""
         self.changes = 0
         """How many changes there ever were; those in `pending` are the last of them."""
 
@@ -134,6 +138,14 @@ class _Folder:
         left.seen = dict(left.durable)
         return left
 
+    def contents(self) -> Iterator[_Content]:
+        """Yield all files below."""
+        for node in self.seen.values():
+            if isinstance(node, _Folder):
+                yield from node.contents()
+            else:
+                yield node
+
     def walk(self, path: str) -> Iterator[tuple[str, bytes]]:
         """Give all files below, and the folders with nothing in them."""
         if not self.seen:
@@ -167,7 +179,15 @@ class MemoryFile:
     def read(self, position: int, count: int) -> bytes:
         self._check()
         self._disk.step("read", self._path)
+        if not self.is_cached(position, count):
+            self._disk.waited(self._path)
+            self._content.cached_pages.update(_pages(position, count))
         return bytes(self._content.seen[position : position + count])
+
+    def is_cached(self, position: int, count: int) -> bool:
+        self._check()
+        content = self._content
+        return content.cached or content.cached_pages.issuperset(_pages(position, min(count, self.size() - position)))
 
     def write(self, position: int, buffers: Sequence[Buffer]) -> int:
         self._check()
@@ -178,6 +198,7 @@ class MemoryFile:
             self._content.change((position, data[: self._disk.random.randrange(0, len(data) + 1)]))
             raise
         self._content.change((position, data))
+        self._content.cached_pages.update(_pages(position, len(data)))
         return len(data)
 
     def truncate(self, size: int) -> None:
@@ -243,6 +264,8 @@ class MemoryDisk:
         self.locked: set[str] = set()
         self.before_step: Callable[[str, str], None] = lambda _kind, _path: None
         """Called before each step with its kind and path; the simulation watches, and lets time pass here."""
+        self.waited: Callable[[str], None] = lambda _path: None
+        """Called when bytes are read that are not in memory; whoever reads would wait for the medium."""
         self._root = _Folder()
         self._fail_at: int | None = None
         self._failure: OSError | Crashed | None = None
@@ -284,6 +307,12 @@ class MemoryDisk:
         """Let the call behind the next `steps` ones (of these kinds) raise Crashed."""
         self._fail_at, self._fail_on, self._lasting = steps, on, True
         self._failure = Crashed()
+
+    def drop_cache(self) -> None:
+        """Let nothing be in memory that was written so far."""
+        for content in self._root.contents():
+            content.cached = False
+            content.cached_pages.clear()
 
     def heal(self) -> None:
         """Let nothing fail from now on."""
@@ -433,6 +462,10 @@ class MemoryDisk:
         node = folder.seen[name]
         assert isinstance(node, _Content)
         return node
+
+
+def _pages(position: int, count: int) -> range:
+    return range(position // PAGE_BYTES, -(-(position + max(count, 0)) // PAGE_BYTES))
 
 
 def _parts(path: str) -> list[str]:

@@ -15,9 +15,9 @@ from typing import Final
 from riverlog.broker.context import Client, Hangup, Parts, Place, memory_of
 from riverlog.broker.dispatch import Dispatcher, Promise, Unserved
 from riverlog.broker.memory import Share
-from riverlog.drivers.recovery import Recovering
+from riverlog.drivers.cold_reads import ColdReads
+from riverlog.drivers.not_yet import NotYet
 from riverlog.drivers.turn import Turn
-from riverlog.drivers.verification import Verifying
 from riverlog.model.limits import (
     ANSWER_BYTES_PER_CONNECTION_MAX,
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
@@ -42,10 +42,10 @@ class Connection:
     """Reads, dispatches and answers for one socket until either side ends it."""
 
     __slots__ = (
-        "__weakref__", "_blocked", "_closed", "_counted_bytes", "_dispatch", "_dispatcher", "_due", "_ending",
-        "_failed", "_frames", "_heard_before", "_heard_bytes", "_heard_of_frame", "_held", "_held_back", "_held_bytes",
-        "_line", "_loop", "_memory", "_now", "_open", "_out", "_out_bytes", "_reading", "_sending", "_socket",
-        "_stopped", "_suspected_grant", "_tail", "_turn", "_turn_handled", "_window", "client", "last_heard",
+        "__weakref__", "_blocked", "_closed", "_cold_reads", "_counted_bytes", "_dispatch", "_dispatcher", "_due",
+        "_ending", "_failed", "_frames", "_heard_before", "_heard_bytes", "_heard_of_frame", "_held", "_held_back",
+        "_held_bytes", "_line", "_loop", "_memory", "_now", "_open", "_out", "_out_bytes", "_reading", "_sending",
+        "_socket", "_stopped", "_suspected_grant", "_tail", "_turn", "_turn_handled", "_window", "client", "last_heard",
     )  # fmt: skip
     # more than 30 attributes in a dictionary are slow to find
 
@@ -56,6 +56,7 @@ class Connection:
         dispatcher: Dispatcher,
         clock: Clock,
         turn: Turn,
+        cold_reads: ColdReads,
         *,
         frame_bytes_max: int,
         closed: Callable[["Connection", Closed, str], None],
@@ -68,6 +69,7 @@ class Connection:
         self._dispatch = dispatcher.dispatch
         self._now = clock.monotonic
         self._turn = turn
+        self._cold_reads = cold_reads
         self._closed = closed
         self._failed = failed
         self._loop = asyncio.get_running_loop()
@@ -216,7 +218,7 @@ class Connection:
         while (frame := self._frames.next_frame()) is not None:
             try:
                 stats, place = self._dispatch(frame, self.client)
-            except (Recovering, Verifying) as not_yet:
+            except NotYet as not_yet:
                 self._frames.put_back(frame)
                 self._stopped = True
                 not_yet.until.add_done_callback(self._come_again)
@@ -439,7 +441,12 @@ class Connection:
 
     def _send_range(self, first: FileRange) -> int:
         file, position, size = first
-        sent = self._socket.send_file(file, position, min(size, SEND_BYTES_PER_TURN_MAX))
+        part = FileRange(file, position, min(size, SEND_BYTES_PER_TURN_MAX))
+        if not file.is_cached(position, part.size) and (until := self._cold_reads.begin(part)) is not None:
+            self._count_blocked()
+            until.add_done_callback(self._unblock)
+            return 0
+        sent = self._socket.send_file(*part)
         if sent == 0:
             raise OSError(f"{file.path} ends before the range that was promised")
         if sent == size:
@@ -451,11 +458,16 @@ class Connection:
     # -- the socket
 
     def _block(self) -> None:
-        self._blocked = True
-        self._count_answers(self._out_bytes)
+        self._count_blocked()
         self._socket.on_writable(self._unblock)
 
-    def _unblock(self) -> None:
+    def _count_blocked(self) -> None:
+        self._blocked = True
+        self._count_answers(self._out_bytes)
+
+    def _unblock(self, _read: object = None) -> None:
+        if not self._open:
+            return
         self._blocked = False
         self._count_answers(0)
         self._socket.on_writable(None)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from riverlog.broker.context import Later
-from riverlog.drivers.recovery import Recovering
+from riverlog.drivers.not_yet import NotYet
 from riverlog.model.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
 from riverlog.wire.apis import ApiKey
 
@@ -128,7 +128,7 @@ async def in_turn(handle: Callable[[], Any], turns: Turns) -> Any:
             if isinstance(answer, Later):
                 return await answer.response
             return await answer if inspect.isawaitable(answer) else answer
-        except Recovering as not_yet:
+        except NotYet as not_yet:
             await asyncio.shield(not_yet.until)
 
 

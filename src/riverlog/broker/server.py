@@ -9,6 +9,7 @@ from riverlog.broker.connection import Connection
 from riverlog.broker.context import Client
 from riverlog.broker.dispatch import Dispatcher
 from riverlog.broker.memory import RequestMemory
+from riverlog.drivers.cold_reads import ColdReads
 from riverlog.drivers.turn import Turn
 from riverlog.model.access import ANONYMOUS, Principal
 from riverlog.model.endpoints import Endpoint
@@ -34,11 +35,13 @@ class Server:
         stats: NodeStats,
         *,
         turn: Turn,
+        cold_reads: ColdReads,
         connections_max: int,
         failed: Callable[[BaseException], None],
     ) -> None:
         self._dispatcher = dispatcher
         self._turn = turn
+        self._cold_reads = cold_reads
         self._settings = settings
         self._network = network
         self._clock = clock
@@ -98,6 +101,7 @@ class Server:
             self._dispatcher,
             self._clock,
             self._turn,
+            self._cold_reads,
             frame_bytes_max=self._settings().socket_request_max_bytes,
             closed=self._forget,
             failed=self._failed,

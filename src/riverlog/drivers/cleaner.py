@@ -67,7 +67,7 @@ class Cleaner:
         for done, partition in enumerate(self._replicas.opened()):
             if done % _PARTITIONS_PER_STEP == _PARTITIONS_PER_STEP - 1:
                 await asyncio.sleep(0)
-            found = self._examine(partition)
+            found = await self._examine(partition)
             if found is not None:
                 home, dirt = found
                 need = dirt.overdue, dirt.ratio
@@ -95,14 +95,15 @@ class Cleaner:
             contained(f"compaction of {partition.name}", error)
         return True
 
-    def _examine(self, partition: Partition) -> tuple[Home, Dirt] | None:
+    async def _examine(self, partition: Partition) -> tuple[Home, Dirt] | None:
         """Look at one partition; None where there is nothing to do."""
         log, home = partition.log, self._replicas.home_of(partition.name)
         if not log.config.cleanup_compact or partition in self._uncleanable or home is None:
             return None
-        if not partition.keeps_files:
-            return None
         try:
+            await partition.load_segments()
+            if not partition.keeps_files:
+                return None
             dirt = find_dirt(
                 log,
                 cleaned_offset=home.directory.cleaned_offset(partition.name),
@@ -111,6 +112,8 @@ class Cleaner:
             )
         except OSError as error:
             partition.check_files(error)
+            return None
+        except Refusal:  # the disk is in the way
             return None
         except Exception as error:
             self._uncleanable.add(partition)

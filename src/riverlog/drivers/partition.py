@@ -11,14 +11,18 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
+from riverlog.drivers.cold_reads import ColdReads
 from riverlog.drivers.flusher import Flusher
+from riverlog.drivers.not_yet import NotYet
 from riverlog.drivers.turn import Turn
 from riverlog.drivers.verification import Verifications
 from riverlog.drivers.volume import Volume, Withdrawn
 from riverlog.log.aborted import Aborted
 from riverlog.log.epochs import EpochEnd
+from riverlog.log.files import NotCached
 from riverlog.log.gathered import Appended
 from riverlog.log.log import Log
 from riverlog.log.quarantine import Quarantined
@@ -39,6 +43,8 @@ from riverlog.records.control import Marker, build_marker, read_marker
 from riverlog.records.validation import check_records
 from riverlog.records.walk import check_keys
 
+T = TypeVar("T")
+
 _KEPT: Final = ErrorCode.NONE  # one look-up for all requests: in an enumeration it takes as long as a call
 
 Waiter = tuple[Offset, float, Callable[[ErrorCode], None]]
@@ -50,7 +56,7 @@ class Partition:
     """A led partition. All methods run on the node's loop; between two of them nothing else runs."""
 
     __slots__ = (
-        "_commit_waiters", "_commits_at_turn_end", "_data_waiters", "_flusher", "_gathering",
+        "_cold_reads", "_commit_waiters", "_commits_at_turn_end", "_data_waiters", "_flusher", "_gathering",
         "_is_for_coordinators", "_patience", "_patience_ends", "_turn", "_unflushed_since_ms", "_volume",
         "_write_waiters", "high_watermark", "leader_epoch", "log", "name", "removed", "stats", "topic_id",
         "verifications",
@@ -65,6 +71,7 @@ class Partition:
         *,
         volume: Volume,
         flusher: Flusher,
+        cold_reads: ColdReads,
         turn: Turn,
     ) -> None:
         self.name = name
@@ -80,6 +87,7 @@ class Partition:
         """The topic was deleted. Whoever still has this partition is refused: its files may be another one's by now."""
         self._volume: Volume | Withdrawn = volume
         self._flusher = flusher
+        self._cold_reads = cold_reads
         self._turn = turn
         self._gathering = False  # the end of this turn has something to write
         self._commits_at_turn_end = False  # and that decides about it
@@ -257,48 +265,74 @@ class Partition:
             self._turn.look(look)
 
     def read(self, offset: Offset, *, bytes_max: int, upto: Offset, at_least_one: bool) -> LogRead:
-        """Give committed bytes from `offset` on; Refusal where that offset is not in the log."""
+        """Find committed bytes from `offset` on; Refusal where that offset is not in the log, NotYet where they must be
+        read from the disk first."""
         if offset > self.high_watermark:  # always so when it was removed
             self.check_here()
             raise Refusal(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"{self.name} ends at offset {self.high_watermark}; {offset} was asked for",
             )
-        try:
-            return self.log.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
-        except OSError as error:
-            raise self._volume.failed(error) from error
+        return self._cached(partial(self.log.read, offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one))
 
     def aborted_in(self, found: LogRead, offset: Offset) -> list[Aborted]:
         """Name the aborted transactions with records in what was read from an offset on, the earliest first."""
-        try:
-            return self.log.aborted_in(found, offset)
-        except OSError as error:
-            raise self._volume.failed(error) from error
+        return self._cached(partial(self.log.aborted_in, found, offset))
 
     def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
-        """Find the first record that is as late as this or later; Refusal where the disk is in the way."""
+        """Find the first record that is as late as this or later; raises what `read` does."""
         self.check_here()
-        try:
-            return self.log.offset_for_time(timestamp_ms)
-        except OSError as error:
-            raise self._volume.failed(error) from error
+        return self._cached(partial(self.log.offset_for_time, timestamp_ms))
 
     def max_timestamp(self) -> FoundTime | None:
-        """Find the first record with the latest timestamp of all, as above."""
+        """Find the first record with the latest timestamp of all; raises what `read` does."""
         self.check_here()
-        try:
-            return self.log.max_timestamp()
-        except OSError as error:
-            raise self._volume.failed(error) from error
+        return self._cached(self.log.max_timestamp)
 
     def content(self, found: FileRange, copied_max: int = SENDFILE_BYTES_MIN) -> bytes | FileRange:
         """Read a small range now, which is cheaper than sending it from the file; leave a large one where it lies,
         unless its file must not stay open for as long as a slow reader takes."""
         if (found.size >= SENDFILE_BYTES_MIN or found.size > copied_max) and not self.log.segments.crowded:
             return found
+        return self._cached(partial(found.file.read, found.position, found.size))
+
+    def replay(self, offset: Offset, *, bytes_max: int) -> bytes:
+        """Read committed batches from an offset on, waiting for the disk: for coordinators that learn again."""
         try:
-            return found.file.read(found.position, found.size)
+            found = self.log.read(offset, bytes_max=bytes_max, upto=self.high_watermark).records
+            return b"" if found is None else found.file.read(found.position, found.size)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+
+    async def load_segments(self) -> None:
+        """Learn about all segments; after that nobody who asks for them waits for the disk."""
+        while self.keeps_files and not self.log.segments.all_known:
+            try:
+                self._cached(self.log.segment_facts)
+            except NotYet as not_yet:
+                await asyncio.shield(not_yet.until)
+
+    def _cached(self, read: Callable[[], T]) -> T:
+        """Read what is in memory; NotYet where the disk must be waited for, Refusal where it is in the way."""
+        files = self.log.segments.files
+        files.cached_only = True
+        try:
+            return read()
+        except NotCached as cold:
+            files.cached_only = False
+            until = self._cold_reads.begin(FileRange(cold.file, cold.position, cold.count))
+            if until is not None:
+                raise NotYet(until) from None
+            return self._read_at_once(read)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+        finally:
+            files.cached_only = False
+
+    def _read_at_once(self, read: Callable[[], T]) -> T:
+        """Read, however long the disk takes: the system does not keep in memory what is read beside the loop."""
+        try:
+            return read()
         except OSError as error:
             raise self._volume.failed(error) from error
 
@@ -357,6 +391,7 @@ class Partition:
         without any segment, nor forgets a producer.
         """
         log, deleted = self.log, list[DeletedSegment]()
+        await self.load_segments()
         try:
             if not self._volume.offline:
                 log.producers.expire(producers_older_than_ms)

@@ -98,7 +98,7 @@ class PartitionLog(Generic[Fact]):
         try:
             partition = self._partition()
             offset = partition.log.log_start_offset
-            while found := _read(partition, offset):
+            while found := partition.replay(offset, bytes_max=REPLAY_READ_BYTES):
                 for position, header in headers(found):
                     batch = memoryview(found)[position : position + header.size]
                     yield from self._facts(check_batch(batch), batch)
@@ -131,13 +131,6 @@ class PartitionLog(Generic[Fact]):
         if partition is None:
             raise Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{self._name} is not here")
         return partition
-
-
-def _read(partition: Partition, offset: Offset) -> bytes:
-    found = partition.read(
-        offset, bytes_max=REPLAY_READ_BYTES, upto=partition.high_watermark, at_least_one=True
-    ).records
-    return b"" if found is None else found.file.read(found.position, found.size)
 
 
 def _refusal(refusal: Refusal) -> Refusal:

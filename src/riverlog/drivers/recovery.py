@@ -12,6 +12,7 @@ from contextlib import aclosing
 from functools import partial
 
 from riverlog.drivers.in_place import InPlace
+from riverlog.drivers.not_yet import NotYet
 from riverlog.log.elsewhere import Opening, open_logs
 from riverlog.log.log import Log
 from riverlog.model.errors import ErrorCode, Refusal
@@ -27,12 +28,8 @@ from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 
 
-class Recovering(Exception):
-    """A partition cannot be used yet; `until` is done when it is worth asking again."""
-
-    def __init__(self, until: "asyncio.Future[None]") -> None:
-        super().__init__("the partition is being recovered")
-        self.until = until
+class Recovering(NotYet):
+    """A partition that is being recovered cannot be used yet."""
 
 
 class _Wanted:

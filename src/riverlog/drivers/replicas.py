@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
+from riverlog.drivers.cold_reads import ColdReads
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.in_place import to_its_end
 from riverlog.drivers.metadata import MetadataDriver
@@ -64,6 +65,7 @@ class Replicas:
         disk: Disk,
         random: Random,
         workers: Workers,
+        cold_reads: ColdReads,
         turn: Turn,
         processes: Processes,
         recovery_lanes: int,
@@ -83,6 +85,7 @@ class Replicas:
         self._disk = disk
         self._random = random
         self._workers = workers
+        self._cold_reads = cold_reads
         self._recoveries = {
             home: Recovery(disk, workers, processes, lanes=recovery_lanes, opened=self._recovered) for home in homes
         }
@@ -378,7 +381,16 @@ class Replicas:
         self._home_of[name] = home
         self._tell_what_was_found(name, log)
         epoch = topic.partition(name.partition).leader_epoch
-        partition = Partition(name, topic.id, log, epoch, volume=home.volume, flusher=home.flusher, turn=self._turn)
+        partition = Partition(
+            name,
+            topic.id,
+            log,
+            epoch,
+            volume=home.volume,
+            flusher=home.flusher,
+            cold_reads=self._cold_reads,
+            turn=self._turn,
+        )
         self._open[name] = self._open_by_id[topic.id.bytes, name.partition] = partition
         return partition
 
@@ -392,7 +404,7 @@ class Replicas:
         recovery = self._recoveries[home]
         if name in recovery:
             return True
-        if home.directory.clean or home.volume.offline:
+        if home.volume.offline:
             return False
         if self._put_off and self._put_off.get(name, 0.0) > self._clock.monotonic():
             raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"{name} could not be opened just now; try again")
@@ -400,9 +412,11 @@ class Replicas:
         opening = home.directory.opening(name, config, now_ms=self._clock.wall_ms())
         try:
             size = opening.unread_bytes(self._disk)
+            if opening.clean and opening.is_cached(self._disk):
+                return False
         except OSError as error:
             raise home.volume.failed(error) from error
-        if size <= (RECOVERED_AT_ONCE_BYTES_MAX if config.durability is Durability.OS else 0):
+        if not opening.clean and size <= (RECOVERED_AT_ONCE_BYTES_MAX if config.durability is Durability.OS else 0):
             return False
         recovery.add(opening, size)
         return True

@@ -5,10 +5,9 @@ part of it at a time, and notes what was found; telling about it is the upkeep's
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from functools import partial
-from itertools import islice
 from typing import Final
 
 from riverlog.drivers.in_place import InPlace
@@ -16,6 +15,7 @@ from riverlog.drivers.partition import Partition
 from riverlog.drivers.replicas import Replicas
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.scrubbing import ScrubbedSegment, scrub
+from riverlog.model.errors import Refusal
 from riverlog.model.limits import SEGMENTS_PER_SCRUB_MAX
 from riverlog.model.ports import Clock, Disk, Processes, Workers
 from riverlog.model.settings import NodeSettings
@@ -69,9 +69,13 @@ class Scrubber:
     async def scrub_all(self) -> None:
         """Examine every closed segment once."""
         bytes_before = self._stats.bytes
-        work = self._closed_segments()
-        while part := list(islice(work, SEGMENTS_PER_SCRUB_MAX)):
-            await self._scrub(part)
+        part: list[tuple[Partition, SegmentFacts]] = []
+        async for each in self._closed_segments():
+            part.append(each)
+            if len(part) == SEGMENTS_PER_SCRUB_MAX:
+                await self._scrub(part)
+                part = []
+        await self._scrub(part)
         self._stats.completed_ms = self._clock.wall_ms()
         self._log.info("all closed segments scrubbed", bytes=self._stats.bytes - bytes_before)
 
@@ -105,15 +109,18 @@ class Scrubber:
             except OSError as error:
                 partition.check_files(error)
 
-    def _closed_segments(self) -> Iterator[tuple[Partition, SegmentFacts]]:
+    async def _closed_segments(self) -> AsyncIterator[tuple[Partition, SegmentFacts]]:
         """List what there is to read, as it is when it is its turn."""
         for partition in self._replicas.opened():
             if not partition.keeps_files:
                 continue
             try:
+                await partition.load_segments()
                 segments = partition.log.segment_facts()[:-1]
             except OSError as error:
                 partition.check_files(error)
+                continue
+            except Refusal:
                 continue
             for segment in segments:
                 if segment.size and segment.next_offset <= partition.log.flushed_offset:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from riverlog.drivers.not_yet import NotYet
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.limits import PRODUCERS_PER_PARTITION_MAX, VERIFICATION_PATIENCE_SECONDS, VERIFICATION_RETRY_SECONDS
@@ -29,12 +30,8 @@ _TRY_AGAIN: Final = frozenset(
 )
 
 
-class Verifying(Exception):
-    """The coordinator is being asked; come again when `until` is done."""
-
-    def __init__(self, until: "asyncio.Future[None]") -> None:
-        super().__init__("a transaction is being verified")
-        self.until = until
+class Verifying(NotYet):
+    """The coordinator is being asked whether a transaction may begin."""
 
 
 class Verification:

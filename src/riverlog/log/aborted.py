@@ -11,8 +11,7 @@ from operator import attrgetter
 from struct import Struct
 from typing import Final, NamedTuple, Self, overload
 
-from riverlog.log.checkpoint import read_file
-from riverlog.log.files import HeldFile, write_file
+from riverlog.log.files import HeldFile, OpenFiles, read_file, write_file
 from riverlog.model.disk_errors import may_pass
 from riverlog.model.ids import Offset, ProducerId
 from riverlog.model.ports import Disk
@@ -106,8 +105,9 @@ def decode(content: bytes) -> Aborted | None:
 class AbortedTransactions:
     """The indexes of all segments of a log; each is read when it is first needed."""
 
-    def __init__(self, disk: Disk, folder: str, bases: Iterable[Offset] = ()) -> None:
+    def __init__(self, disk: Disk, files: OpenFiles, folder: str, bases: Iterable[Offset] = ()) -> None:
         self._disk = disk
+        self._files = files
         self._folder = folder
         self._bases = sorted(bases)
         """The segments that have an index, empty or not."""
@@ -123,11 +123,15 @@ class AbortedTransactions:
         """Give a segment's index, an empty one where it has none; BadAbortedIndex where its file is damaged."""
         index = self._indexes.get(base_offset)
         if index is None:
-            content = read_file(self._disk, self._path(base_offset)) if self._has(base_offset) else None
+            content = read_file(self._disk, self._path(base_offset), self._files) if self._has(base_offset) else None
             index = AbortedIndex.decode(content or b"", base_offset)
             if content is not None:
                 self._indexes[base_offset] = index
         return index
+
+    def share(self, files: OpenFiles) -> None:
+        """Count the files of these indexes among others from now on."""
+        self._files = files
 
     def find(self, segment: Offset, offset: Offset, upto: Offset) -> list[Aborted]:
         """Find those with records between two offsets, from the segment of the first on; sorted by first offset."""

@@ -7,14 +7,17 @@ as if it had been opened here, without its files: those are opened when they are
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from riverlog.log.files import OpenFiles
 from riverlog.log.log import Log
 from riverlog.log.recovery import list_folder
-from riverlog.log.segment import LOG_SUFFIX, path_of
+from riverlog.log.segment import LOG_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.ports import Disk
 from riverlog.model.settings import TopicConfig
+
+_READ_FIRST: Final = (LOG_SUFFIX, TIME_INDEX_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,11 @@ class Opening:
         above = bases[max(0, bisect_right(bases, self.recovery_point) - 1) :]
         return sum(_file_bytes(disk, path_of(self.folder, base, LOG_SUFFIX)) for base in above)
 
+    def is_cached(self, disk: Disk) -> bool:
+        """Return whether what opening reads after a clean shutdown is in memory."""
+        bases = list_folder(disk, self.folder).segments if disk.exists(self.folder) else ()
+        return all(_ends_cached(disk, path_of(self.folder, bases[-1], suffix)) for suffix in _READ_FIRST if bases)
+
 
 def open_logs(disk: Disk, openings: Iterable[Opening]) -> Iterator[tuple[TopicPartition, Log | OSError]]:
     """Open logs one after another, fit to be sent home; one that the disk refuses does not keep the others."""
@@ -65,6 +73,17 @@ def open_logs(disk: Disk, openings: Iterable[Opening]) -> Iterator[tuple[TopicPa
             yield opening.partition, error
         else:
             yield opening.partition, log
+
+
+def _ends_cached(disk: Disk, path: str) -> bool:
+    try:
+        file = disk.open(path)
+    except FileNotFoundError:
+        return True
+    try:
+        return file.is_cached(max(0, file.size() - 1), 1)
+    finally:
+        file.close()
 
 
 def _file_bytes(disk: Disk, path: str) -> int:

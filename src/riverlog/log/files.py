@@ -15,17 +15,27 @@ _CANDIDATES_MAX: Final = 64
 """How many open files are looked at to find one to let go; where all are in use, one more stays open."""
 
 
+class NotCached(Exception):
+    """These bytes are not in memory: whoever may not wait for the disk has them read by somebody else first."""
+
+    def __init__(self, file: "HeldFile", position: int, count: int) -> None:
+        super().__init__(f"{file.path} is not in memory at position {position}")
+        self.file = file
+        self.position = position
+        self.count = count
+
+
 class HeldFile:
     """A File that lives as long as somebody refers to it: its segment, a plan to sync, a range being sent."""
 
     __slots__ = ("_among", "_file", "path", "used", "write")
 
-    def __init__(self, file: File, among: set[int] | None = None) -> None:
-        """Hold a file; `among` has the ids of all that are alive."""
+    def __init__(self, file: File, among: "OpenFiles | None" = None) -> None:
+        """Hold a file, and be counted among others."""
         self._file = file
         self._among = among
         if among is not None:
-            among.add(id(self))
+            among.alive.add(id(self))
         self.path = file.path
         self.write = file.write
         self.used = True
@@ -35,7 +45,13 @@ class HeldFile:
         return self._file.size()
 
     def read(self, position: int, count: int) -> bytes:
+        """Read as any File; NotCached where that would have to wait, and nobody may wait just then."""
+        if self._among is not None and self._among.cached_only and not self._file.is_cached(position, count):
+            raise NotCached(self, position, count)
         return self._file.read(position, count)
+
+    def is_cached(self, position: int, count: int) -> bool:
+        return self._file.is_cached(position, count)
 
     def truncate(self, size: int) -> None:
         self._file.truncate(size)
@@ -55,7 +71,16 @@ class HeldFile:
     def __del__(self) -> None:
         self._file.close()
         if self._among is not None:
-            self._among.discard(id(self))
+            self._among.alive.discard(id(self))
+
+
+def read_file(disk: Disk, path: str, files: "OpenFiles") -> bytes | None:
+    """Read a file whole, as one of these; None where there is none."""
+    try:
+        file = files.hold(disk.open(path))
+    except FileNotFoundError:
+        return None
+    return file.read(0, file.size())
 
 
 def write_file(disk: Disk, path: str, content: bytes, files: "OpenFiles | None" = None) -> HeldFile:
@@ -92,7 +117,10 @@ class OpenFiles:
     def __init__(self, files_max: int = OPEN_SEGMENT_FILES_MAX, *, descriptors_max: int | None = None) -> None:
         self._descriptors_max = DescriptorShares.of().segment_files if descriptors_max is None else descriptors_max
         self._files_max = min(files_max, self._descriptors_max)
-        self._alive: set[int] = set()  # the ids of all held files: with those of plans, and of ranges being sent
+        self.alive: set[int] = set()
+        """The ids of all held files: with those of plans, and of ranges being sent."""
+        self.cached_only = False
+        """Whether reading what is not in memory is refused: set by those who may not wait, for as long as they read."""
         self._holders: dict[Holder, None] = {}  # in the order in which they were opened or last looked at
 
     @property
@@ -103,11 +131,11 @@ class OpenFiles:
     @property
     def crowded(self) -> bool:
         """Return whether as many descriptors are in use as may be: then nothing may keep one for long."""
-        return len(self._alive) >= self._descriptors_max
+        return len(self.alive) >= self._descriptors_max
 
     def hold(self, file: File) -> HeldFile:
         """Hold a file that was just opened, and count it while anybody does."""
-        return HeldFile(file, self._alive)
+        return HeldFile(file, self)
 
     def until_synced(self, files: list[HeldFile]) -> list[HeldFile]:
         """List those of these written files that stay open until the next sync; sync them here if none may."""

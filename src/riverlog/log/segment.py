@@ -10,8 +10,7 @@ from typing import Final, Self
 
 from fastcrc.crc32 import iscsi as crc32c
 
-from riverlog.log.checkpoint import read_file
-from riverlog.log.files import HeldFile, OpenFiles, write_file
+from riverlog.log.files import HeldFile, OpenFiles, read_file, write_file
 from riverlog.log.flaws import SEARCH_EVERYTHING, Beyond, Flaw, examine
 from riverlog.log.gathered import Gathered, write_gathered
 from riverlog.log.index import (
@@ -476,7 +475,6 @@ class Segment:
 
     def rebuild_indexes(self) -> None:
         """Make both indexes anew from the batches that are whole."""
-        self.rebuilt = True
         anew = Segment(
             self._disk,
             self.files,
@@ -489,6 +487,7 @@ class Segment:
         anew.held = self.file()
         anew.quarantine = self.quarantine
         anew._scan_past_damage(self.size, self.next_offset)
+        self.rebuilt = True
         self.closed = False
         self._entries_written = 0, 0
         self._indexes = anew._indexes
@@ -503,8 +502,8 @@ class Segment:
 
         None where one is missing, garbled, or not about these batches.
         """
-        offset_content = read_file(self._disk, self.path(INDEX_SUFFIX))
-        time_content = read_file(self._disk, self.path(TIME_INDEX_SUFFIX))
+        offset_content = read_file(self._disk, self.path(INDEX_SUFFIX), self.files)
+        time_content = read_file(self._disk, self.path(TIME_INDEX_SUFFIX), self.files)
         if offset_content is None or time_content is None:
             return None
         offset_index = OffsetIndex.decode(self.base_offset, offset_content)

@@ -49,10 +49,11 @@ class Segments:
         with_aborted: Iterable[Offset] = (),
     ) -> None:
         self.disk = disk
-        self._files = files
+        self.files = files
+        """The open files among which theirs are."""
         self.folder = folder
         self.quarantine = Quarantine() if quarantine is None else quarantine
-        self.aborted = AbortedTransactions(disk, folder, set(with_aborted).intersection(bases))
+        self.aborted = AbortedTransactions(disk, files, folder, set(with_aborted).intersection(bases))
         """What readers of committed records pass over."""
         self.dense = dense
         """Each segment ends where the next begins: compaction, as Kafka does it, may leave gaps."""
@@ -86,7 +87,7 @@ class Segments:
     def _load(self, slot: int, upto: Offset | None) -> Segment:
         return Segment.load(
             self.disk,
-            self._files,
+            self.files,
             self.folder,
             self.bases[slot],
             index_interval_bytes=self._index_interval_bytes,
@@ -117,6 +118,11 @@ class Segments:
     def __iter__(self) -> Iterator[Segment]:
         return (self[slot] for slot in range(len(self)))
 
+    @property
+    def all_known(self) -> bool:
+        """Return whether all segments have been learnt about."""
+        return None not in self._segments
+
     def known(self) -> Iterator[Segment]:
         """Walk the segments that were needed since the log was opened."""
         return (segment for segment in self._segments if segment is not None)
@@ -130,7 +136,8 @@ class Segments:
 
     def share(self, files: OpenFiles) -> None:
         """Count these segments' files among others from now on; none is open."""
-        self._files = files
+        self.files = files
+        self.aborted.share(files)
         for segment in self.known():
             assert segment.held is None
             segment.files = files
@@ -172,7 +179,7 @@ class Segments:
         """
         begun = Segment.create(
             self.disk,
-            self._files,
+            self.files,
             self.folder,
             base_offset,
             index_interval_bytes=self._index_interval_bytes,
@@ -209,21 +216,21 @@ class Segments:
 
     def until_synced(self, files: list[HeldFile]) -> None:
         """Keep files that were written for the next sync."""
-        self.unsynced_files += self._files.until_synced(files)
+        self.unsynced_files += self.files.until_synced(files)
 
     def write_beside(self, name: str, content: bytes) -> None:
         """Write a small file beside the segments; the next sync makes it durable."""
-        self.until_synced([write_file(self.disk, f"{self.folder}/{name}", content, self._files)])
+        self.until_synced([write_file(self.disk, f"{self.folder}/{name}", content, self.files)])
         self.unsynced_names = True
 
     def distrust(self, name: str) -> None:
         """Sync a small file again: whoever wrote it was killed, perhaps before that."""
-        self.until_synced([self._files.hold(self.disk.open(f"{self.folder}/{name}"))])
+        self.until_synced([self.files.hold(self.disk.open(f"{self.folder}/{name}"))])
 
     @property
     def crowded(self) -> bool:
         """Return whether the node's descriptors are used up."""
-        return self._files.crowded
+        return self.files.crowded
 
     def recovered(self, first: int, segments: Sequence[Segment]) -> None:
         """Take the recovered segments in place of all from `first` on."""
@@ -263,7 +270,7 @@ class Segments:
         base_offset = self.bases[first]
         cleaned = Segment.load(
             self.disk,
-            self._files,
+            self.files,
             self.folder,
             base_offset,
             index_interval_bytes=self._index_interval_bytes,

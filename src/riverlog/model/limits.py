@@ -127,6 +127,21 @@ ACCEPT_PAUSE_LINES_SECONDS: Final = 60.0
 FLUSHES_UNDER_WAY_MAX: Final = 32
 """Flushes of a log directory that are under way at once; those behind them cover more when their turn comes."""
 
+COLD_READS_UNDER_WAY_MAX: Final = 4
+"""Reads of bytes that are not in memory that are under way at once; fewer than workers, so that flushes go on."""
+
+COLD_READ_BYTES_MIN: Final = 256 * 1024
+"""What is read into memory at least, where something is not there."""
+
+COLD_READ_BYTES_MAX: Final = 16 * 1024 * 1024
+"""What is read into memory at most: twice as much each time, for those who go through a file."""
+
+COLD_READ_TRUSTED_SECONDS: Final = 5.0
+"""How long after such a read its bytes should still be in memory; if they are not, another one would not help."""
+
+COLD_READS_REMEMBERED_MAX: Final = 1024
+"""Such reads that are remembered for that; older ones are forgotten, and their bytes read once more."""
+
 OPEN_SEGMENT_FILES_MAX: Final = 512
 """Segment files held open at once; the ones not used lately are closed and opened again when needed."""
 

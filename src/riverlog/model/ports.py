@@ -2,7 +2,7 @@
 
 The real ones live in `world/` and are handed out by the node alone; the simulation hands out its own. Waiting
 is asyncio's: in a simulation the event loop itself runs on virtual time. Files and sockets are synchronous and
-never wait, except for `sync`, `sync_folder` and large reads, which callers send through `Workers`.
+never wait, except for `sync`, `sync_folder` and reads of what is not cached, which callers send through `Workers`.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
@@ -47,6 +47,10 @@ class File(Protocol):
 
     def read(self, position: int, count: int) -> bytes:
         """Read up to `count` bytes; fewer only where the file ends."""
+        ...
+
+    def is_cached(self, position: int, count: int) -> bool:
+        """Return whether these bytes can be read without waiting; True also where the system does not tell."""
         ...
 
     def write(self, position: int, buffers: Sequence[Buffer]) -> int:

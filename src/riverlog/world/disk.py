@@ -15,6 +15,7 @@ from riverlog.model.disk_errors import FlushFailed
 from riverlog.model.ports import Buffer
 
 _BUFFERS_PER_WRITE: Final = 1024  # IOV_MAX
+_WITHOUT_WAITING: Final[int] = getattr(os, "RWF_NOWAIT", 0)  # Linux alone tells what it would have to wait for
 _FULL_SYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)  # on macOS a plain fsync stops at the drive's cache
 
 
@@ -42,6 +43,16 @@ class SystemFile:
         if len(data) == count or not data:
             return data
         return data + self.read(position + len(data), count - len(data))
+
+    def is_cached(self, position: int, count: int) -> bool:
+        if not _WITHOUT_WAITING:
+            return True
+        try:
+            for at in {position, position + max(count, 1) - 1}:  # in between, the system has read ahead
+                os.preadv(self._descriptor, (bytearray(1),), at, _WITHOUT_WAITING)
+        except OSError as error:
+            return error.errno != errno.EAGAIN  # this file system does not tell, or reading it tells what is wrong
+        return True
 
     def write(self, position: int, buffers: Sequence[Buffer]) -> int:
         if len(buffers) == 1:

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import weakref
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from riverlog.broker.connection import Connection
 from riverlog.broker.context import Client, Hangup, Place
 from riverlog.broker.dispatch import Promise
 from riverlog.broker.memory import RequestMemory
+from riverlog.drivers.cold_reads import ColdReads
 from riverlog.drivers.recovery import Recovering
 from riverlog.drivers.turn import Turn
 from riverlog.model.access import Principal
@@ -25,6 +27,7 @@ from riverlog.model.limits import (
 from riverlog.model.ports import FileRange
 from riverlog.observe.stats import Closed, ConnectionStats, RequestStats
 from tests.support.sockets import PuppetSocket
+from tests.support.world import PatientWorkers
 
 MEMORY = 1 << 24
 WINDOW = 1 << 22
@@ -121,6 +124,7 @@ class Line:
             self.broker,  # type: ignore[arg-type]
             self.clock,
             Turn(),
+            ColdReads(PatientWorkers(Random(0))),
             frame_bytes_max=1 << 24,
             closed=lambda _connection, reason, _detail: self.ended.append(reason),
             failed=self.bugs.append,
@@ -329,6 +333,9 @@ def test_ranges_of_files_are_sent_whole_and_in_place(size: int) -> None:
 
         def read(self, position: int, count: int) -> bytes:
             return self.data[position : position + count]
+
+        def is_cached(self, _position: int, _count: int) -> bool:
+            return True
 
     async def body() -> None:
         line = Line(window=0)

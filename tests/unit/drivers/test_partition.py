@@ -5,11 +5,13 @@ import contextlib
 import errno
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from random import Random
 from struct import Struct
 from uuid import UUID
 
 import pytest
 
+from riverlog.drivers.cold_reads import ColdReads
 from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.partition import Partition
 from riverlog.drivers.turn import Turn
@@ -32,6 +34,7 @@ from tests.support.batches import batch_of
 from tests.support.disk import MemoryDisk
 from tests.support.reading_committed import transactional_batch
 from tests.support.virtual_time import run
+from tests.support.world import PatientWorkers
 
 NOW = 10_000
 
@@ -75,7 +78,17 @@ def a_partition(**config: object) -> tuple[Partition, Hand]:
     flusher: Flusher = hand  # type: ignore[assignment]
     volume = Volume(disk, "/data", changed=lambda _volume: None)
     name, topic_id = TopicPartition("orders", 0), TopicId(UUID(int=1))
-    return Partition(name, topic_id, log, LeaderEpoch(3), volume=volume, flusher=flusher, turn=LongTurn()), hand
+    partition = Partition(
+        name,
+        topic_id,
+        log,
+        LeaderEpoch(3),
+        volume=volume,
+        flusher=flusher,
+        cold_reads=ColdReads(PatientWorkers(Random(0))),
+        turn=LongTurn(),
+    )
+    return partition, hand
 
 
 def gather(partition: Partition, value: bytes, **fields: int) -> Offset:
@@ -146,11 +159,11 @@ def test_flush_ms_is_noticed_and_kept() -> None:
 
 
 def test_a_closed_segment_is_flushed_soon() -> None:
-    partition, hand = a_partition(durability=Durability.OS, segment_bytes=200)
+    partition, hand = a_partition(durability=Durability.OS, segment_bytes=400)
     append(partition, b"a" * 100)
     partition.flush_if_due(uptime_ms=NOW)
     assert hand.asked == 0
-    append(partition, b"b" * 100)
+    append(partition, b"b" * 300)
     partition.flush_if_due(uptime_ms=NOW)
     assert hand.asked == 1
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from riverlog.log.aborted import Aborted, AbortedIndex, AbortedTransactions, BadAbortedIndex
+from riverlog.log.files import OpenFiles
 from riverlog.log.log import Log
 from riverlog.model.ids import Offset, ProducerId
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
@@ -60,7 +61,7 @@ def test_a_file_that_cannot_be_is_not_believed(content: bytes) -> None:
 
 
 def test_a_range_meets_those_that_overlap_it() -> None:
-    transactions = AbortedTransactions(MemoryDisk(), "")
+    transactions = AbortedTransactions(MemoryDisk(), OpenFiles(), "")
     long, short, late = aborted(3, 30, 31), aborted(5, 8, 3), aborted(40, 45, 46)
     transactions.append(Offset(0), [short])
     transactions.append(Offset(20), [long])

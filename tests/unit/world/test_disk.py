@@ -62,3 +62,17 @@ def test_a_sync_that_the_system_refuses_has_failed_and_one_that_was_not_asked_fo
     with pytest.raises(FileNotFoundError) as missing:
         FileSystem().sync_folder(str(tmp_path / "missing"))
     assert not isinstance(missing.value, FlushFailed)
+
+
+def test_what_the_system_has_in_memory_is_known_where_it_tells(tmp_path: Path) -> None:
+    file = FileSystem().open(str(tmp_path / "file"), create=True)
+    file.write(0, [b"x" * 1_000_000])
+    assert file.is_cached(0, 1_000_000)
+    assert file.is_cached(2_000_000, 10)  # nothing is there to wait for
+    file.sync()
+    file.forget(0, 1_000_000)
+    if not file.is_cached(500_000, 10):  # a file system in memory keeps it, and some do not tell
+        assert not file.is_cached(500_000, 100_000)
+        file.read(0, 1_000_000)
+        assert file.is_cached(0, 1_000_000)
+    file.close()

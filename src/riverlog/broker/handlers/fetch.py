@@ -1,5 +1,8 @@
 """Fetch: read what is there now; if it is too little, answer later, woken by the partitions' high watermarks.
 
+What is not in memory is read beside the loop first: a request comes again after that (`NotYet`), a fetch that waits
+looks again.
+
 Every fetch is a full fetch: the session id in the answer is always 0, which tells clients to send their whole list
 of partitions again (KIP-227 allows it).
 """
@@ -14,6 +17,7 @@ from typing import Final
 from riverlog.broker.context import Answer, Context, Later, Parts, Place
 from riverlog.broker.dispatch import told
 from riverlog.broker.portions import in_turn
+from riverlog.drivers.not_yet import NotYet
 from riverlog.drivers.partition import Partition
 from riverlog.log.aborted import Aborted
 from riverlog.model.access import Operation
@@ -98,6 +102,9 @@ async def fetch_in_portions(request: FetchRequest, context: Context) -> FetchRes
             reading = _Reading(request, plan, context)
             while await in_turn(partial(reading.read, REQUEST_PORTION), turns):
                 pass
+            if reading.cold:
+                await asyncio.wait(reading.cold)
+                continue
             if reading.enough or time_is_up:
                 _count(reading.response, plan, context)
                 return reading.response
@@ -130,6 +137,9 @@ class DelayedFetch:
             return
         try:
             response, enough = _read(self._request, self._plan, self._context)
+        except NotYet as not_yet:
+            not_yet.until.add_done_callback(lambda _read: self._look(time_is_up))
+            return
         except Exception as bug:
             self.answered.set_exception(bug)
             return
@@ -278,6 +288,9 @@ class OnePartitionPlace(Place):
         at_once = time_is_up or route.replicas.stopping
         try:
             parts = route.read(self, at_once=at_once)
+        except NotYet as not_yet:
+            not_yet.until.add_done_callback(lambda _read: self._look(time_is_up))
+            return
         except Refusal as refusal:
             if refusal.code is ErrorCode.CORRUPT_MESSAGE and not at_once:  # as in _read
                 return
@@ -335,13 +348,14 @@ def _read(request: FetchRequest, plan: Plan, context: Context) -> tuple[FetchRes
     """Read every partition in the order asked for, within all limits; tell whether that is enough to answer."""
     reading = _Reading(request, plan, context)
     reading.read()
+    reading.check_all_read()
     return reading.response, reading.enough
 
 
 class _Reading:
     """The making of one response, partition by partition."""
 
-    __slots__ = ("_context", "_copied", "_is_told", "_left", "_request", "_rest", "_size", "response")
+    __slots__ = ("_context", "_copied", "_is_told", "_left", "_request", "_rest", "_size", "cold", "response")
 
     def __init__(self, request: FetchRequest, plan: Plan, context: Context) -> None:
         self.response = FetchResponse()
@@ -352,6 +366,8 @@ class _Reading:
         self._size = 0
         self._copied = COPIED_BYTES_PER_ANSWER_MAX if context.client.memory.answers_crowded else 0
         self._is_told = False  # there is something to say that waiting does not change
+        self.cold: set[asyncio.Future[None]] = set()
+        """Done when what is not in memory was read; then all is to be read again."""
 
     @property
     def enough(self) -> bool:
@@ -368,14 +384,19 @@ class _Reading:
                 self.response.responses.append(answer)
                 continue
             answer = self.response.responses[-1]
-            data, taken, stops_short = _read_partition(
-                wanted,
-                self._request,
-                self._context,
-                bytes_left=self._left,
-                copied_left=COPIED_BYTES_PER_ANSWER_MAX - self._copied,
-                at_least_one=self._size == 0,
-            )
+            try:
+                data, taken, stops_short = _read_partition(
+                    wanted,
+                    self._request,
+                    self._context,
+                    bytes_left=self._left,
+                    copied_left=COPIED_BYTES_PER_ANSWER_MAX - self._copied,
+                    at_least_one=self._size == 0,
+                )
+            except NotYet as not_yet:  # those behind it may be read at the same time
+                self.cold.add(not_yet.until)
+                self._left -= min(self._left, wanted.part.partition_max_bytes)
+                continue
             answer.partitions.append(data)
             if not isinstance(data.records, FileRange):
                 self._copied += taken
@@ -385,6 +406,11 @@ class _Reading:
             is_told = stops_short or data.error_code not in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE)
             self._is_told = self._is_told or is_told
         return count == count_max
+
+    def check_all_read(self) -> None:
+        """Raise NotYet where something was not in memory."""
+        if self.cold:
+            raise NotYet(asyncio.ensure_future(_all_done(self.cold)))
 
 
 def _read_partition(
@@ -418,6 +444,10 @@ def _read_partition(
         return _refused(part.partition, _code_of(refusal, partition, context.version), partition), 0, False
     wanted.size, wanted.next_offset = read.size, read.next_offset
     return _data(partition, records, aborted), read.size, read.stops_short_of(upto)
+
+
+async def _all_done(reads: set["asyncio.Future[None]"]) -> None:
+    await asyncio.wait(reads)
 
 
 def _code_of(refusal: Refusal, partition: Partition, version: int) -> ErrorCode:

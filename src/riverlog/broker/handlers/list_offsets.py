@@ -7,6 +7,7 @@ from typing import Final
 
 from riverlog.broker.context import Answer, Context, Later
 from riverlog.broker.portions import in_turn
+from riverlog.drivers.not_yet import NotYet
 from riverlog.drivers.partition import Partition
 from riverlog.log.times import FoundTime
 from riverlog.model.access import Operation
@@ -54,8 +55,11 @@ def list_offsets(request: ListOffsetsRequest, context: Context) -> Answer[ListOf
             looks.append((place, partial(_find, partition, part.timestamp, request.isolation_level, context)))
     if sum(_takes_long(part) for topic in request.topics for part in topic.partitions) > 1:
         return Later(_look_in_turns(looks, response, context))
-    for place, find in looks:
-        _look(place, find, context)
+    for number, (place, find) in enumerate(looks):
+        try:
+            _look(place, find, context)
+        except NotYet:  # what it wants is being read from the disk
+            return Later(_look_in_turns(looks[number:], response, context))
     return response
 
 

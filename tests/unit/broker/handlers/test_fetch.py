@@ -397,7 +397,7 @@ def test_without_descriptors_only_so_much_is_copied_into_an_answer() -> None:
             partition = node._replicas.get("orders", 0)
             assert partition is not None
             assert len((await fetched(line, asking(bytes_max=1 << 30))).records) > 2_500_000
-            partition.log.segments._files._descriptors_max = 0
+            partition.log.segments.files._descriptors_max = 0
             assert 0 < len((await fetched(line, asking(bytes_max=1 << 30))).records) <= COPIED_BYTES_PER_ANSWER_MAX
 
     run(scenario())
