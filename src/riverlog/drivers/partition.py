@@ -222,7 +222,8 @@ class Partition:
     def _commit_written(self) -> None:
         """Commit all that stands in the log, or have it flushed."""
         log, config = self.log, self.log.config
-        if config.durability is not Durability.OS or log.log_end_offset - log.flushed_offset >= config.flush_messages:
+        unflushed = log.log_end_offset - log.flushed_offset
+        if config.durability is not Durability.OS or unflushed >= config.flush_messages or log.wants_flush:
             self._flusher.flush(self)
         if _commits_by_writing(config):
             self._advance(log.log_end_offset)

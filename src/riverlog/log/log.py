@@ -454,6 +454,11 @@ class Log:
         """Describe all segments, the active one last."""
         return [facts_of(segment) for segment in self.segments]
 
+    @property
+    def wants_flush(self) -> bool:
+        """Return whether a flush now spares the first roll one, which nobody waits for beside the loop."""
+        return not self._first_name_synced and 2 * self.segments.active.size > self._config.segment_bytes
+
     def check_cleanable(self, upto: Offset) -> None:
         """Refuse compaction where a segment below this offset must be left as it is."""
         for segment in self.segments:

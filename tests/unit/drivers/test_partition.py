@@ -168,6 +168,18 @@ def test_a_closed_segment_is_flushed_soon() -> None:
     assert hand.asked == 1
 
 
+def test_a_log_is_flushed_before_its_first_segment_is_full_so_that_closing_it_waits_for_nothing() -> None:
+    partition, hand = a_partition(durability=Durability.OS, segment_bytes=400)
+    append(partition, b"a" * 100)
+    assert hand.asked == 0
+    append(partition, b"b" * 10)
+    assert hand.asked == 1
+    hand.carry_out(partition)
+    append(partition, b"b" * 10)
+    append(partition, b"c" * 300)
+    assert hand.asked == 1
+
+
 def test_readers_look_once_when_a_turn_ends_until_they_let_go() -> None:
     partition, _hand = a_partition(durability=Durability.OS)
     seen: list[Offset] = []
