@@ -22,23 +22,13 @@ from riverlog.broker.context import Services
 from riverlog.broker.dispatch import Dispatcher
 from riverlog.broker.handlers import HANDLERS, load_handler
 from riverlog.broker.server import Server
-from riverlog.drivers.cleaner import Cleaner
-from riverlog.drivers.cold_reads import ColdReads
+from riverlog.controller.log import METADATA_FOLDER, MetadataLog
+from riverlog.controller.metadata import MetadataDriver
 from riverlog.drivers.coordinator import Stopped
-from riverlog.drivers.flusher import Flusher
 from riverlog.drivers.groups import Groups
-from riverlog.drivers.in_place import InPlace
 from riverlog.drivers.marking import Marking
-from riverlog.drivers.metadata import MetadataDriver
-from riverlog.drivers.metadata_log import METADATA_FOLDER, MetadataLog
-from riverlog.drivers.partition import Partition
-from riverlog.drivers.replicas import Home, Replicas
-from riverlog.drivers.scrubber import Scrubber
 from riverlog.drivers.transactional_offsets import TransactionalOffsets
 from riverlog.drivers.transactions import Transactions
-from riverlog.drivers.turn import Turn
-from riverlog.drivers.upkeep import Upkeep
-from riverlog.drivers.volume import Volume
 from riverlog.log.checkpoint import encode_uuid
 from riverlog.log.directory import LogDirectory
 from riverlog.log.identity import check_first, find
@@ -67,6 +57,16 @@ from riverlog.observe.metrics import (
 )
 from riverlog.observe.stats import NodeStats, PartitionStats
 from riverlog.observe.web_guard import WebGuard, names_of_node
+from riverlog.partitions.cold_reads import ColdReads
+from riverlog.partitions.directory_health import DirectoryHealth
+from riverlog.partitions.flusher import Flusher
+from riverlog.partitions.in_process_work import InPlace
+from riverlog.partitions.partition import Partition
+from riverlog.partitions.replicas import Home, Replicas
+from riverlog.partitions.turn import Turn
+from riverlog.upkeep.cleaner import Cleaner
+from riverlog.upkeep.scrubber import Scrubber
+from riverlog.upkeep.upkeep import Upkeep
 from riverlog.wire.apis import API_BY_KEY
 from riverlog.world.clock import SystemClock
 from riverlog.world.descriptors import raise_descriptor_limit
@@ -124,7 +124,7 @@ class Node:
         self._checkpoints: CheckpointServer | None = None
         self._failed: asyncio.Future[BaseException]
         self._homes: list[Home]
-        self._away: list[Volume]
+        self._away: list[DirectoryHealth]
         self._reporting: asyncio.Task[None] | None = None
         self._metadata: MetadataDriver
         self._replicas: Replicas
@@ -238,7 +238,7 @@ class Node:
             self._log.warning("the node was not stopped cleanly; logs are recovered", directory=folder)
         for damage in directory.damage:
             self._log.error("damage found", directory=folder, detail=damage)
-        volume = Volume(world.disk, folder, changed=self._volume_changed)
+        volume = DirectoryHealth(world.disk, folder, changed=self._volume_changed)
         return Home(directory, volume, Flusher(world.workers, volume, world.clock, self.stats))
 
     def _open_other_homes(self) -> None:
@@ -274,7 +274,7 @@ class Node:
 
     def _be_without(self, folder: str, reason: str) -> None:
         """Serve what lies in other directories."""
-        volume = Volume(self._world.disk, folder, changed=self._volume_changed)
+        volume = DirectoryHealth(self._world.disk, folder, changed=self._volume_changed)
         self._away.append(volume)
         volume.fail(reason)
 
@@ -461,7 +461,7 @@ class Node:
             self._homes[0].volume.fail(f"the cluster's metadata cannot be written ({error})")
         self._fail(error)
 
-    def _volume_changed(self, volume: Volume) -> None:
+    def _volume_changed(self, volume: DirectoryHealth) -> None:
         if volume.trouble is None:
             self._log.info("log directory takes writes again", directory=volume.path)
             return

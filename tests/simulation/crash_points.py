@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, Self
 
-from riverlog.drivers.metadata_snapshot import BadMetadata
+from riverlog.controller.snapshot_files import BadMetadata
 from riverlog.log.identity import DirectoryRefused
 from riverlog.model.errors import Refusal
 from tests.simulation.syncs import LeftOut

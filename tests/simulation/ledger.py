@@ -12,7 +12,7 @@ from random import Random
 from typing import Final
 from zlib import crc32
 
-from riverlog.drivers.partition import Partition
+from riverlog.partitions.partition import Partition
 
 COMPACTED_TOPIC: Final = "compacted"
 _COMPACTED_KEYS: Final = 5

@@ -17,8 +17,8 @@ from typing import Any, Final, TypeVar
 
 import riverlog
 from riverlog.client.ports import Ports
+from riverlog.controller.log import METADATA_FOLDER
 from riverlog.drivers.coordinator import Stopped
-from riverlog.drivers.metadata_log import METADATA_FOLDER
 from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.identity import DirectoryRefused
 from riverlog.model.disk_errors import DiskTrouble, judge

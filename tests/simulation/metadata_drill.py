@@ -9,7 +9,7 @@ from riverlog.metadata.commands.topics import DeleteTopics
 from riverlog.metadata.image import ConfigResourceType
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 from tests.support.disk import MemoryDisk
-from tests.unit.drivers.metadata_node import Node, names, topic
+from tests.unit.controller.metadata_node import Node, names, topic
 
 
 class MetadataDrill:

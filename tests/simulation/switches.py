@@ -12,9 +12,8 @@ from typing import Any, Final
 from unittest import mock
 from weakref import WeakKeyDictionary
 
-from riverlog.drivers import metadata_log
-from riverlog.drivers.metadata_log import MetadataLog
-from riverlog.drivers.partition import Partition
+from riverlog.controller import log as metadata_log
+from riverlog.controller.log import MetadataLog
 from riverlog.drivers.partition_log import PartitionLog
 from riverlog.log import checkpoint, directory, identity
 from riverlog.log import log as log_module
@@ -24,6 +23,7 @@ from riverlog.log.log import Log
 from riverlog.log.segment import Segment
 from riverlog.log.sync import SyncPlan
 from riverlog.metadata.records import ConfigRecord, RemoveTopicRecord, TopicRecord
+from riverlog.partitions.partition import Partition
 from tests.simulation.crash_points import Off, noticed_at_crash_points
 from tests.simulation.drill import noticed_in_drill
 from tests.simulation.plan import Plan, draw_failing_flushes, draw_plan, with_groups

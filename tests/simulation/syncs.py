@@ -1,4 +1,4 @@
-"""Every place in the log engine and its drivers that waits for the medium, found in their source.
+"""Every place in the log engine and the rooms on it that waits for the medium, found in their source.
 
 A place is named after its function, `log.swap.finish_swaps`, with a number where there are several in it. A call of
 `replace_file` and its like is a place too: what it does with contents and with names can be left out there alone.
@@ -18,7 +18,7 @@ import riverlog
 from tests.support.disk import MemoryDisk, MemoryFile
 
 _SOURCE: Final = Path(riverlog.__file__).parent
-_ROOMS: Final = ("log", "drivers")
+_ROOMS: Final = ("log", "partitions", "controller", "upkeep")
 _KINDS: Final = {
     "sync": ("sync",),
     "sync_folder": ("sync_folder",),
@@ -105,9 +105,9 @@ def places() -> list[Place]:
     """Find them all, in the order of their names."""
     found = []
     for room in _ROOMS:
-        for path in sorted((_SOURCE / room).glob("*.py")):
+        for path in sorted((_SOURCE / room).rglob("*.py")):
             if path.name not in _SHARED:
-                found += _places_in(path, f"{room}.{path.stem}")
+                found += _places_in(path, ".".join(path.relative_to(_SOURCE).with_suffix("").parts))
     return found
 
 

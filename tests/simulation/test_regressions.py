@@ -11,8 +11,7 @@ import pytest
 from riverlog import Admin, Consumer, Producer
 from riverlog.broker.handlers.delete_records import _written_down
 from riverlog.client.errors import KafkaError
-from riverlog.drivers import recovery
-from riverlog.drivers.metadata_log import MetadataLog
+from riverlog.controller.log import MetadataLog
 from riverlog.log.checkpoint import PARTITION_FILE, read_file
 from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.log import Log
@@ -24,6 +23,7 @@ from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
 from riverlog.model.limits import RECOVERY_WAIT_SECONDS_MAX
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.node import Node
+from riverlog.partitions import recovery
 from riverlog.records.batch import read_header
 from tests.simulation.machine import ADDRESS, Machine
 from tests.support.batches import batch_of, records_of

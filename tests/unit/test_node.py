@@ -190,7 +190,9 @@ def test_a_deleted_topic_is_gone_and_its_name_free() -> None:
     run(scenario())
 
 
-@pytest.mark.parametrize("part", ["cleaner.Cleaner", "scrubber.Scrubber", "upkeep.Upkeep", "groups.Groups"])
+@pytest.mark.parametrize(
+    "part", ["upkeep.cleaner.Cleaner", "upkeep.scrubber.Scrubber", "upkeep.upkeep.Upkeep", "drivers.groups.Groups"]
+)
 def test_a_mistake_in_background_work_is_told_and_the_work_goes_on(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[str] = []
 
@@ -198,7 +200,7 @@ def test_a_mistake_in_background_work_is_told_and_the_work_goes_on(part: str, mo
         rounds.append(part)
         raise ZeroDivisionError
 
-    monkeypatch.setattr(f"riverlog.drivers.{part}.run", fails)
+    monkeypatch.setattr(f"riverlog.{part}.run", fails)
 
     async def scenario() -> None:
         universe = Universe()

@@ -15,9 +15,6 @@ from typing import Final
 from riverlog.broker.context import Client, Hangup, Parts, Place, memory_of
 from riverlog.broker.dispatch import Dispatcher, Promise, Unserved
 from riverlog.broker.memory import Share
-from riverlog.drivers.cold_reads import ColdReads
-from riverlog.drivers.not_yet import NotYet
-from riverlog.drivers.turn import Turn
 from riverlog.model.limits import (
     ANSWER_BYTES_PER_CONNECTION_MAX,
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
@@ -31,6 +28,9 @@ from riverlog.model.limits import (
 )
 from riverlog.model.ports import Buffer, Clock, FileRange, Socket
 from riverlog.observe.stats import Closed
+from riverlog.partitions.cold_reads import ColdReads
+from riverlog.partitions.not_yet import NotYet
+from riverlog.partitions.turn import Turn
 from riverlog.wire.codec import MalformedMessage
 from riverlog.wire.framing import FrameBuffer, FrameRefused
 

@@ -14,10 +14,9 @@ from uuid import UUID
 
 from riverlog.broker.memory import RequestMemory
 from riverlog.broker.routes import Routes
+from riverlog.controller.metadata import MetadataDriver
 from riverlog.drivers.groups import Groups
 from riverlog.drivers.marking import Marking
-from riverlog.drivers.metadata import MetadataDriver
-from riverlog.drivers.replicas import Replicas
 from riverlog.drivers.transactional_offsets import TransactionalOffsets
 from riverlog.drivers.transactions import Transactions
 from riverlog.metadata.image import MetadataImage
@@ -25,6 +24,7 @@ from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, Res
 from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.ports import Buffer, Clock, FileRange, Random
 from riverlog.observe.stats import RequestStats
+from riverlog.partitions.replicas import Replicas
 from riverlog.wire.apis import Api
 
 Parts = list[Buffer | FileRange]

@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from riverlog.broker.context import Later
-from riverlog.drivers.not_yet import NotYet
 from riverlog.model.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
+from riverlog.partitions.not_yet import NotYet
 from riverlog.wire.apis import ApiKey
 
 T = TypeVar("T")

@@ -9,8 +9,6 @@ from riverlog.broker.connection import Connection
 from riverlog.broker.context import Client
 from riverlog.broker.dispatch import Dispatcher
 from riverlog.broker.memory import RequestMemory
-from riverlog.drivers.cold_reads import ColdReads
-from riverlog.drivers.turn import Turn
 from riverlog.model.access import ANONYMOUS, Principal
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import Address
@@ -19,6 +17,8 @@ from riverlog.model.ports import Clock, Listener, Network, Socket
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.logging import get_logger
 from riverlog.observe.stats import Closed, NodeStats
+from riverlog.partitions.cold_reads import ColdReads
+from riverlog.partitions.turn import Turn
 
 _WORTH_A_LINE: Final = {Closed.MALFORMED, Closed.SLOW}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from riverlog.cli.exits import ExitCode, Trouble
-from riverlog.drivers.metadata_snapshot import BadMetadata
+from riverlog.controller.snapshot_files import BadMetadata
 from riverlog.log.identity import DirectoryRefused
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Address

@@ -13,8 +13,7 @@ from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
-from riverlog.drivers.metadata import MetadataDriver
-from riverlog.drivers.replicas import Replicas
+from riverlog.controller.metadata import MetadataDriver
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.model.errors import ErrorCode, Refusal
@@ -26,6 +25,7 @@ from riverlog.model.limits import (
 )
 from riverlog.model.ports import Clock, Random
 from riverlog.observe.logging import get_logger
+from riverlog.partitions.replicas import Replicas
 
 Command = TypeVar("Command")
 Command_contra = TypeVar("Command_contra", contravariant=True)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any, Never
 
 from riverlog.drivers.partition_coordinator import PartitionCoordinator
-from riverlog.drivers.replicas import Replicas
 from riverlog.groups import batches
 from riverlog.groups.commands import GroupsCommand, TopicsChanged, TopicsDeleted, Woken
 from riverlog.groups.machine import GroupsMachine
@@ -17,6 +16,7 @@ from riverlog.metadata.image import MetadataImage
 from riverlog.model.ids import TopicPartition
 from riverlog.model.ports import Clock
 from riverlog.model.settings import NodeSettings
+from riverlog.partitions.replicas import Replicas
 
 
 class GroupCoordinator(PartitionCoordinator[GroupsCommand, GroupFact, Never]):

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from riverlog.drivers.groups import Groups
-from riverlog.drivers.replicas import Replicas
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
 from riverlog.model.ports import Clock
 from riverlog.model.transactions import Producer, TransactionMarkers
+from riverlog.partitions.replicas import Replicas
 from riverlog.records.control import Marker
 
 _AS_LONG_AS_IT_TAKES: Final = 365 * 24 * 3600.0  # whoever asked loses patience earlier, and asks again

@@ -6,12 +6,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from riverlog.drivers.coordinator import Coordinator
 from riverlog.drivers.partition_log import PartitionLog
-from riverlog.drivers.replicas import Replicas
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
 from riverlog.model.machine import ReplicatedMachine
 from riverlog.model.ports import Clock
 from riverlog.observe.containment import contained
+from riverlog.partitions.replicas import Replicas
 from riverlog.records.batch import BatchHeader
 from riverlog.records.record import Record
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
 from riverlog.drivers.coordinator import Unwritable
-from riverlog.drivers.partition import Partition
-from riverlog.drivers.replicas import Replicas
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.limits import REPLAY_READ_BYTES
 from riverlog.model.ports import Clock
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
+from riverlog.partitions.partition import Partition
+from riverlog.partitions.replicas import Replicas
 from riverlog.records.batch import BatchHeader, headers, read_header
 from riverlog.records.record import Record, check_batch, records_in, unfolded
 

@@ -9,7 +9,6 @@ from typing import Any, assert_never
 
 from riverlog.drivers.coordinator import Unwritable
 from riverlog.drivers.partition_coordinator import PartitionCoordinator
-from riverlog.drivers.replicas import Replicas
 from riverlog.drivers.transaction_markers import MarkerSender
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.ids import TopicPartition
@@ -17,6 +16,7 @@ from riverlog.model.ports import Clock
 from riverlog.model.settings import NodeSettings
 from riverlog.model.transactions import Outcome
 from riverlog.observe.stats import TransactionStats
+from riverlog.partitions.replicas import Replicas
 from riverlog.transactions import batches
 from riverlog.transactions.commands import Effect, MarkersWritten, SendMarkers, TransactionsCommand, Woken
 from riverlog.transactions.machine import TransactionsMachine

@@ -7,14 +7,14 @@ must say that it is open, and no marker may have come since it was asked.
 from typing import TYPE_CHECKING
 
 from riverlog.drivers.groups import Groups
-from riverlog.drivers.partition import Partition
-from riverlog.drivers.recovery import Recovering
-from riverlog.drivers.replicas import Replicas
 from riverlog.drivers.verification import Question
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_SEQUENCE, TopicPartition
 from riverlog.model.ports import Clock
 from riverlog.model.transactions import Producer, VerifyTransaction
+from riverlog.partitions.partition import Partition
+from riverlog.partitions.recovery import Recovering
+from riverlog.partitions.replicas import Replicas
 
 if TYPE_CHECKING:
     from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply

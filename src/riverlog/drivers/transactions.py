@@ -7,9 +7,8 @@ import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from riverlog.controller.metadata import MetadataDriver
 from riverlog.drivers.coordinators import Coordinators
-from riverlog.drivers.metadata import MetadataDriver
-from riverlog.drivers.replicas import Replicas
 from riverlog.metadata.commands.topics import NewTopic
 from riverlog.metadata.image import TRANSACTIONS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
@@ -17,6 +16,7 @@ from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.ports import Clock, Random
 from riverlog.model.transactions import MarkerPort, Producer, TransactionVersion
 from riverlog.observe.stats import TransactionStats
+from riverlog.partitions.replicas import Replicas
 
 if TYPE_CHECKING:
     from riverlog.drivers.transaction_coordinator import TransactionCoordinator

@@ -13,9 +13,6 @@ from riverlog.broker.connection import Connection
 from riverlog.broker.context import Client, Hangup, Place
 from riverlog.broker.dispatch import Promise
 from riverlog.broker.memory import RequestMemory
-from riverlog.drivers.cold_reads import ColdReads
-from riverlog.drivers.recovery import Recovering
-from riverlog.drivers.turn import Turn
 from riverlog.model.access import Principal
 from riverlog.model.limits import (
     ANSWER_BYTES_PER_CONNECTION_MAX,
@@ -26,6 +23,9 @@ from riverlog.model.limits import (
 )
 from riverlog.model.ports import FileRange
 from riverlog.observe.stats import Closed, ConnectionStats, RequestStats
+from riverlog.partitions.cold_reads import ColdReads
+from riverlog.partitions.recovery import Recovering
+from riverlog.partitions.turn import Turn
 from tests.support.sockets import PuppetSocket
 from tests.support.world import PatientWorkers
 

@@ -9,10 +9,10 @@ import pytest
 from riverlog.broker.context import Later
 from riverlog.broker.handlers import HANDLERS
 from riverlog.broker.portions import PORTIONED, in_portions, is_large, kind_of
-from riverlog.drivers.recovery import Recovering
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
 from riverlog.model.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
+from riverlog.partitions.recovery import Recovering
 from riverlog.records.record import read_batches
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.messages.delete_records import (

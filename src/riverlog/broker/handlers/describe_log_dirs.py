@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from riverlog.broker.context import Context
-from riverlog.drivers.volume import Volume
 from riverlog.metadata.image import PartitionImage
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
+from riverlog.partitions.directory_health import DirectoryHealth
 from riverlog.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -45,7 +45,7 @@ def _asked_for(request: DescribeLogDirsRequest, context: Context) -> Iterator[tu
                 yield TopicPartition(topic.name, partition.index), partition
 
 
-def _result(volume: Volume, names: list[TopicPartition], context: Context) -> DescribeLogDirsResult:
+def _result(volume: DirectoryHealth, names: list[TopicPartition], context: Context) -> DescribeLogDirsResult:
     if volume.offline:
         context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=volume.path)

@@ -1,7 +1,7 @@
 """DescribeQuorum: the cluster's metadata has one voter, this node, which leads and is never behind."""
 
 from riverlog.broker.context import Context
-from riverlog.drivers.metadata_log import EPOCH, METADATA_PARTITION
+from riverlog.controller.log import EPOCH, METADATA_PARTITION
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.describe_quorum import (

@@ -17,14 +17,14 @@ from typing import Final
 from riverlog.broker.context import Answer, Context, Later, Parts, Place
 from riverlog.broker.dispatch import told
 from riverlog.broker.portions import in_turn
-from riverlog.drivers.not_yet import NotYet
-from riverlog.drivers.partition import Partition
 from riverlog.log.aborted import Aborted
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.model.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, REQUEST_PORTION, SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
+from riverlog.partitions.not_yet import NotYet
+from riverlog.partitions.partition import Partition
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.by_hand import (
     FIRST_FETCH_BY_HAND,

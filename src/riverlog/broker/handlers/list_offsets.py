@@ -7,12 +7,12 @@ from typing import Final
 
 from riverlog.broker.context import Answer, Context, Later
 from riverlog.broker.portions import in_turn
-from riverlog.drivers.not_yet import NotYet
-from riverlog.drivers.partition import Partition
 from riverlog.log.times import FoundTime
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_EPOCH, NO_OFFSET, NO_TIMESTAMP, Offset
+from riverlog.partitions.not_yet import NotYet
+from riverlog.partitions.partition import Partition
 from riverlog.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,

@@ -8,13 +8,13 @@ from typing import Final
 
 from riverlog.broker.context import Answer, Context, Hangup, Later, Parts, Place
 from riverlog.broker.dispatch import told
-from riverlog.drivers.partition import Partition
 from riverlog.drivers.verification import Question, Verifying, verify
 from riverlog.log.gathered import Appended
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.model.transactions import Producer, VerifyTransaction
+from riverlog.partitions.partition import Partition
 from riverlog.records.batch import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,

@@ -10,9 +10,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import Final
 
-from riverlog.drivers.in_place import InPlace
-from riverlog.drivers.partition import Partition
-from riverlog.drivers.replicas import Replicas
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.scrubbing import ScrubbedSegment, scrub
 from riverlog.model.errors import Refusal
@@ -22,6 +19,9 @@ from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 from riverlog.observe.stats import ScrubStats
+from riverlog.partitions.in_process_work import InPlace
+from riverlog.partitions.partition import Partition
+from riverlog.partitions.replicas import Replicas
 
 _FIRST_REST_SECONDS: Final = 600.0
 """A node that was just started has better things to do."""

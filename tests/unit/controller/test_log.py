@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import pytest
 
+from riverlog.controller.snapshot_files import BadMetadata, snapshot_offset
 from riverlog.drivers.coordinator import Stopped
-from riverlog.drivers.metadata_snapshot import BadMetadata, snapshot_offset
 from riverlog.metadata.commands.topics import CreateTopics
 from riverlog.model.errors import ErrorCode, Refusal
 from tests.support.disk import MemoryDisk
-from tests.unit.drivers.metadata_node import FOLDER, SEGMENT, Node, crash, names, run, topic
+from tests.unit.controller.metadata_node import FOLDER, SEGMENT, Node, crash, names, run, topic
 
 
 @run

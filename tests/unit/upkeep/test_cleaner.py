@@ -8,11 +8,11 @@ import pytest
 
 from riverlog import Admin, Consumer, Producer
 from riverlog.client.errors import KafkaError
-from riverlog.drivers.partition import Partition
 from riverlog.log.checkpoint import decode_offsets, read_file
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.node import Node
+from riverlog.partitions.partition import Partition
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 

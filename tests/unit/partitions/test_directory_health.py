@@ -4,10 +4,10 @@ import errno
 
 import pytest
 
-from riverlog.drivers.volume import Volume, Withdrawn
 from riverlog.model.disk_errors import MEDIUM_FAILED, FlushFailed
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.limits import DISK_RESERVE_BYTES
+from riverlog.partitions.directory_health import DirectoryHealth, Withdrawn
 
 
 class Room:
@@ -30,22 +30,22 @@ def room() -> Room:
 
 
 @pytest.fixture
-def volume(room: Room) -> Volume:
+def volume(room: Room) -> DirectoryHealth:
     changes.clear()
-    return Volume(room, "/data", changed=lambda changed: changes.append(changed.trouble))  # type: ignore[arg-type]
+    return DirectoryHealth(room, "/data", changed=lambda changed: changes.append(changed.trouble))  # type: ignore[arg-type]
 
 
 changes: list[str | None] = []
 
 
-def test_a_healthy_directory_takes_writes(volume: Volume) -> None:
+def test_a_healthy_directory_takes_writes(volume: DirectoryHealth) -> None:
     volume.look()
     volume.check_writable()
     assert volume.trouble is None
     assert changes == []
 
 
-def test_the_reserve_is_kept_and_room_comes_back(volume: Volume, room: Room) -> None:
+def test_the_reserve_is_kept_and_room_comes_back(volume: DirectoryHealth, room: Room) -> None:
     room.free = DISK_RESERVE_BYTES - 1
     volume.look()
     with pytest.raises(Refusal, match="is full") as refused:
@@ -58,20 +58,20 @@ def test_the_reserve_is_kept_and_room_comes_back(volume: Volume, room: Room) -> 
     assert len(changes) == 2
 
 
-def test_a_write_without_room_makes_it_full_not_offline(volume: Volume) -> None:
+def test_a_write_without_room_makes_it_full_not_offline(volume: DirectoryHealth) -> None:
     refusal = volume.failed(OSError(errno.ENOSPC, "No space left on device"))
     assert refusal.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert not volume.offline
 
 
 @pytest.mark.parametrize("error", sorted({*MEDIUM_FAILED} - {errno.EIO}))
-def test_what_the_medium_reports_is_final(volume: Volume, error: int) -> None:
+def test_what_the_medium_reports_is_final(volume: DirectoryHealth, error: int) -> None:
     volume.failed(OSError(error, "broken"))
     assert volume.offline
 
 
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EACCES, errno.ENOENT])
-def test_what_concerns_one_call_is_no_news_about_the_directory(volume: Volume, error: int) -> None:
+def test_what_concerns_one_call_is_no_news_about_the_directory(volume: DirectoryHealth, error: int) -> None:
     refusal = volume.failed(OSError(error, "not now"))
     assert refusal.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert "try again" in refusal.message
@@ -79,19 +79,21 @@ def test_what_concerns_one_call_is_no_news_about_the_directory(volume: Volume, e
     assert changes == []
 
 
-def test_a_flush_that_failed_is_final_whatever_the_reason(volume: Volume) -> None:
+def test_a_flush_that_failed_is_final_whatever_the_reason(volume: DirectoryHealth) -> None:
     volume.failed(FlushFailed(errno.ENOMEM, "Cannot allocate memory"))
     assert volume.offline
 
 
-def test_a_file_that_is_gone_with_the_whole_directory_takes_it_offline(volume: Volume, room: Room) -> None:
+def test_a_file_that_is_gone_with_the_whole_directory_takes_it_offline(volume: DirectoryHealth, room: Room) -> None:
     room.there = False
     volume.failed(FileNotFoundError(errno.ENOENT, "No such file or directory"))
     with pytest.raises(Refusal, match="not there any more"):
         volume.check_online()
 
 
-def test_an_error_while_looking_is_judged_as_any_other(volume: Volume, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_looking_is_judged_as_any_other(
+    volume: DirectoryHealth, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(_room: Room, _folder: str) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
@@ -110,7 +112,7 @@ def test_a_withdrawn_partition_refuses_in_its_own_words_and_blames_no_disk() -> 
     assert refusal.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_an_input_output_error_is_final(volume: Volume) -> None:
+def test_an_input_output_error_is_final(volume: DirectoryHealth) -> None:
     volume.failed(OSError(errno.EIO, "Input/output error"))
     volume.look()
     assert volume.offline
@@ -120,7 +122,7 @@ def test_an_input_output_error_is_final(volume: Volume) -> None:
     assert len(changes) == 1
 
 
-def test_the_slack_says_when_to_look_again(volume: Volume, room: Room) -> None:
+def test_the_slack_says_when_to_look_again(volume: DirectoryHealth, room: Room) -> None:
     volume.look()
     assert volume.slack_bytes == DISK_RESERVE_BYTES
     room.free = DISK_RESERVE_BYTES + 10

@@ -14,12 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeVar
 
-from riverlog.drivers.cold_reads import ColdReads
-from riverlog.drivers.flusher import Flusher
-from riverlog.drivers.not_yet import NotYet
-from riverlog.drivers.turn import Turn
 from riverlog.drivers.verification import Verifications
-from riverlog.drivers.volume import Volume, Withdrawn
 from riverlog.log.aborted import Aborted
 from riverlog.log.epochs import EpochEnd
 from riverlog.log.files import NotCached
@@ -38,6 +33,11 @@ from riverlog.model.settings import Durability, TopicConfig
 from riverlog.model.transactions import Producer, TransactionVersion
 from riverlog.observe.containment import contained
 from riverlog.observe.stats import PartitionStats
+from riverlog.partitions.cold_reads import ColdReads
+from riverlog.partitions.directory_health import DirectoryHealth, Withdrawn
+from riverlog.partitions.flusher import Flusher
+from riverlog.partitions.not_yet import NotYet
+from riverlog.partitions.turn import Turn
 from riverlog.records.batch import TRANSACTIONAL, BatchHeader, check_produced, read_header
 from riverlog.records.control import Marker, build_marker, read_marker
 from riverlog.records.validation import check_records
@@ -69,7 +69,7 @@ class Partition:
         log: Log,
         leader_epoch: LeaderEpoch,
         *,
-        volume: Volume,
+        volume: DirectoryHealth,
         flusher: Flusher,
         cold_reads: ColdReads,
         turn: Turn,
@@ -85,7 +85,7 @@ class Partition:
         """The transactions that are about to begin here."""
         self.removed = False
         """The topic was deleted. Whoever still has this partition is refused: its files may be another one's by now."""
-        self._volume: Volume | Withdrawn = volume
+        self._volume: DirectoryHealth | Withdrawn = volume
         self._flusher = flusher
         self._cold_reads = cold_reads
         self._turn = turn

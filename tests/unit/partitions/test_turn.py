@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.drivers.turn import Turn
+from riverlog.partitions.turn import Turn
 from tests.support.virtual_time import run
 
 

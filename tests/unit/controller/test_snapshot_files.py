@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.drivers.metadata_snapshot import (
+from riverlog.controller.snapshot_files import (
     BadMetadata,
     decode_snapshot,
     encode_snapshot,

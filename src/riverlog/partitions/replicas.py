@@ -12,15 +12,8 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from riverlog.drivers.cold_reads import ColdReads
-from riverlog.drivers.flusher import Flusher
-from riverlog.drivers.in_place import to_its_end
-from riverlog.drivers.metadata import MetadataDriver
-from riverlog.drivers.metadata_log import METADATA_FOLDER
-from riverlog.drivers.partition import Partition
-from riverlog.drivers.recovery import Recovery
-from riverlog.drivers.turn import Turn
-from riverlog.drivers.volume import Volume
+from riverlog.controller.log import METADATA_FOLDER
+from riverlog.controller.metadata import MetadataDriver
 from riverlog.log.checkpoint import encode_uuid
 from riverlog.log.directory import LogDirectory
 from riverlog.log.log import Log
@@ -39,6 +32,13 @@ from riverlog.model.limits import (
 from riverlog.model.ports import Clock, Disk, Processes, Random, Workers
 from riverlog.model.settings import Durability
 from riverlog.observe.logging import get_logger
+from riverlog.partitions.cold_reads import ColdReads
+from riverlog.partitions.directory_health import DirectoryHealth
+from riverlog.partitions.flusher import Flusher
+from riverlog.partitions.in_process_work import to_its_end
+from riverlog.partitions.partition import Partition
+from riverlog.partitions.recovery import Recovery
+from riverlog.partitions.turn import Turn
 
 _TRY_AGAIN_SECONDS: Final = 0.1
 
@@ -48,7 +48,7 @@ class Home:
     """A log directory with all that goes with it."""
 
     directory: LogDirectory
-    volume: Volume
+    volume: DirectoryHealth
     flusher: Flusher
 
 
@@ -69,7 +69,7 @@ class Replicas:
         turn: Turn,
         processes: Processes,
         recovery_lanes: int,
-        away: Sequence[Volume] = (),
+        away: Sequence[DirectoryHealth] = (),
     ) -> None:
         """Hold the partitions in these homes; directories that are `away` could not be opened."""
         self.stopping = False
@@ -232,11 +232,11 @@ class Replicas:
     def homes(self) -> Sequence[Home]:
         return self._homes
 
-    def volumes(self) -> Sequence[Volume]:
+    def volumes(self) -> Sequence[DirectoryHealth]:
         """Return the health of every directory, also of those that could not be opened."""
         return (*(home.volume for home in self._homes), *self._away)
 
-    def volume_of(self, name: TopicPartition, facts: PartitionImage) -> Volume | None:
+    def volume_of(self, name: TopicPartition, facts: PartitionImage) -> DirectoryHealth | None:
         """Return the health of the directory in which a partition of this node lies, or will; None where it is away."""
         home = self._home_of.get(name) or self._home_by_id.get(self._directory_of(facts) or LOST_DIRECTORY)
         return None if home is None or name in self._torn else home.volume
@@ -327,7 +327,7 @@ class Replicas:
         for failure in filter(None, lanes):
             raise failure
 
-    def storage_failed(self, volume: Volume) -> None:
+    def storage_failed(self, volume: DirectoryHealth) -> None:
         """Tell those who wait on a directory that has gone offline."""
         for name, home in self._home_of.items():
             if home.volume is volume and (partition := self._open.get(name)) is not None:

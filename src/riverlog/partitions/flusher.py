@@ -9,7 +9,6 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from riverlog.drivers.volume import Volume
 from riverlog.log.sync import SyncPlan
 from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.errors import InvariantBroken
@@ -17,9 +16,10 @@ from riverlog.model.limits import FLUSH_TRIES_AT_STOP_MAX, FLUSHES_UNDER_WAY_MAX
 from riverlog.model.ports import Clock, Workers
 from riverlog.observe.containment import contained
 from riverlog.observe.stats import NodeStats
+from riverlog.partitions.directory_health import DirectoryHealth
 
 if TYPE_CHECKING:
-    from riverlog.drivers.partition import Partition
+    from riverlog.partitions.partition import Partition
 
 
 _TRY_AGAIN_SECONDS: Final = 0.1
@@ -28,7 +28,7 @@ _TRY_AGAIN_SECONDS: Final = 0.1
 class Flusher:
     """Flushes the partitions of one log directory."""
 
-    def __init__(self, workers: Workers, volume: Volume, clock: Clock, stats: NodeStats) -> None:
+    def __init__(self, workers: Workers, volume: DirectoryHealth, clock: Clock, stats: NodeStats) -> None:
         self._workers = workers
         self._volume = volume
         self._clock = clock

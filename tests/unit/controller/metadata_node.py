@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from uuid import UUID
 
-from riverlog.drivers.metadata import MetadataDriver
-from riverlog.drivers.metadata_log import MetadataLog
+from riverlog.controller.log import MetadataLog
+from riverlog.controller.metadata import MetadataDriver
 from riverlog.metadata.commands.brokers import RegisterBroker
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic
 from riverlog.metadata.delta import MetadataDelta

@@ -11,16 +11,16 @@ from uuid import UUID
 
 import pytest
 
-from riverlog.drivers.cold_reads import ColdReads
-from riverlog.drivers.flusher import Flusher
-from riverlog.drivers.partition import Partition
-from riverlog.drivers.turn import Turn
-from riverlog.drivers.volume import Volume
 from riverlog.log.log import Log
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, Durability
 from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.partitions.cold_reads import ColdReads
+from riverlog.partitions.directory_health import DirectoryHealth
+from riverlog.partitions.flusher import Flusher
+from riverlog.partitions.partition import Partition
+from riverlog.partitions.turn import Turn
 from riverlog.records.batch import (
     ATTRIBUTES_POSITION,
     CRC_POSITION,
@@ -76,7 +76,7 @@ def a_partition(**config: object) -> tuple[Partition, Hand]:
     log = Log.open(disk, "/data/orders-0", settings, recovery_point=Offset(0), clean=True, now_ms=NOW)
     hand = Hand()
     flusher: Flusher = hand  # type: ignore[assignment]
-    volume = Volume(disk, "/data", changed=lambda _volume: None)
+    volume = DirectoryHealth(disk, "/data", changed=lambda _volume: None)
     name, topic_id = TopicPartition("orders", 0), TopicId(UUID(int=1))
     partition = Partition(
         name,

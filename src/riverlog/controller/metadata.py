@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Never, overload
 
+from riverlog.controller.log import MetadataLog
 from riverlog.drivers.coordinator import Coordinator
-from riverlog.drivers.metadata_log import MetadataLog
 from riverlog.metadata.commands.brokers import BrokerRegistered, RegisterBroker, ReportDirectories
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigsAltered
 from riverlog.metadata.commands.partitions import CreatePartitions, PartitionsCreated

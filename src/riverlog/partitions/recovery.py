@@ -11,8 +11,6 @@ from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
 
-from riverlog.drivers.in_place import InPlace
-from riverlog.drivers.not_yet import NotYet
 from riverlog.log.elsewhere import Opening, open_logs
 from riverlog.log.log import Log
 from riverlog.model.errors import ErrorCode, Refusal
@@ -26,6 +24,8 @@ from riverlog.model.limits import (
 from riverlog.model.ports import Disk, Processes, Workers
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
+from riverlog.partitions.in_process_work import InPlace
+from riverlog.partitions.not_yet import NotYet
 
 
 class Recovering(NotYet):

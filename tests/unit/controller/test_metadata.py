@@ -7,7 +7,7 @@ from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics
 from riverlog.metadata.image import ConfigResourceType
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 from tests.support.disk import MemoryDisk
-from tests.unit.drivers.metadata_node import Node, crash, names, run, topic
+from tests.unit.controller.metadata_node import Node, crash, names, run, topic
 
 
 @run

@@ -8,14 +8,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from riverlog.drivers.partition import Partition
-from riverlog.drivers.replicas import Replicas
 from riverlog.log.segment import LOG_SUFFIX, path_of
 from riverlog.model.errors import Refusal
 from riverlog.model.ports import Clock
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
+from riverlog.partitions.partition import Partition
+from riverlog.partitions.replicas import Replicas
 
 _TICK_SECONDS: Final = 1.0
 _PARTITIONS_PER_STEP: Final = 16

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from riverlog.drivers.in_place import InPlace, to_its_end
+from riverlog.partitions.in_process_work import InPlace, to_its_end
 from tests.support.virtual_time import run
 from tests.support.world import PatientWorkers
 

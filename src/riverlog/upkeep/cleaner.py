@@ -11,9 +11,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import Final
 
-from riverlog.drivers.in_place import to_its_end
-from riverlog.drivers.partition import Partition
-from riverlog.drivers.replicas import Home, Replicas
 from riverlog.log.cleaning import CleanedGroup, clean, find_dirt, plan_cleaning
 from riverlog.log.compaction import Dirt
 from riverlog.log.swap import remove_cleaned
@@ -24,6 +21,9 @@ from riverlog.model.ports import Clock, Disk, Processes, Workers
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
+from riverlog.partitions.in_process_work import to_its_end
+from riverlog.partitions.partition import Partition
+from riverlog.partitions.replicas import Home, Replicas
 
 _PARTITIONS_PER_STEP: Final = 16
 _TRY_AGAIN_SECONDS: Final = 0.1

@@ -5,12 +5,12 @@ import errno
 
 import pytest
 
-from riverlog.drivers.flusher import Flusher
-from riverlog.drivers.volume import Volume
 from riverlog.log.identity import META_FILE
 from riverlog.model.disk_errors import FlushFailed
 from riverlog.model.limits import FLUSHES_UNDER_WAY_MAX
 from riverlog.observe.stats import NodeStats
+from riverlog.partitions.directory_health import DirectoryHealth
+from riverlog.partitions.flusher import Flusher
 from tests.support.disk import MemoryDisk
 from tests.support.virtual_time import VirtualClock, run
 
@@ -67,11 +67,11 @@ class SlowWorkers:
         await asyncio.sleep(0.005)
 
 
-def a_flusher() -> tuple[Flusher, Volume, NodeStats]:
+def a_flusher() -> tuple[Flusher, DirectoryHealth, NodeStats]:
     disk = MemoryDisk()
     disk.make_folder("/data")
     disk.open(f"/data/{META_FILE}", create=True)
-    volume = Volume(disk, "/data", changed=lambda _volume: None)
+    volume = DirectoryHealth(disk, "/data", changed=lambda _volume: None)
     stats = NodeStats()
     return Flusher(SlowWorkers(), volume, VirtualClock(), stats), volume, stats  # type: ignore[arg-type]
 

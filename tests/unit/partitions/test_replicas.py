@@ -8,10 +8,10 @@ from typing import TypeVar
 import pytest
 
 from riverlog import Admin, Producer
-from riverlog.drivers.recovery import Recovering
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.node import Node
+from riverlog.partitions.recovery import Recovering
 from tests.support.batches import batch_of
 from tests.support.virtual_time import run
 from tests.support.world import PatientWorkers, Universe

@@ -22,10 +22,10 @@ from riverlog.observe.logging import get_logger
 _LOOKS_PER_WARNING: Final = 60
 
 
-class Volume:
+class DirectoryHealth:
     """Decides whether a directory takes writes, and remembers why not."""
 
-    def __init__(self, disk: Disk, path: str, *, changed: Callable[["Volume"], None]) -> None:
+    def __init__(self, disk: Disk, path: str, *, changed: Callable[["DirectoryHealth"], None]) -> None:
         self.path = path
         self.writable = True  # neither full nor offline
         self.slack_bytes = 0  # what may still be written before somebody must look again

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Final, TypeVar
 
-from riverlog.drivers.metadata_snapshot import (
+from riverlog.controller.snapshot_files import (
     SNAPSHOT_SUFFIX,
     BadMetadata,
     decode_snapshot,
