@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from riverlog import __version__
-from riverlog.broker.authorization import AllowEveryone
-from riverlog.broker.context import Services
-from riverlog.broker.dispatch import Dispatcher
 from riverlog.broker.handlers import HANDLERS, load_handler
-from riverlog.broker.server import Server
+from riverlog.broker.network.server import Server
+from riverlog.broker.requests.authorization import AllowEveryone
+from riverlog.broker.requests.context import Services
+from riverlog.broker.requests.dispatch import Dispatcher
 from riverlog.controller.log import METADATA_FOLDER, MetadataLog
 from riverlog.controller.metadata import MetadataDriver
 from riverlog.drivers.coordinator import Stopped

@@ -10,8 +10,8 @@ from functools import wraps
 from typing import Any
 
 import riverlog.node
-from riverlog.broker.context import Later
 from riverlog.broker.handlers import load_handler
+from riverlog.broker.requests.context import Later
 from riverlog.node import Node
 from riverlog.wire.apis import ApiKey
 

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeVar
 
-from riverlog.broker.context import Answer, Context, Later
+from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.groups.commands import Client, GroupsCommand, OffsetToCommit
 from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation, ResourceType

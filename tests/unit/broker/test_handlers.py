@@ -5,8 +5,8 @@ import inspect
 
 import pytest
 
-from riverlog.broker.context import Later
 from riverlog.broker.handlers import HANDLERS, load_handler
+from riverlog.broker.requests.context import Later
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.messages.api_versions import ApiVersionsRequest

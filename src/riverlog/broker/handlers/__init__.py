@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
-from riverlog.broker.dispatch import Handler, ShortCut
+from riverlog.broker.requests.dispatch import Handler, ShortCut
 from riverlog.wire.apis import ApiKey
 
 HANDLERS: Final[Mapping[ApiKey, str]] = {

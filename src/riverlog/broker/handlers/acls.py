@@ -5,7 +5,7 @@ Kafka says SECURITY_DISABLED then, and tools take it as "no access control here"
 
 from typing import Final
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 from riverlog.wire.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse

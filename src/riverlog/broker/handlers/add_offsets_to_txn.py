@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from riverlog.broker.context import Context
 from riverlog.broker.coordination import check_transactional_id, known_since
+from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from riverlog.broker.context import Answer, Context, Later
 from riverlog.broker.coordination import known_since, submit_in_transaction
-from riverlog.broker.portions import in_turns
+from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.portions import in_turns
 from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal

@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.outcome import Outcome
 from riverlog.metadata.image import ConfigResourceType

@@ -1,6 +1,6 @@
 """AlterReplicaLogDirs: a partition stays in the folder where it lies; to ask for that one is no mistake."""
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition

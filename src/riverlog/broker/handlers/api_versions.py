@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.metadata.features import SUPPORTED_FEATURES
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import API_BY_KEY, Api, ApiKey

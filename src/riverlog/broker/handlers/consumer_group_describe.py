@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from riverlog.broker.context import Answer, Context, Later
 from riverlog.broker.coordination import submit
+from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.groups.assignors.subscriber import Partitions
 from riverlog.groups.commands import DescribeConsumerGroups, DescribedConsumer, DescribedConsumerGroup
 from riverlog.model.access import Operation, ResourceType

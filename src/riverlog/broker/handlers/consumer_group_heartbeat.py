@@ -4,8 +4,8 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from riverlog.broker.context import Answer, Context
 from riverlog.broker.coordination import ask_coordinator, client_of
+from riverlog.broker.requests.context import Answer, Context
 from riverlog.groups.commands import ConsumerHeartbeat, ConsumerHeartbeatReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from riverlog.broker.context import Context
-from riverlog.broker.portions import in_turns
+from riverlog.broker.requests.context import Context
+from riverlog.broker.requests.portions import in_turns
 from riverlog.metadata.commands.outcome import Outcome, named_twice, repeats
 from riverlog.metadata.commands.partitions import CreatePartitions, NewPartitions
 from riverlog.model.access import Operation

@@ -1,6 +1,6 @@
 """CreateTopics: the controller decides about each topic on its own; the answer describes what came into being."""
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.metadata.commands.outcome import Outcome
 from riverlog.metadata.commands.partitions import Assignment
 from riverlog.metadata.commands.topics import CreatedTopic, CreateTopics, NewTopic

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from riverlog.broker.context import Answer, Context, Later
 from riverlog.broker.coordination import submit
+from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.groups.commands import DeleteGroups
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal

@@ -4,7 +4,7 @@ With `durability=fsync` the answer waits until the new start is on the medium: w
 come back after a crash.
 """
 
-from riverlog.broker.context import Answer, Context, Later
+from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.metadata.commands.outcome import Outcome
 from riverlog.metadata.commands.topics import DeleteTopics
 from riverlog.metadata.image import TopicImage

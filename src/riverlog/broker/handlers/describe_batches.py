@@ -1,6 +1,6 @@
 """DescribeBatches: how far an incarnation of a pipeline has come."""
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.transactions.commands import BatchesReply, DescribeBatches

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages.describe_client_quotas import (

@@ -1,6 +1,6 @@
 """DescribeCluster: the cluster's id, its brokers, and who controls it."""
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.model.access import CLUSTER, ResourceType
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.describe_cluster import (

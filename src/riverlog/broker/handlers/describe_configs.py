@@ -6,7 +6,7 @@ Loggers and subscriptions to client metrics have none.
 from collections.abc import Iterable
 from typing import Final
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.metadata.commands.configs import resource_of
 from riverlog.metadata.image import ConfigResource, ConfigResourceType
 from riverlog.model.access import Operation, ResourceType

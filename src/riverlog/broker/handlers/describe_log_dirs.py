@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.metadata.image import PartitionImage
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal

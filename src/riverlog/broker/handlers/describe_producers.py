@@ -1,6 +1,6 @@
 """DescribeProducers: the idempotent producers that a partition remembers, and where each of them is."""
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages.describe_producers import (

@@ -1,6 +1,6 @@
 """DescribeQuorum: the cluster's metadata has one voter, this node, which leads and is never behind."""
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.controller.log import EPOCH, METADATA_PARTITION
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode

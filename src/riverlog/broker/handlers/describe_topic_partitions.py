@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from riverlog.broker.context import Context
-from riverlog.broker.portions import in_turns
+from riverlog.broker.requests.context import Context
+from riverlog.broker.requests.portions import in_turns
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode

@@ -1,6 +1,6 @@
 """DescribeUserScramCredentials: nobody can log in by SCRAM, since nobody has to."""
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages.describe_user_scram_credentials import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.metadata.image import PartitionImage
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal

@@ -6,9 +6,9 @@ group's partition, and the decision takes effect there as in any other.
 
 from typing import Final
 
-from riverlog.broker.context import Context
 from riverlog.broker.coordination import check_transactional_id, offset_to_commit
 from riverlog.broker.handlers.join_transaction import batch_of
+from riverlog.broker.requests.context import Context
 from riverlog.groups.commands import CommitOffsets, OffsetToCommit
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal

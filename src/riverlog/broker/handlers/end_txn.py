@@ -6,8 +6,8 @@ later transaction.
 
 from typing import Final
 
-from riverlog.broker.context import Answer, Context
 from riverlog.broker.coordination import known_since, submit_in_transaction, when_decided
+from riverlog.broker.requests.context import Answer, Context
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.transactions import Producer, TransactionVersion

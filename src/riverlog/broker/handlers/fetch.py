@@ -14,9 +14,9 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
-from riverlog.broker.context import Answer, Context, Later, Parts, Place
-from riverlog.broker.dispatch import told
-from riverlog.broker.portions import in_turn
+from riverlog.broker.requests.context import Answer, Context, Later, Parts, Place
+from riverlog.broker.requests.dispatch import told
+from riverlog.broker.requests.portions import in_turn
 from riverlog.log.aborted import Aborted
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal

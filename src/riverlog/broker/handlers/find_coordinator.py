@@ -7,7 +7,7 @@ transactional ids.
 from contextlib import suppress
 from typing import Final
 
-from riverlog.broker.context import Answer, Context, Later
+from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.drivers.groups import Groups
 from riverlog.drivers.transactions import Transactions
 from riverlog.groups.commands import Announce

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from riverlog.broker.context import Answer, Context
 from riverlog.broker.coordination import ask_coordinator
+from riverlog.broker.requests.context import Answer, Context
 from riverlog.groups.commands import Heartbeat, HeartbeatReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode

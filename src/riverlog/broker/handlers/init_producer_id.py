@@ -5,8 +5,8 @@ Whoever had that right before has lost it, and a transaction that it left open i
 
 from typing import Final
 
-from riverlog.broker.context import Context
 from riverlog.broker.coordination import check_transactional_id, known_since
+from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerEpoch, ProducerId

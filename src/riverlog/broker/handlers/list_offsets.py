@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from riverlog.broker.context import Answer, Context, Later
-from riverlog.broker.portions import in_turn
+from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.portions import in_turn
 from riverlog.log.times import FoundTime
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic, check_topic_name
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import CLUSTER, Operation, ResourceType

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from riverlog.broker.context import Answer, Context
 from riverlog.broker.coordination import ask_coordinator, offset_to_commit, refused_commit
+from riverlog.broker.requests.context import Answer, Context
 from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply, OffsetToCommit
 from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from riverlog.broker.context import Answer, Context, Later
 from riverlog.broker.coordination import ask_coordinator
-from riverlog.broker.portions import in_turns
+from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.portions import in_turns
 from riverlog.groups.commands import DeleteOffsets, DeleteOffsetsReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode

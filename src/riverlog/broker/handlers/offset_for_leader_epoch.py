@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch: where a leader epoch ended, so that a reader notices a log that was cut (KIP-320)."""
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch

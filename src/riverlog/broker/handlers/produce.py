@@ -6,8 +6,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from riverlog.broker.context import Answer, Context, Hangup, Later, Parts, Place
-from riverlog.broker.dispatch import told
+from riverlog.broker.requests.context import Answer, Context, Hangup, Later, Parts, Place
+from riverlog.broker.requests.dispatch import told
 from riverlog.drivers.verification import Question, Verifying, verify
 from riverlog.log.gathered import Appended
 from riverlog.model.access import Operation, ResourceType

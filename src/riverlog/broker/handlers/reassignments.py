@@ -3,7 +3,7 @@
 A partition may be sent to where it is, which changes nothing; every other place is refused by name.
 """
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages.alter_partition_reassignments import (

@@ -8,7 +8,7 @@ import hmac
 from dataclasses import replace
 from typing import Final
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse

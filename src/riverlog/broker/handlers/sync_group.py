@@ -3,8 +3,8 @@
 from functools import partial
 from typing import Final
 
-from riverlog.broker.context import Answer, Context
 from riverlog.broker.coordination import ask_coordinator
+from riverlog.broker.requests.context import Answer, Context
 from riverlog.groups.commands import Sync, SyncReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode

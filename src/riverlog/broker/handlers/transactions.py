@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, Final
 
-from riverlog.broker.context import Answer, Context, Later
+from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.groups.subscriptions import matching
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal

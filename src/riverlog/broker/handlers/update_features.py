@@ -1,6 +1,6 @@
 """UpdateFeatures: a feature can be set to a level that this version of riverlog can run with."""
 
-from riverlog.broker.context import Context
+from riverlog.broker.requests.context import Context
 from riverlog.metadata.features import SUPPORTED_FEATURES
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal

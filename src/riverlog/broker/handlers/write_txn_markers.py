@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from riverlog.broker.context import Answer, Context, Later
-from riverlog.broker.portions import in_turns
+from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.portions import in_turns
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition

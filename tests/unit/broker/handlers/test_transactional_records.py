@@ -97,7 +97,7 @@ def test_an_id_that_is_not_allowed_is_not_asked_for(monkeypatch: pytest.MonkeyPa
             await prepared(line, "orders")
             producer = await begun(node)
             monkeypatch.setattr(
-                "riverlog.broker.authorization.AllowEveryone.allows",
+                "riverlog.broker.requests.authorization.AllowEveryone.allows",
                 lambda _self, _who, _operation, resource, _name: resource is not ResourceType.TRANSACTIONAL_ID,
             )
             answer = await sent(line, producer, 0, b"value")

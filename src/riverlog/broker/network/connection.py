@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from riverlog.broker.context import Client, Hangup, Parts, Place, memory_of
-from riverlog.broker.dispatch import Dispatcher, Promise, Unserved
-from riverlog.broker.memory import Share
+from riverlog.broker.requests.context import Client, Hangup, Parts, Place, memory_of
+from riverlog.broker.requests.dispatch import Dispatcher, Promise, Unserved
+from riverlog.broker.requests.memory import Share
 from riverlog.model.limits import (
     ANSWER_BYTES_PER_CONNECTION_MAX,
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from riverlog.broker.connection import Connection
-from riverlog.broker.context import Client, Hangup, Place
-from riverlog.broker.dispatch import Promise
-from riverlog.broker.memory import RequestMemory
+from riverlog.broker.network.connection import Connection
+from riverlog.broker.requests.context import Client, Hangup, Place
+from riverlog.broker.requests.dispatch import Promise
+from riverlog.broker.requests.memory import RequestMemory
 from riverlog.model.access import Principal
 from riverlog.model.limits import (
     ANSWER_BYTES_PER_CONNECTION_MAX,

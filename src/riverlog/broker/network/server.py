@@ -5,10 +5,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from riverlog.broker.connection import Connection
-from riverlog.broker.context import Client
-from riverlog.broker.dispatch import Dispatcher
-from riverlog.broker.memory import RequestMemory
+from riverlog.broker.network.connection import Connection
+from riverlog.broker.requests.context import Client
+from riverlog.broker.requests.dispatch import Dispatcher
+from riverlog.broker.requests.memory import RequestMemory
 from riverlog.model.access import ANONYMOUS, Principal
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import Address

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Generic, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
-from riverlog.broker.memory import RequestMemory
-from riverlog.broker.routes import Routes
+from riverlog.broker.requests.memory import RequestMemory
+from riverlog.broker.requests.routes import Routes
 from riverlog.controller.metadata import MetadataDriver
 from riverlog.drivers.groups import Groups
 from riverlog.drivers.marking import Marking

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from riverlog.broker.context import Later
 from riverlog.broker.handlers import HANDLERS
-from riverlog.broker.portions import PORTIONED, in_portions, is_large, kind_of
+from riverlog.broker.requests.context import Later
+from riverlog.broker.requests.portions import PORTIONED, in_portions, is_large, kind_of
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
 from riverlog.model.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION

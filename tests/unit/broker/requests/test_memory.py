@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riverlog.broker.memory import Pool, RequestMemory, Share
+from riverlog.broker.requests.memory import Pool, RequestMemory, Share
 from riverlog.model.limits import (
     CONNECTION_WINDOW_BYTES_MIN,
     RECEIVE_BUFFER_BYTES,

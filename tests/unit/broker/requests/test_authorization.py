@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from riverlog import Admin, Producer, TopicPartition
-from riverlog.broker.authorization import AllowEveryone
+from riverlog.broker.requests.authorization import AllowEveryone
 from riverlog.client.errors import KafkaError
 from riverlog.model.access import Operation, Principal, ResourceType
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, CHECKPOINTS_TOPIC, CHECKPOINTS_TRANSACTIONAL_ID

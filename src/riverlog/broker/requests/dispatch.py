@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from riverlog.broker.context import Client, Context, Hangup, Later, Parts, Place, Services
-from riverlog.broker.portions import PORTIONED, folded, in_portions, is_large, kind_of
+from riverlog.broker.requests.context import Client, Context, Hangup, Later, Parts, Place, Services
+from riverlog.broker.requests.portions import PORTIONED, folded, in_portions, is_large, kind_of
 from riverlog.model.errors import ErrorCode
 from riverlog.observe.stats import NodeStats, RequestStats
 from riverlog.wire.apis import Api, ApiKey

@@ -1,0 +1,1 @@
+"""Connections of clients: let in, read, and answered in order."""

@@ -1,0 +1,1 @@
+"""From a frame to its handler and back: dispatch, learnt routes, portions, and the memory for them."""
