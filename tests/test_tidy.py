@@ -20,7 +20,7 @@ TESTED_ELSEWHERE: Final = {
     "__main__": "two lines; every e2e test of the command line goes through the same main()",
     "broker.requests.context": "types and lookups of one line, used in the tests of every handler",
     "drivers.not_yet": "an exception without behaviour; tests/unit/broker/network/test_connection.py and others raise it",
-    "groups.assignors.subscriber": "types without behaviour, used in the tests of every assignor",
+    "groups.consumer.assignors.subscriber": "types without behaviour, used in the tests of every assignor",
     "records.errors": "exceptions without behaviour; test_batch.py and test_record.py raise them",
 }
 """Modules without a test file of their own, each with where it is tested instead."""

@@ -4,7 +4,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from riverlog.groups.assignors.subscriber import Partitions
+from riverlog.groups.classic.consumer_metadata import (
+    NamedPartitions,
+    Subscription,
+    by_id,
+    read_assignment,
+    write_assignment,
+)
 from riverlog.groups.commands import (
     ConsumerHeartbeat,
     ConsumerHeartbeatReply,
@@ -14,14 +20,8 @@ from riverlog.groups.commands import (
     SyncReply,
     TopicsChanged,
 )
-from riverlog.groups.consumer_group import ConsumerGroup
-from riverlog.groups.consumer_metadata import (
-    NamedPartitions,
-    Subscription,
-    by_id,
-    read_assignment,
-    write_assignment,
-)
+from riverlog.groups.consumer.assignors.subscriber import Partitions
+from riverlog.groups.consumer.group import ConsumerGroup
 from riverlog.model.errors import ErrorCode
 from riverlog.model.machine import Ticket
 from riverlog.model.settings import NodeSettings

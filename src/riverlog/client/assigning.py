@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from riverlog.groups.assignors.range import assign_range
-from riverlog.groups.assignors.subscriber import Assignor, Subscriber
-from riverlog.groups.assignors.uniform import assign_uniform
+from riverlog.groups.consumer.assignors.range import assign_range
+from riverlog.groups.consumer.assignors.subscriber import Assignor, Subscriber
+from riverlog.groups.consumer.assignors.uniform import assign_uniform
 from riverlog.model.ids import TopicPartition
 from riverlog.wire.consumer_protocol import Subscription, TopicShare
 

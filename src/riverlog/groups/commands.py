@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from riverlog.groups.assignors.subscriber import Partitions
+from riverlog.groups.consumer.assignors.subscriber import Partitions
 from riverlog.groups.topics import Topics
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import (

@@ -8,9 +8,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Never, assert_never
 
-from riverlog.groups.classic import ClassicProtocol
-from riverlog.groups.classic_consumers import ClassicConsumers
-from riverlog.groups.classic_membership import ClassicMembership
+from riverlog.groups.classic.live import GoneForgotten, JoinEnds, Live, OffsetsExpire, SessionEnds, SyncEnds
+from riverlog.groups.classic.membership import ClassicMembership
+from riverlog.groups.classic.protocol import ClassicProtocol
 from riverlog.groups.commands import (
     NO_MEMBER,
     Announce,
@@ -36,11 +36,11 @@ from riverlog.groups.commands import (
     TopicsDeleted,
     Woken,
 )
-from riverlog.groups.consumer import ConsumerProtocol
-from riverlog.groups.consumer_membership import ConsumerMembership
-from riverlog.groups.live import GoneForgotten, JoinEnds, Live, OffsetsExpire, SessionEnds, SyncEnds
+from riverlog.groups.consumer.classic_members import ClassicConsumers
+from riverlog.groups.consumer.membership import ConsumerMembership
+from riverlog.groups.consumer.protocol import ConsumerProtocol
 from riverlog.groups.membership import Membership
-from riverlog.groups.offsets import GroupOffsets, has_forgotten_enough
+from riverlog.groups.offsets.group_offsets import GroupOffsets, has_forgotten_enough
 from riverlog.groups.records import GroupFact, OffsetCommitValue, groups_in
 from riverlog.groups.state import GroupsState
 from riverlog.groups.topics import Topics

@@ -1,15 +1,15 @@
 """What a group coordinator remembers: exactly what its records say, so that replaying them gives it again.
 
 `apply` is the only place where it changes. A classic group stands here as its last record; one without members is
-Empty, and one with members is Stable until its live part (`live.py`) knows better. A group that only ever committed
-offsets has no record of its own: it exists as long as its offsets do.
+Empty, and one with members is Stable until its live part (`classic/live.py`) knows better. A group that only ever
+committed offsets has no record of its own: it exists as long as its offsets do.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from riverlog.groups.committed import Offsets
-from riverlog.groups.consumer_group import ConsumerGroup
+from riverlog.groups.consumer.group import ConsumerGroup
+from riverlog.groups.offsets.committed_offsets import Offsets
 from riverlog.groups.records import (
     ConsumerGroupKey,
     ConsumerGroupMetadataKey,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Never
 
-from riverlog.groups.draft import Draft
+from riverlog.groups.consumer.draft import Draft
 from riverlog.groups.records import GroupFact, GroupRecord, Key, Value
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
 

@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from riverlog.groups.classic.live import LiveGroup, Phase, SessionEnds
 from riverlog.groups.commands import (
     Announce,
     CommitOffsets,
@@ -30,7 +31,6 @@ from riverlog.groups.commands import (
     SyncReply,
     TopicsDeleted,
 )
-from riverlog.groups.live import LiveGroup, Phase, SessionEnds
 from riverlog.groups.records import GroupMetadataKey, GroupRecord
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, ProducerEpoch, ProducerId, TopicPartition

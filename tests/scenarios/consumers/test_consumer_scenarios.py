@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from riverlog.groups.commands import ConsumerHeartbeatReply, DescribeConsumerGroups, Heartbeat, Leave, Leaver
-from riverlog.groups.consumer_group import MemberState
+from riverlog.groups.consumer.group import MemberState
 from riverlog.groups.records import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,

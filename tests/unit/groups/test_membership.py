@@ -1,6 +1,6 @@
 """Groups of each protocol answer what offsets and administration ask."""
 
-from riverlog.groups.classic_membership import ClassicMembership
+from riverlog.groups.classic.membership import ClassicMembership
 from riverlog.groups.machine import GroupsMachine
 from riverlog.groups.membership import Membership, Retention
 from riverlog.groups.topics import NoTopics

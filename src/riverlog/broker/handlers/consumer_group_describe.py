@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from riverlog.broker.coordination import submit
 from riverlog.broker.requests.context import Answer, Context, Later
-from riverlog.groups.assignors.subscriber import Partitions
 from riverlog.groups.commands import DescribeConsumerGroups, DescribedConsumer, DescribedConsumerGroup
+from riverlog.groups.consumer.assignors.subscriber import Partitions
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages.consumer_group_describe import (

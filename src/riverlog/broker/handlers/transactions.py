@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from riverlog.broker.requests.context import Answer, Context, Later
-from riverlog.groups.subscriptions import matching
+from riverlog.groups.consumer.subscriptions import matching
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, ProducerId

@@ -1,0 +1,1 @@
+"""Committed offsets of groups, and those that wait for a transaction to end."""

@@ -1,0 +1,220 @@
+"""Committing, fetching, deleting and expiring offsets.
+
+Who may commit is the group's protocol's to say; what is remembered is in `committed_offsets.py`. Here is what lies
+between: the codes per partition, and when an offset is no longer needed.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from riverlog.groups.classic.live import GoneForgotten, Live
+from riverlog.groups.commands import (
+    CommitOffsets,
+    CommitOffsetsReply,
+    CommittedOffset,
+    DeleteOffsets,
+    DeleteOffsetsReply,
+    EndTransaction,
+    FetchOffsets,
+    FetchOffsetsReply,
+    OffsetsOfTopic,
+    OffsetToCommit,
+    TopicsDeleted,
+)
+from riverlog.groups.membership import Membership, Retention
+from riverlog.groups.records import GroupRecord, OffsetCommitKey, OffsetCommitValue, TransactionMarker
+from riverlog.groups.state import GroupsState
+from riverlog.groups.turn import Turn
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import NO_EPOCH, NO_TOPIC_ID, LeaderEpoch, Offset, TopicId, TopicPartition
+from riverlog.model.limits import (
+    OFFSET_BYTES_FORGOTTEN_PER_TURN_MAX,
+    OFFSETS_EXPIRED_PER_TURN_MAX,
+    OFFSETS_FORGOTTEN_PER_TURN_MAX,
+)
+from riverlog.model.machine import Ticket
+from riverlog.model.setting import LONG_MAX
+from riverlog.model.settings import NodeSettings
+
+_CHARACTER_BYTES_MAX: Final = 4
+
+
+class GroupOffsets:
+    """The offsets of all groups; all state is in what it was given."""
+
+    def __init__(
+        self, state: GroupsState, live: Live, membership: Callable[[str], Membership], settings: NodeSettings
+    ) -> None:
+        self._state = state
+        self._live = live
+        self._offsets = state.offsets
+        self._membership = membership
+        self._settings = settings
+
+    def commit(self, command: CommitOffsets, ticket: Ticket, turn: Turn) -> None:
+        """Remember offsets; in a transaction, for when it is committed."""
+        group = self._membership(command.group_id)
+        code = group.commit_refusal(command, turn)
+        if command.producer is not None and not command.group_id:
+            code = ErrorCode.INVALID_GROUP_ID
+        if code is ErrorCode.NONE:
+            codes = [self._commit(command, group, each, turn) for each in command.offsets]
+        else:
+            codes = [code] * len(command.offsets)
+        turn.answer(ticket, CommitOffsetsReply(tuple(codes)))
+
+    def _commit(self, command: CommitOffsets, group: Membership, to_commit: OffsetToCommit, turn: Turn) -> ErrorCode:
+        code = group.offset_refusal(command, to_commit)
+        if code is not ErrorCode.NONE:
+            return code
+        metadata = to_commit.metadata or ""
+        if len(metadata) > self._settings.offset_metadata_max_bytes:
+            return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        now_ms = turn.now.wall_ms
+        key = OffsetCommitKey(command.group_id, to_commit.topic, to_commit.partition)
+        value = OffsetCommitValue(
+            offset=to_commit.offset,
+            leader_epoch=to_commit.leader_epoch,
+            metadata=metadata,
+            commit_timestamp=now_ms,
+            topic_id=to_commit.topic_id,
+        )
+        if command.retention_ms >= 0:  # the version of a record that can say so knows neither epochs nor topic ids
+            expires_ms = min(now_ms + command.retention_ms, LONG_MAX)
+            value = replace(value, expire_timestamp=expires_ms, leader_epoch=NO_EPOCH, topic_id=NO_TOPIC_ID)
+        if command.producer is None:
+            turn.write(key, value)
+        else:
+            turn.facts.append(GroupRecord(key, value, command.producer.id, command.producer.epoch))
+        return ErrorCode.NONE
+
+    def end_transaction(self, command: EndTransaction, ticket: Ticket, turn: Turn) -> None:
+        """Let what a transaction committed take effect, or not."""
+        producer = command.producer
+        turn.facts.append(TransactionMarker(producer.id, producer.epoch, command.committed, command.coordinator_epoch))
+        turn.answer(ticket, None)
+
+    def fetch(self, command: FetchOffsets, ticket: Ticket, turn: Turn) -> None:
+        """Give what was committed."""
+        code = self._membership(command.group_id).fetch_refusal(command)
+        if code is not ErrorCode.NONE:
+            turn.answer(ticket, FetchOffsetsReply(code))
+            return
+        topics = command.topics
+        if topics is None:
+            topics = tuple(
+                OffsetsOfTopic(topic, (partition,)) for topic, partition in sorted(self._offsets.of(command.group_id))
+            )
+        offsets = tuple(self._committed(command, topic, number) for topic in topics for number in topic.partitions)
+        turn.answer(ticket, FetchOffsetsReply(offsets=offsets))
+
+    def _committed(self, command: FetchOffsets, topic: OffsetsOfTopic, number: int) -> CommittedOffset:
+        partition = TopicPartition(topic.topic, number)
+        if command.require_stable and self._offsets.is_pending(command.group_id, partition):
+            return CommittedOffset(*partition, code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        value = self._offsets.of(command.group_id).get(partition)
+        if value is None or _is_of_another_topic(value, topic.topic_id):
+            return CommittedOffset(*partition)
+        return CommittedOffset(
+            *partition,
+            offset=Offset(value.offset),
+            leader_epoch=LeaderEpoch(value.leader_epoch),
+            metadata=value.metadata,
+            topic_id=TopicId(value.topic_id),
+        )
+
+    def delete(self, command: DeleteOffsets, ticket: Ticket, turn: Turn) -> None:
+        """Forget offsets of partitions that the group does not read."""
+        group = self._membership(command.group_id)
+        code = group.delete_offsets_refusal(command.group_id)
+        if code is not ErrorCode.NONE:
+            turn.answer(ticket, DeleteOffsetsReply(code))
+            return
+        known = self._offsets.known(command.group_id)
+        codes: list[ErrorCode] = []
+        for partition in command.partitions:
+            is_read = group.reads(command.group_id, partition.topic)
+            codes.append(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_read else ErrorCode.NONE)
+            if partition in known and not is_read:
+                known.remove(partition)
+                _forget(command.group_id, partition, turn)
+        turn.answer(ticket, DeleteOffsetsReply(codes=tuple(codes)))
+
+    def delete_all(self, group_id: str, turn: Turn) -> None:
+        """Forget all that a group has committed."""
+        for partition in sorted(self._offsets.known(group_id)):
+            _forget(group_id, partition, turn)
+
+    def topics_deleted(self, command: TopicsDeleted, ticket: Ticket, turn: Turn) -> None:
+        """Begin to forget what was committed for topics that are gone."""
+        self._live.gone_topics |= command.topics
+        self._live.groups_to_search = sorted(self._offsets.groups(), reverse=True)
+        turn.answer(ticket, None)
+        self.forget_gone(turn)
+
+    def forget_gone(self, turn: Turn) -> None:
+        """Forget a part of what was committed for topics that are gone; the next turn goes on while there is more."""
+        live, looked_at = self._live, 0
+        while live.groups_to_search:
+            if looked_at >= OFFSETS_EXPIRED_PER_TURN_MAX or has_forgotten_enough(turn):
+                live.timers.set(GoneForgotten(), turn.in_ms(1))
+                return
+            group_id = live.groups_to_search[-1]
+            looked_at += 1 + len(self._offsets.of(group_id))
+            for partition in self._gone(group_id):
+                if has_forgotten_enough(turn):
+                    break  # the next turn goes on with this group
+                _forget(group_id, partition, turn)
+            else:
+                live.groups_to_search.pop()
+        live.gone_topics.clear()
+
+    def _gone(self, group_id: str) -> Iterator[TopicPartition]:
+        """Name a group's partitions of topics that are gone, unless the topic is back and has an offset again."""
+        for partition in self._offsets.of_topics(group_id, self._live.gone_topics):
+            topic = self._live.topics.topic(partition.topic)
+            values = self._offsets.values(group_id, partition)
+            if topic is None or all(value.topic_id != topic.id for value in values):
+                yield partition
+
+    def expire(self, group_id: str, turn: Turn) -> bool:
+        """Forget a group's offsets whose time is over, as many as one turn may; tell whether none is left."""
+        group = self._membership(group_id)
+        retention = group.retention(group_id)
+        none_is_left = True
+        for partition, value in self._offsets.of(group_id).items():
+            is_needed = (
+                retention is None
+                or group.reads(group_id, partition.topic)
+                or self._offsets.is_pending(group_id, partition)
+                or not self._is_over(value, retention, turn.now.wall_ms)
+            )
+            if is_needed or has_forgotten_enough(turn):
+                none_is_left = False
+            else:
+                _forget(group_id, partition, turn)
+        return none_is_left and group_id not in self._offsets.pending
+
+    def _is_over(self, value: OffsetCommitValue, retention: Retention, now_ms: int) -> bool:
+        if value.expire_timestamp >= 0:
+            return now_ms >= value.expire_timestamp
+        since_ms = value.commit_timestamp if retention.since_ms is None else retention.since_ms
+        return now_ms - since_ms >= self._settings.offsets_retention_minutes * 60_000
+
+
+def _is_of_another_topic(value: OffsetCommitValue, topic_id: TopicId) -> bool:
+    """A topic that was deleted and made anew has another id; what was committed for the old one says nothing."""
+    return NO_TOPIC_ID not in (topic_id, value.topic_id) and topic_id != value.topic_id
+
+
+def has_forgotten_enough(turn: Turn) -> bool:
+    """Return whether what is forgotten in a turn should stand in a batch now: names may be long, and it has to fit."""
+    return (
+        len(turn.facts) >= OFFSETS_FORGOTTEN_PER_TURN_MAX or turn.forgotten_bytes >= OFFSET_BYTES_FORGOTTEN_PER_TURN_MAX
+    )
+
+
+def _forget(group_id: str, partition: TopicPartition, turn: Turn) -> None:
+    turn.forgotten_bytes += len(group_id) if group_id.isascii() else _CHARACTER_BYTES_MAX * len(group_id)
+    turn.write(OffsetCommitKey(group_id, partition.topic, partition.partition), None)
