@@ -15,9 +15,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from riverlog.log.directory import LogDirectory
-from riverlog.log.elsewhere import open_logs
 from riverlog.log.log import Log
-from riverlog.log.recovery import list_folder
+from riverlog.log.recovery.process_opening import open_logs
+from riverlog.log.recovery.recovery import list_folder
 from riverlog.model.ids import LeaderEpoch, NodeId, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import read_header

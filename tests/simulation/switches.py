@@ -18,9 +18,9 @@ from riverlog.drivers.partition_log import PartitionLog
 from riverlog.log import checkpoint, directory, identity
 from riverlog.log import log as log_module
 from riverlog.log.directory import LogDirectory
-from riverlog.log.files import write_file
 from riverlog.log.log import Log
-from riverlog.log.segment import Segment
+from riverlog.log.segments.open_files import write_file
+from riverlog.log.segments.segment import Segment
 from riverlog.log.sync import SyncPlan
 from riverlog.metadata.records import ConfigRecord, RemoveTopicRecord, TopicRecord
 from riverlog.partitions.partition import Partition

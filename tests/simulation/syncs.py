@@ -1,7 +1,8 @@
 """Every place in the log engine and the rooms on it that waits for the medium, found in their source.
 
-A place is named after its function, `log.swap.finish_swaps`, with a number where there are several in it. A call of
-`replace_file` and its like is a place too: what it does with contents and with names can be left out there alone.
+A place is named after its function, `log.compaction.swap.finish_swaps`, with a number where there are several in it. A
+call of `replace_file` and its like is a place too: what it does with contents and with names can be left out there
+alone.
 """
 
 import ast
@@ -26,7 +27,7 @@ _KINDS: Final = {
     "put_in_place": ("sync_folder",),
     "replace_file": ("sync", "sync_folder"),
 }
-_SHARED: Final = ("checkpoint.py", "files.py")
+_SHARED: Final = ("checkpoint.py", "open_files.py")
 """Modules whose functions sync on behalf of others."""
 _DEPTH_MAX: Final = 6
 

@@ -1,7 +1,7 @@
 """Compaction of a log without a node: the steps of the driver, one behind the other."""
 
-from riverlog.log.cleaning import clean, find_dirt, plan_cleaning
-from riverlog.log.compaction import Dirt
+from riverlog.log.compaction.cleaning import clean, find_dirt, plan_cleaning
+from riverlog.log.compaction.policy import Dirt
 from riverlog.log.log import Log
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk

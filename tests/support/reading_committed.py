@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from riverlog.log.aborted import Aborted
 from riverlog.log.log import Log
+from riverlog.log.producers.aborted_transactions import Aborted
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.records.batch import read_header
 from riverlog.records.control import Marker, build_marker

@@ -18,12 +18,12 @@ from riverlog.cli.exits import ExitCode, usage
 from riverlog.cli.format import plain
 from riverlog.cli.options import Argument, text_output_option
 from riverlog.cli.render import OutputFormat, Row, as_json, as_yaml, plural, size_text
-from riverlog.log.aborted import TRANSACTION_INDEX_SUFFIX, Aborted
 from riverlog.log.checkpoint import BadCheckpoint
-from riverlog.log.dump import DumpedBatch, dump_batches, dump_offsets, dump_times, segments_of
-from riverlog.log.dump_transactions import DumpedProducer, dump_aborted, dump_snapshot, snapshots_of
-from riverlog.log.quarantine import QUARANTINE_FILE, Quarantine
-from riverlog.log.segment import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, path_of
+from riverlog.log.dump.batches import DumpedBatch, dump_batches, dump_offsets, dump_times, segments_of
+from riverlog.log.dump.transactions import DumpedProducer, dump_aborted, dump_snapshot, snapshots_of
+from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, Aborted
+from riverlog.log.segments.quarantine import QUARANTINE_FILE, Quarantine
+from riverlog.log.segments.segment import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.records.batch import BatchHeader, Compression
 from riverlog.records.control import marker_of

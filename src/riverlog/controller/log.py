@@ -23,7 +23,7 @@ from riverlog.controller.snapshot_files import (
 )
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
 from riverlog.log.log import Log
-from riverlog.log.recovery import list_folder
+from riverlog.log.recovery.recovery import list_folder
 from riverlog.metadata.encoding import BadRecord, decode_record, encode_record
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import MetadataRecord, TransactionRecord

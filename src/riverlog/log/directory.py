@@ -24,10 +24,10 @@ from riverlog.log.checkpoint import (
     replace_file,
     write_durably,
 )
-from riverlog.log.elsewhere import Opening
-from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.identity import META_FILE, DirectoryRefused, Identity, claim
 from riverlog.log.log import Log
+from riverlog.log.recovery.process_opening import Opening
+from riverlog.log.segments.open_files import OpenFiles, write_file
 from riverlog.log.sync import SyncPlan
 from riverlog.model.ids import NodeId, Offset, TopicId, TopicPartition
 from riverlog.model.ports import Disk, FileLock, Random

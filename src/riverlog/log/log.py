@@ -10,25 +10,25 @@ their checksums were verified once.
 from collections.abc import Sequence
 from typing import Final
 
-from riverlog.log.aborted import Aborted
-from riverlog.log.assigned import check_assigned
+from riverlog.log.assigned_batches import check_assigned
 from riverlog.log.checkpoint import replace_file
+from riverlog.log.compaction.swap import Swap
 from riverlog.log.epochs import EpochEnd, Epochs
-from riverlog.log.files import OpenFiles
-from riverlog.log.flaws import Flaw
-from riverlog.log.gathered import Appended, Gathered
-from riverlog.log.opening import open_folder
-from riverlog.log.producers import Producers
-from riverlog.log.quarantine import QUARANTINE_FILE
+from riverlog.log.producers.aborted_transactions import Aborted
+from riverlog.log.producers.snapshots import Snapshots
+from riverlog.log.producers.state import Producers
 from riverlog.log.reading import NOTHING, LogRead, bound_of, find_aborted, read, read_latest, read_time
-from riverlog.log.recovery import list_folder
-from riverlog.log.replay import EPOCHS_FILE, Past
+from riverlog.log.recovery.opening import open_folder
+from riverlog.log.recovery.recovery import list_folder
+from riverlog.log.recovery.replay import EPOCHS_FILE, Past
 from riverlog.log.retention import DeletedSegment, Reason, SegmentFacts, expired
-from riverlog.log.rolling import check_fits, is_full
-from riverlog.log.segment import SNAPSHOT_SUFFIX, Segment, path_of
-from riverlog.log.segments import Segments, facts_of
-from riverlog.log.snapshots import Snapshots
-from riverlog.log.swap import Swap
+from riverlog.log.segments.flaws import Flaw
+from riverlog.log.segments.gathered_write import Appended, Gathered
+from riverlog.log.segments.open_files import OpenFiles
+from riverlog.log.segments.quarantine import QUARANTINE_FILE
+from riverlog.log.segments.rolling import check_fits, is_full
+from riverlog.log.segments.segment import SNAPSHOT_SUFFIX, Segment, path_of
+from riverlog.log.segments.segments import Segments, facts_of
 from riverlog.log.sync import SyncPlan
 from riverlog.log.times import FoundTime, check_times
 from riverlog.model.errors import ErrorCode, Refusal

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from riverlog.log.aborted import Aborted, BadAbortedIndex
-from riverlog.log.replay import rebuild_aborted
-from riverlog.log.segments import Segments
+from riverlog.log.producers.aborted_transactions import Aborted, BadAbortedIndex
+from riverlog.log.recovery.replay import rebuild_aborted
+from riverlog.log.segments.segments import Segments
 from riverlog.log.times import FoundTime, find_latest, find_time
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import NO_OFFSET, Offset

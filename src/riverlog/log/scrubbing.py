@@ -7,9 +7,9 @@ goes into the log's quarantine if the segment is still the same one.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from riverlog.log.flaws import SEARCH_EVERYTHING, Flaw, examine
 from riverlog.log.retention import SegmentFacts
-from riverlog.log.segment import LOG_SUFFIX, path_of
+from riverlog.log.segments.flaws import SEARCH_EVERYTHING, Flaw, examine
+from riverlog.log.segments.segment import LOG_SUFFIX, path_of
 from riverlog.model.ports import Disk
 
 _BYTES_PER_PAUSE: Final = 1024 * 1024

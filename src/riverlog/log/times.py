@@ -7,9 +7,9 @@ compaction has emptied still says how late it was, and has no record to give.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from riverlog.log.quarantine import refused
-from riverlog.log.segment import Segment, first_timestamp
-from riverlog.log.segments import Segments
+from riverlog.log.segments.quarantine import refused
+from riverlog.log.segments.segment import Segment, first_timestamp
+from riverlog.log.segments.segments import Segments
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, TIMESTAMP_MAX, LeaderEpoch, Offset
 from riverlog.model.limits import LOOKED_INTO_BYTES_MAX, LOOKED_INTO_RECORDS_MAX

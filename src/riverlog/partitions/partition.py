@@ -15,14 +15,14 @@ from functools import partial
 from typing import Final, TypeVar
 
 from riverlog.drivers.verification import Verifications
-from riverlog.log.aborted import Aborted
 from riverlog.log.epochs import EpochEnd
-from riverlog.log.files import NotCached
-from riverlog.log.gathered import Appended
 from riverlog.log.log import Log
-from riverlog.log.quarantine import Quarantined
+from riverlog.log.producers.aborted_transactions import Aborted
 from riverlog.log.reading import LogRead
 from riverlog.log.retention import DeletedSegment
+from riverlog.log.segments.gathered_write import Appended
+from riverlog.log.segments.open_files import NotCached
+from riverlog.log.segments.quarantine import Quarantined
 from riverlog.log.times import FoundTime
 from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.errors import ErrorCode, InvariantBroken, Refusal

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
 
-from riverlog.log.elsewhere import Opening, open_logs
 from riverlog.log.log import Log
+from riverlog.log.recovery.process_opening import Opening, open_logs
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
 from riverlog.model.limits import (

@@ -11,9 +11,9 @@ from contextlib import aclosing
 from functools import partial
 from typing import Final
 
-from riverlog.log.cleaning import CleanedGroup, clean, find_dirt, plan_cleaning
-from riverlog.log.compaction import Dirt
-from riverlog.log.swap import remove_cleaned
+from riverlog.log.compaction.cleaning import CleanedGroup, clean, find_dirt, plan_cleaning
+from riverlog.log.compaction.policy import Dirt
+from riverlog.log.compaction.swap import remove_cleaned
 from riverlog.model.disk_errors import DiskTrouble, judge, may_pass
 from riverlog.model.errors import Refusal
 from riverlog.model.limits import SWAP_TRIES_MAX

@@ -6,8 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from riverlog.log.gathered import Appended
 from riverlog.log.log import Log
+from riverlog.log.segments.gathered_write import Appended
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import check_produced

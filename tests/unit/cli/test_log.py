@@ -9,9 +9,9 @@ import pytest
 from riverlog.cli.exits import ExitCode, Trouble
 from riverlog.cli.log import files_at
 from riverlog.cli.main import main
-from riverlog.log.flaws import Flaw
 from riverlog.log.log import Log
-from riverlog.log.quarantine import Quarantine
+from riverlog.log.segments.flaws import Flaw
+from riverlog.log.segments.quarantine import Quarantine
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import Compression, read_header

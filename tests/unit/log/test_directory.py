@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from riverlog.log.directory import CLEAN_FILE, LogDirectory
-from riverlog.log.files import OpenFiles, write_file
 from riverlog.log.identity import DirectoryRefused
 from riverlog.log.log import Log
+from riverlog.log.segments.open_files import OpenFiles, write_file
 from riverlog.model.ids import LeaderEpoch, NodeId, Offset, TopicId, TopicPartition
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import read_header

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from riverlog.log.gathered import Appended
 from riverlog.log.log import Log
 from riverlog.log.retention import Reason
+from riverlog.log.segments.gathered_write import Appended
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, TopicConfig

@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from riverlog.log.files import write_file
+from riverlog.log.segments.open_files import write_file
 from riverlog.log.sync import SyncPlan
 from riverlog.model.ids import Offset
 from tests.support.disk import MemoryDisk

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from random import Random
 from typing import TypeVar
 
-from riverlog.log.elsewhere import Opening
 from riverlog.log.log import Log
+from riverlog.log.recovery.process_opening import Opening
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.limits import RECOVERED_BY_THREADS_BYTES_MAX, RECOVERY_STEP_BYTES, RECOVERY_WAIT_SECONDS_MAX

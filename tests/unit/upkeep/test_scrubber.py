@@ -8,8 +8,8 @@ import pytest
 
 from riverlog import Admin, Consumer, Producer
 from riverlog.client.errors import CorruptRecords
-from riverlog.log.flaws import Flaw
 from riverlog.log.scrubbing import ScrubbedSegment
+from riverlog.log.segments.flaws import Flaw
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.node import Node

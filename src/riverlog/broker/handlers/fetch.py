@@ -17,7 +17,7 @@ from typing import Final
 from riverlog.broker.requests.context import Answer, Context, Later, Parts, Place
 from riverlog.broker.requests.dispatch import told
 from riverlog.broker.requests.portions import in_turn
-from riverlog.log.aborted import Aborted
+from riverlog.log.producers.aborted_transactions import Aborted
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset

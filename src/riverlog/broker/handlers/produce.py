@@ -9,7 +9,7 @@ from typing import Final
 from riverlog.broker.requests.context import Answer, Context, Hangup, Later, Parts, Place
 from riverlog.broker.requests.dispatch import told
 from riverlog.drivers.verification import Question, Verifying, verify
-from riverlog.log.gathered import Appended
+from riverlog.log.segments.gathered_write import Appended
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from riverlog import Admin, Producer
-from riverlog.log.flaws import Flaw
+from riverlog.log.segments.flaws import Flaw
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
 from riverlog.model.limits import COPIED_BYTES_PER_ANSWER_MAX, REQUEST_PORTION

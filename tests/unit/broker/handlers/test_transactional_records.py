@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.log.aborted import Aborted
+from riverlog.log.producers.aborted_transactions import Aborted
 from riverlog.model.access import ResourceType
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, TopicPartition

@@ -1,0 +1,1 @@
+"""Compaction: which part of a log is cleaned, how, and how the result takes its place."""

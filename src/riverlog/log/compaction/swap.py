@@ -1,0 +1,129 @@
+"""Taking over a cleaned segment in the place of those that it replaces, so that a crash leaves the old or the new.
+
+    worker  1  `.cleaned` becomes `.swap`, and that is on the medium: from here on a restart finishes the swap
+    loop    2  the segment is served under its `.swap` name; the files of the others are renamed to `.deleted`
+    worker  3  the folder is synced, so that none of the others can come back
+    loop    4  `.swap` becomes the segment's own name
+
+Each step on the loop is a few renames; one that broke off may be done again and goes on where it was. Readers who hold
+a range of an old file keep it. Retention of this log waits until the last step.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX
+from riverlog.log.recovery.recovery import Folder
+from riverlog.log.retention import SegmentFacts
+from riverlog.log.segments.open_files import OpenFiles
+from riverlog.log.segments.segment import (
+    CLEANED_SUFFIX,
+    INDEX_SUFFIX,
+    LOG_SUFFIX,
+    SNAPSHOT_SUFFIX,
+    SWAP_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    Segment,
+    path_of,
+)
+from riverlog.log.segments.segments import Segments
+from riverlog.model.ids import Offset
+from riverlog.model.ports import Disk
+
+_SUFFIXES: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, LOG_SUFFIX)
+"""The files of a cleaned segment; the log comes last, because its name decides. Most have no aborted transactions."""
+
+
+class Swap:
+    """One swap of one log, its steps to be called in their order. Made by `Log.begin_swap`."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        segments: Segments,
+        folder: str,
+        replaced: tuple[SegmentFacts, ...],
+        *,
+        delay_ms: int,
+        finished: Callable[[], None],
+    ) -> None:
+        self._disk = disk
+        self._segments = segments
+        self._folder = folder
+        self._replaced = replaced
+        self._delay_ms = delay_ms
+        self._finished = finished
+
+    def announce(self) -> None:
+        """Make the decision durable; may run in a worker thread."""
+        self._rename(CLEANED_SUFFIX, SWAP_SUFFIX)
+        self._disk.sync_folder(self._folder)
+
+    def take_over(self) -> None:
+        """Serve the cleaned segment from now on."""
+        first = self._segments.bases.index(self._replaced[0].base_offset)
+        behind = bisect_right(self._segments.bases, self._replaced[-1].base_offset)
+        self._segments.take_over(first, behind, end_offset=self._replaced[-1].next_offset, delay_ms=self._delay_ms)
+
+    def confirm(self) -> None:
+        """Make durable that the others are gone; may run in a worker thread."""
+        self._disk.sync_folder(self._folder)
+
+    def finish(self) -> None:
+        """Give the segment its own name."""
+        self._rename(SWAP_SUFFIX, "")
+        self._segments[self._segments.bases.index(self._replaced[0].base_offset)].ending = ""
+        self._segments.unsynced_names = True
+        self._finished()
+
+    def _rename(self, ending: str, new_ending: str) -> None:
+        for suffix in _SUFFIXES:
+            path = path_of(self._folder, self._replaced[0].base_offset, suffix)
+            renamed = suffix == TRANSACTION_INDEX_SUFFIX or self._disk.exists(path + new_ending)  # or was never there
+            if self._disk.exists(path + ending) or not renamed:
+                self._disk.rename(path + ending, path + new_ending)
+
+
+def remove_cleaned(disk: Disk, folder: str, base_offsets: Iterable[Offset]) -> None:
+    """Remove what a cleaning wrote and nobody took over."""
+    for base_offset in base_offsets:
+        _remove(disk, folder, base_offset, tuple(suffix + CLEANED_SUFFIX for suffix in _SUFFIXES))
+
+
+def finish_swaps(disk: Disk, folder: str, found: Folder, *, index_interval_bytes: int, now_ms: int) -> None:
+    """Finish what a crash interrupted; indexes are built again when they are needed.
+
+    The last rename may be lost again: then the next start repeats it. The log's first sync makes it durable.
+    """
+    for base_offset in found.half_swaps:
+        path = path_of(folder, base_offset, TRANSACTION_INDEX_SUFFIX)
+        disk.rename(path + SWAP_SUFFIX, path)
+    for base_offset in found.swaps:
+        cleaned = Segment.load(
+            disk,
+            OpenFiles(),
+            folder,
+            base_offset,
+            index_interval_bytes=index_interval_bytes,
+            now_ms=now_ms,
+            ending=SWAP_SUFFIX,
+        )
+        cleaned.let_go()
+        for other in found.segments:
+            if base_offset < other < cleaned.next_offset:
+                _remove(disk, folder, other, (*_SUFFIXES, SNAPSHOT_SUFFIX))
+        _remove(disk, folder, base_offset, (INDEX_SUFFIX, TIME_INDEX_SUFFIX))
+        aborted = path_of(folder, base_offset, TRANSACTION_INDEX_SUFFIX)
+        if disk.exists(aborted + SWAP_SUFFIX):  # else it has its own name already
+            disk.rename(aborted + SWAP_SUFFIX, aborted)
+        disk.sync_folder(folder)
+        path = path_of(folder, base_offset, LOG_SUFFIX)
+        disk.rename(path + SWAP_SUFFIX, path)
+
+
+def _remove(disk: Disk, folder: str, base_offset: Offset, suffixes: tuple[str, ...]) -> None:
+    for suffix in suffixes:
+        path = path_of(folder, base_offset, suffix)
+        if disk.exists(path):
+            disk.remove(path)

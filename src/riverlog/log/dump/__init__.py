@@ -1,0 +1,1 @@
+"""Looking into the files of any partition folder without opening it as a log."""

@@ -1,0 +1,592 @@
+"""One segment: a file of batches, its two sparse indexes, and what is known about it.
+
+Indexes live in memory; they are written when the segment closes, read when it is loaded, and checked whenever
+they are used: a wrong one is rebuilt from the batches, so it can cost time but never a wrong answer.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence, Sized
+from typing import Final, Self
+
+from fastcrc.crc32 import iscsi as crc32c
+
+from riverlog.log.segments.flaws import SEARCH_EVERYTHING, Beyond, Flaw, examine
+from riverlog.log.segments.gathered_write import Gathered, write_gathered
+from riverlog.log.segments.index import (
+    OFFSET_ENTRY_BYTES,
+    RELATIVE_OFFSET_MAX,
+    TIME_ENTRY_BYTES,
+    OffsetIndex,
+    TimeEntry,
+    TimeIndex,
+)
+from riverlog.log.segments.integrity import Integrity
+from riverlog.log.segments.open_files import HeldFile, OpenFiles, read_file, write_file
+from riverlog.log.segments.quarantine import Quarantine
+from riverlog.log.segments.scan import LOOKUP_CHUNK_BYTES, scan_headers
+from riverlog.model.errors import Refusal
+from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
+from riverlog.model.ports import Buffer, Disk, File
+from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader
+
+LOG_SUFFIX: Final = ".log"
+INDEX_SUFFIX: Final = ".index"
+TIME_INDEX_SUFFIX: Final = ".timeindex"
+SNAPSHOT_SUFFIX: Final = ".snapshot"
+DELETED_SUFFIX: Final = ".deleted"
+CLEANED_SUFFIX: Final = ".cleaned"
+SWAP_SUFFIX: Final = ".swap"
+_UNWRITTEN_ENTRIES_MAX: Final = 64
+
+
+def path_of(folder: str, offset: Offset, suffix: str) -> str:
+    """Name a segment's file as Kafka does: 20 digits and a suffix."""
+    return f"{folder}/{offset:020d}{suffix}"
+
+
+class Segment:
+    """A run of batches from `base_offset` on; `next_offset` is the one behind its last record."""
+
+    __slots__ = (
+        "_bytes_since_entry",
+        "_disk",
+        "_entries_written",
+        "_indexes",
+        "_recent_from",
+        "_recent_offsets",
+        "_recent_positions",
+        "base_offset",
+        "closed",
+        "created_ms",
+        "ending",
+        "files",
+        "first_timestamp",
+        "folder",
+        "held",
+        "index_entries",
+        "index_interval_bytes",
+        "integrity",
+        "jitter",
+        "last_timestamp",
+        "last_timestamp_offset",
+        "next_offset",
+        "quarantine",
+        "rebuilt",
+        "size",
+        "trailing_bytes",
+        "uncut",
+        "unsynced",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        files: OpenFiles,
+        folder: str,
+        base_offset: Offset,
+        *,
+        index_interval_bytes: int,
+        now_ms: int,
+        ending: str = "",
+        quarantine: Quarantine | None = None,
+    ) -> None:
+        self._disk = disk
+        self.files = files
+        self.folder = folder
+        self.base_offset = base_offset
+        self.ending = ending
+        """What stands behind the usual names of its files while compaction puts it into the place of others."""
+        self.index_interval_bytes = index_interval_bytes
+        self.quarantine = Quarantine() if quarantine is None else quarantine
+        """The damage known in this segment's log."""
+        self.created_ms = now_ms
+        self.jitter = crc32c(self.path(LOG_SUFFIX).encode())
+        """Some number that is another one for each segment, so that they do not all roll at once."""
+        self.held: HeldFile | None = None
+        self.unsynced = False
+        self.uncut = False
+        """A write has failed, and what it left may still be in the file."""
+        self.closed = False
+        """Nothing will be appended, and the index files hold all that the indexes know."""
+        self.size = 0
+        self.trailing_bytes = 0
+        """Bytes behind the last whole batch, as found in the file when it was loaded."""
+        self.next_offset = base_offset
+        self.first_timestamp = NO_TIMESTAMP
+        self.last_timestamp = NO_TIMESTAMP
+        self.last_timestamp_offset = NO_OFFSET
+        self._indexes: tuple[OffsetIndex, TimeIndex] | None = OffsetIndex(base_offset), TimeIndex(base_offset)
+        self.index_entries = 0
+        self._entries_written = 0, 0
+        """How many entries of the offset and of the time index are in their files."""
+        self.rebuilt = False
+        """The indexes were made from the batches, and nothing has been found since then that may have misled them."""
+        self._bytes_since_entry = 0
+        self.integrity = Integrity(self)
+        """Which of its bytes may be served."""
+        # The batches since the last index entry, so that the tail is found without reading.
+        self._recent_from = base_offset
+        self._recent_offsets: list[Offset] = []
+        self._recent_positions: list[int] = []
+
+    @classmethod
+    def create(
+        cls,
+        disk: Disk,
+        files: OpenFiles,
+        folder: str,
+        base_offset: Offset,
+        *,
+        index_interval_bytes: int,
+        now_ms: int,
+        ending: str = "",
+        quarantine: Quarantine | None = None,
+    ) -> Self:
+        """Begin a new segment: an empty file, whose name is not durable until its folder is synced."""
+        segment = cls(
+            disk,
+            files,
+            folder,
+            base_offset,
+            index_interval_bytes=index_interval_bytes,
+            now_ms=now_ms,
+            ending=ending,
+            quarantine=quarantine,
+        )
+        segment._hold(disk.open(segment.path(LOG_SUFFIX), create=True))
+        segment.unsynced = True
+        return segment
+
+    @classmethod
+    def load(
+        cls,
+        disk: Disk,
+        files: OpenFiles,
+        folder: str,
+        base_offset: Offset,
+        *,
+        index_interval_bytes: int,
+        now_ms: int,
+        upto: Offset | None = None,
+        beyond: Beyond = Beyond.NOTHING,
+        ending: str = "",
+        quarantine: Quarantine | None = None,
+    ) -> Self:
+        """Learn about a segment from its files: its indexes, and the batches behind their last entry.
+
+        With `upto`, only what lies wholly below that offset, all of which was synced: what is not there is damage. The
+        rest, where something may lie `beyond`, is left as trailing bytes.
+        """
+        segment = cls(
+            disk,
+            files,
+            folder,
+            base_offset,
+            index_interval_bytes=index_interval_bytes,
+            now_ms=now_ms,
+            ending=ending,
+            quarantine=quarantine,
+        )
+        file_bytes = segment.file().size()
+        indexes = segment._read_indexes(file_bytes, upto)
+        if indexes is not None:
+            segment._entries_written = len(indexes[0]), len(indexes[1])
+            segment._resume(*indexes)
+            segment._scan(file_bytes, upto)
+        damaged = upto is not None and segment.next_offset < upto and segment.trailing_bytes > 0
+        if indexes is None or damaged or not segment._knows_its_last_time():
+            segment._entries_written = 0, 0
+            segment._restart()
+            if upto is None:
+                segment._scan(file_bytes)
+            else:
+                segment._scan_past_damage(file_bytes, upto, beyond)
+            segment.rebuilt = True
+        segment.closed = not segment.rebuilt
+        segment.integrity.trusted_from = segment.size
+        return segment
+
+    def path(self, suffix: str) -> str:
+        """Name one of the segment's files."""
+        return path_of(self.folder, self.base_offset, suffix) + self.ending
+
+    # Appending
+
+    def append(self, gathered: Sequence[Gathered]) -> None:
+        """Write batches behind the last one; on OSError nothing has changed but bytes that nobody will read."""
+        held = self.held or self.file()
+        held.used = True
+        self.unsynced = True
+        if self.uncut:
+            held.truncate(self.size)
+        self.uncut = True
+        write_gathered(held, self.size, gathered)
+        self.uncut = False
+        self._note(self.size, gathered)
+
+    def append_all(self, batches: Buffer, headers: Sequence[tuple[int, BatchHeader]]) -> None:
+        """Write several batches behind the last one, in one go."""
+        held = self.file()
+        start = self.size
+        held.write(start, (batches,))
+        self.unsynced = True
+        for position, header in headers:
+            self.note_header(start + position, header)
+
+    def _note(self, position: int, batches: Iterable[tuple[Sized, Offset, Offset, int, int]]) -> None:
+        """Take note of batches that lie in the file, behind all others: the one rule for index entries."""
+        recent_offsets, recent_positions = self._recent_offsets, self._recent_positions
+        bytes_since_entry = self._bytes_since_entry
+        for batch, base_offset, last_offset, first_timestamp, last_timestamp in batches:
+            if last_timestamp > self.last_timestamp:
+                self.last_timestamp = last_timestamp
+                self.last_timestamp_offset = last_offset
+            if bytes_since_entry > self.index_interval_bytes:
+                offset_index, time_index = self.indexes()
+                offset_index.append(last_offset, position)
+                time_index.append(self.last_timestamp, self.last_timestamp_offset)
+                self.index_entries += 1
+                bytes_since_entry = 0
+                self._recent_from = base_offset
+                recent_offsets.clear()
+                recent_positions.clear()
+            elif position == 0:
+                self.first_timestamp = first_timestamp
+            recent_offsets.append(last_offset)
+            recent_positions.append(position)
+            bytes_since_entry += len(batch)
+            position += len(batch)
+            self.next_offset = Offset(last_offset + 1)
+        self._bytes_since_entry = bytes_since_entry
+        self.size = position
+
+    # Finding
+
+    def locate(self, offset: Offset) -> int:
+        """Find the first batch that ends at or behind the offset; the end of the segment where there is none."""
+        if self.quarantine.entries:
+            for flaw in self.integrity.flaws():
+                if flaw.first_offset <= offset < flaw.next_offset:
+                    return flaw.position
+        if offset >= self._recent_from:
+            slot = bisect_left(self._recent_offsets, offset)
+            return self._recent_positions[slot] if slot < len(self._recent_positions) else self.size
+        position, found = self._scan_for(offset)
+        if found:
+            return position
+        if self.rebuilt:
+            raise self.integrity.damaged(position)
+        self.rebuild_indexes()
+        return self.locate(offset)
+
+    def _scan_for(self, offset: Offset) -> tuple[int, bool]:
+        """Scan from the nearest index entry; not found means that the entry is wrong or the batches break off."""
+        entry = self.indexes()[0].at_or_before(offset)
+        position = start = entry.position if entry else 0
+        for position, header in self.integrity.headers(start, chunk_bytes=LOOKUP_CHUNK_BYTES):
+            if entry is not None and position == start and header.last_offset != entry.last_offset:
+                return position, False
+            if header.last_offset >= offset:
+                if header.base_offset > offset:
+                    # A gap: compaction left it, or a header lies.
+                    self.integrity.verify_all(start, position + header.size)
+                return position, header.last_offset < self.next_offset
+        return position, False
+
+    def locate_time(self, timestamp: int, *, from_offset: Offset) -> tuple[int, BatchHeader] | None:
+        """Find the first batch from an offset on with a record as late as this.
+
+        In one scan of at most an index interval, unless a batch below the offset is as late: then from the offset on.
+        """
+        if timestamp > self.last_timestamp:
+            return None
+        found = self._scan_for_time(timestamp)
+        if found is None and not self.rebuilt:
+            self.rebuild_indexes()
+            if timestamp > self.last_timestamp:
+                return None
+            found = self._scan_for_time(timestamp)
+        if found is None:
+            raise self.integrity.damaged(0)
+        if found[1].last_offset >= from_offset:
+            return found
+        start = self.locate(from_offset)
+        for position, header in self.integrity.headers(start):
+            if header.max_timestamp >= timestamp:
+                self.integrity.verify_all(start, position + header.size)
+                return position, header
+        return None
+
+    def _scan_for_time(self, timestamp: int) -> tuple[int, BatchHeader] | None:
+        offset_index, time_index = self.indexes()
+        before, after = time_index.around(timestamp)
+        if not (self._is_true(before) and self._is_true(after)):
+            return None
+        # The time index gets an entry whenever an offset entry is made and the time has advanced. So nothing up to
+        # the offset entry before `after` is late enough, and without `after` nothing up to the last offset entry.
+        last = Offset(after.last_offset - 1) if after else self.next_offset
+        entry = offset_index.at_or_before(last)
+        start = entry.position if entry else 0
+        for position, header in self.integrity.headers(start, chunk_bytes=LOOKUP_CHUNK_BYTES):
+            if entry is not None and position == start and header.last_offset != entry.last_offset:
+                return None
+            if header.max_timestamp >= timestamp:
+                self.integrity.verify_all(start, position + header.size)  # nor is one before it later than it says
+                return position, header
+        return None
+
+    def _knows_its_last_time(self) -> bool:
+        """Check the last timestamp against its batch; where that is damaged there is no better answer."""
+        if self.last_timestamp_offset == NO_OFFSET:
+            return True
+        try:
+            return self._is_true(TimeEntry(self.last_timestamp, self.last_timestamp_offset))
+        except Refusal:
+            return True
+
+    def _is_true(self, entry: TimeEntry | None) -> bool:
+        """Check a time entry against the batch that it names."""
+        if entry is None:
+            return True
+        if not self.base_offset <= entry.last_offset < self.next_offset:
+            return False
+        header = self.header_at(self.locate(entry.last_offset))
+        return header.last_offset == entry.last_offset and header.max_timestamp == entry.timestamp
+
+    def header_at(self, position: int) -> BatchHeader:
+        """Read the header of the batch at this position."""
+        for _, header in scan_headers(self.file(), position, self.size, chunk_bytes=HEADER_BYTES):
+            return header
+        raise self.integrity.damaged(position)
+
+    def boundary(self, position: int, end: int) -> int:
+        """Find a batch boundary at or before `end` and behind `position`; `end` itself where none is known."""
+        if self._recent_positions and end >= self._recent_positions[0]:
+            boundary = self._recent_positions[bisect_right(self._recent_positions, end) - 1]
+        else:
+            boundary = self.indexes()[0].boundary_at_or_before(end)
+        return boundary if boundary > position else end
+
+    def offset_at(self, position: int, end: int) -> Offset:
+        """Give the offset with which the batch at `end` begins; within a batch, that behind the one at `position`."""
+        if end >= self.size:
+            return self.next_offset
+        for _, header in scan_headers(self.file(), end, self.size, chunk_bytes=HEADER_BYTES):
+            try:
+                self.integrity.verify(end, end + HEADER_BYTES)
+                return header.base_offset
+            except Refusal:
+                pass  # no batch begins here, or a damaged one
+        for flaw in self.integrity.flaws():
+            if flaw.position == end:
+                return flaw.first_offset
+        return self.header_at(position).next_offset
+
+    # Files
+
+    def file(self) -> HeldFile:
+        """Give the segment's file, opening it if need be."""
+        if self.held is None:
+            return self._hold(self._disk.open(self.path(LOG_SUFFIX)))
+        self.held.used = True
+        return self.held
+
+    def _hold(self, file: File) -> HeldFile:
+        held = self.held = self.files.hold(file)
+        self.files.opened(self)
+        return held
+
+    def let_go(self) -> None:
+        """Drop the file, and the indexes where they can be read again."""
+        self.held = None
+        self.files.let_go(self)
+        if self.closed:
+            self._indexes = None
+
+    def trim(self) -> None:
+        """Cut off what a failed write may have left behind the last batch; the next sync makes it durable.
+
+        What is damaged stays as it is.
+        """
+        file = self.file()
+        if file.size() > self.size and not any(flaw.position >= self.size for flaw in self.integrity.flaws()):
+            file.truncate(self.size)
+            self.unsynced = True
+
+    def truncate(self, position: int) -> None:
+        """Cut the file so that the batch at this position and all behind it are gone."""
+        offset_index, time_index = self.indexes()
+        self.remove_index_files()
+        self.file().truncate(position)
+        # Durable at once: bytes of the past that came back behind new ones would be taken for their successors.
+        self.file().sync()
+        self.unsynced = True
+        self.integrity.truncate(position)
+        offset_index.truncate(position)
+        # An entry of the time index is only good if the offset entry beside it is.
+        time_index.truncate(offset_index.end_offset)
+        self._resume(offset_index, time_index)
+        self._scan(position)
+
+    # Indexes
+
+    def indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        """Give both indexes, reading or rebuilding them if need be."""
+        if self._indexes is None:
+            self._indexes = self._read_indexes(self.size, None)
+            if self._indexes is None:
+                self._indexes = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
+                self.rebuild_indexes()
+        return self._indexes
+
+    def finish_indexes(self) -> list[HeldFile]:
+        """Write both index files, with the last timestamp as the last entry; give what is to be synced.
+
+        That is the time index: the latest time may stand in an entry that nothing else checks. An offset index that
+        is cut short or garbled is noticed, and costs a scan.
+        """
+        offset_index, time_index = self.indexes()
+        time_index.append(self.last_timestamp, self.last_timestamp_offset)
+        write_file(self._disk, self.path(INDEX_SUFFIX), offset_index.encode())
+        return [write_file(self._disk, self.path(TIME_INDEX_SUFFIX), time_index.encode(), self.files)]
+
+    def index_tails(self) -> list[tuple[str, int, bytes]]:
+        """Give the index entries that are not in the files yet: path, position, content; none while they are few.
+
+        With them a recovery finds its recovery point without scanning the segment from its start.
+        """
+        if self.closed or self.index_entries - self._entries_written[0] < _UNWRITTEN_ENTRIES_MAX:
+            return []
+        offset_index, time_index = self.indexes()
+        offsets, times = self._entries_written
+        self._entries_written = len(offset_index), len(time_index)
+        return [
+            (self.path(INDEX_SUFFIX), offsets * OFFSET_ENTRY_BYTES, offset_index.encode(offsets)),
+            (self.path(TIME_INDEX_SUFFIX), times * TIME_ENTRY_BYTES, time_index.encode(times)),
+        ]
+
+    def remove_index_files(self) -> None:
+        """Remove index files that say more than is true any more."""
+        self.closed = False
+        self._entries_written = 0, 0
+        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
+            if self._disk.exists(self.path(suffix)):
+                self._disk.remove(self.path(suffix))
+
+    def rebuild_indexes(self) -> None:
+        """Make both indexes anew from the batches that are whole."""
+        anew = Segment(
+            self._disk,
+            self.files,
+            self.folder,
+            self.base_offset,
+            index_interval_bytes=self.index_interval_bytes,
+            now_ms=self.created_ms,
+            ending=self.ending,
+        )
+        anew.held = self.file()
+        anew.quarantine = self.quarantine
+        anew._scan_past_damage(self.size, self.next_offset)
+        self.rebuilt = True
+        self.closed = False
+        self._entries_written = 0, 0
+        self._indexes = anew._indexes
+        self.index_entries = anew.index_entries
+        self.last_timestamp, self.last_timestamp_offset = anew.last_timestamp, anew.last_timestamp_offset
+        self._bytes_since_entry = anew._bytes_since_entry
+        self._recent_from = anew._recent_from
+        self._recent_offsets, self._recent_positions = anew._recent_offsets, anew._recent_positions
+
+    def _read_indexes(self, file_bytes: int, upto: Offset | None) -> tuple[OffsetIndex, TimeIndex] | None:
+        """Read both index files, as far as they are about offsets below `upto`.
+
+        None where one is missing, garbled, or not about these batches.
+        """
+        offset_content = read_file(self._disk, self.path(INDEX_SUFFIX), self.files)
+        time_content = read_file(self._disk, self.path(TIME_INDEX_SUFFIX), self.files)
+        if offset_content is None or time_content is None:
+            return None
+        offset_index = OffsetIndex.decode(self.base_offset, offset_content)
+        time_index = TimeIndex.decode(self.base_offset, time_content)
+        if offset_index is None or time_index is None:
+            return None
+        if upto is not None:
+            offset_index.truncate_offsets(upto)
+            time_index.truncate(offset_index.end_offset)
+        if not len(offset_index):
+            return offset_index, TimeIndex(self.base_offset)
+        last = offset_index[-1]
+        for _, header in scan_headers(self.file(), last.position, file_bytes, chunk_bytes=LOOKUP_CHUNK_BYTES):
+            if header.last_offset != last.last_offset:
+                return None
+            if not len(time_index) or header.max_timestamp > time_index[-1].timestamp:
+                return None
+            return offset_index, time_index
+        return None
+
+    def _restart(self) -> None:
+        """Know nothing of the batches yet."""
+        self._resume(OffsetIndex(self.base_offset), TimeIndex(self.base_offset))
+
+    def _resume(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
+        """Know what the indexes say, up to the batch of the last offset entry, which comes next."""
+        self._indexes = offset_index, time_index
+        self.index_entries = len(offset_index)
+        self._bytes_since_entry = 0
+        self._recent_offsets.clear()
+        self._recent_positions.clear()
+        self.size = offset_index[-1].position if len(offset_index) else 0
+        self.last_timestamp, self.last_timestamp_offset = (
+            time_index[-1] if len(time_index) else (NO_TIMESTAMP, NO_OFFSET)
+        )
+        self._recent_from = self.next_offset = self.base_offset
+
+    def _scan(self, end: int, upto: Offset | None = None) -> None:
+        """Take note of all batches behind those already known, up to `end`, `upto`, or where they break off."""
+        for position, header in self.integrity.headers(self.size, end=end):
+            if not self.is_next(header) or (upto is not None and header.last_offset >= upto):
+                break
+            self.note_header(position, header)
+        self.trailing_bytes = end - self.size
+        if self.size and self.first_timestamp == NO_TIMESTAMP:
+            for _, header in scan_headers(self.file(), 0, self.size, chunk_bytes=LOOKUP_CHUNK_BYTES):
+                self.first_timestamp = first_timestamp(header)
+                break
+
+    def _scan_past_damage(self, end: int, limit: Offset, beyond: Beyond = Beyond.NOTHING) -> None:
+        """Take note of all batches up to `limit` that are whole, and of the damage between them."""
+        found = examine(
+            self.file(),
+            self.size,
+            end,
+            after=self.next_offset,
+            limit=limit,
+            beyond=beyond,
+            search_bytes_max=SEARCH_EVERYTHING,
+        )
+        for each in found:
+            if not isinstance(each, Flaw):
+                self.note_header(*each)
+                continue
+            self.quarantine.add(self.base_offset, each)
+            if each.end < end:
+                self.size, self.next_offset = each.end, each.next_offset
+        self.trailing_bytes = end - self.size
+
+    def is_next(self, header: BatchHeader) -> bool:
+        """Tell whether a batch can follow those already known; compaction may have left a gap."""
+        return header.base_offset >= self.next_offset and header.last_offset - self.base_offset <= RELATIVE_OFFSET_MAX
+
+    def note_header(self, position: int, header: BatchHeader) -> None:
+        """Take note of a batch found in the file."""
+        if not self._recent_offsets:
+            self._recent_from = header.base_offset
+        times = first_timestamp(header), header.max_timestamp  # and of the batch only its length is needed
+        self._note(position, ((range(header.size), header.base_offset, header.last_offset, *times),))
+
+
+def first_timestamp(header: BatchHeader) -> int:
+    """Give the timestamp of a batch's first record; that of its latest where another time stands in its place."""
+    if header.attributes & (LOG_APPEND_TIME | DELETE_HORIZON):
+        return header.max_timestamp
+    return header.first_timestamp
