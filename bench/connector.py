@@ -76,7 +76,7 @@ def session(cache: Path, folder: Path, settings: Mapping[str, str] | None = None
     }
     for name, value in chosen.items():
         builder = builder.config(name, value)
-    from riverlog.spark.home import light_home
+    from riverlog.spark.sessions.spark_home import light_home
 
     with light_home(os.environ):  # as a session of riverlog has it; the connector has no Python
         spark = builder.getOrCreate()

@@ -56,7 +56,7 @@ class Workshop:
 def _whole() -> dict[str, str]:
     """Give what riverlog has for all of a Spark on one machine; to the connector it makes no difference."""
     from riverlog.spark import settings
-    from riverlog.spark.sessions import ARROW_OPTIONS
+    from riverlog.spark.sessions.session import ARROW_OPTIONS
 
     whole = {name: value for name, value in settings().items() if not name.startswith(QUERY_SETTINGS)}
     return {**whole, "spark.driver.extraJavaOptions": ARROW_OPTIONS}

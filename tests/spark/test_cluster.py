@@ -16,7 +16,7 @@ import pyspark
 import pytest
 
 import riverlog
-from riverlog.spark.java import provide_java
+from riverlog.spark.sessions.java import provide_java
 from tests.e2e.clients import create_topic, send
 from tests.support.node import Node
 from tests.support.waiting import until

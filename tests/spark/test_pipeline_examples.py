@@ -18,7 +18,7 @@ from riverlog import Admin, Producer
 from riverlog.pipelines import Pipeline
 from riverlog.pipelines.accounting import total
 from riverlog.pipelines.loading import pipelines_in, run_file
-from riverlog.spark.sessions import settings
+from riverlog.spark.sessions.session import settings
 from tests.support.node import Node
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

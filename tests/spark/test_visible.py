@@ -12,7 +12,7 @@ from pyspark.sql.functions import window
 from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.cli.main import main
-from riverlog.spark.progress import Watcher, watch
+from riverlog.spark.sessions.progress import Watcher, watch
 from tests.support.node import Node
 from tests.support.waiting import until
 

@@ -17,8 +17,8 @@ from pyspark.sql.types import (
 )
 
 from riverlog import Admin, Producer
-from riverlog.spark.batch_reader import BatchReader
-from riverlog.spark.stream_reader import StreamReader
+from riverlog.spark.source.batch_reader import BatchReader
+from riverlog.spark.source.stream_reader import StreamReader
 
 TYPES: Final[dict[str, DataType]] = {
     "key": BinaryType(),

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from riverlog.spark.sink import batch_writer, stream_writer
+from riverlog.spark.sink.writers import batch_writer, stream_writer
 
 SCHEMA = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from riverlog.model.limits import ACCOUNTED_BATCHES_MAX
-from riverlog.spark.progress import OBSERVED
+from riverlog.spark.sessions.progress import OBSERVED
 
 
 class Counts(NamedTuple):

@@ -27,7 +27,7 @@ from riverlog.pipelines.spans import Span
 from riverlog.pipelines.starting import beginning_at, start_of_query
 from riverlog.pipelines.stream import Stream
 from riverlog.pipelines.watermarks import judged, late_watermark_ms
-from riverlog.spark.progress import OBSERVED
+from riverlog.spark.sessions.progress import OBSERVED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,7 +87,7 @@ class Pipeline:
             return self._given
         if (active := SparkSession.getActiveSession()) is not None:
             return active
-        from riverlog.spark.sessions import session
+        from riverlog.spark.sessions.session import session
 
         return session(self.name, bootstrap=self.bootstrap)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from riverlog.spark.progress import OBSERVED
+from riverlog.spark.sessions.progress import OBSERVED
 
 
 def line_of(name: str, progress: Mapping[str, Any]) -> str:

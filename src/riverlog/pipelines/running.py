@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from riverlog.pipelines.accounting import Accounts, Counts
 from riverlog.pipelines.interrupting import Interrupts, interrupts
-from riverlog.spark.listening import Listener
-from riverlog.spark.stopping import FINISH_SECONDS_MAX, stop_behind_batch
+from riverlog.spark.sessions.graceful_stop import FINISH_SECONDS_MAX, stop_behind_batch
+from riverlog.spark.sessions.query_listener import Listener
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,18 +9,18 @@ alone, so it works with any that speaks Kafka's protocol; what only a riverlog n
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from riverlog.spark.java import NoJava
-    from riverlog.spark.progress import watch
-    from riverlog.spark.sessions import AnotherSession, session, settings
+    from riverlog.spark.sessions.java import NoJava
+    from riverlog.spark.sessions.progress import watch
+    from riverlog.spark.sessions.session import AnotherSession, session, settings
 
 __all__ = ["AnotherSession", "NoJava", "session", "settings", "watch"]
 
 _HOMES = {
-    "AnotherSession": "riverlog.spark.sessions",
-    "NoJava": "riverlog.spark.java",
-    "session": "riverlog.spark.sessions",
-    "settings": "riverlog.spark.sessions",
-    "watch": "riverlog.spark.progress",
+    "AnotherSession": "riverlog.spark.sessions.session",
+    "NoJava": "riverlog.spark.sessions.java",
+    "session": "riverlog.spark.sessions.session",
+    "settings": "riverlog.spark.sessions.session",
+    "watch": "riverlog.spark.sessions.progress",
 }
 
 

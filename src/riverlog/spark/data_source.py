@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource
 
-from riverlog.spark.plain import plainly
-from riverlog.spark.workers import settle
+from riverlog.spark.plain_errors import plainly
+from riverlog.spark.worker.tuning import settle
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -33,8 +33,8 @@ class RiverlogDataSource(DataSource):
     def schema(self) -> "str | StructType":
         """Give the columns where the program names none."""
         settle()
-        from riverlog.spark.columns import default_schema
-        from riverlog.spark.source_options import source_options
+        from riverlog.spark.source.columns import default_schema
+        from riverlog.spark.source.options import source_options
 
         return default_schema(source_options(self.options))
 
@@ -42,8 +42,8 @@ class RiverlogDataSource(DataSource):
     def reader(self, schema: "StructType") -> "DataSourceReader":
         """Read what there is."""
         settle()
-        from riverlog.spark.batch_reader import BatchReader
-        from riverlog.spark.source_options import batch_options
+        from riverlog.spark.source.batch_reader import BatchReader
+        from riverlog.spark.source.options import batch_options
 
         return BatchReader(batch_options(self.options), schema)
 
@@ -51,8 +51,8 @@ class RiverlogDataSource(DataSource):
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802 - Spark's name
         """Read on and on."""
         settle()
-        from riverlog.spark.source_options import stream_options
-        from riverlog.spark.stream_reader import StreamReader
+        from riverlog.spark.source.options import stream_options
+        from riverlog.spark.source.stream_reader import StreamReader
 
         return StreamReader(stream_options(self.options), schema)
 
@@ -60,7 +60,7 @@ class RiverlogDataSource(DataSource):
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":
         """Write a DataFrame."""
         settle()
-        from riverlog.spark.sink import batch_writer
+        from riverlog.spark.sink.writers import batch_writer
 
         return batch_writer(self.options, schema, overwrite=overwrite)
 
@@ -68,6 +68,6 @@ class RiverlogDataSource(DataSource):
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamArrowWriter":  # noqa: N802
         """Write the batches of a streaming query."""
         settle()
-        from riverlog.spark.sink import stream_writer
+        from riverlog.spark.sink.writers import stream_writer
 
         return stream_writer(self.options, schema, overwrite=overwrite)

@@ -9,10 +9,10 @@ from confluent_kafka import TopicPartition
 from bench.cache import cache_folder
 from bench.peer import Kafka
 from riverlog.client import transacting
-from riverlog.spark.listed import Listed
 from riverlog.spark.refusal import SinkRefused
+from riverlog.spark.sink.listed_transactions import Listed
 from tests.e2e.clients import create_topic, read_all
-from tests.e2e.spark.test_listed import keep_list
+from tests.e2e.spark.sink.test_listed_transactions import keep_list
 from tests.support.spark_jobs import StreamJob, write_job
 
 PARTITIONS = 3

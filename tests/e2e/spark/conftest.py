@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from riverlog.spark.commitments import CALLS
-from riverlog.spark.sending import LINES
+from riverlog.spark.sink.commit_strategies import CALLS
+from riverlog.spark.sink.row_sender import LINES
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,0 +1,1 @@
+"""Sessions of Spark: made with the right settings and a Java, and reported on to nodes."""

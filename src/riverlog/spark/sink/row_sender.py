@@ -1,0 +1,167 @@
+"""A task's rows on their way: encoded in the task's thread, sent by a loop beside it.
+
+A worker keeps the loop and its connections for its next tasks: to open them takes longer than to write a small batch.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
+
+from riverlog.arrow.background import Background
+from riverlog.arrow.encoder import Encoder
+from riverlog.arrow.rows import EncodingRules, Topics
+from riverlog.client.cluster import Cluster, KeptCluster
+from riverlog.client.deliveries import EncodedBatch
+from riverlog.client.errors import KafkaError, ProducerFenced
+from riverlog.records.batch import Compression
+from riverlog.spark.refusal import refusal
+from riverlog.spark.sink.options import CLIENT, SinkOptions
+from riverlog.spark.sink.retries import reached
+from riverlog.spark.worker.pool import Pool
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+
+
+class Outlet(Protocol):
+    """Where batches go: a producer, or a member of a shared transaction."""
+
+    async def start(self) -> Self:
+        """Connect."""
+        ...
+
+    async def partitions(self, topic: str) -> int:
+        """Count the partitions of a topic."""
+        ...
+
+    async def send_encoded(self, batch: EncodedBatch) -> None:
+        """Accept a batch, waiting for room."""
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        """Let go of it, and do not hide the error that there was."""
+
+
+Open = TypeVar("Open", bound=Outlet)
+
+
+class Lines:
+    """The connections of a worker's sinks to one cluster, and the loop that they live in."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self.background = Background("riverlog-sink")
+        self.background.__enter__()
+        self.cluster = KeptCluster(options.connection.bootstrap, create_topics=True, **_reaching(options))
+        self.rows = 0
+        """Written so far, by all tasks: in a worker that lives long the kernel pays, however small they are."""
+
+    def close(self) -> None:
+        """Let go of them."""
+        try:
+            self.background.run(self.cluster.let_go())
+        finally:
+            self.background.__exit__(None, None, None)
+
+
+def send(
+    rows: "Iterator[pa.RecordBatch]",
+    opening: Callable[[Cluster], Open],
+    finish: Callable[[Open], Awaitable[T]],
+    options: SinkOptions,
+    *,
+    first_partition: int,
+) -> T:
+    """Write all rows, and give what `finish` gives, which waits until they are kept; ProducerFenced, or SinkRefused."""
+    try:
+        with LINES.lend(_key(options), lambda: Lines(options)) as lines:
+            background, going = lines.background, Going(opening(lines.cluster), options.patience_seconds)
+            topics = Topics(lambda topic: background.run(going.partitions(topic)))
+            encoder = Encoder(_rules(options, first_partition), topics, rows_before=lines.rows)
+            try:
+                for batch in rows:  # to the end, whatever comes of it: Spark keeps a task's state when all are read
+                    if batches := encoder.add(batch):
+                        background.run(going.send(batches))
+                lines.rows = encoder.row_count
+                return background.run(going.end(encoder.finish(), finish))
+            except BaseException as error:
+                background.run(going.fail(error))
+                raise
+    except ProducerFenced:
+        raise
+    except KafkaError as problem:
+        raise refusal(problem) from None
+
+
+class Going(Generic[Open]):
+    """An outlet in its loop. It is started by the first that is asked of it, and let go of with the last.
+
+    To ask something of another thread takes about as long as to send a small batch: so a task asks twice, for the
+    number of partitions and for all the rest.
+    """
+
+    def __init__(self, outlet: Open, seconds_max: float) -> None:
+        self._outlet = outlet
+        self._seconds_max = seconds_max
+        self._is_started = False
+
+    async def partitions(self, topic: str) -> int:
+        """Count the partitions of a topic."""
+        await self._start()
+        return await self._outlet.partitions(topic)
+
+    async def send(self, batches: list[EncodedBatch]) -> None:
+        """Accept batches, waiting for room."""
+        await self._start()
+        for batch in batches:
+            await self._outlet.send_encoded(batch)
+
+    async def end(self, batches: list[EncodedBatch], finish: Callable[[Open], Awaitable[T]]) -> T:
+        """Accept the last batches, see all of them through, and let go of the outlet."""
+        await self.send(batches)
+        finished = await finish(self._outlet)
+        await self._let_go(None)
+        return finished
+
+    async def fail(self, error: BaseException) -> None:
+        """Let go of the outlet, unless that was done, or it was never there."""
+        await self._let_go(error)
+
+    async def _start(self) -> None:
+        if not self._is_started:
+            await reached(self._outlet.start, seconds_max=self._seconds_max)
+            self._is_started = True
+
+    async def _let_go(self, error: BaseException | None) -> None:
+        if self._is_started:
+            self._is_started = False
+            await self._outlet.__aexit__(type(error) if error else None, error, error.__traceback__ if error else None)
+
+
+def _reaching(options: SinkOptions) -> dict[str, Any]:
+    """Give how the cluster is reached: of what producers are told, the part that is about connections."""
+    told = {**CLIENT, **options.connection.client}
+    if "request_timeout_ms" in options.producer:
+        told["request_timeout_ms"] = options.producer["request_timeout_ms"]
+    return told
+
+
+def _key(options: SinkOptions) -> str:
+    return repr((options.connection.bootstrap, sorted(_reaching(options).items())))
+
+
+def _rules(options: SinkOptions, first_partition: int) -> EncodingRules:
+    return EncodingRules(
+        topic=options.topic,
+        batch_bytes_max=options.batch_bytes_max,
+        record_bytes_max=options.producer["request_bytes_max"],
+        compression=Compression[options.compression.upper()],
+        level=options.level,
+        transactional=options.is_exactly_once,
+        first_partition=first_partition,
+    )
+
+
+LINES: Final[Pool[Lines]] = Pool()

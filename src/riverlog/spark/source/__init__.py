@@ -1,0 +1,1 @@
+"""What Spark reads: batches and streams planned, and fetched by tasks."""

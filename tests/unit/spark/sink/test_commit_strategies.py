@@ -1,0 +1,47 @@
+"""What a task says that may write nothing any more."""
+
+from typing import Any
+
+import pytest
+
+from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.sink import SinkCalls
+from riverlog.client.shared import SharedBatch
+from riverlog.spark.refusal import Fenced, TakenOver
+from riverlog.spark.sink import commit_strategies
+from riverlog.spark.sink.commit_strategies import InCheckpoint
+from riverlog.spark.sink.options import read_options
+from riverlog.spark.worker.attempt import StreamAttempt
+
+BATCH = SharedBatch("pipeline:orders", 4_000, 1, "q", 7)
+ATTEMPT = StreamAttempt(partition=0, number=0, retry=0, query="q", run="old", batch=7)
+
+
+@pytest.mark.parametrize(
+    ("then", "expected", "words"),
+    [
+        (Refused.replaced("run old of this query was replaced by run new"), TakenOver, "was replaced by run new"),
+        (BATCH, Fenced, "longer than kafka.transaction.timeout.ms"),
+    ],
+)
+def test_who_is_fenced_asks_the_store_why(
+    monkeypatch: pytest.MonkeyPatch, then: Refused | SharedBatch, expected: type[Exception], words: str
+) -> None:
+    answers: list[Refused | SharedBatch] = [BATCH, then]
+
+    def begin(*_: object, **__: object) -> SharedBatch:
+        answer = answers.pop(0)
+        if isinstance(answer, Refused):
+            raise answer
+        return answer
+
+    def write(*_: Any) -> None:
+        raise Fenced(f"batch 7 is not written: {commit_strategies.REPLACED}")
+
+    monkeypatch.setattr(SinkCalls, "begin", begin)
+    monkeypatch.setattr(commit_strategies, "write_as_member", write)
+    way = InCheckpoint("webhdfs://127.0.0.1:1/pipelines/orders")
+    with pytest.raises(expected, match=f"batch 7 is not written: .*{words}") as refused:
+        way.write(iter([]), read_options({"topic": "t"}, is_stream=True), ATTEMPT)
+    assert type(refused.value) is expected
+    assert answers == []
