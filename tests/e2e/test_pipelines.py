@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from riverlog import KafkaError, NewRecord, SyncMember
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.sink import SinkCalls
 from tests.e2e.clients import create_topic, read_all
 from tests.support.node import Node

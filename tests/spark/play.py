@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 from confluent_kafka import Producer, TopicPartition
 
 import riverlog
-from riverlog.checkpoints.spark_logs import source_offsets, watermark_ms
+from riverlog.checkpoints.pipelines.spark_logs import source_offsets, watermark_ms
 from riverlog.pipelines.windows import Window
 from tests.e2e.clients import create_topic, read_all
 from tests.spark.drivers import File

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import riverlog
-from riverlog.checkpoints.spark_logs import source_offsets
+from riverlog.checkpoints.pipelines.spark_logs import source_offsets
 from tests.support.node import Node
 from tests.support.spark import create, send
 

@@ -9,7 +9,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import window
 
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.cli.main import main
 from riverlog.spark.sessions.progress import Watcher, watch

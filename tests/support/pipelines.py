@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from riverlog import Admin, Consumer, Member, NewRecord, TopicPartition
-from riverlog.checkpoints.pipelines import ONLY_WRITE, Caller, Write
+from riverlog.checkpoints.pipelines.pipeline import ONLY_WRITE, Caller, Write
 from riverlog.checkpoints.store import Store, store_over
 from riverlog.client.shared import Membership, SharedBatch
 from tests.support.checkpoints import put

@@ -89,7 +89,7 @@ class UploadEnded:
 
 @dataclass(frozen=True, slots=True)
 class PipelineNoted:
-    """What a pipeline's sink has said; `pipelines` knows what it means."""
+    """What a pipeline's sink has said; `pipelines.pipeline` knows what it means."""
 
     path: str
     facts: dict[str, Any]

@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
-from riverlog.checkpoints.paths import check_path
-from riverlog.checkpoints.refusals import Refused
-from riverlog.checkpoints.starts import Start
+from riverlog.checkpoints.files.paths import check_path
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.pipelines.starts import Start
 from riverlog.observe.web_guard import CALL_HEADER
 
 _SECONDS_MAX: Final = 60.0

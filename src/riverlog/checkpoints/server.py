@@ -16,7 +16,7 @@ from riverlog.model.limits import CHECKPOINT_CONNECTIONS_MAX, HTTP_IDLE_SECONDS_
 if TYPE_CHECKING:
     from uvicorn import Server
 
-    from riverlog.checkpoints.stores import Stores
+    from riverlog.checkpoints.current_store import Stores
     from riverlog.client.security import Security
     from riverlog.observe.metrics import PipelineReading
     from riverlog.observe.web_guard import WebGuard
@@ -94,10 +94,10 @@ class CheckpointServer:
     async def _serve(self, listening: socket.socket) -> None:
         import uvicorn
 
-        from riverlog.checkpoints.edge import Edge
-        from riverlog.checkpoints.protocol import HttpProtocol
+        from riverlog.checkpoints.current_store import Stores
+        from riverlog.checkpoints.files.webhdfs import Edge
+        from riverlog.checkpoints.http_protocol import HttpProtocol
         from riverlog.checkpoints.store import store_over
-        from riverlog.checkpoints.stores import Stores
         from riverlog.client.ports import real_ports
 
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)

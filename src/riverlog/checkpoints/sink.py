@@ -20,9 +20,9 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from riverlog.checkpoints.paths import check_path, parse_location
-from riverlog.checkpoints.pipelines import ONLY_WRITE
-from riverlog.checkpoints.refusals import ACCESS_CONTROL, Refused
+from riverlog.checkpoints.files.paths import check_path, parse_location
+from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, Refused
+from riverlog.checkpoints.pipelines.pipeline import ONLY_WRITE
 from riverlog.client.shared import Membership, SharedBatch
 from riverlog.observe.web_guard import CALL_HEADER
 

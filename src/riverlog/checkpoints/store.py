@@ -9,20 +9,20 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from riverlog.checkpoints import changes
-from riverlog.checkpoints.changes import Decided
-from riverlog.checkpoints.decisions import Decisions
-from riverlog.checkpoints.groups import Groups
+from riverlog.checkpoints.files import changes
+from riverlog.checkpoints.files.changes import Decided
+from riverlog.checkpoints.files.paths import is_temporary, numbered
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.tree import File, Folder, Tree
+from riverlog.checkpoints.files.upload import Upload
 from riverlog.checkpoints.journal import Journal, TopicGone
-from riverlog.checkpoints.overview import Overview
-from riverlog.checkpoints.owners import Owners
-from riverlog.checkpoints.paths import is_temporary, numbered
+from riverlog.checkpoints.pipelines.decisions import Decisions
+from riverlog.checkpoints.pipelines.groups import Groups
+from riverlog.checkpoints.pipelines.overview import Overview
+from riverlog.checkpoints.pipelines.owners import Owners
+from riverlog.checkpoints.pipelines.reports import Reports
+from riverlog.checkpoints.pipelines.resets import Resets
 from riverlog.checkpoints.records import CHUNKS, FACTS, FileFacts, Unreadable, chunk_owner, content_of, read_fact
-from riverlog.checkpoints.refusals import Refused
-from riverlog.checkpoints.reports import Reports
-from riverlog.checkpoints.resets import Resets
-from riverlog.checkpoints.tree import File, Folder, Tree
-from riverlog.checkpoints.upload import Upload
 from riverlog.checkpoints.writer import Writer
 from riverlog.client.errors import KafkaError
 from riverlog.client.ports import Ports

@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from riverlog.checkpoints.changes import Decided
-from riverlog.checkpoints.paths import related_to_any
+from riverlog.checkpoints.files.changes import Decided
+from riverlog.checkpoints.files.paths import related_to_any
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.tree import Tree
 from riverlog.checkpoints.records import FACTS, NewRecord, read_fact
-from riverlog.checkpoints.refusals import Refused
-from riverlog.checkpoints.tree import Tree
 from riverlog.model.limits import CHECKPOINT_WRITE_BYTES_MAX
 
 Write = Callable[[Sequence[NewRecord]], Awaitable[list[int]]]

@@ -106,7 +106,7 @@ def import_checkpoint(folder: str, path: str, address: str, output: OutputFormat
 
 def checkpoints(found: "Iterator[RemoteFile]") -> list[Row]:
     """Add the files up by checkpoint: the folder that has logs of offsets and commits."""
-    from riverlog.checkpoints.paths import is_below, numbered
+    from riverlog.checkpoints.files.paths import is_below, numbered
 
     files = [each for each in found if not each.is_folder]
     logs = [(place, each) for each in files if (place := numbered(each.path)) and place.log in ("offsets", "commits")]
@@ -146,7 +146,7 @@ def _parts(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _has_files(store: "RemoteStore", root: str) -> bool:
-    from riverlog.checkpoints.refusals import Refused
+    from riverlog.checkpoints.files.refusals import Refused
 
     try:
         return any(not each.is_folder for each in store.walk(root))
@@ -158,8 +158,8 @@ def _has_files(store: "RemoteStore", root: str) -> bool:
 
 def checked(path: str) -> str:
     """Read a path of a store."""
-    from riverlog.checkpoints.paths import check_path
-    from riverlog.checkpoints.refusals import Refused
+    from riverlog.checkpoints.files.paths import check_path
+    from riverlog.checkpoints.files.refusals import Refused
 
     try:
         return check_path(path)
@@ -170,7 +170,7 @@ def checked(path: str) -> str:
 @contextmanager
 def opened(address: str) -> "Iterator[RemoteStore]":
     """Open a store; what it refuses becomes a sentence."""
-    from riverlog.checkpoints.refusals import Refused
+    from riverlog.checkpoints.files.refusals import Refused
     from riverlog.checkpoints.remote import RemoteStore
 
     with RemoteStore(address) as store:

@@ -157,8 +157,8 @@ def state(
 
 def _batch(store: "RemoteStore", path: str, number: int | None) -> "Batch":
     """Read what a batch took, from the checkpoint."""
-    from riverlog.checkpoints.refusals import Refused
-    from riverlog.checkpoints.starts import FILE, read_start
+    from riverlog.checkpoints.files.refusals import Refused
+    from riverlog.checkpoints.pipelines.starts import FILE, read_start
     from riverlog.pipelines.replaying import NotReplayed, batch_of
 
     def content(name: str) -> bytes | None:

@@ -15,8 +15,8 @@ from riverlog.cli.pipelines import PIPELINE, path_of
 from riverlog.cli.render import OutputFormat, Row, emit, plural
 
 if TYPE_CHECKING:
+    from riverlog.checkpoints.pipelines.starts import Start
     from riverlog.checkpoints.remote import RemoteStore
-    from riverlog.checkpoints.starts import Start
 
 _ASK_SECONDS: Final = 0.5
 _STOP_SECONDS: Final = 120
@@ -104,7 +104,7 @@ def reset(
 
 def _stopped(store: "RemoteStore", name: str, deadline: float) -> Row:
     """Wait until a query has stopped, and say how it ended. A node that was restarted meanwhile is asked again."""
-    from riverlog.checkpoints.refusals import Refused
+    from riverlog.checkpoints.files.refusals import Refused
 
     while True:
         found = store.query(path_of(name))
@@ -128,7 +128,7 @@ def _sentence(row: Row) -> str:
 
 
 def _start(to_earliest: bool, to_latest: bool, to_datetime: str | None) -> "Start | None":
-    from riverlog.checkpoints.starts import Start
+    from riverlog.checkpoints.pipelines.starts import Start
 
     if to_earliest + to_latest + (to_datetime is not None) > 1:
         raise usage("say where to begin in one way: --to-earliest, --to-latest or --to-datetime")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from riverlog.checkpoints.refusals import ACCESS_CONTROL, Replaced
+from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, Replaced
 from riverlog.spark.refusal import TakenOver
 
 _CONCURRENT: Final = frozenset(

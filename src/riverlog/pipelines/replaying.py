@@ -13,8 +13,8 @@ from json import dumps
 from typing import TYPE_CHECKING, Any, Final
 
 from riverlog.arrow.extras import need
-from riverlog.checkpoints.spark_logs import SourceOffset, source_offsets
-from riverlog.checkpoints.starts import Start
+from riverlog.checkpoints.pipelines.spark_logs import SourceOffset, source_offsets
+from riverlog.checkpoints.pipelines.starts import Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable

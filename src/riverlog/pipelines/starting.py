@@ -6,10 +6,10 @@ Spark asks a source for its beginning only where there is no checkpoint, so this
 from collections.abc import Mapping
 from typing import Final
 
-from riverlog.checkpoints.paths import parse_location
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.files.paths import parse_location
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.pipelines.starts import FILE, Start, read_start
 from riverlog.checkpoints.remote import RemoteStore
-from riverlog.checkpoints.starts import FILE, Start, read_start
 
 _BEGINS: Final = frozenset(
     {"startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy"}

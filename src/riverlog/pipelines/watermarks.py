@@ -10,10 +10,10 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from riverlog.checkpoints.paths import parse_location
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.files.paths import parse_location
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.pipelines.spark_logs import watermark_ms
 from riverlog.checkpoints.remote import RemoteStore
-from riverlog.checkpoints.spark_logs import watermark_ms
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.cli.exits import ExitCode
 from riverlog.cli.main import main

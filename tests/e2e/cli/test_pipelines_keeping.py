@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from riverlog.checkpoints.pipelines.starts import FILE
 from riverlog.checkpoints.remote import RemoteStore
-from riverlog.checkpoints.starts import FILE
 from riverlog.cli.exits import ExitCode
 from riverlog.cli.main import main
 from tests.support.node import Node

@@ -6,10 +6,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from riverlog.checkpoints.paths import is_below
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.files.paths import is_below
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.tree import File
 from riverlog.checkpoints.store import Store
-from riverlog.checkpoints.tree import File
 from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_INLINE_BYTES_MAX
 from tests.support.checkpoints import MemoryTopic, opened, put, read
 from tests.support.virtual_time import VirtualTimeLoop

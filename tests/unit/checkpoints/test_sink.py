@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from riverlog.checkpoints import sink
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.sink import SinkCalls
 from riverlog.client.shared import Membership, SharedBatch
 

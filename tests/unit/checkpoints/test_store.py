@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riverlog.checkpoints import temporary
+from riverlog.checkpoints.files import temporary_files
+from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord
-from riverlog.checkpoints.refusals import Refused
 from riverlog.checkpoints.store import Store, store_over
 from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_UNREADABLE_NAMED_MAX
 from tests.support.checkpoints import MemoryTopic, opened, put, read
@@ -147,7 +147,7 @@ def test_a_temporary_file_outlives_its_store_until_it_is_renamed() -> None:
 
 
 def test_too_many_temporary_files_push_the_oldest_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(temporary, "CHECKPOINT_TEMPORARY_FILES_MAX", 2)
+    monkeypatch.setattr(temporary_files, "CHECKPOINT_TEMPORARY_FILES_MAX", 2)
 
     async def scenario() -> None:
         topic = MemoryTopic()

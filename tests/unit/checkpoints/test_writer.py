@@ -5,8 +5,9 @@ from functools import partial
 
 import pytest
 
-from riverlog.checkpoints import changes, writer
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints import writer
+from riverlog.checkpoints.files import changes
+from riverlog.checkpoints.files.refusals import Refused
 from tests.support.checkpoints import MemoryJournal, MemoryTopic, opened
 from tests.support.virtual_time import run
 

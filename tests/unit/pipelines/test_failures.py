@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.refusals import ACCESS_CONTROL, Refused
+from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, Refused
 from riverlog.pipelines.failures import is_taken_over, raised_in_python, reason
 from riverlog.spark.refusal import TakenOver
 
@@ -55,7 +55,9 @@ STORE = "run r1 of this query was replaced by run r2; nothing that it writes fro
         Caught("[CONCURRENT_STREAM_LOG_UPDATE] Multiple", kind="org.apache.spark.SparkException"),
         Caught("[CONCURRENT_STREAM_LOG_UPDATE] Multiple", origin="org.apache.spark.SparkRuntimeException"),
         Caught("Multiple streaming queries", kind="org.apache.spark.SparkConcurrentModificationException"),
-        Caught(f"{TRACE}riverlog.checkpoints.refusals.Replaced: {STORE}\n", kind="org.apache.spark.SparkException"),
+        Caught(
+            f"{TRACE}riverlog.checkpoints.files.refusals.Replaced: {STORE}\n", kind="org.apache.spark.SparkException"
+        ),
     ],
 )
 def test_a_take_over_is_known_by_its_class(cause: BaseException) -> None:

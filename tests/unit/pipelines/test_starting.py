@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.checkpoints.starts import Start
+from riverlog.checkpoints.pipelines.starts import Start
 from riverlog.pipelines.starting import beginning_at, start_of_query
 
 OPTIONS = {"subscribe": "orders", "startingOffsets": "earliest", "startingTimestamp": "7"}

@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.files.refusals import Refused
 from riverlog.pipelines.supervising import Supervisor
 from tests.unit.pipelines.test_progress_line import ACCOUNT
 

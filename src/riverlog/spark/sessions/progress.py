@@ -18,8 +18,8 @@ from datetime import datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
-from riverlog.checkpoints.paths import check_path, parse_location
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.files.paths import check_path, parse_location
+from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.spark.sessions.graceful_stop import stop_behind_batch
 from riverlog.spark.sessions.query_listener import Listener

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid4
 
-from riverlog.checkpoints.paths import parse_location
+from riverlog.checkpoints.files.paths import parse_location
 from riverlog.checkpoints.sink import SinkCalls
 from riverlog.client.admin import Admin
 from riverlog.client.errors import KafkaError

@@ -141,7 +141,7 @@ class InCheckpoint:
     @contextmanager
     def _calling(self, what: str) -> "Iterator[SinkCalls]":
         """Call the store; where that fails, say what is not done, and why."""
-        from riverlog.checkpoints.refusals import Refused, Replaced
+        from riverlog.checkpoints.files.refusals import Refused, Replaced
         from riverlog.checkpoints.sink import SinkCalls
 
         try:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
-from riverlog.checkpoints.progress import progress_of
+from riverlog.checkpoints.pipelines.progress import progress_of
 from riverlog.spark.sessions.progress import batch_facts, cause_of, report
 from riverlog.spark.sessions.reporter import Answer
 

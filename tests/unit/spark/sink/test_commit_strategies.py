@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.refusals import Refused
+from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.sink import SinkCalls
 from riverlog.client.shared import SharedBatch
 from riverlog.spark.refusal import Fenced, TakenOver

@@ -1,0 +1,118 @@
+"""What is called beside WebHDFS, with JSON both ways, at /riverlog/v1/<checkpoint>.
+
+Sinks POST op=CLUSTER, BEGIN, ANNOUNCE and ABORT; drivers POST op=PROGRESS, and hear in the answer when they are to
+stop; whoever wants to know asks by GET op=DESCRIBE, and for all at the root by GET op=LIST. Who looks after queries
+POSTs op=STOP and op=RESET.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.pipelines.pipeline import Caller, Write, batch_of, caller_of, members_of, write_of
+from riverlog.checkpoints.pipelines.progress import RunState, progress_of
+from riverlog.checkpoints.pipelines.starts import start_of
+from riverlog.checkpoints.store import Store
+from riverlog.client.errors import KafkaError
+
+_TIMEOUT_MS = 60_000
+
+
+def read_call(body: bytes) -> dict[str, Any]:
+    """Read a call; Refused where it is none. One that only asks says nothing."""
+    if not body:
+        return {}
+    try:
+        call = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refused.illegal("the call is not JSON") from None
+    if not isinstance(call, dict):
+        raise Refused.illegal("the call is no JSON object")
+    return call
+
+
+async def cluster(_path: str, _call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Tell whose transactions this store ends: a sink that writes to another cluster ends its own."""
+    return {"cluster_id": await store.decisions.cluster_id()}
+
+
+async def begin(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Let a task join a batch: query, run, batch, perhaps timeout_ms -> the batch's name and owner."""
+    timeout_ms = call.get("timeout_ms", _TIMEOUT_MS)
+    if not isinstance(timeout_ms, int) or not 0 < timeout_ms < 2**31:
+        raise Refused.illegal("timeout_ms is a number of milliseconds")
+    batch = await store.decisions.begin(path, caller_of(call), batch_of(call), timeout_ms=timeout_ms)
+    return asdict(batch)
+
+
+async def announce(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Name the members of a batch that count: query, run, batch, members, perhaps write."""
+    write = Write(write_of(call), members_of(call.get("members")))
+    await store.decisions.announce(path, caller_of(call), batch_of(call), write)
+    return {}
+
+
+async def abort(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Take a batch back, or one of its writes: query, run, batch, perhaps write."""
+    await store.decisions.abort(path, caller_of(call), batch_of(call), write_of(call))
+    return {}
+
+
+async def progress(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Take a driver's report about its query, and say whether it is to stop. The last one leaves nothing open."""
+    told = progress_of(call, heard_ms=store.ports.clock.wall_ms())
+    is_to_stop = store.reports.note(path, told)
+    if told.state is not RunState.RUNNING:
+        await store.decisions.ended(path, Caller(told.query, told.run))
+    return {"stop": is_to_stop}
+
+
+async def stop(path: str, _: dict[str, Any], store: Store) -> dict[str, object]:
+    """Let a query's driver hear that it is to stop; it has stopped when it says so."""
+    store.reports.ask_to_stop(path)
+    return {}
+
+
+async def reset(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Let a query begin anew: perhaps start, where; perhaps force, whatever is known about it."""
+    if not isinstance(call.get("force", False), bool):
+        raise Refused.illegal("force is true or false")
+    start = call.get("start")
+    await store.resets.reset(path, None if start is None else start_of(start), force=call.get("force", False))
+    return {}
+
+
+async def describe(path: str, _: dict[str, Any], store: Store) -> dict[str, object]:
+    """Tell about one query."""
+    with _told():
+        return await store.overview.one(path)
+
+
+async def list_all(_path: str, _call: dict[str, Any], store: Store) -> dict[str, object]:
+    """Tell about all queries."""
+    with _told():
+        return {"pipelines": await store.overview.all()}
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except KafkaError as problem:
+        raise Refused.later(f"the ends of topics cannot be asked for, try again: {problem.message}") from problem
+
+
+CALLS = {
+    "POST CLUSTER": cluster,
+    "POST BEGIN": begin,
+    "POST ANNOUNCE": announce,
+    "POST ABORT": abort,
+    "POST PROGRESS": progress,
+    "POST STOP": stop,
+    "POST RESET": reset,
+    "GET DESCRIBE": describe,
+    "GET LIST": list_all,
+}

@@ -1,0 +1,497 @@
+"""The decision about a batch: `commits/N`, the output and the offsets of the group are there together, or none of them.
+
+The RENAME to `commits/N` first keeps the file as prepared, with the members that the sink announced. Then it asks the
+coordinator to end the batch's shared transaction: that is the decision. Then the file is put where it belongs. After a
+crash in between the next store finds what was prepared and asks again, which gets the same answer; nobody was told
+otherwise meanwhile. docs/adr/0010-one-decision-per-batch.md has the reasons.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from riverlog.checkpoints.files import changes
+from riverlog.checkpoints.files.changes import Decided
+from riverlog.checkpoints.files.paths import Numbered, is_temporary
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.tree import File, Folder, Tree, is_checkpoint
+from riverlog.checkpoints.pipelines.arrivals import Arrivals
+from riverlog.checkpoints.pipelines.groups import Groups
+from riverlog.checkpoints.pipelines.owners import Owners, batch_of
+from riverlog.checkpoints.pipelines.pipeline import (
+    ONLY_WRITE,
+    START_NOT_HEARD,
+    Announced,
+    Begun,
+    Caller,
+    Pipeline,
+    Prepared,
+    Write,
+    name_of,
+    transactional_id_of,
+)
+from riverlog.checkpoints.pipelines.spark_logs import SourceOffset, StateName, query_of, source_offsets, state_names
+from riverlog.checkpoints.records import FACTS, PipelineGone, content_of, write_fact
+from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
+from riverlog.client.shared import SharedBatch
+from riverlog.model.ids import NO_OFFSET
+from riverlog.model.limits import (
+    CHECKPOINT_COMMIT_BYTES_MAX,
+    CHECKPOINT_PIPELINES_MAX,
+    CHECKPOINT_PLANS_REMEMBERED_MAX,
+    CHECKPOINT_STARTS_REMEMBERED_MAX,
+)
+from riverlog.observe.logging import get_logger
+
+if TYPE_CHECKING:
+    from riverlog.checkpoints.store import Store
+
+
+class Decisions:
+    """Speaks with the sinks of pipelines, and with the coordinator about their batches."""
+
+    def __init__(self, store: "Store", owners: Owners, groups: Groups) -> None:
+        self._store = store
+        self._owners = owners
+        self._groups = groups
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.arrivals = Arrivals()
+        self._starts: dict[str, int] = {}
+        """Checkpoints whose queries have started since, and the offset of the last fact then."""
+        self._plans: dict[str, tuple[int, bytes]] = {}
+        """What `offsets/N` says that was renamed last, by checkpoint, and the offset of its record."""
+        self._shown: dict[str, int] = {}
+        """Queries without our sink, and the batch whose offsets their groups are still to show."""
+        self._showing: asyncio.Task[None] | None = None
+        self._log = get_logger("riverlog.checkpoints")
+
+    async def settle_all(self) -> None:
+        """Learn what became of every batch that was prepared by the store before."""
+        for path in list(self._tree.pipelines):
+            async with self._turn(path):
+                await self._settle(path)
+
+    async def close(self) -> None:
+        if self._showing is not None:
+            self._showing.cancel()
+            await asyncio.wait([self._showing])
+        await self._owners.close()
+        await self._groups.close()
+
+    # What sinks call --------------------------------------------------------------------------------------
+
+    async def cluster_id(self) -> str:
+        """Name the cluster whose coordinators are asked; Refused while nobody there answers."""
+        try:
+            return await self._groups.cluster_id()
+        except KafkaError as problem:
+            raise Refused.later(f"the cluster does not answer: {problem.message}") from problem
+
+    async def begin(self, path: str, caller: Caller, batch: int, *, timeout_ms: int) -> SharedBatch:
+        """Give a task what it needs to join the batch. The first call of a new run fences the runs before it."""
+        async with self._turn(path):
+            await self._settle(path)
+            known = self._tree.pipelines.get(path)
+            if known is None or known.is_new(caller):
+                await self._check_own(path, caller, batch)
+                self.arrivals.came(path)
+                self._check_not_behind(path, known, caller, batch)
+                known = await self._take_over(path, known, caller, batch, timeout_ms)
+            return batch_of(path, known, batch)
+
+    async def announce(self, path: str, caller: Caller, batch: int, write: Write) -> None:
+        """Note the attempts of tasks that count, of each write of a batch: all that its RENAME needs to know."""
+        async with self._turn(path):
+            await self._settle(path)
+            pipeline = self._current(path, caller)
+            step = pipeline.step
+            announced = step if isinstance(step, Announced) and step.batch == batch else Announced(batch, ())
+            await self._note(path, pipeline.at(announced.joined_by(write)))
+
+    async def abort(self, path: str, caller: Caller, batch: int, write: str = ONLY_WRITE) -> None:
+        """Take back what the tasks of a batch wrote; of one of several writes, only that one is not committed."""
+        async with self._turn(path):
+            await self._settle(path)
+            pipeline = self._current(path, caller)
+            step = pipeline.step
+            if isinstance(step, Announced) and step.batch == batch and (left := step.left_by(write)) is not None:
+                await self._note(path, pipeline.at(left))
+                return
+            await self._note(path, pipeline.at(Begun()))
+            try:
+                aborted = await self._owners.abort(path, pipeline, batch)
+            except KafkaError as problem:
+                raise _refusal(problem, batch) from problem
+            if not aborted:
+                raise Refused.failed(f"batch {batch} is committed, and is not taken back")
+
+    async def ended(self, path: str, caller: Caller) -> None:
+        """Take back what a run has left open that is over, so that no reader waits until the batch's time is up."""
+        pipeline = self._tree.pipelines.get(path)
+        if pipeline is None or pipeline.caller != caller:
+            return
+        try:
+            async with self._turn(path):
+                await self._settle(path)
+                pipeline = self._current(path, caller)
+                batch = await self._owners.open_batch(path, pipeline)
+                if batch is not None:
+                    await self._note(path, pipeline.at(Begun()))
+                    await self._owners.abort(path, pipeline, batch)
+        except (KafkaError, Refused) as problem:
+            self._log.warning("an open batch waits for its time-out", pipeline=name_of(path), cause=str(problem))
+
+    async def settled(self, path: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do something to a pipeline's checkpoint while no batch of it is in doubt."""
+        async with self._turn(path):
+            await self._settle(path)
+            await work()
+
+    # What Spark renames -----------------------------------------------------------------------------------
+
+    async def rename(self, source: str, destination: str, place: Numbered, *, overwrite: bool) -> None:
+        """Move a file to `commits/N`, and decide about the batch with it where a sink has announced it."""
+        path, number = place.checkpoint, place.number
+        await self.arrivals.give_way(path)
+        async with self._turn(path):
+            await self._settle(path)
+            pipeline = self._tree.pipelines.get(path)
+            if pipeline is None or changes.was_renamed(self._tree, source, destination):
+                await self._store.move(source, destination, overwrite=overwrite)
+                self._show(path, number)
+            elif self._tree.file(source) is None:
+                raise Refused.replaced(
+                    f"the commit of batch {number} is of a run that was replaced by run {pipeline.caller.run}; "
+                    "nothing of it is kept"
+                )
+            elif isinstance(pipeline.step, Announced) and pipeline.step.batch == number:
+                await self._commit(path, pipeline, pipeline.step, source, destination)
+            elif await self._says_the_same(source, destination):
+                pass  # a run that was replaced has put this very commit there, for a query without state
+            else:
+                await self._without_members(path, pipeline, number, source, destination)
+
+    async def _commit(self, path: str, pipeline: Pipeline, announced: Announced, source: str, destination: str) -> None:
+        changes.rename(self._tree, source, destination, overwrite=False)  # refused before anything is asked
+        file = self._store.file(source)
+        content = await self._store.whole(file)
+        if content is None:
+            raise Refused.failed(f"{destination} is longer than {CHECKPOINT_COMMIT_BYTES_MAX} bytes")
+        if pipeline.has_rival and not any(state_names(content)):
+            check_author(self._tree, path, pipeline, announced.batch, source)
+        check_state(self._tree, path, pipeline, content)
+        facts = replace(file.facts, source=source, chunks=(), chunk_bytes=0)
+        prepared = pipeline.at(Prepared(announced, facts))
+        await self._note(path, prepared, content)
+        await self._decide(path, prepared, content)
+
+    async def _decide(self, path: str, pipeline: Pipeline, content: bytes) -> None:
+        """Ask the coordinator, and do what it says; Refused where the batch is not committed."""
+        prepared = pipeline.step
+        assert isinstance(prepared, Prepared)
+        batch = prepared.announced.batch
+        try:
+            offsets = await self._groups.known(await self._planned(path, batch))
+            await self._owners.commit(path, pipeline, prepared, offsets)
+        except KafkaError as problem:
+            refusal = _refusal(problem, batch)
+            if refusal.is_for_now:
+                raise refusal from problem
+            if not await self._came_true(path, pipeline, prepared, problem):
+                await self._note(path, pipeline.at(Begun()))
+                raise refusal from problem
+        destination = f"{path}/commits/{batch}"
+
+        def decide() -> Decided:
+            kept = changes.keep_decided(self._tree, destination, prepared.file, content)
+            return replace(kept, records=(*kept.records, write_fact(pipeline.at(Begun()).note(path))))
+
+        await self._store.writer.change((prepared.file.source, destination), decide, size=len(content))
+
+    async def _came_true(self, path: str, pipeline: Pipeline, prepared: Prepared, problem: KafkaError) -> bool:
+        """Make sure that a commit that was refused never comes true, or learn that an earlier try of it has."""
+        try:
+            if isinstance(problem, ProducerFenced):
+                return await self._owners.is_committed(path, pipeline, prepared)
+            if isinstance(problem, TransactionAborted):
+                return False
+            return not await self._owners.abort(path, pipeline, prepared.announced.batch)
+        except ProducerFenced:
+            return await self._came_true(path, pipeline, prepared, ProducerFenced(transactional_id_of(path)))
+        except KafkaError as worse:
+            raise Refused.later(f"a batch is in doubt, try again: {worse.message}") from worse
+
+    async def _says_the_same(self, source: str, destination: str) -> bool:
+        """Tell whether there is a commit already that is this one, byte by byte."""
+        files = (self._tree.file(source), self._tree.file(destination))
+        contents = [await self._store.whole(file) for file in files if file is not None]
+        return len(contents) == len(files) and contents[0] is not None and contents[0] == contents[1]
+
+    async def _without_members(self, path: str, pipeline: Pipeline, number: int, source: str, destination: str) -> None:
+        """Pass a batch that no task of our sink has written in.
+
+        One that the current run has begun is of a run that was replaced, unless another driver has started since: that
+        one has run the batch again without writing, and the batch ends without what was begun. Where a run before had
+        announced it too, that one may have woken up: it is refused once, and is over then.
+        """
+        changes.rename(self._tree, source, destination, overwrite=False)
+        try:
+            is_begun = number <= pipeline.first_batch or await self._owners.open_batch(path, pipeline) == number
+        except KafkaError as problem:
+            raise _refusal(problem, number) from problem
+        if is_begun and path in self._starts and not pipeline.has_rival:
+            self._log.info("a batch ends without writes that a run before had begun", pipeline=name_of(path))
+            await self._commit(path, pipeline, Announced(number, ()), source, destination)
+            return
+        if is_begun:
+            if path in self._starts:
+                await self._note(path, replace(pipeline, has_rival=False))
+            raise Refused.replaced(
+                f"batch {number} is being written by run {pipeline.caller.run}, which has not announced it; "
+                "this commit is of a run that was replaced"
+            )
+        await self._store.move(source, destination, overwrite=False)
+        self._show(path, number)
+
+    def hear_start(self, path: str) -> None:
+        """Note that a query starts: its driver reads `metadata`, or makes it, before any task can write state."""
+        checkpoint, _, name = path.rpartition("/")
+        if name == "metadata":
+            self._starts.pop(checkpoint, None)
+            self._starts[checkpoint] = self._tree.last_offset
+            if len(self._starts) > CHECKPOINT_STARTS_REMEMBERED_MAX:
+                del self._starts[next(iter(self._starts))]
+
+    def hear_plan(self, place: Numbered, file: File, content: bytes) -> None:
+        """Remember what a batch reads, which its commit is about to ask for."""
+        self._plans.pop(place.checkpoint, None)
+        self._plans[place.checkpoint] = file.offset, content
+        if len(self._plans) > CHECKPOINT_PLANS_REMEMBERED_MAX:
+            del self._plans[next(iter(self._plans))]
+
+    async def _settle(self, path: str) -> None:
+        """Bring a decision to its end whose answer was lost, or whose store is gone."""
+        pipeline = self._tree.pipelines.get(path)
+        if pipeline is None or not isinstance(pipeline.step, Prepared):
+            return
+        record = await self._store.journal.read(FACTS, pipeline.noted_at)
+        if record is None or record.value is None:
+            raise Refused.later(f"what was prepared for {path} cannot be read")
+        try:
+            await self._decide(path, pipeline, content_of(record.value))
+        except Refused as refusal:
+            if refusal.is_for_now:
+                raise
+            self._log.info("a batch that was prepared is not committed", pipeline=name_of(path), why=refusal.message)
+
+    # Runs -------------------------------------------------------------------------------------------------
+
+    async def _check_own(self, path: str, caller: Caller, batch: int) -> None:
+        """Refuse a query that keeps its checkpoint elsewhere: no RENAME here would ever commit what it writes."""
+        file, query = self._tree.file(f"{path}/metadata"), None
+        if file is not None and (content := await self._store.whole(file)) is not None:
+            query = query_of(content)
+        if self._tree.file(f"{path}/offsets/{batch}") is None or query not in (None, caller.query):
+            raise Refused.failed(
+                f"{path} is not the checkpoint of query {caller.query}, which has planned no batch {batch} there; "
+                "where foreachBatch writes, the checkpointLocation is that of the query"
+            )
+
+    def _check_not_behind(self, path: str, known: Pipeline | None, caller: Caller, batch: int) -> None:
+        """Refuse a run whose first batch is done: if it fenced the one that did it, both would stop."""
+        if known is not None and self._tree.file(f"{path}/commits/{batch}") is not None:
+            raise Refused.replaced(
+                f"batch {batch} is committed: another driver of this query (run {known.caller.run}) went on while "
+                f"this one (run {caller.run}) was starting; stop that one before you start another"
+            )
+
+    async def _take_over(
+        self, path: str, known: Pipeline | None, caller: Caller, batch: int, timeout_ms: int
+    ) -> Pipeline:
+        """Let a new run be the current one: fence the tasks of those before it, and forget their commits."""
+        if known is None and len(self._tree.pipelines) >= CHECKPOINT_PIPELINES_MAX:
+            await self._make_room()
+        try:
+            owner = await self._owners.take_over(path, caller.query, timeout_ms=timeout_ms)
+        except KafkaError as problem:
+            raise Refused.later(f"the pipeline {name_of(path)} cannot be taken over: {problem.message}") from problem
+
+        def decide() -> Decided:
+            replaced = () if known is None else known.runs_replaced()
+            started_at = self._starts.pop(path, START_NOT_HEARD)
+            taken = Pipeline(
+                caller,
+                owner,
+                self._tree.last_offset,
+                batch,
+                replaced,
+                started_at=started_at,
+                has_rival=known is not None and may_wake_up(self._tree, path, known, batch),
+            )
+            forgotten = changes.forget(self._tree, self._tree.temporaries.below(f"{path}/commits"))
+            return replace(forgotten, records=(*forgotten.records, write_fact(taken.note(path))))
+
+        await self._store.writer.change((f"{path}/commits",), decide)
+        self._log.info("a run took a pipeline over", pipeline=name_of(path), run=caller.run)
+        return self._tree.pipelines[path]
+
+    async def _make_room(self) -> None:
+        """Forget the oldest pipeline without a checkpoint: whoever called in its name has planned nothing."""
+        tree = self._tree
+
+        def is_unplanned(path: str, pipeline: Pipeline | None) -> bool:
+            is_decided = pipeline is not None and not isinstance(pipeline.step, Prepared)
+            return is_decided and not is_checkpoint(tree.find(path))
+
+        def decide() -> Decided:
+            is_still = is_unplanned(path, tree.pipelines.get(path))
+            return Decided((write_fact(PipelineGone(path)),) if is_still else ())
+
+        unplanned = [
+            (pipeline.noted_at, path)
+            for path, pipeline in tree.pipelines.items()
+            if is_unplanned(path, pipeline) and not self._turn(path).locked()
+        ]
+        if not unplanned:
+            raise Refused.failed(f"the checkpoint store has {CHECKPOINT_PIPELINES_MAX} pipelines; delete some first")
+        path = min(unplanned)[1]
+        async with self._turn(path):
+            await self._store.writer.change((f"{path}/commits",), decide)
+            await self._owners.forget(path)
+
+    def _current(self, path: str, caller: Caller) -> Pipeline:
+        pipeline = self._tree.pipelines.get(path)
+        if pipeline is None:
+            raise Refused.failed(f"nobody has begun a batch of {path}")
+        pipeline.check(caller)
+        return pipeline
+
+    async def _note(self, path: str, pipeline: Pipeline, content: bytes = b"") -> None:
+        def decide() -> Decided:
+            if path not in self._tree.pipelines:
+                raise Refused.failed(f"{path} was deleted")
+            return Decided((write_fact(pipeline.note(path, content)),))
+
+        await self._store.writer.change((f"{path}/commits",), decide, size=len(content))
+
+    # What the logs of a query say -------------------------------------------------------------------------
+
+    async def _planned(self, path: str, batch: int) -> tuple[SourceOffset, ...]:
+        file = self._tree.file(f"{path}/offsets/{batch}")
+        if file is None:
+            return ()
+        offset, content = self._plans.get(path, (NO_OFFSET, None))
+        if offset != file.offset:
+            content = await self._store.whole(file)
+        return () if content is None else source_offsets(content)
+
+    def _show(self, path: str, number: int) -> None:
+        """Let the group of a query show where it stands, soon: nobody waits for that."""
+        self._shown[path] = number
+        if self._showing is None or self._showing.done():
+            self._showing = asyncio.get_running_loop().create_task(self._show_all())
+
+    async def _show_all(self) -> None:
+        while self._shown:
+            path, number = self._shown.popitem()
+            try:
+                await self._groups.commit(name_of(path), await self._planned(path, number))
+            except (KafkaError, Refused) as problem:
+                self._log.warning("a query's offsets are not shown", query=name_of(path), cause=str(problem))
+
+    @property
+    def _tree(self) -> Tree:
+        return self._store.tree
+
+    def _turn(self, path: str) -> asyncio.Lock:
+        """Wait until nobody else deals with this pipeline."""
+        lock = self._turns.get(path)
+        if lock is None:
+            lock = self._turns[path] = asyncio.Lock()
+        return lock
+
+
+def may_wake_up(tree: Tree, path: str, known: Pipeline, batch: int) -> bool:
+    """Tell whether a run that is replaced, or one before it, may still commit the batch: it has announced it.
+
+    If it has made the file, that is forgotten now, and it does not make another.
+    """
+    if known.has_rival and known.first_batch == batch:
+        return True
+    step = known.step
+    return isinstance(step, Announced) and step.batch == batch and not made_since(tree, path, known, batch)
+
+
+def made_since(tree: Tree, path: str, pipeline: Pipeline, batch: int) -> list[str]:
+    """Name the files that are to become `commits/N` and were made since the pipeline's record, in their order."""
+    made = [each for each in tree.temporaries.below(f"{path}/commits") if each.startswith(f"{path}/commits/.{batch}.")]
+    return [each for each in made if (file := tree.file(each)) is not None and file.offset > pipeline.noted_at]
+
+
+def check_author(tree: Tree, path: str, pipeline: Pipeline, batch: int, source: str) -> None:
+    """Refuse a `commits/N` without state that another has made: the announcer's is the first since the announcement.
+
+    A driver that wakes up after that may be quicker with its RENAME, but hardly with both.
+    """
+    if source not in made_since(tree, path, pipeline, batch)[:1]:
+        raise Refused.replaced(
+            f"batch {batch} was announced by run {pipeline.caller.run}, and this commit is of a run that was replaced"
+        )
+
+
+def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> None:
+    """Refuse a `commits/N` that names state from before the current run alone: it is of a run that was replaced.
+
+    Who announced before the run took over had kept all of its state by then. But tasks can keep their state before any
+    task of their run has called BEGIN: those without output, and those whose operator keeps it before the first row.
+    Where all tasks did, that counts if the run's driver had started by then. Where a run before it had announced the
+    same batch, nobody else must have kept state of the same version since: what the other has kept is not alone.
+    """
+    named = [(_kept_in(tree, path, each), each.id) for each in state_names(commit)]
+    found = [(own, kept) for kept, name in named if (own := {place: kept[place] for place in kept if name in place})]
+    if any(min(own.values()) > pipeline.began_at for own, _ in found):
+        return
+    for own, kept in found:
+        versions = {_version(place) for place in own}
+        others = [offset for place, offset in kept.items() if place not in own and _version(place) in versions]
+        is_alone = not pipeline.has_rival or max(others, default=-1) <= pipeline.started_at
+        if min(own.values()) <= pipeline.started_at or not is_alone:
+            raise Refused.replaced(
+                f"this commit names state that was written before run {pipeline.caller.run} took over; "
+                "it is of a run that was replaced"
+            )
+
+
+def _kept_in(tree: Tree, path: str, named: StateName) -> dict[str, int]:
+    """Give the files of the partition of state that a commit names, and the offsets of their records."""
+    operator, partition, _ = named
+    folder = tree.find(f"{path}/state/{operator}/{partition}") if operator.isdigit() else None
+    return {place: file.offset for place, file in _files(folder) if not is_temporary(place)}
+
+
+def _files(folder: File | Folder | None, place: str = "") -> Iterator[tuple[str, File]]:
+    """Give the files of a partition of state, and of the stores in it, by where they lie in it."""
+    if isinstance(folder, Folder):
+        for name, each in folder.children.items():
+            if isinstance(each, File):
+                yield place + name, each
+            elif name != "SSTs":
+                yield from _files(each, f"{place}{name}/")
+
+
+def _version(place: str) -> str:
+    """Leave the unique id out of a name: `left/13_<id>.changelog`."""
+    return place.rpartition("_")[0]
+
+
+def _refusal(problem: KafkaError, batch: int) -> Refused:
+    """Say what an answer of the coordinator means for whoever renamed."""
+    if isinstance(problem, ProducerFenced):
+        return Refused.replaced(f"batch {batch} was written by a run that was replaced; nothing of it is kept")
+    if isinstance(problem, TransactionAborted):
+        return Refused.failed(f"batch {batch} was open for too long and is aborted; a restart writes it again")
+    if problem.retriable:
+        return Refused.later(f"it is not known yet whether batch {batch} is committed; try again")
+    return Refused.failed(f"batch {batch} is not committed: {problem.message}")

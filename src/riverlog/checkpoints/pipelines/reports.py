@@ -1,0 +1,145 @@
+"""The reports of drivers: the latest is in memory, and written down now and then, so that a restart forgets little.
+
+A report is answered at once, whatever the topic does. When a run begins or ends that is written down soon, else the
+latest one every ten seconds. What could not be written is in the next report. A wish that a run may stop is told its
+driver in the answer to its next report; it is in memory alone, and whoever has it says it again until it is done.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from riverlog.checkpoints.files.changes import Decided
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.tree import Folder
+from riverlog.checkpoints.pipelines.pipeline import name_of
+from riverlog.checkpoints.pipelines.progress import Progress, RunState
+from riverlog.checkpoints.pipelines.runs import Runs
+from riverlog.checkpoints.records import write_fact
+from riverlog.model.limits import PROGRESS_KEPT_EVERY_MS, PROGRESS_REPORTED_MAX
+from riverlog.observe.metrics import PipelineReading
+
+if TYPE_CHECKING:
+    from riverlog.checkpoints.store import Store
+
+
+class Reports:
+    """What the drivers of all queries have said."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+        self._latest: dict[str, Runs] = {}
+        """What was told since this store was opened; the tree has what was told before."""
+        self._stops: dict[str, set[str]] = {}
+        """Runs that are to stop, by checkpoint."""
+        self._due: set[str] = set()
+        self._writing: asyncio.Task[None] | None = None
+
+    def note(self, path: str, told: Progress) -> bool:
+        """Take a report, and tell whether its run is to stop.
+
+        Refused for a checkpoint that is not there, and where there are too many.
+        """
+        if not isinstance(self._store.tree.find(path), Folder):
+            self._latest.pop(path, None)
+            raise Refused.missing(path)
+        before = self._runs(path)
+        if before is None and sum(1 for _ in self.all()) >= PROGRESS_REPORTED_MAX:
+            raise Refused.failed(f"the checkpoint store shows how {PROGRESS_REPORTED_MAX:,} queries go, and no more")
+        self._latest[path] = known = (before or Runs()).after(told)
+        if self._is_due(path, known):
+            self._due.add(path)
+            if self._writing is None or self._writing.done():
+                self._writing = asyncio.get_running_loop().create_task(self._write_due())
+        stopping = self._stops.get(path, set())
+        if told.state is not RunState.RUNNING:
+            stopping.discard(told.run)
+        if not stopping:
+            self._stops.pop(path, None)
+        return told.run in stopping
+
+    def ask_to_stop(self, path: str) -> None:
+        """Ask for the drivers of a query to hear that it is to stop; Refused where nobody reports that it runs."""
+        told, runs = self.of(path), self._runs(path) or Runs()
+        now_ms = self._store.ports.clock.wall_ms()
+        state = RunState.UNKNOWN if told is None else told.state_at(now_ms)
+        if told is None or state is RunState.UNKNOWN:
+            raise Refused.failed(
+                f"nobody reports about {name_of(path)}: its driver is gone, or none of riverlog.spark.session; "
+                "stop it where it runs"
+            )
+        if state is not RunState.RUNNING:
+            raise Refused.failed(f"{name_of(path)} does not run: it has {state}")
+        self._stops[path] = {each.run for each in runs.alive(now_ms)}
+
+    def forget(self, path: str) -> None:
+        """Forget what was told about a query."""
+        self._latest.pop(path, None)
+        self._stops.pop(path, None)
+
+    def of(self, path: str) -> Progress | None:
+        """Return the report that stands for the query whose checkpoint this is."""
+        runs = self._runs(path)
+        return None if runs is None else runs.shown(self._store.ports.clock.wall_ms())
+
+    def alive(self, path: str) -> tuple[Progress, ...]:
+        """Return the runs of a query that report that they run."""
+        return (self._runs(path) or Runs()).alive(self._store.ports.clock.wall_ms())
+
+    def in_doubt(self, path: str) -> tuple[Progress, ...]:
+        """Return the runs of a query that have fallen silent, so that nobody knows."""
+        return (self._runs(path) or Runs()).in_doubt(self._store.ports.clock.wall_ms())
+
+    def all(self) -> Iterator[tuple[str, Progress]]:
+        """Give the latest report of every query whose checkpoint is still there."""
+        tree = self._store.tree
+        for path in [path for path in self._latest if not isinstance(tree.find(path), Folder)]:
+            del self._latest[path]
+        for path in sorted({*self._latest, *tree.progress}):
+            if (shown := self.of(path)) is not None:
+                yield path, shown
+
+    def readings(self) -> Iterator[PipelineReading]:
+        """Give the numbers for the metrics."""
+        now_ms = self._store.ports.clock.wall_ms()
+        for path, told in self.all():
+            yield PipelineReading(
+                pipeline=name_of(path),
+                running=told.state_at(now_ms) is RunState.RUNNING,
+                batch=told.batch,
+                batch_at_ms=told.batch_at_ms,
+                batch_ms=told.batch_ms,
+                rows_per_second=told.rows_per_second,
+                watermark_ms=told.watermark_ms,
+                late_rows=told.late_rows + told.late_rows_before,
+                state_rows=told.state_rows,
+            )
+
+    async def close(self) -> None:
+        """Let what is being written come to its end."""
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+
+    def _runs(self, path: str) -> Runs | None:
+        return self._latest.get(path) or self._store.tree.progress.get(path)
+
+    def _is_due(self, path: str, known: Runs) -> bool:
+        """Return whether a run has begun or ended since this was written down, or that was a while ago."""
+        kept, now_ms = self._store.tree.progress.get(path), self._store.ports.clock.wall_ms()
+        if kept is None or kept.states(now_ms) != known.states(now_ms):
+            return True
+        return known.heard_ms - kept.heard_ms >= PROGRESS_KEPT_EVERY_MS
+
+    async def _write_due(self) -> None:
+        while self._due:
+            path = self._due.pop()
+
+            def decide(path: str = path) -> Decided:
+                if path not in self._latest or not isinstance(self._store.tree.find(path), Folder):
+                    return Decided()
+                return Decided((write_fact(self._latest[path].note(path, self._store.ports.clock.wall_ms())),))
+
+            try:
+                await self._store.writer.change((f"{path}/progress",), decide)
+            except Refused:
+                return  # the topic is out of reach: the next report is written instead, by the next store

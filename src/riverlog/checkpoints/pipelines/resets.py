@@ -1,0 +1,71 @@
+"""Lets a query begin anew: its checkpoint is gone, and where it is to begin is there, in one step.
+
+The next run is a new incarnation: Spark gives it a new query id, so none of its batches is taken for one that was
+committed before. A query that runs, or may, is refused: a driver that goes on would leave half a checkpoint there.
+"""
+
+from typing import TYPE_CHECKING
+
+from riverlog.checkpoints.files import changes
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.tree import Folder, is_checkpoint
+from riverlog.checkpoints.pipelines.overview import content_of
+from riverlog.checkpoints.pipelines.pipeline import name_of
+from riverlog.checkpoints.pipelines.starts import FILE, Start
+from riverlog.checkpoints.records import FileFacts
+from riverlog.model.limits import PROGRESS_SILENT_MS_MAX
+
+if TYPE_CHECKING:
+    from riverlog.checkpoints.files.changes import Decided
+    from riverlog.checkpoints.store import Store
+
+
+class Resets:
+    """Resets queries."""
+
+    def __init__(self, store: "Store") -> None:
+        self._store = store
+
+    async def reset(self, path: str, start: Start | None, *, force: bool) -> None:
+        """Reset the query with this checkpoint; Refused where there is none, or where it runs."""
+        store = self._store
+        noted = None if start is None else self._file(path, start)
+
+        def decide() -> "Decided":
+            self._check(path, force=force)
+            return changes.begin_anew(store.tree, path, noted)
+
+        async def work() -> None:
+            await store.writer.change((path,), decide)
+            store.reports.forget(path)
+
+        self._check(path, force=force)
+        await store.decisions.settled(path, work)
+
+    def _check(self, path: str, *, force: bool) -> None:
+        store = self._store
+        folder = store.tree.find(path)
+        if not isinstance(folder, Folder) or not (is_checkpoint(folder) or FILE in folder.children):
+            raise Refused.missing(f"{path} is no checkpoint")
+        if alive := store.reports.alive(path):
+            runs = ", ".join(each.run for each in alive)
+            raise Refused.failed(f"{name_of(path)} runs; stop it first (run {runs})")
+        is_known = store.reports.of(path) is not None and not store.reports.in_doubt(path)
+        if is_known or not is_checkpoint(folder):
+            return
+        now_ms = store.ports.clock.wall_ms()
+        commit = store.tree.file(f"{path}/commits/{content_of(store.tree, path).committed}")
+        if commit is not None and now_ms - commit.facts.modified_ms < PROGRESS_SILENT_MS_MAX:
+            raise Refused.failed(
+                f"{name_of(path)} has just committed a batch, so it may run; stop it, or wait a minute"
+            )
+        if not force:
+            raise Refused.failed(
+                f"nobody reports whether {name_of(path)} runs; make sure that it does not, then repeat with --force"
+            )
+
+    def _file(self, path: str, start: Start) -> tuple[str, FileFacts, bytes]:
+        content = start.content()
+        ports = self._store.ports
+        name = f"{ports.random.getrandbits(128):032x}"
+        return f"{path}/{FILE}", FileFacts(name, len(content), ports.clock.wall_ms()), content

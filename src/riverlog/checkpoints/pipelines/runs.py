@@ -1,0 +1,103 @@
+"""The runs of one query that were reported about, in the order in which the store first heard of them. Pure.
+
+Drivers' clocks differ, so none of them orders anything: a time that a driver tells is for people. The run that is shown
+is the last that runs, or the last one. Each has the secret that came with its first report: a report of the same run
+without it is somebody else's.
+"""
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.pipelines.progress import Progress, RunState, read_progress
+from riverlog.checkpoints.records import ProgressNoted, Unreadable
+from riverlog.model.limits import PROGRESS_RUNS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What is known of a query's runs."""
+
+    told: tuple[Progress, ...] = ()
+    """The latest report of each; who was heard of first stands first."""
+    late_rows_before: int = 0
+    """Rows that runs have dropped as late that are not listed any more."""
+    error: str = ""
+    """Why the last run that failed did."""
+    error_ms: int | None = None
+
+    @property
+    def heard_ms(self) -> int:
+        """When the last report came."""
+        return max((each.heard_ms for each in self.told), default=0)
+
+    def after(self, report: Progress) -> "Runs":
+        """Return what is known after a report; Refused where it is not the run's own."""
+        error, error_ms = (report.error, report.error_ms) if report.error else (self.error, self.error_ms)
+        for place, known in enumerate(self.told):
+            if known.run == report.run:
+                if not hmac.compare_digest(known.proof, report.proof):
+                    raise Refused.failed(f"this report about run {report.run} is not by the driver that began it")
+                if known.state is not RunState.RUNNING:
+                    return self
+                latest = replace(report, first_heard_ms=known.first_heard_ms)
+                told = (*self.told[:place], latest, *self.told[place + 1 :])
+                return replace(self, told=told, error=error, error_ms=error_ms)
+        begun = replace(report, first_heard_ms=report.heard_ms)
+        return replace(self._with_room(report.heard_ms), error=error, error_ms=error_ms)._with(begun)
+
+    def shown(self, now_ms: int) -> Progress:
+        """Return the report that stands for the query, with what is known of the others in it."""
+        alive = self.alive(now_ms)
+        last = (alive or self.told)[-1]
+        others = sum(each.late_rows for each in self.told if each is not last)
+        late_rows_before = self.late_rows_before + others
+        return replace(last, late_rows_before=late_rows_before, error=self.error, error_ms=self.error_ms)
+
+    def alive(self, now_ms: int) -> tuple[Progress, ...]:
+        """Return the runs that report that they run."""
+        return tuple(each for each in self.told if each.state_at(now_ms) is RunState.RUNNING)
+
+    def in_doubt(self, now_ms: int) -> tuple[Progress, ...]:
+        """Return the runs that have fallen silent, unless another began behind that."""
+        silent = (each for each in self.told if each.state_at(now_ms) is RunState.UNKNOWN)
+        newest_ms = max((each.first_heard_ms for each in self.told), default=0)
+        return tuple(each for each in silent if each.heard_ms >= newest_ms)
+
+    def note(self, path: str, now_ms: int) -> ProgressNoted:
+        """Return the fact that tells this."""
+        shown = self.shown(now_ms)
+        others = [asdict(each) for each in self.told if each.run != shown.run and each.state is RunState.RUNNING]
+        return ProgressNoted(path, {**asdict(shown), "others": others})
+
+    def states(self, now_ms: int) -> frozenset[tuple[str, RunState]]:
+        """Return how each run is that a fact is about."""
+        shown = self.shown(now_ms).run
+        told = (each for each in self.told if each.run == shown or each.state is RunState.RUNNING)
+        return frozenset((each.run, each.state) for each in told)
+
+    def _with(self, begun: Progress) -> "Runs":
+        return replace(self, told=(*self.told, begun))
+
+    def _with_room(self, now_ms: int) -> "Runs":
+        """Forget a run where there are too many: one that is over, or else the one that was not heard for longest."""
+        if len(self.told) < PROGRESS_RUNS_MAX:
+            return self
+        counted = {*self.alive(now_ms), *self.in_doubt(now_ms)}
+        gone = min(self.told, key=lambda each: (each in counted, each.heard_ms))
+        told = tuple(each for each in self.told if each is not gone)
+        return replace(self, told=told, late_rows_before=self.late_rows_before + gone.late_rows)
+
+
+def read_runs(facts: Mapping[str, Any]) -> Runs:
+    """Read what `note` gave; Unreadable where it is nothing of the kind."""
+    others = facts.get("others", [])
+    if not isinstance(others, list) or not all(isinstance(each, dict) for each in others):
+        raise Unreadable("a report: others are no reports")
+    shown = read_progress(dict(facts))
+    told = sorted((*map(read_progress, others), shown), key=lambda each: each.first_heard_ms)
+    before = shown.late_rows_before - sum(each.late_rows for each in told if each is not shown)
+    plain = tuple(replace(each, late_rows_before=0, error="", error_ms=None) for each in told)
+    return Runs(plain[-PROGRESS_RUNS_MAX:], max(before, 0), shown.error, shown.error_ms)

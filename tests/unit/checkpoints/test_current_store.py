@@ -1,0 +1,99 @@
+"""The store in use: one at a time, and another one when it cannot go on."""
+
+import asyncio
+
+import pytest
+
+from riverlog import Admin
+from riverlog.checkpoints.current_store import Stores
+from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.store import store_over
+from riverlog.client.errors import Unreachable
+from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
+from riverlog.model.limits import CHECKPOINT_TOPIC_CHECKED_SECONDS
+from tests.support.checkpoints import MemoryJournal, MemoryTopic, memory_store
+from tests.support.members import ADDRESS, with_node
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+
+
+def test_all_who_ask_get_the_same_one_until_it_fails() -> None:
+    async def scenario() -> None:
+        topic = MemoryTopic()
+        stores = Stores(lambda _: memory_store(topic))
+        first, again = await asyncio.gather(stores.current(), stores.current())
+        assert first is again
+        assert topic.writer == 1
+        await first.make_folder("/a")
+        assert isinstance(first.journal, MemoryJournal)
+        first.journal.fails = True
+        with pytest.raises(Refused):
+            await first.make_folder("/b")
+        second = await stores.current()
+        assert second is not first
+        assert [each.name for each in second.listing("/")] == ["a"]
+        await stores.close()
+        with pytest.raises(Refused, match="stopping"):
+            await stores.current()
+
+    run(scenario())
+
+
+def test_a_topic_out_of_reach_is_tried_again_with_the_next_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def out_of_reach(_: MemoryJournal) -> None:
+        raise Unreachable("nobody answers")
+
+    async def scenario() -> None:
+        topic = MemoryTopic()
+        stores = Stores(lambda _: memory_store(topic))
+        with monkeypatch.context() as patched:
+            patched.setattr(MemoryJournal, "open", out_of_reach)
+            with pytest.raises(Refused, match="nobody answers") as refused:
+                await stores.current()
+            assert refused.value.name == "SafeModeException"
+        assert (await stores.current()).usable
+        await stores.close()
+
+    run(scenario())
+
+
+def test_a_topic_that_is_deleted_under_the_store_is_an_error_and_not_an_empty_store() -> None:
+    async def scenario(universe: Universe) -> None:
+        stores = Stores(lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id))
+        await (await stores.current()).make_folder("/a")
+        async with Admin(ADDRESS, ports=universe.ports, security=universe.security) as admin:
+            await admin.delete_topics(CHECKPOINTS_TOPIC)
+        await asyncio.sleep(CHECKPOINT_TOPIC_CHECKED_SECONDS)
+        began = asyncio.get_running_loop().time()
+
+        async def until_refused() -> None:
+            while True:
+                (await stores.current()).listing("/")
+                await asyncio.sleep(0.1)
+
+        with pytest.raises(Refused, match="was deleted") as refused:
+            await until_refused()
+        assert not refused.value.is_for_now
+        assert asyncio.get_running_loop().time() - began < CHECKPOINT_TOPIC_CHECKED_SECONDS
+        await stores.close()
+
+    with_node(scenario)
+
+
+def test_a_write_under_way_when_the_topic_goes_holds_nobody_up() -> None:
+    async def scenario(universe: Universe) -> None:
+        stores = Stores(lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id))
+        store = await stores.current()
+        async with Admin(ADDRESS, ports=universe.ports, security=universe.security) as admin:
+            await admin.delete_topics(CHECKPOINTS_TOPIC)
+        writing = asyncio.create_task(store.make_folder("/a"))
+        await asyncio.sleep(CHECKPOINT_TOPIC_CHECKED_SECONDS)
+        await stores.current()
+        with pytest.raises(Refused):
+            async with asyncio.timeout(CHECKPOINT_TOPIC_CHECKED_SECONDS):
+                await writing
+        with pytest.raises(Refused, match="was deleted"):
+            await stores.current()
+        await stores.close()
+
+    with_node(scenario)
