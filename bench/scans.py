@@ -42,7 +42,7 @@ def kernel_rows_per_second(records: int) -> float:
     from riverlog.arrow.columns import USUAL, Cut, schema_of
     from riverlog.arrow.compiled import record_batch
     from riverlog.arrow.decoder import record_batches
-    from riverlog.client.fetched import Chunk
+    from riverlog.client.consumer.fetched_records import Chunk
     from riverlog.model.ids import Offset, TopicPartition
     from riverlog.records.record import BatchBuilder
 

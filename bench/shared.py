@@ -18,8 +18,8 @@ from bench.clients import fresh_topic
 from bench.transactions import expect_readable
 from bench.trial import Failed, Stopwatch, Trial, Values
 from bench.writers import Writer, ask, connected, initialized, producer_in, write
-from riverlog.client.connection import Connection
 from riverlog.client.errors import KafkaError
+from riverlog.client.network.connection import Connection
 from riverlog.model.transactions import Producer
 from riverlog.wire.messages.end_transaction import EndTransactionMember, EndTransactionRequest
 from riverlog.wire.messages.join_transaction import JoinTransactionRequest

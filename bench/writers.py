@@ -15,8 +15,8 @@ from bench import clients
 from bench.clients import REQUEST_SECONDS_MAX, fresh_topic
 from bench.transactions import FIRST_TRANSACTIONS, SMALL_VALUE, expect_readable, timings
 from bench.trial import Failed, Node, Stopwatch, Trial, Values
-from riverlog.client.connection import Connection
 from riverlog.client.errors import KafkaError, error_code
+from riverlog.client.network.connection import Connection
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address, ProducerEpoch, ProducerId
 from riverlog.model.transactions import Producer

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import riverlog
 from riverlog import Admin, Consumer, NewRecord, Producer
-from riverlog.client.fetched import ConsumerRecord
+from riverlog.client.consumer.fetched_records import ConsumerRecord
 
 ORDERS = 1_000
 FAILS_AT = 640

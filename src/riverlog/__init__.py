@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from riverlog.arrow.scan import Scan, scan
-    from riverlog.client.admin import Admin
-    from riverlog.client.consumer import Consumer
+    from riverlog.client.admin.admin import Admin
+    from riverlog.client.consumer.consumer import Consumer
     from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
-    from riverlog.client.processing import NewRecord, process_exactly_once
-    from riverlog.client.producer import Producer
-    from riverlog.client.security import Security
-    from riverlog.client.shared import Member, SharedTransactions
-    from riverlog.client.shared_sync import SyncMember, SyncSharedTransactions
+    from riverlog.client.network.security import Security
+    from riverlog.client.producer.exactly_once import NewRecord, process_exactly_once
+    from riverlog.client.producer.producer import Producer
+    from riverlog.client.producer.shared_transactions import Member, SharedTransactions
+    from riverlog.client.producer.sync_shared_transactions import SyncMember, SyncSharedTransactions
     from riverlog.model.ids import TopicPartition
 
 __version__ = "0.1.0"
@@ -41,21 +41,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Admin": "riverlog.client.admin",
-    "Consumer": "riverlog.client.consumer",
+    "Admin": "riverlog.client.admin.admin",
+    "Consumer": "riverlog.client.consumer.consumer",
     "KafkaError": "riverlog.client.errors",
-    "Member": "riverlog.client.shared",
-    "NewRecord": "riverlog.client.processing",
-    "Producer": "riverlog.client.producer",
+    "Member": "riverlog.client.producer.shared_transactions",
+    "NewRecord": "riverlog.client.producer.exactly_once",
+    "Producer": "riverlog.client.producer.producer",
     "ProducerFenced": "riverlog.client.errors",
     "Scan": "riverlog.arrow.scan",
-    "Security": "riverlog.client.security",
-    "SharedTransactions": "riverlog.client.shared",
-    "SyncMember": "riverlog.client.shared_sync",
-    "SyncSharedTransactions": "riverlog.client.shared_sync",
+    "Security": "riverlog.client.network.security",
+    "SharedTransactions": "riverlog.client.producer.shared_transactions",
+    "SyncMember": "riverlog.client.producer.sync_shared_transactions",
+    "SyncSharedTransactions": "riverlog.client.producer.sync_shared_transactions",
     "TopicPartition": "riverlog.model.ids",
     "TransactionAborted": "riverlog.client.errors",
-    "process_exactly_once": "riverlog.client.processing",
+    "process_exactly_once": "riverlog.client.producer.exactly_once",
     "scan": "riverlog.arrow.scan",
 }
 

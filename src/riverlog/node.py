@@ -342,7 +342,7 @@ class Node:
         if settings.checkpoints_port < 0:
             return
         from riverlog.checkpoints.server import CheckpointServer  # not even this is read where it is off
-        from riverlog.client.security import Login, Security
+        from riverlog.client.network.security import Login, Security
 
         own = Security(login=Login(OWN_MECHANISM, CHECKPOINTS_PRINCIPAL, self._world.secret))
         server = self._checkpoints = CheckpointServer(

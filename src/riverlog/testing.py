@@ -42,7 +42,7 @@ class RunningBroker:
         """Create a topic and return once it can be used."""
         import asyncio
 
-        from riverlog.client.admin import Admin
+        from riverlog.client.admin.admin import Admin
 
         async def create() -> None:
             async with Admin(self.bootstrap_servers) as admin:

@@ -8,7 +8,7 @@ import dataclasses
 from typing import Any, Final
 from uuid import UUID
 
-from riverlog.client.connection import Connection
+from riverlog.client.network.connection import Connection
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address
 from riverlog.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest

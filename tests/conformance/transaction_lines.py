@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from riverlog.client.connection import Connection
+from riverlog.client.network.connection import Connection
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address, ProducerEpoch, ProducerId
 from riverlog.records.record import BatchBuilder

@@ -12,8 +12,8 @@ import sys
 from typing import Final
 
 from riverlog import Consumer, NewRecord, Producer, ProducerFenced, process_exactly_once
+from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.client.errors import Unreachable
-from riverlog.client.fetched import ConsumerRecord
 
 FENCED: Final = 3
 

@@ -8,7 +8,7 @@ import json
 import sys
 
 from riverlog import KafkaError, NewRecord, SyncMember
-from riverlog.client.shared import SharedBatch
+from riverlog.client.producer.shared_transactions import SharedBatch
 
 
 def main() -> None:

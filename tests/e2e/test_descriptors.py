@@ -12,9 +12,9 @@ from typing import Final
 
 import pytest
 
-from riverlog.client.consumer import Consumer
+from riverlog.client.consumer.consumer import Consumer
 from riverlog.client.errors import KafkaError
-from riverlog.client.producer import Producer
+from riverlog.client.producer.producer import Producer
 from riverlog.model.ids import TopicPartition
 from tests.e2e.clients import create_topic
 from tests.support.node import Node

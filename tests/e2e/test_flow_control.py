@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from riverlog import Consumer, Producer
-from riverlog.client.connection import Connection
+from riverlog.client.network.connection import Connection
 from riverlog.model.ids import TopicPartition
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.headers import decode_response, encode_request

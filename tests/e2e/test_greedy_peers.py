@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from riverlog.client.producer import Producer
+from riverlog.client.producer.producer import Producer
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.headers import encode_request
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic

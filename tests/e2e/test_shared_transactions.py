@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from riverlog import ProducerFenced, SyncSharedTransactions, TopicPartition
-from riverlog.client.shared import CommittedBatch, Membership, SharedBatch
+from riverlog.client.producer.shared_transactions import CommittedBatch, Membership, SharedBatch
 from tests.e2e.clients import create_topic
 from tests.support.node import ROOT, Node
 from tests.support.waiting import until

@@ -15,8 +15,8 @@ from riverlog.arrow.decoder import record_batches
 from riverlog.arrow.encode_compiled import CompiledEncoder
 from riverlog.arrow.encode_plain import PlainEncoder
 from riverlog.arrow.rows import EncodingRules, Topics, rows_of
+from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.client.errors import CorruptRecords
-from riverlog.client.fetched import Chunk
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.records.batch import CRC_POSITION, HEADER_BYTES, check_produced, checksum, headers

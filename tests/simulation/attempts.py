@@ -9,8 +9,8 @@ from random import Random
 from typing import Final
 
 from riverlog.client.errors import KafkaError
-from riverlog.client.processing import NewRecord
-from riverlog.client.shared import Member, Membership, SharedBatch
+from riverlog.client.producer.exactly_once import NewRecord
+from riverlog.client.producer.shared_transactions import Member, Membership, SharedBatch
 from riverlog.model.ids import ProducerId, TopicPartition
 from riverlog.verify.history import History, Write
 from riverlog.verify.labels import value_of

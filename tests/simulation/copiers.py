@@ -7,9 +7,9 @@ from random import Random
 from typing import Final
 
 from riverlog import Consumer, process_exactly_once
+from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.client.errors import KafkaError
-from riverlog.client.fetched import ConsumerRecord
-from riverlog.client.processing import NewRecord
+from riverlog.client.producer.exactly_once import NewRecord
 from riverlog.model.ids import TopicPartition
 from riverlog.verify.history import History, Value
 from riverlog.verify.labels import name_of, value_of

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from riverlog import Admin
-from riverlog.client.fetched import ConsumerRecord
+from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.groups.state import GroupsState
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import Refusal

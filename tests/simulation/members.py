@@ -6,8 +6,8 @@ from random import Random
 from typing import Any, Final
 
 from riverlog import Consumer
+from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.client.errors import KafkaError
-from riverlog.client.fetched import ConsumerRecord
 from riverlog.model.ids import TopicPartition
 from tests.simulation.group_ledger import GroupLedger
 from tests.simulation.machine import ADDRESS, Machine

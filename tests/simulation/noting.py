@@ -7,13 +7,13 @@ outcome unknown, which accuses nobody.
 from collections.abc import Mapping
 from typing import Any
 
-from riverlog.client.commits import CommittedOffset, GroupMetadata
-from riverlog.client.deliveries import Delivery
+from riverlog.client.consumer.commits import CommittedOffset, GroupMetadata
 from riverlog.client.errors import KafkaError
 from riverlog.client.ports import Ports
-from riverlog.client.producer import Producer
-from riverlog.client.sender import Sender
-from riverlog.client.transacting import Broken, Open, Settling, TransactionRules, Transactions
+from riverlog.client.producer.deliveries import Delivery
+from riverlog.client.producer.producer import Producer
+from riverlog.client.producer.sender import Sender
+from riverlog.client.producer.transactions import Broken, Open, Settling, TransactionRules, Transactions
 from riverlog.model.ids import TopicPartition
 from riverlog.records.record import HeadersLike
 from riverlog.verify.history import History, Transaction, Write

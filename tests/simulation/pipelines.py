@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from riverlog import Admin
 from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted
-from riverlog.client.shared import CommittedBatch, SharedBatch, SharedTransactions
+from riverlog.client.producer.shared_transactions import CommittedBatch, SharedBatch, SharedTransactions
 from riverlog.model.ids import TopicPartition
 from riverlog.verify.history import History, Outcome, Transaction
 from tests.simulation.attempts import FATES, Attempt

@@ -6,7 +6,7 @@ from random import Random
 
 from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord, chunk_owner
 from riverlog.checkpoints.store import Store
-from riverlog.client.fetched import ConsumerRecord
+from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.client.ports import Ports
 from riverlog.model.ids import NO_TOPIC_ID, LeaderEpoch, Offset
 from tests.support.network import MemoryNetwork

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import trustme
 
-from riverlog.client.tls import TlsSocket
+from riverlog.client.network.tls import TlsSocket
 from riverlog.model.ports import Socket
 from tests.support.network import MemoryListener, MemoryNetwork
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from riverlog.client.connection import Connection
 from riverlog.client.errors import Unreachable
+from riverlog.client.network.connection import Connection
 
 
 class Mishaps:

@@ -7,7 +7,7 @@ from typing import Any
 from riverlog import Admin, Consumer, Member, NewRecord, TopicPartition
 from riverlog.checkpoints.pipelines.pipeline import ONLY_WRITE, Caller, Write
 from riverlog.checkpoints.store import Store, store_over
-from riverlog.client.shared import Membership, SharedBatch
+from riverlog.client.producer.shared_transactions import Membership, SharedBatch
 from tests.support.checkpoints import put
 from tests.support.checkpoints import read as read_file
 from tests.support.members import ADDRESS, TOPIC

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import TypeVar
 
+from riverlog.client.network.security import Login, Security
 from riverlog.client.ports import Ports
-from riverlog.client.security import Login, Security
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.limits import DESCRIPTORS_ASSUMED
 from riverlog.model.ports import Workers

@@ -9,7 +9,7 @@ import riverlog
 
 
 def test_the_short_names_lead_to_the_client() -> None:
-    from riverlog.client.producer import Producer
+    from riverlog.client.producer.producer import Producer
 
     assert riverlog.Producer is Producer
     assert {riverlog.Consumer.__name__, riverlog.Admin.__name__} == {"Consumer", "Admin"}

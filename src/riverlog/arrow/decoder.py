@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from riverlog.arrow.columns import Cut
 from riverlog.arrow.extras import has
 from riverlog.arrow.runs import PORTION_BYTES, Run, portions
-from riverlog.client.fetched import Chunk
+from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:

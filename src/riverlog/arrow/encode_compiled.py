@@ -26,8 +26,8 @@ from riverlog.arrow.rows import (
     unfit_partition,
     unfit_size,
 )
-from riverlog.client.deliveries import EncodedBatch
 from riverlog.client.errors import KafkaError
+from riverlog.client.producer.deliveries import EncodedBatch
 from riverlog.records.batch import HEADER_BYTES, TRANSACTIONAL, Compression
 from riverlog.records.compression import compress
 from riverlog.records.record import write_header

@@ -54,7 +54,7 @@ def _put(_context: Any, position: Any, number: Any) -> Any:
 
 @compiled
 def murmur2(data: int, length: int) -> int:
-    """Hash bytes at an address as `riverlog.client.partitioner.murmur2` does."""
+    """Hash bytes at an address as `riverlog.client.producer.partitioner.murmur2` does."""
     hashed = (_SEED ^ length) & _MASK
     end = data + (length & ~3)
     while data < end:

@@ -1,8 +1,8 @@
 """Rows to record batches without numba: a builder per batch. Slow, short, and what the kernel is compared with."""
 
 from riverlog.arrow.rows import EncodingRules, Headers, Rows, Topics, pairs_of, size_max, unfit_partition, unfit_size
-from riverlog.client.deliveries import EncodedBatch
-from riverlog.client.partitioner import murmur2
+from riverlog.client.producer.deliveries import EncodedBatch
+from riverlog.client.producer.partitioner import murmur2
 from riverlog.records.batch import HEADER_BYTES
 from riverlog.records.record import BatchBuilder
 

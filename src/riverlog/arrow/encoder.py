@@ -11,7 +11,7 @@ import pyarrow as pa
 from riverlog.arrow.decoder import is_kernel_worth_loading
 from riverlog.arrow.encode_plain import PlainEncoder
 from riverlog.arrow.rows import EncodingRules, Rows, Topics, fitting
-from riverlog.client.deliveries import EncodedBatch
+from riverlog.client.producer.deliveries import EncodedBatch
 
 GATHERED_BYTES_MAX: Final = 8 * 1024 * 1024
 """Rows of as many bytes are made to batches, and sent, before more are taken."""

@@ -18,7 +18,7 @@ from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
 from riverlog.model.moments import milliseconds, moment_ms, span_ms
 
 if TYPE_CHECKING:
-    from riverlog.client.cluster import Cluster
+    from riverlog.client.network.cluster import Cluster
     from riverlog.client.offsets import IsolationLevel
 
 Bound = str | int | datetime | timedelta | Mapping[int, int]

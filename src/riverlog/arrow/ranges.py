@@ -10,7 +10,7 @@ from riverlog.arrow.background import Background
 from riverlog.arrow.columns import Cut
 from riverlog.arrow.decoder import decoder_for, record_batches
 from riverlog.arrow.reader import Reader
-from riverlog.client.cluster import Cluster
+from riverlog.client.network.cluster import Cluster
 from riverlog.client.offsets import IsolationLevel
 from riverlog.model.ids import TopicPartition
 

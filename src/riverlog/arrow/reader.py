@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Self
 
 from riverlog.arrow.columns import Cut
-from riverlog.client.cluster import Cluster
-from riverlog.client.fetched import AssignedPartition, Chunk
-from riverlog.client.fetcher import Fetcher, FetchingRules
+from riverlog.client.consumer.fetched_records import AssignedPartition, Chunk
+from riverlog.client.consumer.fetcher import Fetcher, FetchingRules
 from riverlog.client.lifetime import Startable
+from riverlog.client.network.cluster import Cluster
 from riverlog.client.offsets import IsolationLevel
 from riverlog.model.ids import TopicPartition
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from riverlog.arrow.columns import OFFSET_MAX, Cut
+from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.client.errors import CorruptRecords
-from riverlog.client.fetched import Chunk
 from riverlog.model.ids import TopicPartition
 from riverlog.model.limits import DECOMPRESSED_BYTES_MAX, RESPONSE_BYTES_MAX
 from riverlog.model.ports import Buffer

@@ -20,7 +20,7 @@ from riverlog.arrow.extras import need
 from riverlog.arrow.places import Bound, cuts, place
 from riverlog.arrow.ranges import Cuts, Found, read_planned
 from riverlog.arrow.table import BadValues, TableColumns
-from riverlog.client.cluster import Cluster
+from riverlog.client.network.cluster import Cluster
 from riverlog.client.offsets import IsolationLevel
 from riverlog.model.ids import TopicPartition
 

@@ -12,16 +12,16 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord
-from riverlog.client.admin import Admin
-from riverlog.client.cluster import Cluster
-from riverlog.client.consumer import Consumer
+from riverlog.client.admin.admin import Admin
+from riverlog.client.consumer.consumer import Consumer
+from riverlog.client.consumer.fetched_records import ConsumerRecord
+from riverlog.client.consumer.record_lookup import read_at
 from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted, check
-from riverlog.client.fetched import ConsumerRecord
+from riverlog.client.network.cluster import Cluster
+from riverlog.client.network.security import Security
 from riverlog.client.offsets import IsolationLevel, list_offsets
-from riverlog.client.only_writer import OnlyWriter
 from riverlog.client.ports import Ports
-from riverlog.client.reading import read_at
-from riverlog.client.security import Security
+from riverlog.client.producer.single_writer import OnlyWriter
 from riverlog.model.checkpoint_topic import (
     CHECKPOINTS_CONFIGS,
     CHECKPOINTS_PARTITIONS,

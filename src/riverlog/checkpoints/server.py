@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
     from riverlog.checkpoints.current_store import Stores
-    from riverlog.client.security import Security
+    from riverlog.client.network.security import Security
     from riverlog.observe.metrics import PipelineReading
     from riverlog.observe.web_guard import WebGuard
 

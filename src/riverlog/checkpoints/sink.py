@@ -23,7 +23,7 @@ from urllib.parse import quote
 from riverlog.checkpoints.files.paths import check_path, parse_location
 from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, Refused
 from riverlog.checkpoints.pipelines.pipeline import ONLY_WRITE
-from riverlog.client.shared import Membership, SharedBatch
+from riverlog.client.producer.shared_transactions import Membership, SharedBatch
 from riverlog.observe.web_guard import CALL_HEADER
 
 _PAUSE_SECONDS: Final = 0.2

@@ -25,8 +25,8 @@ from riverlog.checkpoints.pipelines.resets import Resets
 from riverlog.checkpoints.records import CHUNKS, FACTS, FileFacts, Unreadable, chunk_owner, content_of, read_fact
 from riverlog.checkpoints.writer import Writer
 from riverlog.client.errors import KafkaError
+from riverlog.client.network.security import Security
 from riverlog.client.ports import Ports
-from riverlog.client.security import Security
 from riverlog.model.ids import TopicId
 from riverlog.model.limits import CHECKPOINT_COMMIT_BYTES_MAX, CHECKPOINT_UNREADABLE_NAMED_MAX
 from riverlog.observe.logging import get_logger

@@ -33,7 +33,7 @@ from riverlog.model.ids import TopicPartition
 if TYPE_CHECKING:
     from riverlog.cli.crew import Progress
     from riverlog.cli.load import Outcome, Range, Share
-    from riverlog.client.admin import Admin
+    from riverlog.client.admin.admin import Admin
 
 PARTS: Final = ("produce", "consume", "end-to-end")
 SECONDS: Final = 5.0

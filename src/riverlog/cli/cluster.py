@@ -10,8 +10,8 @@ from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural, siz
 from riverlog.model.ids import NO_NODE, Address
 
 if TYPE_CHECKING:
-    from riverlog.client.admin import ClusterDescription, LogDirectory
-    from riverlog.client.cluster import Topic
+    from riverlog.client.admin.admin import ClusterDescription, LogDirectory
+    from riverlog.client.network.cluster import Topic
 
 
 class Facts(NamedTuple):

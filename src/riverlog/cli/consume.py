@@ -21,7 +21,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, TopicPartition
 
 if TYPE_CHECKING:
-    from riverlog.client.consumer import Consumer
+    from riverlog.client.consumer.consumer import Consumer
 
 POLL_MS: Final = 200
 RECORDS_PER_POLL: Final = 1_000

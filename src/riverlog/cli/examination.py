@@ -16,9 +16,9 @@ from typing import Final, NamedTuple, TypeVar
 
 from riverlog import __version__
 from riverlog.cli.render import plural
-from riverlog.client.cluster import Topic, topic_from
-from riverlog.client.connection import Connection
 from riverlog.client.errors import KafkaError, Unreachable
+from riverlog.client.network.cluster import Topic, topic_from
+from riverlog.client.network.connection import Connection
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE, Address
 from riverlog.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse

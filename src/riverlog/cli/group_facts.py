@@ -17,7 +17,7 @@ from riverlog.model.moments import span_ms
 
 if TYPE_CHECKING:
     from riverlog import Admin
-    from riverlog.client.group_admin import GroupDescription, MemberDescription
+    from riverlog.client.admin.groups import GroupDescription, MemberDescription
     from riverlog.client.offsets import OffsetQuestion
 
 _ISO: Final = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")

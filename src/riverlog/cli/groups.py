@@ -30,7 +30,7 @@ from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:
     from riverlog import Admin
-    from riverlog.client.group_admin import GroupListing
+    from riverlog.client.admin.groups import GroupListing
 
 GROUP: Final = Naming("group", "--group")
 

@@ -28,8 +28,8 @@ from riverlog.cli.latencies import Latencies
 from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:
-    from riverlog.client.consumer import Consumer
-    from riverlog.client.producer import Producer
+    from riverlog.client.consumer.consumer import Consumer
+    from riverlog.client.producer.producer import Producer
 
 BURST_RECORDS_MAX: Final = 100
 BURST_BYTES_MAX: Final = 64 * 1024

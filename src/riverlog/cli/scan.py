@@ -103,7 +103,7 @@ def _scan(topic: str, bootstrap: str, settings: tuple[str, ...], chosen: dict[st
         from riverlog.arrow.scan import scan
     except ImportError as error:
         raise Trouble(str(error)) from error
-    from riverlog.client.cluster import Cluster
+    from riverlog.client.network.cluster import Cluster
 
     try:
         return scan(topic, bootstrap=bootstrap, **chosen, **client_settings(Cluster, settings))

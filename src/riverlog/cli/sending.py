@@ -21,8 +21,8 @@ from riverlog.cli.lines import LINE_BYTES_MAX, blocks, lines
 from riverlog.cli.render import plural, size_text
 
 if TYPE_CHECKING:
-    from riverlog.client.deliveries import Delivery
-    from riverlog.client.producer import Producer
+    from riverlog.client.producer.deliveries import Delivery
+    from riverlog.client.producer.producer import Producer
 
 STANDARD_INPUT: Final = 0
 

@@ -21,8 +21,8 @@ from riverlog.cli.options import (
 from riverlog.cli.render import OutputFormat, Row, draw_table, emit, plural
 
 if TYPE_CHECKING:
-    from riverlog.client.admin import ConfigEntry
-    from riverlog.client.cluster import Partition, Topic
+    from riverlog.client.admin.admin import ConfigEntry
+    from riverlog.client.network.cluster import Partition, Topic
 
 TOPIC: Final = Naming("topic", "--name")
 config_option: Final = click.option(
@@ -240,7 +240,7 @@ def delete(
 
 def description(topic: "Topic", configs: "Mapping[str, ConfigEntry]", *, every_setting: bool) -> Row:
     """Gather what is to be said about a topic."""
-    from riverlog.client.admin import ConfigSource
+    from riverlog.client.admin.admin import ConfigSource
 
     shown = {
         name: entry for name, entry in sorted(configs.items()) if every_setting or entry.source == ConfigSource.TOPIC

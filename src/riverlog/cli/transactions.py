@@ -17,7 +17,7 @@ from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:
     from riverlog import Admin
-    from riverlog.client.transaction_admin import ProducerDescription, TransactionDescription, TransactionListing
+    from riverlog.client.admin.transactions import ProducerDescription, TransactionDescription, TransactionListing
 
 TRANSACTIONAL_ID: Final = Naming("transactional id", "--transactional-id")
 _HUNG_AFTER: Final = "15m"  # no transaction may be open for longer, unless transaction.max.timeout.ms says so

@@ -10,8 +10,8 @@ from itertools import count, groupby
 from typing import Final, Literal, NamedTuple
 
 from riverlog.client.arguments import checked_int64, checked_partition
-from riverlog.client.cluster import Cluster
 from riverlog.client.errors import KafkaError, TimedOut, failure
+from riverlog.client.network.cluster import Cluster
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_TIMESTAMP, NodeId, Offset, TopicPartition
 from riverlog.wire.messages.list_offsets import (

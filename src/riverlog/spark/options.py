@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from riverlog.model.addresses import parse_addresses
 
 if TYPE_CHECKING:
-    from riverlog.client.security import Security
+    from riverlog.client.network.security import Security
 
 KAFKA: Final = "kafka."
 BOOTSTRAP_OPTIONS: Final = ("kafka.bootstrap.servers", "bootstrap")
@@ -107,7 +107,7 @@ def _security(options: Options) -> "Security | None":
     }
     if not any(name.startswith(_SECURITY) for name in settings):
         return None  # as mostly; and steps that ask no cluster load no client
-    from riverlog.client.security import BadSecurity, Security
+    from riverlog.client.network.security import BadSecurity, Security
 
     try:
         security = Security.from_settings(settings)

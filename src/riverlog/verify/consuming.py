@@ -6,10 +6,10 @@ from itertools import count
 from random import Random
 from typing import Final
 
-from riverlog.client.admin import Admin
-from riverlog.client.consumer import Consumer
+from riverlog.client.admin.admin import Admin
+from riverlog.client.consumer.consumer import Consumer
+from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.client.errors import KafkaError
-from riverlog.client.fetched import ConsumerRecord
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
 from riverlog.verify.history import Isolation, Reading
 from riverlog.verify.labels import name_of

@@ -15,7 +15,7 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from riverlog.client.admin import Admin, NewTopic
+from riverlog.client.admin.admin import Admin, NewTopic
 from riverlog.client.errors import KafkaError
 from riverlog.client.ports import Ports
 from riverlog.model.errors import ErrorCode

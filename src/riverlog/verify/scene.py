@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal, TypeVar
 
-from riverlog.client.admin import Admin
-from riverlog.client.consumer import Consumer
+from riverlog.client.admin.admin import Admin
+from riverlog.client.consumer.consumer import Consumer
 from riverlog.client.errors import KafkaError
 from riverlog.client.ports import Ports
-from riverlog.client.producer import Producer
+from riverlog.client.producer.producer import Producer
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.verify.history import History, Isolation

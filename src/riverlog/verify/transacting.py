@@ -9,11 +9,11 @@ from itertools import count
 from random import Random
 from typing import Final
 
-from riverlog.client.commits import GroupMetadata
-from riverlog.client.consumer import Consumer
-from riverlog.client.deliveries import Delivery
+from riverlog.client.consumer.commits import GroupMetadata
+from riverlog.client.consumer.consumer import Consumer
 from riverlog.client.errors import BufferFull, KafkaError, TimedOut, TransactionAborted
-from riverlog.client.producer import Producer
+from riverlog.client.producer.deliveries import Delivery
+from riverlog.client.producer.producer import Producer
 from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.model.limits import VERIFIED_RECORDS_MAX
 from riverlog.verify.history import Transaction, Write

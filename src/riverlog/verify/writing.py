@@ -9,9 +9,9 @@ from itertools import count
 from random import Random
 from typing import Final
 
-from riverlog.client.deliveries import Delivery
 from riverlog.client.errors import BufferFull, KafkaError
-from riverlog.client.producer import Producer
+from riverlog.client.producer.deliveries import Delivery
+from riverlog.client.producer.producer import Producer
 from riverlog.model.errors import ErrorCode
 from riverlog.model.limits import VERIFIED_RECORDS_MAX, VERIFIED_RECORDS_UNDER_WAY_MAX
 from riverlog.verify.history import Write

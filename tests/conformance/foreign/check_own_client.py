@@ -19,8 +19,8 @@ from riverlog import (
     TransactionAborted,
     process_exactly_once,
 )
-from riverlog.client import transacting
-from riverlog.client.commits import GroupMetadata
+from riverlog.client.consumer.commits import GroupMetadata
+from riverlog.client.producer import transactions
 from tests.conformance.adapters import WAIT_SECONDS_MAX
 
 PARTITIONS = 4
@@ -42,7 +42,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def tell(request: pytest.FixtureRequest, kafka: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[Story], None]:
     """Give a way to run a story with a fresh topic, by the rules that Kafka offers or by the older ones."""
     if request.param == "older":
-        monkeypatch.setattr(transacting, "_FEATURE", "not.there")
+        monkeypatch.setattr(transactions, "_FEATURE", "not.there")
     topic = request.node.name.replace("[", "-").replace("]", "")
 
     async def told(story: Story) -> None:

@@ -15,7 +15,7 @@ from bench.cache import cache_folder
 from bench.nodes import free_port
 from bench.peer import Kafka
 from riverlog import Admin, Consumer, KafkaError, Producer, TopicPartition
-from riverlog.client.security import Security
+from riverlog.client.network.security import Security
 from riverlog.spark import session
 from tests.conformance.foreign.build import class_path
 

@@ -8,7 +8,7 @@ from confluent_kafka import TopicPartition
 
 from bench.cache import cache_folder
 from bench.peer import Kafka
-from riverlog.client import transacting
+from riverlog.client.producer import transactions
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink.listed_transactions import Listed
 from tests.e2e.clients import create_topic, read_all
@@ -33,7 +33,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def options(request: pytest.FixtureRequest, kafka: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Give the options of a sink with a fresh topic, which writes by the rules that Kafka offers or by older ones."""
     if request.param == "older":
-        monkeypatch.setattr(transacting, "_FEATURE", "not.there")
+        monkeypatch.setattr(transactions, "_FEATURE", "not.there")
     topic = request.node.name.replace("[", "-").replace("]", "")
     create_topic(kafka, topic, partitions=PARTITIONS)
     return {"kafka.bootstrap.servers": kafka, "topic": topic, "queryName": topic}

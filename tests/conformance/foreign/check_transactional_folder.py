@@ -21,7 +21,7 @@ from bench.cache import cache_folder
 from bench.nodes import DATA_NAME, BrokerProcess
 from bench.peer import Kafka
 from riverlog import Admin
-from riverlog.client.transaction_admin import TransactionDescription
+from riverlog.client.admin.transactions import TransactionDescription
 from tests.conformance.adapters import Message
 from tests.conformance.adapters.foreign import JavaClient
 from tests.conformance.foreign.check_files import complaints

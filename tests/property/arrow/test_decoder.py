@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from riverlog.arrow import compiled, plain
 from riverlog.arrow.columns import TYPES, Cut, schema_of
 from riverlog.arrow.decoder import Decode, record_batches
+from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.client.errors import CorruptRecords
-from riverlog.client.fetched import Chunk
 from riverlog.model.ids import Offset, ProducerId, TopicPartition
 from riverlog.records.batch import HEADER_BYTES, LOG_APPEND_TIME, Compression, checksum, read_header, stamp
 from riverlog.records.record import BatchBuilder

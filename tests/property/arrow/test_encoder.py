@@ -12,7 +12,7 @@ from riverlog.arrow.encode_compiled import CompiledEncoder
 from riverlog.arrow.encode_plain import PlainEncoder
 from riverlog.arrow.rows import EncodingRules, Topics, rows_of
 from riverlog.client.errors import KafkaError
-from riverlog.client.partitioner import murmur2
+from riverlog.client.producer.partitioner import murmur2
 from riverlog.records.batch import Compression
 from riverlog.records.record import Record, read_batch
 

@@ -13,8 +13,8 @@ from riverlog.arrow.decoder import record_batches
 from riverlog.arrow.encode_compiled import CompiledEncoder
 from riverlog.arrow.encode_plain import PlainEncoder
 from riverlog.arrow.rows import EncodingRules, Topics, rows_of
-from riverlog.client.deliveries import EncodedBatch
-from riverlog.client.fetched import Chunk
+from riverlog.client.consumer.fetched_records import Chunk
+from riverlog.client.producer.deliveries import EncodedBatch
 from riverlog.model.ids import Offset
 from tests.support import layouts
 

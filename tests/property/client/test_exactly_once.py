@@ -6,9 +6,9 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from riverlog.client.consumer import Consumer
+from riverlog.client.consumer.consumer import Consumer
 from riverlog.client.errors import KafkaError
-from riverlog.client.producer import Producer
+from riverlog.client.producer.producer import Producer
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.wire.apis import ApiKey

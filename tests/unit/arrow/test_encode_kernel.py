@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 
 from riverlog.arrow import encode_kernel, kernel
-from riverlog.client.partitioner import murmur2
+from riverlog.client.producer.partitioner import murmur2
 
 
 @njit  # type: ignore[untyped-decorator]

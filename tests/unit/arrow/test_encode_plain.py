@@ -6,7 +6,7 @@ import pytest
 from riverlog.arrow.encode_plain import PlainEncoder
 from riverlog.arrow.rows import EncodingRules, Topics, rows_of
 from riverlog.client.errors import KafkaError
-from riverlog.client.partitioner import murmur2
+from riverlog.client.producer.partitioner import murmur2
 from riverlog.records.batch import Compression, read_header
 from riverlog.records.record import read_batch
 

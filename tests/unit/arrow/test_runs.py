@@ -4,8 +4,8 @@ import pytest
 
 from riverlog.arrow.columns import Cut
 from riverlog.arrow.runs import portions
+from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.client.errors import CorruptRecords
-from riverlog.client.fetched import Chunk
 from riverlog.model.ids import Offset, ProducerId, TopicPartition
 from riverlog.records.batch import Compression, checksum
 from riverlog.records.record import BatchBuilder

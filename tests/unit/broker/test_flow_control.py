@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import pytest
 
 from riverlog import Admin, Producer
-from riverlog.client.connection import Connection
+from riverlog.client.network.connection import Connection
 from riverlog.model.ids import Address
 from riverlog.node import Node
 from riverlog.observe.stats import Closed

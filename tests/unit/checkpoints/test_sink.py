@@ -14,7 +14,7 @@ import pytest
 from riverlog.checkpoints import sink
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.sink import SinkCalls
-from riverlog.client.shared import Membership, SharedBatch
+from riverlog.client.producer.shared_transactions import Membership, SharedBatch
 
 BATCH = SharedBatch("pipeline:orders", 4_000, 1, "q", 7)
 LATER = {"RemoteException": {"javaClassName": Refused.later("").java_class, "message": "try again"}}

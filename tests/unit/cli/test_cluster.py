@@ -3,8 +3,8 @@
 from uuid import UUID
 
 from riverlog.cli.cluster import Facts, lacking, summary
-from riverlog.client.admin import ClusterDescription, LogDirectory
-from riverlog.client.cluster import Broker, Partition, Topic
+from riverlog.client.admin.admin import ClusterDescription, LogDirectory
+from riverlog.client.network.cluster import Broker, Partition, Topic
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NodeId, TopicId, TopicPartition
 

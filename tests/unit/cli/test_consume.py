@@ -6,7 +6,7 @@ from riverlog.cli.consume import Moment, choose, position_of, printer, where_to_
 from riverlog.cli.exits import ExitCode, Trouble
 from riverlog.cli.expressions import Edge
 from riverlog.cli.render import OutputFormat
-from riverlog.client.fetched import ConsumerRecord
+from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
 from riverlog.records.record import Header
 

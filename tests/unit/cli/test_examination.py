@@ -1,7 +1,7 @@
 """What the doctor concludes; its conversations with brokers are tried end to end."""
 
 from riverlog.cli.examination import Examination, connect_advice, resolve_advice
-from riverlog.client.cluster import Partition, Topic
+from riverlog.client.network.cluster import Partition, Topic
 from riverlog.model.ids import NO_TOPIC_ID, Address, NodeId
 from riverlog.wire.messages.metadata import MetadataResponse
 

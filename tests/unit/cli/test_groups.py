@@ -6,7 +6,7 @@ from riverlog.cli.exits import ExitCode
 from riverlog.cli.group_facts import Progress, Standing
 from riverlog.cli.groups import description, lines_of, partitions_meant
 from riverlog.cli.main import main
-from riverlog.client.group_admin import GroupDescription, MemberDescription
+from riverlog.client.admin.groups import GroupDescription, MemberDescription
 from riverlog.model.ids import TopicPartition
 
 PARTITIONS = tuple(TopicPartition("orders", index) for index in range(3))

@@ -7,8 +7,8 @@ import pytest
 from riverlog.cli.exits import ExitCode
 from riverlog.cli.main import main
 from riverlog.cli.topics import description, lines_of
-from riverlog.client.admin import ConfigEntry, ConfigSource
-from riverlog.client.cluster import Partition, Topic
+from riverlog.client.admin.admin import ConfigEntry, ConfigSource
+from riverlog.client.network.cluster import Partition, Topic
 from riverlog.model.ids import NodeId, TopicId
 
 TOPIC = Topic(

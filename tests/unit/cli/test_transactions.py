@@ -5,7 +5,7 @@ import pytest
 from riverlog.cli.exits import ExitCode
 from riverlog.cli.main import main
 from riverlog.cli.transactions import description, hung_row, lines_of
-from riverlog.client.transaction_admin import ProducerDescription, TransactionDescription
+from riverlog.client.admin.transactions import ProducerDescription, TransactionDescription
 from riverlog.model.ids import Offset, ProducerEpoch, ProducerId, TopicPartition
 
 OPEN = TransactionDescription(

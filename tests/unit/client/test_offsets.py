@@ -2,8 +2,8 @@
 
 import pytest
 
-from riverlog.client.cluster import Cluster
 from riverlog.client.errors import KafkaError
+from riverlog.client.network.cluster import Cluster
 from riverlog.client.offsets import IsolationLevel, list_offsets
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition

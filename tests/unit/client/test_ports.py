@@ -3,7 +3,7 @@
 import random
 
 from riverlog.client.ports import real_ports
-from riverlog.client.producer import Producer
+from riverlog.client.producer.producer import Producer
 from riverlog.world.clock import SystemClock
 from riverlog.world.network import TcpNetwork
 from tests.support.brokers import FakeCluster

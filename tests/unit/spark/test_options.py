@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.client.security import Login, Security
+from riverlog.client.network.security import Login, Security
 from riverlog.spark.options import BadOption, Connection, Options, check_names, connection
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from riverlog.client.admin import Admin
+from riverlog.client.admin.admin import Admin
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.verify.checker import judge
 from riverlog.verify.consuming import Member, read_everything

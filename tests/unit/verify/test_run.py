@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from riverlog.client.admin import Admin
+from riverlog.client.admin.admin import Admin
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.model.errors import ErrorCode
 from riverlog.verify.history import History, Outcome

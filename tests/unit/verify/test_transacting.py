@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from riverlog import Producer
-from riverlog.client.transacting import FENCED
+from riverlog.client.producer.transactions import FENCED
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.verify.checker import judge

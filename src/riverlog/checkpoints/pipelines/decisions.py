@@ -35,7 +35,7 @@ from riverlog.checkpoints.pipelines.pipeline import (
 from riverlog.checkpoints.pipelines.spark_logs import SourceOffset, StateName, query_of, source_offsets, state_names
 from riverlog.checkpoints.records import FACTS, PipelineGone, content_of, write_fact
 from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
-from riverlog.client.shared import SharedBatch
+from riverlog.client.producer.shared_transactions import SharedBatch
 from riverlog.model.ids import NO_OFFSET
 from riverlog.model.limits import (
     CHECKPOINT_COMMIT_BYTES_MAX,

@@ -4,10 +4,10 @@ import asyncio
 from typing import Final
 
 from riverlog.checkpoints.pipelines.spark_logs import SourceOffset
-from riverlog.client.admin import Admin
+from riverlog.client.admin.admin import Admin
 from riverlog.client.errors import KafkaError
+from riverlog.client.network.security import Security
 from riverlog.client.ports import Ports
-from riverlog.client.security import Security
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 

@@ -5,9 +5,9 @@ from typing import Final
 from riverlog.checkpoints.pipelines.pipeline import Member, Pipeline, Prepared, name_of, transactional_id_of
 from riverlog.checkpoints.pipelines.spark_logs import SourceOffset
 from riverlog.client.errors import KafkaError
+from riverlog.client.network.security import Security
 from riverlog.client.ports import Ports
-from riverlog.client.security import Security
-from riverlog.client.shared import CommittedBatch, Membership, SharedBatch, SharedTransactions
+from riverlog.client.producer.shared_transactions import CommittedBatch, Membership, SharedBatch, SharedTransactions
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 

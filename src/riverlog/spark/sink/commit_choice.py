@@ -14,9 +14,9 @@ from uuid import UUID, uuid4
 
 from riverlog.checkpoints.files.paths import parse_location
 from riverlog.checkpoints.sink import SinkCalls
-from riverlog.client.admin import Admin
+from riverlog.client.admin.admin import Admin
 from riverlog.client.errors import KafkaError
-from riverlog.client.shared import SharedTransactions
+from riverlog.client.producer.shared_transactions import SharedTransactions
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink.commit_strategies import AtLeastOnce, InCheckpoint, Owned, Way, shared_arguments
 from riverlog.spark.sink.counted_writes import counted_of

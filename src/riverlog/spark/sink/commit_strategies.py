@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from riverlog.checkpoints.sink import SinkCalls
-    from riverlog.client.cluster import Cluster
-    from riverlog.client.handed_over import HandedTransaction
-    from riverlog.client.shared import Membership, SharedBatch, SharedTransactions
+    from riverlog.client.network.cluster import Cluster
+    from riverlog.client.producer.shared_transactions import Membership, SharedBatch, SharedTransactions
+    from riverlog.client.producer.transaction_handover import HandedTransaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class AtLeastOnce:
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
     ) -> Written:
-        from riverlog.client.producer import Producer
+        from riverlog.client.producer.producer import Producer
         from riverlog.spark.sink.row_sender import send
 
         def producer(cluster: "Cluster") -> Producer:
@@ -219,7 +219,7 @@ class Owned:
 
     def _batch(self, attempt: StreamAttempt | None) -> "SharedBatch":
         """Name what is decided about: a batch of a query, or a job of its own."""
-        from riverlog.client.shared import SharedBatch
+        from riverlog.client.producer.shared_transactions import SharedBatch
 
         incarnation, number = (self.transactional_id, 0) if attempt is None else (attempt.query, attempt.batch)
         if self.counted is not None and attempt is not None:
@@ -230,7 +230,7 @@ class Owned:
         self, batch: "SharedBatch", options: SinkOptions, act: "Callable[[SharedTransactions], Awaitable[None]]"
     ) -> None:
         """Do something as the owner of the transaction."""
-        from riverlog.client.shared import SharedTransactions
+        from riverlog.client.producer.shared_transactions import SharedTransactions
         from riverlog.spark.sink.retries import started
 
         async def run() -> None:
@@ -262,7 +262,7 @@ def write_as_member(
 ) -> "Membership":
     """Write a task's rows in a shared transaction."""
     from riverlog.client.errors import ProducerFenced
-    from riverlog.client.shared import Member
+    from riverlog.client.producer.shared_transactions import Member
     from riverlog.spark.sink.row_sender import send
 
     def member(cluster: "Cluster") -> Member:

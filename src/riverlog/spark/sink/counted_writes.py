@@ -15,7 +15,7 @@ from riverlog.spark.sink.options import SinkOptions
 from riverlog.spark.worker.attempt import StreamAttempt
 
 if TYPE_CHECKING:
-    from riverlog.client.shared import CommittedBatch
+    from riverlog.client.producer.shared_transactions import CommittedBatch
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from riverlog.client.cluster import Cluster
 from riverlog.client.errors import KafkaError, ProducerFenced
-from riverlog.client.handed_over import AdoptingProducer, Ender, HandedTransaction, HandingProducer
-from riverlog.client.shared import CommittedBatch
+from riverlog.client.network.cluster import Cluster
+from riverlog.client.producer.shared_transactions import CommittedBatch
+from riverlog.client.producer.transaction_handover import AdoptingProducer, Ender, HandedTransaction, HandingProducer
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink.commit_strategies import REPLACED, Written, first_partition, producer_arguments
 from riverlog.spark.sink.counted_writes import check_same, what_is_written

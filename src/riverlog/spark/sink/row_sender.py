@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
 from riverlog.arrow.background import Background
 from riverlog.arrow.encoder import Encoder
 from riverlog.arrow.rows import EncodingRules, Topics
-from riverlog.client.cluster import Cluster, KeptCluster
-from riverlog.client.deliveries import EncodedBatch
 from riverlog.client.errors import KafkaError, ProducerFenced
+from riverlog.client.network.cluster import Cluster, KeptCluster
+from riverlog.client.producer.deliveries import EncodedBatch
 from riverlog.records.batch import Compression
 from riverlog.spark.refusal import refusal
 from riverlog.spark.sink.options import CLIENT, SinkOptions

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
-from riverlog.client.admin import Admin
-from riverlog.client.consumer import Consumer
+from riverlog.client.admin.admin import Admin
+from riverlog.client.consumer.consumer import Consumer
 from riverlog.client.errors import KafkaError
-from riverlog.client.handed_over import AdoptingProducer, HandedTransaction
+from riverlog.client.producer.transaction_handover import AdoptingProducer, HandedTransaction
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 

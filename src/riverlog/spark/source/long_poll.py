@@ -7,7 +7,7 @@ import asyncio
 from itertools import groupby
 from typing import Final
 
-from riverlog.client.cluster import Cluster
+from riverlog.client.network.cluster import Cluster
 from riverlog.client.offsets import IsolationLevel
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NodeId, Offset, TopicPartition

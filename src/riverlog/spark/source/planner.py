@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, TypeVar, assert_never
 
 from riverlog.arrow.places import At, Edge
-from riverlog.client.cluster import Cluster, Topic
 from riverlog.client.errors import KafkaError, Unreachable
+from riverlog.client.network.cluster import Cluster, Topic
 from riverlog.client.offsets import OffsetQuestion, list_offsets
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, Offset, TopicId, TopicPartition

@@ -20,7 +20,7 @@ from riverlog.spark.worker.time_zone import session_zone
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from riverlog.client.producer import Producer
+    from riverlog.client.producer.producer import Producer
 
 DEAD_LETTER_HEADERS: Final = ("source.topic", "source.partition", "source.offset", "error")
 
@@ -70,7 +70,7 @@ class Values:
         self, topic: str, decoded: "pa.RecordBatch", partition: TopicPartition, bad: Mapping[int, str]
     ) -> None:
         """Write dead letters and wait until they are acknowledged."""
-        from riverlog.client.producer import Producer
+        from riverlog.client.producer.producer import Producer
 
         if self._producer is None:
             where = self._options.connection

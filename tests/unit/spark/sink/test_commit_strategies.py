@@ -6,7 +6,7 @@ import pytest
 
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.sink import SinkCalls
-from riverlog.client.shared import SharedBatch
+from riverlog.client.producer.shared_transactions import SharedBatch
 from riverlog.spark.refusal import Fenced, TakenOver
 from riverlog.spark.sink import commit_strategies
 from riverlog.spark.sink.commit_strategies import InCheckpoint

@@ -6,7 +6,7 @@ from typing import Self
 import pyarrow as pa
 import pytest
 
-from riverlog.client.deliveries import EncodedBatch
+from riverlog.client.producer.deliveries import EncodedBatch
 from riverlog.records.batch import Compression, read_header
 from riverlog.records.record import read_batch
 from riverlog.spark.sink.options import read_options

@@ -1,6 +1,6 @@
 """Lists as they are kept; that they are found again is shown with real processes, beside `listed_transactions`."""
 
-from riverlog.client.handed_over import HandedTransaction
+from riverlog.client.producer.transaction_handover import HandedTransaction
 from riverlog.spark.sink.transaction_lists import ListedBatch, topic_of
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from riverlog.client.cluster import Cluster
+from riverlog.client.network.cluster import Cluster
 from riverlog.client.offsets import IsolationLevel
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, TopicPartition

@@ -1,0 +1,1 @@
+"""Administration: topics, settings, groups and transactions, asked of any Kafka-compatible cluster."""

@@ -1,0 +1,39 @@
+"""A group's coordinator is found, and found again."""
+
+import pytest
+
+from riverlog.client.errors import Unreachable
+from riverlog.client.network.cluster import Cluster
+from riverlog.client.network.coordinator import GroupCoordinator, _single
+from riverlog.wire.messages.describe_groups import DescribeGroupsRequest
+from riverlog.wire.messages.find_coordinator import FindCoordinatorResponse
+from tests.support.members import ADDRESS
+from tests.support.virtual_time import run
+from tests.support.world import Universe
+
+
+def test_a_coordinator_that_went_away_is_looked_for_at_the_next_call() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        cluster = Cluster(ADDRESS, ports=universe.ports)
+        await cluster.start()
+        coordinator = GroupCoordinator(cluster, "billing")
+        question = DescribeGroupsRequest(groups=["billing"])
+        assert (await coordinator.ask(question)).groups[0].group_id == "billing"
+        await node.stop()
+        with pytest.raises(Unreachable):
+            await coordinator.ask(question)
+        node = universe.node()
+        await node.start()
+        assert (await coordinator.ask(question)).groups[0].group_id == "billing"
+        await cluster.close()
+        await node.stop()
+
+    run(scenario())
+
+
+def test_an_older_brokers_answer_speaks_of_one_coordinator() -> None:
+    found = _single(FindCoordinatorResponse(node_id=3, host="h", port=9, error_code=0))
+    assert (found.node_id, found.host, found.port) == (3, "h", 9)
