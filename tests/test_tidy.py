@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from riverlog.cli.commands import COMMANDS, GROUPS
+from riverlog.cli.command_table import COMMANDS, GROUPS
 from riverlog.model.settings import NODE_ONLY_SETTINGS, TOPIC_SETTINGS
 from tests.support.documents import metrics_table
 

@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple, TypeVar
 
 from riverlog import __version__
-from riverlog.cli.render import plural
+from riverlog.cli.terminal.render import plural
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.client.network.cluster import Topic, topic_from
 from riverlog.client.network.connection import Connection

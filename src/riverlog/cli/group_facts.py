@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from riverlog.cli.exits import usage
-from riverlog.cli.expressions import Edge
-from riverlog.cli.render import Row
+from riverlog.cli.terminal.exits import usage
+from riverlog.cli.terminal.expressions import Edge
+from riverlog.cli.terminal.render import Row
 from riverlog.model.ids import TopicPartition
 from riverlog.model.moments import span_ms
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Final
 
-from riverlog.cli.commands import COMMANDS, GROUPS, Command
-from riverlog.cli.exits import MEANINGS
+from riverlog.cli.command_table import COMMANDS, GROUPS, Command
+from riverlog.cli.terminal.exits import MEANINGS
 
 if TYPE_CHECKING:
     import click
@@ -84,7 +84,7 @@ def make_page(command: Command) -> str:
     """Render a command's page from its declarations."""
     import click
 
-    from riverlog.cli.options import Argument
+    from riverlog.cli.terminal.options import Argument
 
     loaded = command.load()
     arguments = [each for each in loaded.params if isinstance(each, Argument)]

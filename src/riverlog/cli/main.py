@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from riverlog.cli import help as pages
-from riverlog.cli.commands import COMMAND_BY_WORDS, GROUPS, Command
-from riverlog.cli.exits import ExitCode, Trouble, usage
+from riverlog.cli.command_table import COMMAND_BY_WORDS, GROUPS, Command
+from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
 
 HELP_FLAGS: Final = frozenset({"--help", "-h"})
 NAMES: Final = ("riverlog", "streaming-system")

@@ -8,7 +8,7 @@ import socket
 import sys
 from typing import Final, NamedTuple
 
-from riverlog.cli.exits import Trouble
+from riverlog.cli.terminal.exits import Trouble
 from riverlog.model.endpoints import PORT_MAX, Endpoint
 from riverlog.model.resolve import client_listeners
 from riverlog.model.settings import NodeSettings

@@ -9,8 +9,8 @@ import pytest
 
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.remote import RemoteStore
-from riverlog.cli.exits import ExitCode
 from riverlog.cli.main import main
+from riverlog.cli.terminal.exits import ExitCode
 from tests.support.node import Node
 
 LARGE = Random(7).randbytes(1_300_000)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from riverlog.cli.exits import Trouble
 from riverlog.cli.group_facts import Move, Progress, duration_ms, plan_moves
+from riverlog.cli.terminal.exits import Trouble
 from riverlog.model.ids import TopicPartition
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)

@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 import pytest
 
-from riverlog.cli.commands import COMMAND_BY_WORDS, COMMANDS, GROUPS, Command
+from riverlog.cli.command_table import COMMAND_BY_WORDS, COMMANDS, GROUPS, Command
 from riverlog.cli.help import MANUAL, SECTIONS, WIDTH, file_name, make_page, page
-from riverlog.cli.options import Argument
+from riverlog.cli.terminal.options import Argument
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)

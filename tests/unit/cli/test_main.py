@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from riverlog.cli.commands import COMMANDS, GROUPS
-from riverlog.cli.exits import MEANINGS, ExitCode, Trouble
+from riverlog.cli.command_table import COMMANDS, GROUPS
 from riverlog.cli.main import guarded, main
+from riverlog.cli.terminal.exits import MEANINGS, ExitCode, Trouble
 
 HEAVY = ("rich", "click", "asyncio", "riverlog.client", "riverlog.node", "uvloop", "structlog")
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from riverlog.cli.exits import Trouble
 from riverlog.cli.ports import Door, doors, is_free, moved, next_free
+from riverlog.cli.terminal.exits import Trouble
 from riverlog.model.resolve import configure
 from riverlog.model.settings import NodeSettings
 

@@ -1,0 +1,161 @@
+"""`cluster status`: who is there, what is led, how full disks are; `cluster under-replicated`: what lacks copies."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from riverlog.cli.client_settings import made, run
+from riverlog.cli.terminal.options import bootstrap_option, client_settings_option, output_option
+from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural, size_text
+from riverlog.model.ids import NO_NODE, Address
+
+if TYPE_CHECKING:
+    from riverlog.client.admin.admin import ClusterDescription, LogDirectory
+    from riverlog.client.network.cluster import Topic
+
+
+class Facts(NamedTuple):
+    """What the cluster was asked."""
+
+    cluster: "ClusterDescription"
+    topics: "list[Topic]"
+    directories: "list[LogDirectory]"
+
+
+@click.command
+@bootstrap_option
+@client_settings_option
+@output_option
+def status(bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None) -> None:
+    """Show brokers, controller, partitions and log directories."""
+
+    async def work() -> Facts:
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            return Facts(
+                await admin.describe_cluster(),
+                await admin.list_topics(internal=True),
+                await admin.describe_log_dirs(),
+            )
+
+    facts = run(work())
+    row = summary(facts)
+    emit([row], output, lambda: _show(facts, row))
+
+
+@click.command
+@bootstrap_option
+@client_settings_option
+@output_option
+def under_replicated(bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None) -> None:
+    """List partitions that lack replicas or a leader."""
+
+    async def work() -> "list[Topic]":
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            return await admin.list_topics(internal=True)
+
+    rows = lacking(run(work()))
+    emit(rows, output, lambda: _show_lacking(rows))
+
+
+def lacking(topics: "list[Topic]") -> list[Row]:
+    """Give a row for each partition with fewer copies than it should have."""
+    return [
+        {
+            "topic": topic.name,
+            "partition": partition.index,
+            "leader": None if partition.leader == NO_NODE else partition.leader,
+            "replicas": list(partition.replicas),
+            "isr": list(partition.in_sync),
+        }
+        for topic in topics
+        for partition in topic.partitions
+        if partition.leader == NO_NODE or len(partition.in_sync) < len(partition.replicas)
+    ]
+
+
+def summary(facts: Facts) -> Row:
+    """Count what was answered."""
+    partitions = [partition for topic in facts.topics for partition in topic.partitions]
+    controller = facts.cluster.controller
+    return {
+        "cluster_id": facts.cluster.cluster_id,
+        "controller": None if controller == NO_NODE else controller,
+        "brokers": [
+            {"id": broker.node_id, "address": str(broker.address), "rack": broker.rack}
+            for broker in facts.cluster.brokers
+        ],
+        "topics": len(facts.topics),
+        "partitions": len(partitions),
+        "offline_partitions": sum(partition.leader == NO_NODE for partition in partitions),
+        "under_replicated_partitions": sum(len(each.in_sync) < len(each.replicas) for each in partitions),
+        "log_dirs": [
+            {
+                "broker": directory.node_id,
+                "path": directory.path,
+                "partitions": len(directory.partitions),
+                "bytes": sum(directory.partitions.values()),
+                "usable_bytes": _known(directory.usable_bytes),
+                "total_bytes": _known(directory.total_bytes),
+                "error": directory.error.name if directory.error else None,
+            }
+            for directory in facts.directories
+        ],
+    }
+
+
+def _show_lacking(rows: list[Row]) -> None:
+    if not rows:
+        print("Every partition has a leader and all its replicas in sync.")
+        return
+    draw_table(
+        ["topic", "partition", "leader", "replicas", "in sync"],
+        [
+            (
+                row["topic"],
+                row["partition"],
+                "none" if row["leader"] is None else row["leader"],
+                str(row["replicas"]),
+                str(row["isr"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _show(facts: Facts, row: Row) -> None:
+    controller = "there is no controller" if row["controller"] is None else f"controller is broker {row['controller']}"
+    print(f"Cluster {row['cluster_id']}; {controller}")
+    print(
+        f"{plural(len(facts.topics), 'topic')}, {row['partitions']} partitions, {row['offline_partitions']} offline, "
+        f"{row['under_replicated_partitions']} under-replicated\n"
+    )
+    brokers = [(each.node_id, Address(each.host, each.port), each.rack or "") for each in facts.cluster.brokers]
+    draw_table(["broker", "address", "rack"], brokers)
+    print()
+    draw_table(
+        ["broker", "log directory", "partitions", "size", "free"],
+        [
+            (
+                directory.node_id,
+                directory.path,
+                len(directory.partitions),
+                size_text(sum(directory.partitions.values())),
+                directory.error.title if directory.error else _free(directory),
+            )
+            for directory in facts.directories
+        ],
+    )
+
+
+def _free(directory: "LogDirectory") -> str:
+    if directory.usable_bytes < 0 or directory.total_bytes < 0:
+        return ""
+    return f"{size_text(directory.usable_bytes)} of {size_text(directory.total_bytes)}"
+
+
+def _known(count: int) -> int | None:
+    return None if count < 0 else count

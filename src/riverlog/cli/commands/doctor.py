@@ -1,0 +1,56 @@
+"""`doctor`: try every address of a cluster, and say what is wrong and what to do about it."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import groupby
+
+import click
+
+from riverlog.cli.client_settings import addresses
+from riverlog.cli.examination import Examination, Step
+from riverlog.cli.terminal.exits import ExitCode
+from riverlog.cli.terminal.options import bootstrap_option, text_output_option
+from riverlog.cli.terminal.render import OutputFormat, emit, plural
+
+
+@click.command
+@bootstrap_option
+@click.option(
+    "--timeout",
+    "seconds",
+    type=click.FloatRange(0.1),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for each step.",
+)
+@text_output_option
+def doctor(bootstrap: str, seconds: float, output: OutputFormat | None) -> int:
+    """Try every address of a cluster and say what is wrong.
+
+    Each bootstrap address, and then each address that the brokers advertise, is resolved, connected to and asked;
+    clocks that differ, a missing controller and partitions without a leader are found as well. The exit code is 5
+    if something is wrong.
+    """
+    examination = Examination(seconds)
+    asyncio.run(examination.examine(addresses(bootstrap)))
+    steps = examination.steps
+    # A report is prose, also in a pipe.
+    emit([step._asdict() for step in steps], output or OutputFormat.TABLE, lambda: print(report(steps)))
+    return ExitCode.DONE if all(step.ok for step in steps) else ExitCode.FOUND
+
+
+def report(steps: Sequence[Step]) -> str:
+    """Write the findings as a person reads them: what was tried, then what to do."""
+    lines = []
+    for subject, tried in groupby(steps, key=lambda step: step.subject):
+        lines.append(subject)
+        for step in tried:
+            mark = "ok   " if step.ok else "WRONG"
+            took = "" if step.milliseconds is None else f" ({step.milliseconds:.1f} ms)"
+            lines.append(f"  {mark}  {step.step:<12}{step.found}{took}")
+            if step.advice:
+                lines.append(f"         {'':<12}{step.advice}")
+    wrong = sum(not step.ok for step in steps)
+    lines.append(f"\n{plural(wrong, 'problem')} found." if wrong else "\nNothing is wrong.")
+    return "\n".join(lines)

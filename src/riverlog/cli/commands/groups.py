@@ -1,0 +1,399 @@
+"""`groups`: list, describe, reset and delete consumer groups, on any Kafka-compatible cluster; and `lag`."""
+
+import asyncio
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, assert_never
+
+import click
+
+from riverlog.cli.client_settings import made, run
+from riverlog.cli.group_facts import (
+    At,
+    Move,
+    Place,
+    Progress,
+    Shift,
+    Standing,
+    duration_ms,
+    offsets_at,
+    plan_moves,
+    standing,
+)
+from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
+from riverlog.cli.terminal.expressions import Edge, moment_ms
+from riverlog.cli.terminal.names import Naming
+from riverlog.cli.terminal.options import bootstrap_option, client_settings_option, output_option, text_output_option
+from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural
+from riverlog.model.ids import TopicPartition
+
+if TYPE_CHECKING:
+    from riverlog import Admin
+    from riverlog.client.admin.groups import GroupListing
+
+GROUP: Final = Naming("group", "--group")
+
+
+@click.command
+@click.option(
+    "--state", multiple=True, metavar="STATE", help="Only groups in this state, such as Stable or Empty; repeatable."
+)
+@click.option(
+    "--type",
+    "kind",
+    multiple=True,
+    type=click.Choice(["classic", "consumer"]),
+    metavar="classic|consumer",
+    help="Only groups of this protocol.",
+)
+@bootstrap_option
+@client_settings_option
+@output_option
+def list_groups(
+    state: tuple[str, ...],
+    kind: tuple[str, ...],
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
+) -> None:
+    """List the groups."""
+
+    async def work() -> "list[GroupListing]":
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            return await admin.list_groups(states=state, kinds=kind)
+
+    rows = [
+        {"group": each.name, "state": each.state, "type": each.kind, "protocol": each.protocol_type}
+        for each in run(work())
+    ]
+    emit(rows, output, lambda: draw_table(["group", "state", "type", "protocol"], [list(row.values()) for row in rows]))
+
+
+@click.command
+@GROUP.one
+@bootstrap_option
+@client_settings_option
+@text_output_option
+def describe(
+    name: str | None,
+    name_option: str | None,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
+) -> None:
+    """Show a group's members, what each reads, and how far the group has come."""
+    found = run(_standing(GROUP.the(name, name_option), bootstrap, settings))
+    emit([description(found)], output or OutputFormat.TABLE, lambda: _show(found))
+
+
+@click.command
+@GROUP.one
+@click.option("--topic", "topics", multiple=True, metavar="TOPIC[:0,1…]", help="The topic, or some of its partitions.")
+@click.option("--all-topics", is_flag=True, help="All topics for which the group has committed offsets.")
+@click.option("--to-earliest", is_flag=True, help="To the first record that is kept.")
+@click.option("--to-latest", is_flag=True, help="Behind the last record.")
+@click.option("--to-datetime", metavar="TIME", help="To the first record at or after a time: -15m, 15:00, ISO 8601.")
+@click.option("--to-offset", type=click.IntRange(0), metavar="N", help="To an offset.")
+@click.option("--shift-by", type=int, metavar="N", help="Forward by so many offsets, or back where N is below zero.")
+@click.option("--by-duration", metavar="LENGTH", help="To the first record of the last 15m, 2h, PT1H30M…")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@bootstrap_option
+@client_settings_option
+@output_option
+def reset_offsets(
+    name: str | None,
+    name_option: str | None,
+    topics: tuple[str, ...],
+    all_topics: bool,
+    to_earliest: bool,
+    to_latest: bool,
+    to_datetime: str | None,
+    to_offset: int | None,
+    shift_by: int | None,
+    by_duration: str | None,
+    dry_run: bool,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
+) -> None:
+    """Let a group without live members go on elsewhere.
+
+    The plan is shown with the number of records that will be replayed or skipped, and then carried out.
+    """
+    group = GROUP.the(name, name_option)
+    if bool(topics) is all_topics:
+        raise usage("say which topics: --topic TOPIC, once or more often, or --all-topics")
+    now = datetime.now().astimezone()
+    places = [
+        Edge.BEGINNING if to_earliest else None,
+        Edge.END if to_latest else None,
+        None if to_datetime is None else At(moment_ms(to_datetime, now=now)),
+        None if by_duration is None else At(round(now.timestamp() * 1000) - duration_ms(by_duration)),
+        to_offset,
+        None if shift_by is None else Shift(shift_by),
+    ]
+    if len(chosen := [place for place in places if place is not None]) != 1:
+        raise usage(
+            "say where to, in one way: "
+            "--to-earliest, --to-latest, --to-datetime, --to-offset, --shift-by or --by-duration"
+        )
+    wanted = partitions_meant(topics)
+
+    async def work() -> list[Move]:
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            committed: dict[TopicPartition, int] = {
+                at: found.offset for at, found in (await admin.group_offsets(group)).items()
+            }
+            partitions = await _partitions(admin, wanted, committed)
+            await _refuse_members(admin, group)
+            moves = await _plan(admin, partitions, chosen[0], committed)
+            if not dry_run:
+                await admin.alter_group_offsets(group, {move.partition: move.after for move in moves})
+            return moves
+
+    moves = run(work())
+    rows = [{"group": group, **move.row(), "dry_run": dry_run} for move in moves]
+    emit(rows, output, lambda: _show_moves(group, moves, dry_run=dry_run))
+
+
+@click.command
+@GROUP.many
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@bootstrap_option
+@client_settings_option
+@output_option
+def delete(
+    names: tuple[str, ...],
+    names_option: tuple[str, ...],
+    yes: bool,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
+) -> None:
+    """Delete groups without members, with their committed offsets.
+
+    On a terminal it asks first.
+    """
+    wanted = GROUP.all(names, names_option)
+    if not yes and sys.stdin.isatty():
+        print(f"Delete {', '.join(wanted)} with all committed offsets? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise Trouble("nothing was deleted")
+
+    async def work() -> None:
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            await admin.delete_groups(wanted)
+
+    run(work())
+    rows = [{"group": name, "deleted": True} for name in wanted]
+    emit(rows, output, lambda: print(f"Deleted {plural(len(wanted), 'group')}: {', '.join(wanted)}"))
+
+
+@click.command
+@GROUP.one
+@click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C.")
+@click.option(
+    "--interval", type=click.FloatRange(0.1, 3600), default=2.0, show_default=True, metavar="SECONDS", help="How often."
+)
+@bootstrap_option
+@client_settings_option
+@output_option
+def lag(
+    name: str | None,
+    name_option: str | None,
+    watch: bool,
+    interval: float,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
+) -> None:
+    """Show how many records wait for a group, in each partition and in all."""
+    group = GROUP.the(name, name_option)
+
+    async def work() -> None:
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            while True:
+                found = await standing(admin, group)
+                emit([{"group": group, **each.row()} for each in found.progress], output, lambda: _show_lag(found))  # noqa: B023 - called at once
+                if not watch:
+                    return
+                sys.stdout.flush()
+                await asyncio.sleep(interval)
+
+    run(work())
+
+
+# What is said ---------------------------------------------------------------------------------------------
+
+
+def description(found: Standing) -> Row:
+    """Gather what is to be said about a group."""
+    group = found.group
+    return {
+        "group": group.name,
+        "state": group.state,
+        "type": group.kind,
+        "assignor": group.assignor,
+        "lag": found.lag,
+        "members": [
+            {
+                "member": member.member_id,
+                "instance": member.instance_id,
+                "client": member.client_id,
+                "host": member.host,
+                "partitions": [str(partition) for partition in member.partitions],
+                "lag": sum(each.lag or 0 for each in found.of_member(member)),
+            }
+            for member in group.members
+        ],
+        "partitions": [each.row() for each in found.progress],
+    }
+
+
+def lines_of(found: Standing) -> str:
+    """Write a group's description: a line for the group and one for each member."""
+    group = found.group
+    lines = [
+        f"Group {group.name}: State={group.state}, Type={group.kind}, Assignor={group.assignor or 'none'}, "
+        f"Members={len(group.members)}, Lag={found.lag}"
+    ]
+    topics = {each.partition.topic for each in found.progress}
+    for member in group.members:
+        partitions = [
+            str(partition.partition) if len(topics) == 1 else str(partition) for partition in sorted(member.partitions)
+        ]
+        waiting = sum(each.lag or 0 for each in found.of_member(member))
+        lines.append(f"{member.instance_id or member.member_id}: Partitions [{', '.join(partitions)}], Lag: {waiting}")
+    return "\n".join(lines)
+
+
+def _show(found: Standing) -> None:
+    print(lines_of(found))
+    if found.progress:
+        print()
+        columns = ["topic", "partition", "committed", "end", "lag", "member", "client", "host"]
+        draw_table(columns, [_cells(each) for each in found.progress])
+
+
+def _show_lag(found: Standing) -> None:
+    draw_table(
+        ["topic", "partition", "committed", "end", "lag", "member"],
+        [_cells(each)[:6] for each in found.progress],
+        title=f"Group {found.group.name}: {found.group.state}, lag {found.lag}",
+    )
+
+
+def _cells(each: Progress) -> list[object]:
+    row = each.row()
+    names = ("topic", "partition", "committed", "end", "lag", "member", "client", "host")
+    return ["-" if row[name] is None else row[name] for name in names]
+
+
+def _show_moves(group: str, moves: Sequence[Move], *, dry_run: bool) -> None:
+    draw_table(
+        ["topic", "partition", "before", "after", "replayed", "skipped"],
+        [["-" if cell is None else cell for cell in move.row().values()] for move in moves],
+    )
+    replayed, skipped = sum(move.replayed for move in moves), sum(move.skipped for move in moves)
+    verb = "would replay" if dry_run else "will replay"
+    print(f"\nGroup {group} {verb} {plural(replayed, 'record')} and skip {skipped}.")
+
+
+# What is asked --------------------------------------------------------------------------------------------
+
+
+async def _standing(group: str, bootstrap: str, settings: tuple[str, ...]) -> Standing:
+    from riverlog import Admin
+
+    async with made(Admin, bootstrap, settings) as admin:
+        return await standing(admin, group)
+
+
+async def _refuse_members(admin: "Admin", group: str) -> None:
+    from riverlog import KafkaError
+    from riverlog.model.errors import ErrorCode
+
+    try:
+        members = (await admin.describe_group(group)).members
+    except KafkaError as error:
+        if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        return  # a group that is not there yet can be given offsets before its first member comes
+    if members:
+        raise Trouble(
+            f"group {group} has {plural(len(members), 'live member')}, which would go on where they are; "
+            "stop them first, and nothing was changed",
+            ExitCode.REFUSED,
+        )
+
+
+async def _plan(
+    admin: "Admin", partitions: list[TopicPartition], place: Place, committed: Mapping[TopicPartition, int]
+) -> list[Move]:
+    """Find out where each partition goes."""
+    starts, ends = await offsets_at(admin, partitions, "earliest"), await offsets_at(admin, partitions, "latest")
+    match place:
+        case Edge.BEGINNING:
+            targets = starts
+        case Edge.END:
+            targets = ends
+        case At(timestamp_ms):
+            found = await offsets_at(admin, partitions, timestamp_ms)
+            targets = {at: offset if offset >= 0 else ends[at] for at, offset in found.items()}
+        case Shift(count):
+            if missing := [str(at) for at in partitions if at not in committed]:
+                raise usage(
+                    f"--shift-by starts from committed offsets, and there is none for {', '.join(missing)}; "
+                    "name partitions that have one, as in --topic orders:0,1"
+                )
+            targets = {at: committed[at] + count for at in partitions}
+        case int(offset):
+            targets = dict.fromkeys(partitions, offset)
+        case _:
+            assert_never(place)
+    return plan_moves(targets, committed, starts=starts, ends=ends)
+
+
+async def _partitions(
+    admin: "Admin", wanted: Mapping[str, tuple[int, ...]], committed: Mapping[TopicPartition, int]
+) -> list[TopicPartition]:
+    """Give the partitions that are meant; without a topic all that have a committed offset."""
+    if not wanted:
+        if not committed:
+            raise Trouble("the group has committed no offsets; name its topics with --topic", ExitCode.REFUSED)
+        return sorted(committed)
+    partitions = []
+    for topic in await admin.describe_topics(wanted):
+        count = len(topic.partitions)
+        for index in wanted[topic.name] or range(count):
+            if index >= count:
+                raise usage(f"topic {topic.name} has partitions 0 to {count - 1}, not {index}")
+            partitions.append(TopicPartition(topic.name, index))
+    return partitions
+
+
+def partitions_meant(topics: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Put together what is said about each topic; none of its partitions means all of them."""
+    wanted: dict[str, tuple[int, ...]] = {}
+    for name, numbers in map(_topic, topics):
+        earlier = wanted.get(name, numbers)
+        wanted[name] = tuple(sorted({*earlier, *numbers})) if earlier and numbers else ()
+    return wanted
+
+
+def _topic(text: str) -> tuple[str, tuple[int, ...]]:
+    """Read `orders` or `orders:0,2`."""
+    name, colon, numbers = text.partition(":")
+    parts = numbers.split(",") if colon else []
+    if not name or not all(part.strip().isdecimal() for part in parts):
+        raise usage(f"--topic takes TOPIC or TOPIC:0,1, not '{text}'")
+    return name, tuple(int(part) for part in parts)

@@ -1,0 +1,120 @@
+"""`dev` and `serve`: settings from file, variables and flags, then a node until it is told to stop.
+
+The difference is manners. `dev` is for one's own machine: it takes the next free port where one is busy, and its
+defaults favour trying things out. `serve` is for keeping: it changes nothing that was not asked for.
+"""
+
+import errno
+import os
+import sys
+from contextlib import ExitStack
+from typing import Final
+
+import click
+
+from riverlog.cli.ports import doors, is_free, moved
+from riverlog.cli.terminal.exits import Trouble, usage
+from riverlog.cli.terminal.expressions import pairs
+from riverlog.model.endpoints import PORT_MAX
+from riverlog.model.properties import read_properties
+from riverlog.model.resolve import Configured, configure
+from riverlog.model.setting import BadSetting
+
+START_ATTEMPTS_MAX: Final = 3
+
+set_option: Final = click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any setting; `config explain` lists them."
+)
+
+
+@click.command
+@click.option("--port", type=int, metavar="PORT", help="Where clients connect (9092); 0 takes a free port.")
+@click.option("--data", metavar="DIR", help="Where the data lies (./riverlog-data).")
+@click.option("--ephemeral", is_flag=True, help="Keep the data only while the broker runs.")
+@set_option
+def dev(port: int | None, data: str | None, ephemeral: bool, settings: tuple[str, ...]) -> int:
+    """Start a broker for development; there is nothing to set up.
+
+    It listens on this machine only, takes the next free port where one is busy, and prints one line once it can be
+    used. Ctrl-C stops it cleanly.
+    """
+    flags = pairs(settings, option="--set")
+    if port is not None:
+        _exclude("--port", "listeners", flags)
+        if not 0 <= port <= PORT_MAX:
+            raise usage(f"--port takes a number from 0 to {PORT_MAX}, not {port}")
+        flags["listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
+        if port == 0:
+            flags.setdefault("metrics.port", "0")
+            flags.setdefault("checkpoints.port", "0")
+    if data is not None:
+        _exclude("--data", "log.dirs", flags)
+        flags["log.dirs"] = data
+    with ExitStack() as at_the_end:
+        if ephemeral:
+            from tempfile import TemporaryDirectory
+
+            _exclude("--ephemeral", "log.dirs", flags)
+            flags["log.dirs"] = at_the_end.enter_context(TemporaryDirectory(prefix="riverlog-"))
+        for attempt in range(START_ATTEMPTS_MAX):
+            configured = _configure("dev", flags=flags)
+            changes = moved(configured.settings)
+            try:
+                return _run(_configure("dev", flags=flags | changes) if changes else configured)
+            except OSError as error:
+                # Somebody took a port between our look at it and the node's: look again.
+                if error.errno != errno.EADDRINUSE or attempt == START_ATTEMPTS_MAX - 1:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+
+@click.command
+@click.option(
+    "--config", type=click.Path(), metavar="FILE", help="A file of settings, such as Kafka's server.properties."
+)
+@set_option
+def serve(config: str | None, settings: tuple[str, ...]) -> int:
+    """Start a broker from a configuration file.
+
+    Settings come from the file, then RIVERLOG_* variables, then --set, each overriding the one before. Acknowledged
+    records are on the medium unless a topic says otherwise. SIGTERM and Ctrl-C stop it cleanly.
+    """
+    try:
+        file = read_properties(_read(config)) if config is not None else {}
+    except (BadSetting, UnicodeDecodeError) as error:
+        raise usage(f"{config}: {error}") from error
+    configured = _configure("serve", file=file, flags=pairs(settings, option="--set"))
+    for door in doors(configured.settings):
+        if not is_free(door):
+            raise Trouble(f"port {door.port} is in use; stop who uses it, or choose another port with {door.flag}")
+    return _run(configured)
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _exclude(flag: str, name: str, flags: dict[str, str]) -> None:
+    if name in flags:
+        raise usage(f"{flag} and {name} say the same thing; give one of them")
+
+
+def _configure(profile: str, *, flags: dict[str, str], file: dict[str, str] | None = None) -> Configured:
+    try:
+        return configure(profile=profile, file=file, variables=os.environ, flags=flags)
+    except BadSetting as error:
+        raise usage(f"{error} `riverlog config explain` lists every setting") from error
+
+
+def _run(configured: Configured) -> int:
+    import uvloop
+
+    from riverlog.cli.node_process import serve_until_told
+    from riverlog.observe.logging import configure as configure_logging
+    from riverlog.observe.logging import get_logger
+
+    configure_logging(sys.stderr)
+    if configured.without_meaning:
+        get_logger("riverlog.cli").warning("settings without meaning here", names=", ".join(configured.without_meaning))
+    return uvloop.run(serve_until_told(configured.settings))

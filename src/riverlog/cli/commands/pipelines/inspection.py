@@ -1,0 +1,264 @@
+"""`pipelines picture`, `replay` and `state`: how a file's pipelines look, one batch once more, and what is kept."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from riverlog.cli.commands.pipelines.checkpoints import opened, store_option
+from riverlog.cli.commands.pipelines.queries import PIPELINE, path_of
+from riverlog.cli.commands.pipelines.spark_session import (
+    bootstrap_for_all,
+    check_file,
+    file_argument,
+    loaded,
+    session,
+    spark_options,
+)
+from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.terminal.options import bootstrap_option, output_option
+from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from riverlog.checkpoints.remote import RemoteStore
+    from riverlog.pipelines import Pipeline
+    from riverlog.pipelines.pipeline import Output
+    from riverlog.pipelines.replaying import Batch
+
+TABLE_ROWS: Final = 50
+
+
+@click.command
+@file_argument
+@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Write a picture for a browser instead.")
+@spark_options
+def picture(file: Path, svg: Path | None, master: str | None, conf: tuple[str, ...]) -> None:
+    """Draw the pipelines of a file: topics, what is done to their rows, and where it goes.
+
+    Spark is started to read the file, and nothing else: no topic is touched.
+    """
+    from riverlog.pipelines.picture import Drawn, as_svg, as_text
+
+    check_file(file)
+    with session(file.stem, master=master or "local[1]", conf=conf, folder=file.parent):
+        outputs = []
+        for pipeline in loaded(file):
+            for output in pipeline.outputs:
+                facts = output.stream.facts
+                side = None if facts.side is None else facts.side.topic
+                outputs.append(Drawn(output.name, facts.course, output.target, side))
+    if svg is None:
+        print(as_text(outputs), end="")
+    else:
+        svg.write_text(as_svg(file.stem, outputs), encoding="utf-8")
+        print(f"Wrote {svg}")
+
+
+@click.command
+@PIPELINE.one
+@click.option("--batch", "number", type=click.IntRange(0), metavar="N", help="Which. Without it: the last one.")
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file that defines the pipeline: run it on that input. Without it, the input is printed.",
+)
+@click.option("--pdb", "debug", is_flag=True, help="Open Python's debugger where it fails.")
+@spark_options
+@bootstrap_option
+@store_option
+@output_option
+def replay(
+    name: str | None,
+    name_option: str | None,
+    number: int | None,
+    file: Path | None,
+    debug: bool,
+    master: str | None,
+    conf: tuple[str, ...],
+    bootstrap: str,
+    address: str,
+    output: OutputFormat | None,
+) -> None:
+    """Run one batch of a pipeline once more, with exactly the input that it had, and print what comes out.
+
+    It runs on this machine and writes nothing. Python functions of the pipeline run in this process, so breakpoint()
+    and --pdb work in them. Late rows are those that were late then; what windows and joins held from batches before is
+    not there. Spark remembers the last hundred batches, and the topics must still have their records.
+    """
+    named = PIPELINE.the(name, name_option)
+    if file is not None:
+        check_file(file)
+    path = path_of(named)
+    with opened(address) as store:
+        batch = _batch(store, path, number)
+    place = f"webhdfs://{address.removeprefix('webhdfs://')}"
+    with (
+        bootstrap_for_all(bootstrap),
+        session(
+            named, master=master or "local[1]", conf=conf, bootstrap=bootstrap, store=place,
+            folder=None if file is None else file.parent,
+        ) as spark,
+        _debugged(debug=debug),
+    ):  # fmt: skip
+        if file is None:
+            read = {"kafka.bootstrap.servers": bootstrap, "startingOffsets": "earliest"}
+            frame = batch.frame(spark, {**read, "subscribe": ",".join(batch.topics())})
+            frame = frame.selectExpr(
+                "topic", "partition", "offset", "timestamp", "string(key) key", "string(value) value"
+            )
+        else:
+            frame = _results(batch, file, path)
+        rows = _rows(frame)
+    emit(rows, output, lambda: _draw(rows))
+
+
+@click.command
+@PIPELINE.one
+@click.option(
+    "--operator", type=click.IntRange(0), metavar="N", help="Only this one of its windows and joins, from 0 on."
+)
+@click.option(
+    "--limit", type=click.IntRange(1), default=1_000, show_default=True, metavar="N", help="Rows of each at most."
+)
+@spark_options
+@store_option
+@output_option
+def state(
+    name: str | None,
+    name_option: str | None,
+    operator: int | None,
+    limit: int,
+    master: str | None,
+    conf: tuple[str, ...],
+    address: str,
+    output: OutputFormat | None,
+) -> None:
+    """Print what is in the state of a pipeline: open windows with their sums so far, rows that wait for a partner.
+
+    It is that of the last committed batch, as Spark's own reader of state gives it. The pipeline may run meanwhile.
+    """
+    path = path_of(PIPELINE.the(name, name_option))
+    with opened(address) as store:
+        found = store.query(path)
+    if found["batch"] is None:
+        raise Trouble(f"{found['pipeline']} has committed no batch yet, so it has no state", ExitCode.REFUSED)
+    with session("state", master=master or "local[1]", conf=conf, store=address) as spark:
+        from riverlog.pipelines.states import read_state
+
+        folder = spark.conf.get("spark.sql.streaming.checkpointLocation") or ""
+        place = f"{folder.removesuffix('/pipelines')}{path}"
+        rows: list[Row] = []
+        for store_state in read_state(spark, place, operator=operator):
+            rows += [{**store_state.about(), **_shown(row)} for row in _rows(store_state.frame.limit(limit))]
+    if not rows and operator is None:
+        print(f"{found['pipeline']} has nothing in its state", file=sys.stderr)
+    emit(rows, output, lambda: _draw(rows))
+
+
+def _batch(store: "RemoteStore", path: str, number: int | None) -> "Batch":
+    """Read what a batch took, from the checkpoint."""
+    from riverlog.checkpoints.files.refusals import Refused
+    from riverlog.checkpoints.pipelines.starts import FILE, read_start
+    from riverlog.pipelines.replaying import NotReplayed, batch_of
+
+    def content(name: str) -> bytes | None:
+        try:
+            return b"".join(store.read(f"{path}/{name}"))
+        except Refused as refusal:
+            if refusal.name == "FileNotFoundException":
+                return None
+            raise
+
+    found = store.query(path)
+    chosen = found["planned_batch"] if number is None else number
+    planned = None if chosen is None else content(f"offsets/{chosen}")
+    before = None if not chosen else content(f"offsets/{chosen - 1}")
+    if planned is None or (chosen and before is None):
+        raise Trouble(
+            f"{found['pipeline']} has no batch {chosen} any more, or not yet: the last one is {found['planned_batch']}",
+            ExitCode.REFUSED,
+        )
+    start = content(FILE)
+    try:
+        return batch_of(chosen, before, planned, None if start is None else read_start(start))
+    except NotReplayed as problem:
+        raise Trouble(str(problem), ExitCode.REFUSED) from problem
+
+
+def _results(batch: "Batch", file: Path, path: str) -> "DataFrame":
+    """Build what the query with this checkpoint makes of a batch."""
+    from riverlog.pipelines.replaying import replaying
+
+    with replaying(batch):
+        pipelines = loaded(file)
+        places = [(pipeline, output) for pipeline in pipelines for output in pipeline.outputs]
+        pipeline, output = _the(places, path, file)
+        return pipeline.records(output)
+
+
+def _the(places: "list[tuple[Pipeline, Output]]", path: str, file: Path) -> "tuple[Pipeline, Output]":
+    for pipeline, output in places:
+        if pipeline.checkpoint(output).endswith(f"/{output.name}") and path.endswith(f"/{output.name}"):
+            return pipeline, output
+    names = ", ".join(output.name for _, output in places)
+    raise Trouble(f"{file} defines {names}, and not {path.rpartition('/')[2]}")
+
+
+def _rows(frame: "DataFrame") -> list[Row]:
+    """Collect rows as plain values of JSON."""
+    from pyspark.sql import functions as sql
+
+    told = frame.select(sql.to_json(sql.struct("*"), {"ignoreNullFields": "false"}).alias("row"))
+    return [json.loads(each.row) for each in told.collect()]
+
+
+def _shown(row: Row) -> dict[str, object]:
+    """Leave out columns of ours that say nothing: a side output puts one beside the keys of a window."""
+    return {
+        name: {each: inner for each, inner in value.items() if inner is not None or not each.startswith("_riverlog_")}
+        if isinstance(value, dict)
+        else value
+        for name, value in row.items()
+    }
+
+
+def _draw(rows: list[Row]) -> None:
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    shown = [[_cell(row.get(column)) for column in columns] for row in rows[:TABLE_ROWS]]
+    draw_table(columns, shown)
+    if len(rows) > TABLE_ROWS:
+        print(f"{plural(len(rows) - TABLE_ROWS, 'more row')}; -o json prints all")
+
+
+def _cell(value: object) -> object:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+@contextmanager
+def _debugged(*, debug: bool) -> Iterator[None]:
+    """Open the debugger where something fails, if that is asked for; what Spark says becomes a sentence."""
+    from pyspark.errors import PySparkException
+
+    from riverlog.pipelines.failures import reason
+
+    try:
+        yield
+    except Exception as problem:
+        if isinstance(problem, Trouble):
+            raise
+        if not debug and isinstance(problem, PySparkException):
+            raise Trouble(reason(problem)) from problem
+        if not debug:
+            raise  # of a function of the pipeline: the whole trace is what was asked for
+        import pdb
+
+        print(f"{type(problem).__name__}: {problem}; q leaves the debugger", file=sys.stderr)
+        pdb.post_mortem(problem.__traceback__)
+        raise Trouble(f"{type(problem).__name__}: {problem}") from problem

@@ -1,0 +1,137 @@
+"""`pipelines stop` and `reset`: end a query behind its batch, and let one begin anew. Both work from any machine."""
+
+import sys
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from riverlog.cli.commands.pipelines.checkpoints import opened, store_option
+from riverlog.cli.commands.pipelines.queries import PIPELINE, path_of
+from riverlog.cli.terminal.exits import Trouble, usage
+from riverlog.cli.terminal.expressions import moment_ms
+from riverlog.cli.terminal.options import output_option
+from riverlog.cli.terminal.render import OutputFormat, Row, emit, plural
+
+if TYPE_CHECKING:
+    from riverlog.checkpoints.pipelines.starts import Start
+    from riverlog.checkpoints.remote import RemoteStore
+
+_ASK_SECONDS: Final = 0.5
+_STOP_SECONDS: Final = 120
+
+
+@click.command
+@PIPELINE.many
+@click.option(
+    "--timeout",
+    "seconds_max",
+    type=click.IntRange(0, 86_400),
+    default=_STOP_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait until they have; 0 asks and does not wait.",
+)
+@store_option
+@output_option
+def stop(
+    names: tuple[str, ...],
+    names_option: tuple[str, ...],
+    seconds_max: int,
+    address: str,
+    output: OutputFormat | None,
+) -> None:
+    """Stop pipelines wherever they run, each when its batch is done.
+
+    Their sessions hear it in the answer to their next report, within seconds; those of riverlog.spark.session report. A
+    pipeline under `riverlog pipelines run` stops with all its outputs.
+    """
+    wanted = PIPELINE.all(names, names_option)
+    with opened(address) as store:
+        for name in wanted:
+            store.stop(path_of(name))
+        deadline = time.monotonic() + seconds_max
+        rows: list[Row] = [{"pipeline": name, **_stopped(store, name, deadline)} for name in wanted]
+    emit(rows, output, lambda: print("\n".join(_sentence(row) for row in rows)))
+    running = [str(row["pipeline"]) for row in rows if row["state"] == "running"]
+    if running and seconds_max:
+        raise Trouble(f"{', '.join(running)} did not stop within {plural(seconds_max, 'second')}; it stays asked to")
+
+
+@click.command
+@PIPELINE.many
+@click.option("--to-earliest", is_flag=True, help="Begin at the first record that is kept.")
+@click.option("--to-latest", is_flag=True, help="Begin behind the last record.")
+@click.option(
+    "--to-datetime", metavar="TIME", help="Begin at the first record at or after a time: -15m, 15:00, ISO 8601."
+)
+@click.option("--force", is_flag=True, help="Though nobody reports whether it runs. Make sure that it does not.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@store_option
+@output_option
+def reset(
+    names: tuple[str, ...],
+    names_option: tuple[str, ...],
+    to_earliest: bool,
+    to_latest: bool,
+    to_datetime: str | None,
+    force: bool,
+    yes: bool,
+    address: str,
+    output: OutputFormat | None,
+) -> None:
+    """Let pipelines begin anew, from a place in their topics: checkpoint and state are deleted.
+
+    The next run is a new one, with empty windows and joins. It begins where this says, or else where the program does,
+    and writes its results again. A pipeline that runs is refused. On a terminal it asks first; `riverlog pipelines
+    checkpoints export` keeps a copy. Only pipelines of riverlog.pipelines heed the place; other queries of Spark begin
+    where their startingOffsets say.
+    """
+    wanted = PIPELINE.all(names, names_option)
+    start = _start(to_earliest, to_latest, to_datetime)
+    if not yes and sys.stdin.isatty():
+        print(f"Delete the checkpoint and state of {', '.join(wanted)}? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise Trouble("nothing was reset")
+    rows: list[Row] = []
+    with opened(address) as store:
+        for name in wanted:
+            store.reset(path_of(name), start, force=force)
+            rows.append({"pipeline": name, "reset": True, "start": None if start is None else start.told()})
+    emit(rows, output, lambda: print(f"Reset {plural(len(rows), 'pipeline')}: {', '.join(wanted)}"))
+
+
+def _stopped(store: "RemoteStore", name: str, deadline: float) -> Row:
+    """Wait until a query has stopped, and say how it ended. A node that was restarted meanwhile is asked again."""
+    from riverlog.checkpoints.files.refusals import Refused
+
+    while True:
+        found = store.query(path_of(name))
+        if found["state"] != "running" or time.monotonic() >= deadline:
+            return {"state": found["state"], "batch": found["batch"]}
+        time.sleep(_ASK_SECONDS)
+        try:
+            store.stop(path_of(name))
+        except Refused:
+            pass  # it has stopped, or failed: the next look says which
+
+
+def _sentence(row: Row) -> str:
+    match row["state"]:
+        case "stopped":
+            return f"{row['pipeline']} has stopped, behind batch {row['batch']}"
+        case "running":
+            return f"{row['pipeline']} was asked to stop"
+        case state:
+            return f"{row['pipeline']} has not stopped by itself: its state is {state}"
+
+
+def _start(to_earliest: bool, to_latest: bool, to_datetime: str | None) -> "Start | None":
+    from riverlog.checkpoints.pipelines.starts import Start
+
+    if to_earliest + to_latest + (to_datetime is not None) > 1:
+        raise usage("say where to begin in one way: --to-earliest, --to-latest or --to-datetime")
+    if to_datetime is not None:
+        return Start(timestamp_ms=moment_ms(to_datetime, now=datetime.now().astimezone()))
+    return Start("earliest") if to_earliest else Start("latest") if to_latest else None

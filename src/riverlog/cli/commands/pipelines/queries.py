@@ -1,0 +1,146 @@
+"""`pipelines list` and `describe`: queries of Spark whose checkpoints lie on a node, and how they go."""
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import click
+
+from riverlog.cli.commands.pipelines.checkpoints import checked, opened, store_option
+from riverlog.cli.terminal.names import Naming
+from riverlog.cli.terminal.options import output_option, text_output_option
+from riverlog.cli.terminal.record_formats import visible
+from riverlog.cli.terminal.render import OutputFormat, draw_table, emit, size_text
+
+PIPELINE: Final = Naming("pipeline", "--pipeline")
+_COLUMNS: Final = (
+    "pipeline",
+    "state",
+    "since",
+    "batch",
+    "lag",
+    "rows/s",
+    "watermark",
+    "late rows",
+    "state rows",
+    "checkpoint",
+)
+
+
+@click.command
+@store_option
+@output_option
+def list_pipelines(address: str, output: OutputFormat | None) -> None:
+    """List the queries of Spark whose checkpoints lie on a node, and how they go.
+
+    Offsets, lag, batch, watermark and sizes are known of every query; the rest where its session reports it, as those
+    of riverlog.spark.session do. A state is unknown where nobody has reported for half a minute.
+    """
+    with opened(address) as store:
+        rows = store.queries()
+    emit(rows, output, lambda: draw_table(_COLUMNS, [_cells(row) for row in rows]))
+
+
+@click.command
+@PIPELINE.one
+@store_option
+@text_output_option
+def describe(name: str | None, name_option: str | None, address: str, output: OutputFormat | None) -> None:
+    """Show how a query goes: offsets and lag, rates, watermark, late rows, state, the last error.
+
+    A pipeline has the name of its checkpoint's folder in /pipelines; elsewhere its name is the whole path.
+    """
+    with opened(address) as store:
+        found = store.query(path_of(PIPELINE.the(name, name_option)))
+    emit([found], output or OutputFormat.TABLE, lambda: _show(found))
+
+
+def path_of(name: str) -> str:
+    """Give where the checkpoint of a pipeline lies in the store."""
+    return checked(name if name.startswith("/") else f"/pipelines/{name}")
+
+
+def lines_of(found: dict[str, Any]) -> list[str]:
+    """Say all but the partitions, a line for each part."""
+    parts = {
+        f"Pipeline {found['pipeline']}": {
+            "State": found["state"],
+            "Since": _time(found["since_ms"]),
+            "Batch": found["batch"],
+            "Lag": found["lag"],
+        },
+        "Last batch": {
+            "Committed": _time(found["committed_ms"]),
+            "Rows": found["rows"],
+            "RowsPerSecond": _rate(found["rows_per_second"]),
+            "OutputRows": found["output_rows"],
+            "Duration": _length(found["batch_ms"]),
+        },
+        "Event time": {"Watermark": _time(found["watermark_ms"]), "LateRows": found["late_rows"]},
+        "State store": {
+            "Rows": found["state_rows"],
+            "Memory": _size(found["state_memory_bytes"]),
+            "Files": _size(found["state_bytes"]),
+            "CommitTime": _length(found["state_commit_ms"]),
+        },
+        f"Checkpoint {found['checkpoint']}": {
+            "Files": found["checkpoint_files"],
+            "Size": _size(found["checkpoint_bytes"]),
+            "PlannedBatch": found["planned_batch"],
+        },
+    }
+    lines = [
+        f"{part}: {', '.join(f'{name}={_or_dash(value)}' for name, value in told.items())}"
+        for part, told in parts.items()
+    ]
+    if found["error"]:
+        lines.append(f"Last error, {_time(found['error_ms'])}: {visible(found['error'])}")
+    return lines
+
+
+def _show(found: dict[str, Any]) -> None:
+    print("\n".join(lines_of(found)))
+    if found["partitions"]:
+        print()
+        columns = ["topic", "partition", "offset", "end", "lag"]
+        draw_table(columns, [[row[column] for column in columns] for row in found["partitions"]])
+
+
+def _cells(row: dict[str, Any]) -> list[object]:
+    shown = [
+        row["pipeline"],
+        row["state"],
+        _time(row["since_ms"]),
+        row["batch"],
+        row["lag"],
+        _rate(row["rows_per_second"]),
+        _time(row["watermark_ms"]),
+        row["late_rows"],
+        row["state_rows"],
+        _size(row["checkpoint_bytes"]),
+    ]
+    return [_or_dash(cell) for cell in shown]
+
+
+def _or_dash(value: object) -> object:
+    return "-" if value is None else value
+
+
+def _time(timestamp_ms: int | None) -> str | None:
+    if timestamp_ms is None:
+        return None
+    try:
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return str(timestamp_ms)  # further away than any calendar
+
+
+def _rate(per_second: float | None) -> str | None:
+    return None if per_second is None else f"{per_second:,.1f}" if per_second < 10 else f"{per_second:,.0f}"
+
+
+def _length(length_ms: int | None) -> str | None:
+    return None if length_ms is None else f"{length_ms} ms"
+
+
+def _size(count: int | None) -> str | None:
+    return None if count is None else size_text(count)

@@ -1,0 +1,153 @@
+"""What commands that start Spark share: options, a session or a sentence why there is none, a file's pipelines."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from riverlog.cli.client_settings import addresses, made, run
+from riverlog.cli.terminal.exits import Trouble, usage
+from riverlog.cli.terminal.expressions import pairs
+from riverlog.cli.terminal.options import Argument
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from riverlog.pipelines import Pipeline
+
+_REACHED_MS: Final = "5000"
+
+file_argument: Final = click.argument(
+    "file",
+    cls=Argument,
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="A file of Python that defines pipelines.",
+)
+store_beside_option: Final = click.option(
+    "--store",
+    "address",
+    envvar="RIVERLOG_CHECKPOINTS",
+    metavar="HOST:PORT",
+    help="The node's checkpoint store. Without it: port 9870 of the first broker.",
+)
+
+
+def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a command take `master` and `conf`."""
+    master = click.option(
+        "--master",
+        metavar="URL",
+        help="Where Spark runs: local[2], spark://host:7077, yarn. Without it: all cores here.",
+    )
+    conf = click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark.")
+    return master(conf(command))
+
+
+@contextmanager
+def session(
+    name: str,
+    *,
+    master: str | None,
+    conf: tuple[str, ...],
+    bootstrap: str | None = None,
+    store: str | None = None,
+    folder: Path | None = None,
+) -> "Iterator[SparkSession]":
+    """Start Spark, and stop it in the end. `folder` is where modules beside a file are found, also by the workers."""
+    from riverlog.arrow.extras import MissingExtra, need
+
+    given = {"spark.ui.showConsoleProgress": "false", **pairs(conf, option="--conf")}  # it would draw over our lines
+    try:
+        need("pyspark")
+    except MissingExtra as missing:
+        raise Trouble(str(missing)) from missing
+    from riverlog.spark import AnotherSession, NoJava
+    from riverlog.spark import session as make
+
+    if folder is not None:
+        known = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = str(folder.resolve()) + (f"{os.pathsep}{known}" if known else "")
+    try:
+        with _deaf_children():
+            spark = make(name, master=master, conf=given, bootstrap=bootstrap, checkpoints=store)
+    except (NoJava, AnotherSession) as problem:
+        raise Trouble(str(problem)) from problem
+    except ValueError as problem:
+        raise usage(str(problem)) from problem
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+class _Children:
+    """What becomes of processes that this one starts; one for each process, as Python's hooks are."""
+
+    are_deaf = False
+    has_hook = False
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Let what is started now ignore SIGTERM, which may be sent to all of a group: Java ends with us, not before us."""
+    if not _Children.has_hook:
+        os.register_at_fork(after_in_child=_deafen)  # hooks cannot be taken back, and PySpark's start runs them
+        _Children.has_hook = True
+    _Children.are_deaf = True
+    try:
+        yield
+    finally:
+        _Children.are_deaf = False
+
+
+def _deafen() -> None:
+    if _Children.are_deaf:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+@contextmanager
+def bootstrap_for_all(bootstrap: str) -> Iterator[None]:
+    """Let pipelines that name no cluster find this one, in this process and in the workers of Spark."""
+    before = os.environ.get("RIVERLOG_BOOTSTRAP_SERVERS")
+    os.environ["RIVERLOG_BOOTSTRAP_SERVERS"] = bootstrap
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["RIVERLOG_BOOTSTRAP_SERVERS"]
+        else:
+            os.environ["RIVERLOG_BOOTSTRAP_SERVERS"] = before
+
+
+def loaded(file: Path) -> "list[Pipeline]":
+    """Give the pipelines of a file, or say in a sentence why there are none."""
+    from riverlog.pipelines.loading import NotLoaded, load
+
+    try:
+        return load(file)
+    except NotLoaded as problem:
+        raise Trouble(str(problem)) from problem
+
+
+def check_file(file: Path) -> None:
+    """Refuse a file that is not there, before anything is started for it."""
+    if not file.is_file():
+        raise usage(f"there is no file {file}; name one that defines a Pipeline")
+
+
+def check_broker(bootstrap: str) -> None:
+    """Refuse to start Spark for a cluster that does not answer: that is said sooner and better here."""
+    addresses(bootstrap)
+
+    async def work() -> None:
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, (f"request.timeout.ms={_REACHED_MS}",)) as admin:
+            await admin.describe_cluster()
+
+    run(work())

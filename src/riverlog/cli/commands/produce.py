@@ -1,0 +1,97 @@
+"""`produce`: lines of standard input or of files become records."""
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from riverlog.cli.client_settings import made, run
+from riverlog.cli.line_sender import Sent, Shape, Source, progress_bar, send
+from riverlog.cli.terminal.exits import usage
+from riverlog.cli.terminal.expressions import pair, unescape
+from riverlog.cli.terminal.options import (
+    INT32_MAX,
+    Argument,
+    bootstrap_option,
+    choice_option,
+    client_settings_option,
+    output_option,
+)
+from riverlog.cli.terminal.render import OutputFormat, emit
+from riverlog.records.batch import Compression
+
+CODECS: Final = [codec.name.lower() for codec in Compression]
+ACKS: Final = ["0", "1", "all"]
+
+
+@click.command
+@click.argument("topic", cls=Argument, metavar="TOPIC", help="The topic to write to.")
+@click.option(
+    "--file",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Read this file instead of standard input.",
+)
+@click.option("--whole", is_flag=True, help="Send each file, or all of standard input, as one record.")
+@click.option("-k", "--key", metavar="KEY", help="The key of every record.")
+@click.option("-K", "--key-separator", metavar="TEXT", help=r"Each line is key, TEXT, value; \t is a tab.")
+@click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header of every record.")
+@click.option("-p", "--partition", type=click.IntRange(0, INT32_MAX), metavar="N", help="Write to this partition.")
+@click.option("-Z", "--null", is_flag=True, help="Send an empty value or key as null (a null value deletes a key).")
+@choice_option("-z", "--compression", among=CODECS, default="none", help="How to compress.")
+@choice_option("--acks", among=ACKS, default="all", help="Who must have a record before it counts.")
+@click.option("--rate", type=click.FloatRange(0.001), metavar="N", help="Send at most N records a second.")
+@bootstrap_option
+@client_settings_option
+@output_option
+def produce(
+    topic: str,
+    files: tuple[Path, ...],
+    whole: bool,
+    key: str | None,
+    key_separator: str | None,
+    headers: tuple[str, ...],
+    partition: int | None,
+    null: bool,
+    compression: str,
+    acks: str,
+    rate: float | None,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
+) -> None:
+    """Send lines of standard input or of files as records.
+
+    Lines are sent as they arrive. A progress bar is shown on a terminal, and one line at the end says what was sent;
+    the exit code is 0 only if every record was acknowledged.
+    """
+    if key is not None and key_separator is not None:
+        raise usage("--key and --key-separator exclude each other: the key is either fixed or in the line")
+    if key_separator == "":
+        raise usage("--key-separator needs at least one character")
+    named = [pair(text, option="--header") for text in headers]
+    shape = Shape(
+        topic=topic,
+        partition=partition,
+        key=None if key is None else key.encode(),
+        key_separator=None if key_separator is None else unescape(key_separator),
+        headers=tuple((name, value.encode()) for name, value in named),
+        null=null,
+    )
+    sources = [Source.of_file(path) for path in files] or [Source.of_standard_input()]
+    if any(source.is_terminal for source in sources):
+        print("Each line becomes a record; Ctrl-D ends.", file=sys.stderr)
+
+    async def work() -> Sent:
+        from riverlog import Producer
+
+        fixed: dict[str, Any] = {"acks": acks, "compression": compression}
+        async with made(Producer, bootstrap, settings, fixed) as producer:
+            with progress_bar(sources) as progress:
+                return await send(producer, shape, sources, whole=whole, rate=rate, progress=progress)
+
+    sent = run(work())
+    emit([sent._asdict()], output, lambda: print(sent))

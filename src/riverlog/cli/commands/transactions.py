@@ -1,0 +1,277 @@
+"""`transactions`: list and describe transactional ids, find transactions that hang, and abort them."""
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from riverlog.cli.client_settings import made, run
+from riverlog.cli.group_facts import duration_ms
+from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
+from riverlog.cli.terminal.names import Naming
+from riverlog.cli.terminal.options import bootstrap_option, client_settings_option, output_option, text_output_option
+from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit
+from riverlog.model.ids import TopicPartition
+
+if TYPE_CHECKING:
+    from riverlog import Admin
+    from riverlog.client.admin.transactions import ProducerDescription, TransactionDescription, TransactionListing
+
+TRANSACTIONAL_ID: Final = Naming("transactional id", "--transactional-id")
+_HUNG_AFTER: Final = "15m"  # no transaction may be open for longer, unless transaction.max.timeout.ms says so
+
+
+@click.command
+@click.option(
+    "--state", multiple=True, metavar="STATE", help="Only ids in this state, such as Ongoing or Empty; repeatable."
+)
+@click.option("--producer-id", "producer_ids", multiple=True, type=int, metavar="N", help="Only this producer's id.")
+@click.option("--pattern", metavar="REGEX", help="Only ids whose whole name matches.")
+@click.option("--older-than", metavar="LENGTH", help="Only transactions that are open for longer: 90s, 15m, PT1H30M…")
+@click.option("--hung", is_flag=True, help="Show transactions that are open in a partition and that nobody will end.")
+@click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="With --hung: look in this topic alone.")
+@bootstrap_option
+@client_settings_option
+@output_option
+def list_transactions(
+    state: tuple[str, ...],
+    producer_ids: tuple[int, ...],
+    pattern: str | None,
+    older_than: str | None,
+    hung: bool,
+    topics: tuple[str, ...],
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
+) -> None:
+    """List transactional ids and what each is doing, or the transactions that hang.
+
+    A transaction hangs when it is open in a partition and its coordinator does not know of it. Readers of committed
+    records (read_committed) wait behind it for ever, and compaction does too. It is left behind by brokers that do not
+    verify what is written (Kafka before 3.6); `transactions abort` ends it.
+    """
+    if hung and (state or producer_ids or pattern):
+        raise usage("--hung looks into partitions: it goes with --topic and --older-than alone")
+    if topics and not hung:
+        raise usage("--topic goes with --hung: a transactional id belongs to no topic")
+    older_than_ms = duration_ms(older_than) if older_than else -1
+
+    async def listed() -> "list[TransactionListing]":
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            return await admin.list_transactions(
+                states=state, producer_ids=producer_ids, older_than_ms=older_than_ms, pattern=pattern
+            )
+
+    async def hanging() -> "list[ProducerDescription]":
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            found = await (admin.describe_topics(topics) if topics else admin.list_topics(internal=True))
+            partitions = [TopicPartition(topic.name, each.index) for topic in found for each in topic.partitions]
+            age_ms = older_than_ms if older_than else duration_ms(_HUNG_AFTER)
+            return await admin.hung_transactions(partitions, older_than_ms=age_ms)
+
+    if hung:
+        _show_hung([hung_row(each) for each in run(hanging())], output)
+    else:
+        rows = [
+            {
+                "transactional_id": each.transactional_id,
+                "state": each.state,
+                "producer_id": each.producer_id,
+                "coordinator": each.coordinator,
+            }
+            for each in run(listed())
+        ]
+        columns = ["transactional id", "state", "producer id", "coordinator"]
+        emit(rows, output, lambda: draw_table(columns, [list(row.values()) for row in rows]))
+
+
+@click.command
+@TRANSACTIONAL_ID.one
+@bootstrap_option
+@client_settings_option
+@text_output_option
+def describe(
+    name: str | None,
+    name_option: str | None,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
+) -> None:
+    """Show what a transactional id is doing.
+
+    That is its state and its producer, and the partitions that its transaction has touched, where one is open.
+    """
+    transactional_id = TRANSACTIONAL_ID.the(name, name_option)
+
+    async def work() -> "TransactionDescription":
+        from riverlog import Admin
+
+        async with made(Admin, bootstrap, settings) as admin:
+            return await admin.describe_transaction(transactional_id)
+
+    found = run(work())
+    emit([description(found)], output or OutputFormat.TABLE, lambda: print(lines_of(found)))
+
+
+@click.command
+@TRANSACTIONAL_ID.one
+@click.option("--topic", metavar="TOPIC", help="The topic of a transaction that hangs.")
+@click.option("--partition", type=click.IntRange(0), metavar="N", help="Its partition.")
+@click.option("--producer-id", type=int, metavar="N", help="The producer whose transaction is open there.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@bootstrap_option
+@client_settings_option
+@output_option
+def abort(
+    name: str | None,
+    name_option: str | None,
+    topic: str | None,
+    partition: int | None,
+    producer_id: int | None,
+    yes: bool,
+    bootstrap: str,
+    settings: tuple[str, ...],
+    output: OutputFormat | None,
+) -> None:
+    """Abort what a transactional id has open, or a transaction that hangs in a partition.
+
+    With a transactional id the whole transaction is aborted, and its producer is fenced: it ends at its next request.
+    With --topic, --partition and --producer-id, as `transactions list --hung` shows them, one marker is written to that
+    partition alone. Do so only for what hangs: a transaction that its coordinator knows would be torn apart, and one
+    that several producers share is refused. On a terminal it asks first.
+    """
+    place = _place(topic, partition, producer_id, named=name is not None or name_option is not None)
+    if place is None:
+        transactional_id = TRANSACTIONAL_ID.the(name, name_option)
+        _ask(f"Abort what {transactional_id} has open, and fence its producer?", yes=yes)
+        run(_abort_id(transactional_id, bootstrap, settings))
+        row: Row = {"transactional_id": transactional_id, "aborted": True}
+        emit([row], output, lambda: print(f"Aborted: {transactional_id} has no transaction open"))
+        return
+    where, producer = place
+    _ask(f"Abort what producer {producer} has open in {where}, and nowhere else?", yes=yes)
+    aborted = run(_abort_in(where, producer, bootstrap, settings))
+    row = {**hung_row(aborted), "aborted": True}
+    emit([row], output, lambda: print(f"Aborted: producer {producer} has no transaction open in {where}"))
+
+
+# What is said ---------------------------------------------------------------------------------------------
+
+
+def description(found: "TransactionDescription") -> Row:
+    """Gather what is to be said about a transactional id."""
+    return {
+        "transactional_id": found.transactional_id,
+        "state": found.state,
+        "producer_id": found.producer_id,
+        "producer_epoch": found.producer_epoch,
+        "timeout_ms": found.timeout_ms,
+        "started": _time(found.started_ms),
+        "partitions": [str(partition) for partition in found.partitions],
+    }
+
+
+def lines_of(found: "TransactionDescription") -> str:
+    """Write a description: a line for the id, and one for its transaction where there is one."""
+    lines = [
+        f"Transactional id {found.transactional_id}: State={found.state}, ProducerId={found.producer_id}, "
+        f"ProducerEpoch={found.producer_epoch}, TimeoutMs={found.timeout_ms}"
+    ]
+    if found.partitions:
+        lines.append(f"Since {_time(found.started_ms)} in {', '.join(map(str, found.partitions))}")
+    return "\n".join(lines)
+
+
+def hung_row(each: "ProducerDescription") -> Row:
+    """Gather what is to be said about a transaction in a partition."""
+    return {
+        "topic": each.partition.topic,
+        "partition": each.partition.partition,
+        "producer_id": each.producer_id,
+        "producer_epoch": each.producer_epoch,
+        "first_offset": each.transaction_offset,
+        "last_written": _time(each.last_timestamp_ms),
+    }
+
+
+def _show_hung(rows: Sequence[Row], output: OutputFormat | None) -> None:
+    columns = ["topic", "partition", "producer id", "epoch", "first offset", "last written"]
+
+    def show() -> None:
+        if rows:
+            draw_table(columns, [list(row.values()) for row in rows])
+        else:
+            print("No transaction hangs")
+
+    emit(rows, output, show)
+
+
+def _time(timestamp_ms: int) -> str | None:
+    if timestamp_ms < 0:
+        return None
+    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+# What is asked --------------------------------------------------------------------------------------------
+
+
+def _place(
+    topic: str | None, partition: int | None, producer_id: int | None, *, named: bool
+) -> tuple[TopicPartition, int] | None:
+    """Give the place of a transaction that hangs, where one is described; None where a transactional id is named."""
+    if topic is None and partition is None and producer_id is None:
+        if not named:
+            raise usage("name a transactional id, or what hangs: --topic TOPIC --partition N --producer-id N")
+        return None
+    if named:
+        raise usage("name a transactional id or a place, not both")
+    if topic is None or partition is None or producer_id is None:
+        raise usage("a place needs all three: --topic TOPIC --partition N --producer-id N")
+    return TopicPartition(topic, partition), producer_id
+
+
+def _ask(question: str, *, yes: bool) -> None:
+    if yes or not sys.stdin.isatty():
+        return
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Trouble("nothing was aborted")
+
+
+async def _abort_id(transactional_id: str, bootstrap: str, settings: tuple[str, ...]) -> None:
+    from riverlog import Admin
+
+    async with made(Admin, bootstrap, settings) as admin:
+        await admin.abort_transaction(transactional_id)
+
+
+async def _abort_in(
+    where: TopicPartition, producer_id: int, bootstrap: str, settings: tuple[str, ...]
+) -> "ProducerDescription":
+    from riverlog import Admin
+
+    async with made(Admin, bootstrap, settings) as admin:
+        producer = await _open_in(admin, where, producer_id)
+        known = await admin.transaction_of(producer)
+        if known is not None and known.producer_id != producer_id:
+            owner = known.transactional_id
+            raise Trouble(
+                f"producer {producer_id} does not hang: it writes in the transaction of {owner}, which its coordinator "
+                f"ends everywhere at once. To abort all of it: riverlog transactions abort {owner}",
+                ExitCode.REFUSED,
+            )
+        await admin.abort_in_partition(producer)
+        return producer
+
+
+async def _open_in(admin: "Admin", where: TopicPartition, producer_id: int) -> "ProducerDescription":
+    for each in await admin.describe_producers([where]):
+        if each.producer_id == producer_id and each.transaction_offset >= 0:
+            return each
+    raise Trouble(f"producer {producer_id} has no transaction open in {where}; nothing was done", ExitCode.REFUSED)

@@ -1,0 +1,187 @@
+"""Sending lines as records: where they come from, at what pace, and what came of it.
+
+Lines are read no faster than the producer takes them, so a slow cluster slows the writer of the pipe instead of
+filling memory. A record that is refused stops the reading.
+"""
+
+import asyncio
+import os
+import stat
+import sys
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+from riverlog.cli.terminal.exits import usage
+from riverlog.cli.terminal.lines import LINE_BYTES_MAX, blocks, lines
+from riverlog.cli.terminal.render import plural, size_text
+
+if TYPE_CHECKING:
+    from riverlog.client.producer.deliveries import Delivery
+    from riverlog.client.producer.producer import Producer
+
+STANDARD_INPUT: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a line becomes a record."""
+
+    topic: str
+    partition: int | None = None
+    key: bytes | None = None
+    key_separator: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    null: bool = False
+
+    def split(self, line: bytes, number: int, source: str) -> tuple[bytes | None, bytes | None]:
+        """Give key and value of a line; its number and source are for the complaint."""
+        key, value = self.key, line
+        if self.key_separator is not None:
+            key, found, value = line.partition(self.key_separator)
+            if not found:
+                separator = self.key_separator.decode(errors="backslashreplace")
+                raise usage(f"line {number} of {source} has no {separator!r} between key and value; it was not sent")
+        return (key or None, value or None) if self.null else (key, value)
+
+
+class Source(NamedTuple):
+    """Where lines come from; only a file's size is known beforehand."""
+
+    descriptor: int
+    name: str
+    size: int | None
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Open a file."""
+        descriptor = os.open(path, os.O_RDONLY)
+        return cls(descriptor, str(path), _size(descriptor))
+
+    @classmethod
+    def of_standard_input(cls) -> Self:
+        """Take what the shell gave us."""
+        return cls(STANDARD_INPUT, "standard input", _size(STANDARD_INPUT))
+
+    @property
+    def is_terminal(self) -> bool:
+        """Tell whether a person is typing."""
+        return os.isatty(self.descriptor)
+
+    async def records(self, *, whole: bool) -> AsyncIterator[list[bytes]]:
+        """Give lines as they arrive, or everything at the end as one."""
+        if not whole:
+            async for some in lines(self.descriptor, self.name):
+                yield some
+            return
+        content = bytearray()
+        async for block in blocks(self.descriptor):
+            content += block
+            if len(content) > LINE_BYTES_MAX:
+                raise usage(f"{self.name} is too large for one record: it has more than {LINE_BYTES_MAX} bytes")
+        yield [bytes(content)]
+
+    def close(self) -> None:
+        """Let go of a file."""
+        if self.descriptor != STANDARD_INPUT:
+            os.close(self.descriptor)
+
+
+class Sent(NamedTuple):
+    """What was sent and acknowledged."""
+
+    topic: str
+    records: int
+    bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        rate = self.records / self.seconds if self.seconds else 0.0
+        return (
+            f"{plural(self.records, 'record')} ({size_text(self.bytes)}) sent to {self.topic} "
+            f"in {self.seconds:.2f} s, {rate:,.0f}/s"
+        )
+
+
+Progress = Callable[[int, int], None]
+"""Is told how many records and bytes of input were read so far."""
+
+
+async def send(
+    producer: "Producer",
+    shape: Shape,
+    sources: Sequence[Source],
+    *,
+    whole: bool,
+    rate: float | None,
+    progress: Progress,
+) -> Sent:
+    """Send everything and wait until all of it is acknowledged; the first refusal is raised."""
+    began = time.monotonic()
+    count = size = read = 0
+    under_way: deque[Delivery] = deque()  # bounded by the producer's own buffer
+    for source in sources:
+        number = 0
+        async for some in source.records(whole=whole):
+            for line in some:
+                number += 1
+                key, value = shape.split(line, number, source.name)
+                if rate:
+                    progress(count, read)
+                    _settle(under_way)
+                    await asyncio.sleep(pause_seconds(count, rate, time.monotonic() - began))
+                await producer.ready(len(line))
+                under_way.append(
+                    producer.send_soon(shape.topic, value, key=key, headers=shape.headers, partition=shape.partition)
+                )
+                count += 1
+                read += len(line) + 1
+                size += len(key or b"") + len(value or b"")
+            progress(count, read)
+            _settle(under_way)
+            # Reading a file never waits; the sender and Ctrl-C need their turn nevertheless.
+            await asyncio.sleep(0)
+        source.close()
+    await producer.flush()
+    return Sent(shape.topic, count, size, round(time.monotonic() - began, 3))
+
+
+def pause_seconds(count: int, rate: float, elapsed: float) -> float:
+    """Say how long to wait before record number `count` (from 0) so that there are at most `rate` a second."""
+    return max(0.0, count / rate - elapsed)
+
+
+@contextmanager
+def progress_bar(sources: Sequence[Source]) -> Iterator[Progress]:
+    """Show progress on the terminal, if there is one and nobody is typing there."""
+    if not sys.stderr.isatty() or any(source.is_terminal for source in sources):
+        yield lambda _records, _bytes: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    sizes = [source.size for source in sources]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    columns = (BarColumn(), TextColumn("{task.fields[said]}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total, said="")
+
+        def show(records: int, size: int) -> None:
+            bar.update(task, completed=size, said=f"{plural(records, 'record')}, {size_text(size)}")
+
+        yield show
+
+
+def _settle(under_way: "deque[Delivery]") -> None:
+    """Forget what is acknowledged; raise what was refused."""
+    while under_way and under_way[0].done:
+        under_way.popleft().result()
+
+
+def _size(descriptor: int) -> int | None:
+    status = os.fstat(descriptor)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,61 @@
+"""A node in this process: start it, say where it is, stop it when a signal comes."""
+
+import asyncio
+import os
+import signal
+from dataclasses import replace
+from typing import Final
+
+from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.controller.snapshot_files import BadMetadata
+from riverlog.log.identity import DirectoryRefused
+from riverlog.model.errors import Refusal
+from riverlog.model.ids import Address
+from riverlog.model.settings import NodeSettings
+from riverlog.node import Node
+from riverlog.observe.process import seconds_since_start
+
+STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+async def serve_until_told(settings: NodeSettings) -> int:
+    """Serve until SIGTERM or Ctrl-C; a second one does not wait for the node to finish."""
+    loop = asyncio.get_running_loop()
+    told = asyncio.Event()
+
+    def tell() -> None:
+        told.set()
+        for each in STOPPING:
+            loop.remove_signal_handler(each)
+
+    for each in STOPPING:
+        loop.add_signal_handler(each, tell)
+    settings = replace(settings, log_dirs=tuple(map(os.path.abspath, settings.log_dirs)))  # as clients are told them
+    node = Node(settings)
+    try:
+        await node.start()
+    except (DirectoryRefused, BadMetadata, Refusal) as error:
+        raise Trouble(str(error)) from error
+    try:
+        node.stats.startup_seconds = seconds_since_start()
+        print(ready_line(node.endpoints[0].address, node.metrics, node.checkpoints, settings.log_dirs), flush=True)
+        failing = asyncio.create_task(node.run())
+        waiting = asyncio.create_task(told.wait())
+        await asyncio.wait({failing, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await node.stop()
+    if failing.done():
+        raise Trouble(f"the node could not go on: {failing.result()}; its log says more") from failing.result()
+    failing.cancel()
+    return ExitCode.DONE
+
+
+def ready_line(kafka: Address, metrics: Address | None, checkpoints: Address | None, folders: tuple[str, ...]) -> str:
+    """Say that the node can be used, with every address that it has."""
+    words = [f"riverlog ready kafka={kafka}"]
+    for service, scheme, address in (("metrics", "http", metrics), ("checkpoints", "webhdfs", checkpoints)):
+        if address is not None:
+            host = kafka.host if address.host in ("0.0.0.0", "::") else address.host
+            words.append(f"{service}={scheme}://{Address(host, address.port)}")
+    words.append(f"data={','.join(folders)}")
+    return " ".join(words)

@@ -1,0 +1,1 @@
+"""What people type and what they see: options, expressions, formats, tables and exit codes."""

@@ -1,0 +1,77 @@
+"""Options that many commands share, each described once, and arguments that explain themselves."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import click
+
+from riverlog.cli.terminal.render import OutputFormat
+
+INT16_MAX: Final = 2**15 - 1
+INT32_MAX: Final = 2**31 - 1
+"""What the wire has room for; a larger number is a mistake, and better found here."""
+
+bootstrap_option: Final = click.option(
+    "-b",
+    "--bootstrap-server",
+    "bootstrap",
+    default="127.0.0.1:9092",
+    show_default=True,
+    envvar="RIVERLOG_BOOTSTRAP_SERVERS",
+    metavar="HOST:PORT,…",
+    help="Brokers to ask first, separated by commas.",
+)
+client_settings_option: Final = click.option(
+    "-X",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of the client, such as request.timeout.ms=5000.",
+)
+output_format_option: Final = partial(
+    click.option,
+    "-o",
+    "--output",
+    type=click.Choice([each.value for each in OutputFormat]),
+    callback=lambda _context, _option, text: None if text is None else OutputFormat(text),
+    metavar="|".join(OutputFormat),
+)
+output_option: Final = output_format_option(help="How to print. Without it: text on a terminal, JSON lines when piped.")
+text_output_option: Final = output_format_option(help="How to print. Without it: text, also when piped.")
+"""For commands whose text is made of lines that a program can read as well."""
+
+
+def count_option(name: str, *, default: int, most: int, least: int = 1, help: str) -> Callable[[Any], Any]:
+    """Ask how many, with an answer for those who do not say."""
+    return click.option(
+        name, type=click.IntRange(least, most), default=default, show_default=True, metavar="N", help=help
+    )
+
+
+def choice_option(*names: str, among: Sequence[str], default: str, help: str) -> Callable[[Any], Any]:
+    """Ask for one of some words, with an answer for those who do not say."""
+    return click.option(
+        *names, type=click.Choice(among), default=default, show_default=True, metavar="|".join(among), help=help
+    )
+
+
+class Argument(click.Argument):
+    """A positional argument with a line of help, which click's own lack before 8.5."""
+
+    metavar: str
+    help: str
+
+    def __init__(self, names: Sequence[str], *, metavar: str, help: str, **attributes: Any) -> None:
+        super().__init__(names, metavar=metavar, **attributes)
+        self.help = help
+
+    @property
+    def usage(self) -> str:
+        """Write it as in a line of usage: `NAME`, `[NAME]` where it may be left out, `NAME…` for one or more."""
+        name = self.metavar + ("…" if self.nargs == -1 else "")
+        return name if self.required else f"[{name}]"
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Give click the same for its own usage line."""
+        return [self.usage]

@@ -1,0 +1,54 @@
+"""What commands say that need Spark, where it cannot be had."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from riverlog.cli.commands.pipelines import spark_session
+from riverlog.cli.terminal.exits import ExitCode, Trouble
+
+
+def test_a_missing_pyspark_is_said_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with (
+        pytest.raises(Trouble, match=r"pip install 'riverlog\[spark\]'"),
+        spark_session.session("x", master=None, conf=()),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("conf", ["memory", "a=1"])
+def test_settings_are_pairs(conf: str) -> None:
+    with pytest.raises(Trouble) as raised, spark_session.session("x", master=None, conf=(conf, "a=2")):
+        pass
+    assert raised.value.exit_code is ExitCode.USAGE
+
+
+def test_a_store_that_is_no_address_is_refused() -> None:
+    with (
+        pytest.raises(Trouble, match="ready line") as raised,
+        spark_session.session("x", master=None, conf=(), store="http://x"),
+    ):
+        pass
+    assert raised.value.exit_code is ExitCode.USAGE
+
+
+def test_the_cluster_is_known_to_all_for_as_long_as_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RIVERLOG_BOOTSTRAP_SERVERS", raising=False)
+    with spark_session.bootstrap_for_all("one:9092"):
+        assert os.environ["RIVERLOG_BOOTSTRAP_SERVERS"] == "one:9092"
+        with spark_session.bootstrap_for_all("two:9092"):
+            assert os.environ["RIVERLOG_BOOTSTRAP_SERVERS"] == "two:9092"
+        assert os.environ["RIVERLOG_BOOTSTRAP_SERVERS"] == "one:9092"
+    assert "RIVERLOG_BOOTSTRAP_SERVERS" not in os.environ
+
+
+def test_a_file_without_pipelines_is_a_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "nothing_here.py"
+    file.write_text("x = 1")
+    with pytest.raises(Trouble, match="defines no pipeline"):
+        spark_session.loaded(file)
+    with pytest.raises(Trouble, match="there is no file"):
+        spark_session.check_file(tmp_path / "missing.py")

@@ -1,0 +1,74 @@
+"""What `cluster status` counts."""
+
+from uuid import UUID
+
+from riverlog.cli.commands.cluster import Facts, lacking, summary
+from riverlog.client.admin.admin import ClusterDescription, LogDirectory
+from riverlog.client.network.cluster import Broker, Partition, Topic
+from riverlog.model.errors import ErrorCode
+from riverlog.model.ids import NodeId, TopicId, TopicPartition
+
+ONE, TWO, NOBODY = NodeId(1), NodeId(2), NodeId(-1)
+
+
+TOPIC = Topic(
+    "t",
+    TopicId(UUID(int=1)),
+    (
+        Partition(0, ONE, 0, (ONE, TWO), (ONE, TWO)),
+        Partition(1, ONE, 0, (ONE, TWO), (ONE,)),
+        Partition(2, NOBODY, 0, (TWO,), (TWO,)),
+    ),
+)
+
+
+def test_partitions_that_lack_replicas_or_a_leader_are_listed() -> None:
+    assert lacking([TOPIC]) == [
+        {"topic": "t", "partition": 1, "leader": 1, "replicas": [1, 2], "isr": [1]},
+        {"topic": "t", "partition": 2, "leader": None, "replicas": [2], "isr": [2]},
+    ]
+
+
+def test_partitions_and_directories_are_counted() -> None:
+    directories = [
+        LogDirectory(ONE, "/data", {TopicPartition("t", 0): 100, TopicPartition("t", 1): 23}, 1_000, 400),
+        LogDirectory(TWO, "/bad", {}, error=ErrorCode.KAFKA_STORAGE_ERROR),
+    ]
+    brokers = (Broker(ONE, "a", 9092, "rack-1"), Broker(TWO, "::1", 9093))
+    row = summary(Facts(ClusterDescription("id", ONE, brokers), [TOPIC], directories))
+    assert row == {
+        "cluster_id": "id",
+        "controller": 1,
+        "brokers": [
+            {"id": 1, "address": "a:9092", "rack": "rack-1"},
+            {"id": 2, "address": "[::1]:9093", "rack": None},
+        ],
+        "topics": 1,
+        "partitions": 3,
+        "offline_partitions": 1,
+        "under_replicated_partitions": 1,
+        "log_dirs": [
+            {
+                "broker": 1,
+                "path": "/data",
+                "partitions": 2,
+                "bytes": 123,
+                "usable_bytes": 400,
+                "total_bytes": 1000,
+                "error": None,
+            },
+            {
+                "broker": 2,
+                "path": "/bad",
+                "partitions": 0,
+                "bytes": 0,
+                "usable_bytes": None,
+                "total_bytes": None,
+                "error": "KAFKA_STORAGE_ERROR",
+            },
+        ],
+    }
+
+
+def test_a_cluster_without_controller_says_so() -> None:
+    assert summary(Facts(ClusterDescription("id", NOBODY, ()), [], []))["controller"] is None

@@ -1,0 +1,26 @@
+"""The doctor's report."""
+
+from riverlog.cli.commands.doctor import report
+from riverlog.cli.examination import Step
+
+
+def test_a_report_lists_what_was_tried_and_what_to_do() -> None:
+    steps = [
+        Step("bootstrap a:1", "resolve", True, 0.52, "10.0.0.1"),
+        Step("bootstrap a:1", "connect", False, None, "refused", "Is a broker running there?"),
+        Step("cluster", "controller", True, None, "node 1"),
+    ]
+    assert report(steps) == (
+        "bootstrap a:1\n"
+        "  ok     resolve     10.0.0.1 (0.5 ms)\n"
+        "  WRONG  connect     refused\n"
+        "                     Is a broker running there?\n"
+        "cluster\n"
+        "  ok     controller  node 1\n"
+        "\n"
+        "1 problem found."
+    )
+
+
+def test_a_clean_report_says_so() -> None:
+    assert report([Step("cluster", "controller", True, None, "node 1")]).endswith("\nNothing is wrong.")

@@ -1,0 +1,71 @@
+"""Lines as records: keys, headers, nulls, pace, and where lines come from."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from riverlog.cli import line_sender
+from riverlog.cli.line_sender import Sent, Shape, Source, pause_seconds
+from riverlog.cli.terminal.exits import ExitCode, Trouble
+
+
+@pytest.mark.parametrize(
+    ("shape", "line", "expected"),
+    [
+        (Shape("t"), b"a:b", (None, b"a:b")),
+        (Shape("t"), b"", (None, b"")),
+        (Shape("t", key=b"k"), b"a:b", (b"k", b"a:b")),
+        (Shape("t", key_separator=b":"), b"a:b:c", (b"a", b"b:c")),
+        (Shape("t", key_separator=b":"), b":", (b"", b"")),
+        (Shape("t", key_separator=b"--"), b"a--", (b"a", b"")),
+        (Shape("t", null=True), b"", (None, None)),
+        (Shape("t", key_separator=b":", null=True), b"a:", (b"a", None)),
+        (Shape("t", key_separator=b":", null=True), b":b", (None, b"b")),
+    ],
+)
+def test_a_line_becomes_key_and_value(shape: Shape, line: bytes, expected: tuple[bytes | None, bytes | None]) -> None:
+    assert shape.split(line, 1, "standard input") == expected
+
+
+def test_a_line_without_the_separator_is_named() -> None:
+    with pytest.raises(Trouble, match=r"line 7 of a\.txt has no '\\t' between key and value") as trouble:
+        Shape("t", key_separator=b"\t").split(b"no tab", 7, "a.txt")
+    assert trouble.value.exit_code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    ("count", "elapsed", "expected"), [(0, 0.0, 0.0), (1, 0.0, 0.1), (10, 0.25, 0.75), (10, 1.0, 0.0), (10, 9.0, 0.0)]
+)
+def test_a_pace_of_ten_a_second(count: int, elapsed: float, expected: float) -> None:
+    assert pause_seconds(count, 10.0, elapsed) == pytest.approx(expected)
+
+
+async def collect(source: Source, *, whole: bool) -> list[bytes]:
+    return [line async for some in source.records(whole=whole) for line in some]
+
+
+def test_a_file_is_lines_or_one_record(tmp_path: Path) -> None:
+    path = tmp_path / "two.txt"
+    path.write_bytes(b"one\ntwo\n")
+    for whole, expected in ((False, [b"one", b"two"]), (True, [b"one\ntwo\n"])):
+        source = Source.of_file(path)
+        assert (source.name, source.size, source.is_terminal) == (str(path), 8, False)
+        assert asyncio.run(collect(source, whole=whole)) == expected
+        os.close(source.descriptor)
+
+
+def test_a_whole_file_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large"
+    path.write_bytes(b"x" * 11)
+    monkeypatch.setattr(line_sender, "LINE_BYTES_MAX", 10)
+    source = Source.of_file(path)
+    with pytest.raises(Trouble, match="too large for one record"):
+        asyncio.run(collect(source, whole=True))
+    os.close(source.descriptor)
+
+
+def test_the_summary_is_a_sentence() -> None:
+    assert str(Sent("orders", 2_000, 4_096, 0.5)) == "2,000 records (4.0 KiB) sent to orders in 0.50 s, 4,000/s"
+    assert str(Sent("orders", 0, 0, 0.0)) == "0 records (0 B) sent to orders in 0.00 s, 0/s"
