@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 import riverlog
-from riverlog.arrow import decoder
+from riverlog.arrow.decoding import decoder
 from riverlog.records.batch import Compression
 from tests.support.node import Node
 

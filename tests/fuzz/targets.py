@@ -9,12 +9,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from riverlog.arrow import compiled, plain
 from riverlog.arrow.columns import TYPES, Cut, schema_of
-from riverlog.arrow.decoder import record_batches
-from riverlog.arrow.encode_compiled import CompiledEncoder
-from riverlog.arrow.encode_plain import PlainEncoder
-from riverlog.arrow.rows import EncodingRules, Topics, rows_of
+from riverlog.arrow.decoding import compiled, plain
+from riverlog.arrow.decoding.decoder import record_batches
+from riverlog.arrow.encoding.compiled import CompiledEncoder
+from riverlog.arrow.encoding.plain import PlainEncoder
+from riverlog.arrow.encoding.rows import EncodingRules, Topics, rows_of
 from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.client.errors import CorruptRecords
 from riverlog.model.errors import Refusal

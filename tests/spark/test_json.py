@@ -13,8 +13,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import _parse_datatype_string
 
-from riverlog.arrow.json_times import zone_of
-from riverlog.arrow.json_values import typed
+from riverlog.arrow.json.times import zone_of
+from riverlog.arrow.json.values import typed
 from tests.spark.json_cases import REFUSED, ZONES, cases, random_cases
 from tests.support.node import Node
 from tests.support.spark import create, send

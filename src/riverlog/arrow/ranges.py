@@ -6,9 +6,9 @@ Fetching runs in a thread of its own, ahead of the caller and within a bound; de
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from riverlog.arrow.background import Background
+from riverlog.arrow.background_loop import Background
 from riverlog.arrow.columns import Cut
-from riverlog.arrow.decoder import decoder_for, record_batches
+from riverlog.arrow.decoding.decoder import decoder_for, record_batches
 from riverlog.arrow.reader import Reader
 from riverlog.client.network.cluster import Cluster
 from riverlog.client.offsets import IsolationLevel

@@ -27,7 +27,7 @@ from riverlog.model.ids import TopicPartition
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from riverlog.arrow.json_values import Fields
+    from riverlog.arrow.json.values import Fields
 
 BOOTSTRAP_VARIABLE: Final = "RIVERLOG_BOOTSTRAP_SERVERS"
 BOOTSTRAP: Final = "127.0.0.1:9092"

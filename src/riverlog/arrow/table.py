@@ -12,7 +12,7 @@ from riverlog.model.ids import TopicPartition
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from riverlog.arrow.json_values import Fields
+    from riverlog.arrow.json.values import Fields
 
 BadValues = Literal["fail", "null"]
 _BAD_VALUES: Final = ("fail", "null")
@@ -45,7 +45,7 @@ class TableColumns:
         self._may_be_bad = bad_values == "null"
         if fields is None:
             return
-        from riverlog.arrow.json_values import json_schema
+        from riverlog.arrow.json.values import json_schema
 
         self._fields = json_schema(fields)
         for name in self._fields.names:
@@ -59,7 +59,7 @@ class TableColumns:
         """Make the table's columns of decoded ones; raise BadValue where the reader wants that."""
         if self._fields is None:
             return decoded
-        from riverlog.arrow.json_values import typed
+        from riverlog.arrow.json.values import typed
 
         found = typed(decoded["value"], self._fields)
         if found.bad and not self._may_be_bad:

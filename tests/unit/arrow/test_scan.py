@@ -10,7 +10,7 @@ import pytest
 
 import riverlog
 from riverlog import Producer
-from riverlog.arrow import decoder
+from riverlog.arrow.decoding import decoder
 from riverlog.arrow.extras import MissingExtra, has
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.testing import RunningBroker

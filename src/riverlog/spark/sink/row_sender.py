@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
 
-from riverlog.arrow.background import Background
-from riverlog.arrow.encoder import Encoder
-from riverlog.arrow.rows import EncodingRules, Topics
+from riverlog.arrow.background_loop import Background
+from riverlog.arrow.encoding.encoder import Encoder
+from riverlog.arrow.encoding.rows import EncodingRules, Topics
 from riverlog.client.errors import KafkaError, ProducerFenced
 from riverlog.client.network.cluster import Cluster, KeptCluster
 from riverlog.client.producer.deliveries import EncodedBatch

@@ -105,7 +105,7 @@ def _json_fields(fields: "list[pa.Field]", json: JsonValues) -> "pa.Schema":
     """Make a schema of the fields, whose types can be read from JSON."""
     import pyarrow as pa
 
-    from riverlog.arrow.json_leaves import is_known
+    from riverlog.arrow.json.leaves import is_known
 
     if not fields:
         raise BadOption("value.schema", None, 'name fields of the values, as in "order long, amount double"')

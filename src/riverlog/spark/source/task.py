@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import InputPartition
 
-from riverlog.arrow.background import Background
+from riverlog.arrow.background_loop import Background
 from riverlog.arrow.columns import Cut
-from riverlog.arrow.decoder import Decode, decoder_for, record_batches
+from riverlog.arrow.decoding.decoder import Decode, decoder_for, record_batches
 from riverlog.arrow.reader import Reader, Taken
 from riverlog.client.errors import KafkaError, OffsetOutOfRange, TimedOut
 from riverlog.client.offsets import list_offsets

@@ -11,7 +11,7 @@ from datetime import tzinfo
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from riverlog.arrow.background import Background
+from riverlog.arrow.background_loop import Background
 from riverlog.model.ids import TopicPartition
 from riverlog.spark.source.columns import Columns
 from riverlog.spark.source.options import BadValues, SourceOptions
@@ -50,7 +50,7 @@ class Values:
         given, fields, json = self._columns.given, self._columns.fields, self._options.json
         if fields is None or json is None:
             return type(decoded).from_arrays(decoded.columns, schema=given)
-        from riverlog.arrow.json_values import typed
+        from riverlog.arrow.json.values import typed
 
         found = typed(decoded["value"], fields, self._zone)
         by_name: dict[str, Any] = dict(zip(fields.names, found.values.flatten(), strict=True))
@@ -96,7 +96,7 @@ class Values:
 
 def _zone(fields: "pa.Schema") -> tzinfo | None:
     """Find the zone of times, where there may be any: one that is not known here matters to nobody else."""
-    from riverlog.arrow.json_leaves import needs_zone
+    from riverlog.arrow.json.leaves import needs_zone
 
     return session_zone() if any(needs_zone(field.type) for field in fields) else None
 

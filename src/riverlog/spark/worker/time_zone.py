@@ -11,7 +11,7 @@ from typing import Final
 
 from pyspark import TaskContext
 
-from riverlog.arrow.json_times import zone_of
+from riverlog.arrow.json.times import zone_of
 
 SETTING: Final = "spark.sql.session.timeZone"
 KEPT_AS: Final = "runner_conf"

@@ -1,0 +1,1 @@
+"""Arrow columns to record batches: by a compiled kernel, or row by row."""

@@ -1,0 +1,1 @@
+"""Values that are JSON as typed columns, read as Spark reads them."""
