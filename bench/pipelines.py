@@ -197,7 +197,7 @@ def _keyed_by_hand(trial: Trial, topic: str, results: str, at_once: str) -> "Str
 
 def _example_started(trial: Trial, job: Job) -> "StreamingQuery":
     """Start an example as `riverlog pipelines run` does; of several pipelines the one whose topic is there."""
-    from riverlog.pipelines.loading import pipelines_in, run_file
+    from riverlog.pipelines.runtime.loader import pipelines_in, run_file
 
     def defined(_kind: "type[Pipeline]", bootstrap: str) -> "Pipeline | Callable[..., Any]":
         os.environ["RIVERLOG_BOOTSTRAP_SERVERS"] = bootstrap
@@ -251,7 +251,7 @@ def _started_by_hand(trial: Trial, job: Job) -> "StreamingQuery":
 
 def _ran(trial: Trial, start: "Callable[[], StreamingQuery]") -> Ran:
     """Run a query until it has taken what is there."""
-    from riverlog.pipelines.progress_line import late_rows
+    from riverlog.pipelines.runtime.progress_line import late_rows
 
     with Meter() as meter:
         query = start()

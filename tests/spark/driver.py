@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every program of Spark calls it
 
 import riverlog.spark
-from riverlog.pipelines.loading import pipelines_in, run_file
+from riverlog.pipelines.runtime.loader import pipelines_in, run_file
 
 
 def copies(records: DataFrame) -> DataFrame:

@@ -18,7 +18,7 @@ from confluent_kafka import Producer, TopicPartition
 
 import riverlog
 from riverlog.checkpoints.pipelines.spark_logs import source_offsets, watermark_ms
-from riverlog.pipelines.windows import Window
+from riverlog.pipelines.operators.windows import Window
 from tests.e2e.clients import create_topic, read_all
 from tests.spark.drivers import File
 from tests.support.node import ROOT

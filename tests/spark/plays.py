@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from typing import Any, Final, NamedTuple
 
-from riverlog.pipelines.windows import session, tumbling
+from riverlog.pipelines.operators.windows import session, tumbling
 from tests.spark.play import Play, Row, at, span
 from tests.support.stream_oracle import Event, Group, joined, watermarks_ms
 from tests.support.streams import micros

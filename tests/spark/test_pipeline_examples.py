@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 import riverlog
 from riverlog import Admin, Producer
 from riverlog.pipelines import Pipeline
-from riverlog.pipelines.accounting import total
-from riverlog.pipelines.loading import pipelines_in, run_file
+from riverlog.pipelines.operators.row_counts import total
+from riverlog.pipelines.runtime.loader import pipelines_in, run_file
 from riverlog.spark.sessions.session import settings
 from tests.support.node import Node
 

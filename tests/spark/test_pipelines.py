@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import riverlog
 from riverlog.pipelines import Pipeline, sliding, tumbling
-from riverlog.pipelines.accounting import total
+from riverlog.pipelines.operators.row_counts import total
 from tests.e2e.clients import create_topic
 from tests.support.node import Node
 from tests.support.stream_oracle import SECOND_US, Event, disorder, windowed

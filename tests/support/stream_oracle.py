@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
-from riverlog.pipelines.windows import Session, Window, windows_of
+from riverlog.pipelines.operators.windows import Session, Window, windows_of
 
 SECOND_US = 1_000_000
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 from riverlog.pipelines import Pipeline
-from riverlog.pipelines.accounting import Accounts, Counts
+from riverlog.pipelines.operators.row_counts import Accounts, Counts
 from tests.support.stream_oracle import Event
 
 SCHEMA = "key string, number long, at timestamp"

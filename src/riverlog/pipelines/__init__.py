@@ -7,11 +7,11 @@ Spark is imported on first use of Pipeline or Stream, so that windows and polici
 
 from typing import TYPE_CHECKING, Any
 
-from riverlog.pipelines.late import Drop, Recompute, SideOutput, recompute, side_output
-from riverlog.pipelines.windows import Session, Sliding, Tumbling, session, sliding, tumbling
+from riverlog.pipelines.operators.late_rows import Drop, Recompute, SideOutput, recompute, side_output
+from riverlog.pipelines.operators.windows import Session, Sliding, Tumbling, session, sliding, tumbling
 
 if TYPE_CHECKING:
-    from riverlog.pipelines.accounting import Counts
+    from riverlog.pipelines.operators.row_counts import Counts
     from riverlog.pipelines.pipeline import Output, Pipeline
     from riverlog.pipelines.stream import Stream, Windowed
 
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Counts": "riverlog.pipelines.accounting",
+    "Counts": "riverlog.pipelines.operators.row_counts",
     "Output": "riverlog.pipelines.pipeline",
     "Pipeline": "riverlog.pipelines.pipeline",
     "Stream": "riverlog.pipelines.stream",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from riverlog.pipelines.course import Course
-from riverlog.pipelines.late import SideOutput
+from riverlog.pipelines.operators.late_rows import SideOutput
 
 Mode = Literal["append", "update"]
 """Spark's output mode: results once, when they are final, or whenever they change."""

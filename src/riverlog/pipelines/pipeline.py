@@ -16,17 +16,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, assert_never
 
-from riverlog.pipelines.accounting import Accounts, Counts
 from riverlog.pipelines.course import Course
 from riverlog.pipelines.facts import UNSTARTED, Facts, Site
+from riverlog.pipelines.inspection.replay import CURRENT, NotReplayed
+from riverlog.pipelines.operators.row_counts import Accounts, Counts
+from riverlog.pipelines.operators.watermarks import judged, late_watermark_ms
 from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer, records, updates_to
-from riverlog.pipelines.replaying import CURRENT, NotReplayed
-from riverlog.pipelines.running import Running
+from riverlog.pipelines.runtime.queries import Running
+from riverlog.pipelines.runtime.starting_offsets import beginning_at, start_of_query
 from riverlog.pipelines.schemas import ddl_of, struct_of
 from riverlog.pipelines.spans import Span
-from riverlog.pipelines.starting import beginning_at, start_of_query
 from riverlog.pipelines.stream import Stream
-from riverlog.pipelines.watermarks import judged, late_watermark_ms
 from riverlog.spark.sessions.progress import OBSERVED
 
 if TYPE_CHECKING:

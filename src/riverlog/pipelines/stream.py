@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import functions as sql
 
-from riverlog.pipelines import joined, windowed
 from riverlog.pipelines.facts import UNSTARTED, Facts, Site
-from riverlog.pipelines.late import Drop, Policy, Recompute, SideOutput, late_words, policy
-from riverlog.pipelines.mapping import EachBatch, EachRow, Row, one
 from riverlog.pipelines.names import column_of
+from riverlog.pipelines.operators import joins
+from riverlog.pipelines.operators import windowing as windowed
+from riverlog.pipelines.operators.late_rows import Drop, Policy, Recompute, SideOutput, late_words, policy
+from riverlog.pipelines.operators.windows import Session, Window, words_of
 from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer
+from riverlog.pipelines.row_functions import EachBatch, EachRow, Row, one
 from riverlog.pipelines.rows import LATE, carries_late_rows, is_timed, timed
 from riverlog.pipelines.spans import Span, interval, span_ms
-from riverlog.pipelines.windows import Session, Window, words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -192,7 +193,7 @@ class Stream:
         *,
         on: str | Sequence[str],
         within: Span | tuple[Span, Span],
-        how: joined.How = "inner",
+        how: joins.How = "inner",
         prefix: str = "right_",
         late: Policy | str = "drop",
     ) -> "Stream":
@@ -222,7 +223,7 @@ class Stream:
             each.facts.refuse_side("a join")
             each.facts.refuse_full("a join")
         on = [column_of(self.df, name) or name for name in on]
-        names = joined.right_names(self.columns, other.columns, on=on, prefix=prefix)
+        names = joins.right_names(self.columns, other.columns, on=on, prefix=prefix)
         other_time = names[other.facts.need_time("a join")]
         if is_plain and chosen != Drop():
             raise ValueError("results of a window or a join are never late for the next; say there what late rows do")
@@ -232,15 +233,15 @@ class Stream:
         observed = self.pipeline.observe(f"join {', '.join(on)}")
 
         def build(site: Site) -> "DataFrame":
-            left = joined.Side(
+            left = joins.Side(
                 "left", self.built(site), self.facts.need_time("a join"), self.facts.delay_ms + site.lateness_ms,
                 before_ms, after_ms,
             )  # fmt: skip
-            right = joined.Side(
+            right = joins.Side(
                 "right", other.built(site), other.facts.need_time("a join"), other.facts.delay_ms + site.lateness_ms,
                 after_ms, before_ms,
             )  # fmt: skip
-            return joined.joined(
+            return joins.joined(
                 left, right, on=on, how=how, prefix=prefix, side=side, observed=observed,
                 watermark=None if is_plain else self.pipeline.judged(site)["at"],
             )  # fmt: skip
@@ -362,7 +363,7 @@ class Windowed:
             )
             rows = self._stream.built(site)
             if facts.is_result:
-                rows, time = joined.with_either_time(rows, facts, windowing.delay_ms)
+                rows, time = joins.with_either_time(rows, facts, windowing.delay_ms)
                 return windowed.chained(rows, windowing._replace(time=time), found)
             return windowed.aggregated(
                 rows, windowing, found, judged=pipeline.judged(site), side=side, observed=observed, updates=is_updated

@@ -2,7 +2,7 @@ import pytest
 
 from riverlog.pipelines.course import Course
 from riverlog.pipelines.facts import Facts
-from riverlog.pipelines.late import SideOutput
+from riverlog.pipelines.operators.late_rows import SideOutput
 
 
 def test_steps_are_kept_in_order() -> None:

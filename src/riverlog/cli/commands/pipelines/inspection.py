@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from riverlog.checkpoints.remote import RemoteStore
     from riverlog.pipelines import Pipeline
+    from riverlog.pipelines.inspection.replay import Batch
     from riverlog.pipelines.pipeline import Output
-    from riverlog.pipelines.replaying import Batch
 
 TABLE_ROWS: Final = 50
 
@@ -43,7 +43,7 @@ def picture(file: Path, svg: Path | None, master: str | None, conf: tuple[str, .
 
     Spark is started to read the file, and nothing else: no topic is touched.
     """
-    from riverlog.pipelines.picture import Drawn, as_svg, as_text
+    from riverlog.pipelines.inspection.picture import Drawn, as_svg, as_text
 
     check_file(file)
     with session(file.stem, master=master or "local[1]", conf=conf, folder=file.parent):
@@ -150,7 +150,7 @@ def state(
     if found["batch"] is None:
         raise Trouble(f"{found['pipeline']} has committed no batch yet, so it has no state", ExitCode.REFUSED)
     with session("state", master=master or "local[1]", conf=conf, store=address) as spark:
-        from riverlog.pipelines.states import read_state
+        from riverlog.pipelines.inspection.states import read_state
 
         folder = spark.conf.get("spark.sql.streaming.checkpointLocation") or ""
         place = f"{folder.removesuffix('/pipelines')}{path}"
@@ -166,7 +166,7 @@ def _batch(store: "RemoteStore", path: str, number: int | None) -> "Batch":
     """Read what a batch took, from the checkpoint."""
     from riverlog.checkpoints.files.refusals import Refused
     from riverlog.checkpoints.pipelines.starts import FILE, read_start
-    from riverlog.pipelines.replaying import NotReplayed, batch_of
+    from riverlog.pipelines.inspection.replay import NotReplayed, batch_of
 
     def content(name: str) -> bytes | None:
         try:
@@ -194,7 +194,7 @@ def _batch(store: "RemoteStore", path: str, number: int | None) -> "Batch":
 
 def _results(batch: "Batch", file: Path, path: str) -> "DataFrame":
     """Build what the query with this checkpoint makes of a batch."""
-    from riverlog.pipelines.replaying import replaying
+    from riverlog.pipelines.inspection.replay import replaying
 
     with replaying(batch):
         pipelines = loaded(file)
@@ -246,7 +246,7 @@ def _debugged(*, debug: bool) -> Iterator[None]:
     """Open the debugger where something fails, if that is asked for; what Spark says becomes a sentence."""
     from pyspark.errors import PySparkException
 
-    from riverlog.pipelines.failures import reason
+    from riverlog.pipelines.runtime.failures import reason
 
     try:
         yield

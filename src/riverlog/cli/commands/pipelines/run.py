@@ -29,7 +29,7 @@ from riverlog.cli.terminal.options import bootstrap_option, count_option
 
 if TYPE_CHECKING:
     from riverlog.pipelines import Pipeline
-    from riverlog.pipelines.supervising import Supervisor
+    from riverlog.pipelines.runtime.supervisor import Supervisor
 
 _LOOK_SECONDS: Final = 0.25
 _LINE_SECONDS: Final = 10.0
@@ -79,7 +79,7 @@ def run_pipelines(
 
 
 def _supervise(pipelines: "list[Pipeline]", asked: "_Asked", trigger: str | None, restarts: int, *, quiet: bool) -> int:
-    from riverlog.pipelines.supervising import Supervisor
+    from riverlog.pipelines.runtime.supervisor import Supervisor
 
     lines = _Lines(quiet=quiet)
     names = ", ".join(pipeline.name for pipeline in pipelines)

@@ -126,7 +126,7 @@ def bootstrap_for_all(bootstrap: str) -> Iterator[None]:
 
 def loaded(file: Path) -> "list[Pipeline]":
     """Give the pipelines of a file, or say in a sentence why there are none."""
-    from riverlog.pipelines.loading import NotLoaded, load
+    from riverlog.pipelines.runtime.loader import NotLoaded, load
 
     try:
         return load(file)

@@ -3,8 +3,8 @@
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from riverlog.pipelines.accounting import Accounts, Counts
-from riverlog.pipelines.interrupting import Interrupts, interrupts
+from riverlog.pipelines.operators.row_counts import Accounts, Counts
+from riverlog.pipelines.runtime.interrupts import Interrupts, interrupts
 from riverlog.spark.sessions.graceful_stop import FINISH_SECONDS_MAX, stop_behind_batch
 from riverlog.spark.sessions.query_listener import Listener
 

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from riverlog.pipelines import Pipeline, tumbling
-from riverlog.pipelines.states import read_state
+from riverlog.pipelines.inspection.states import read_state
 from tests.support.stream_oracle import SECOND_US, Event
 from tests.support.streams import read_batches, run, write_batches
 

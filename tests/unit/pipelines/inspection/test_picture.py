@@ -3,8 +3,8 @@
 from xml.etree import ElementTree
 
 from riverlog.pipelines.course import Course
+from riverlog.pipelines.inspection.picture import Drawn, Kind, as_svg, as_text, graph
 from riverlog.pipelines.outputs import Console, Parquet, Topic, Writer
-from riverlog.pipelines.picture import Drawn, Kind, as_svg, as_text, graph
 
 ORDERS = Course(("orders",)).after("watermark at - 10 seconds").after("filter amount > 0 & 'x' < y")
 PAYMENTS = Course(("payments",)).after("watermark at - 10 seconds")

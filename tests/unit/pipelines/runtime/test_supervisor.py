@@ -4,8 +4,8 @@ from random import Random
 from typing import Any
 
 from riverlog.checkpoints.files.refusals import Refused
-from riverlog.pipelines.supervising import Supervisor
-from tests.unit.pipelines.test_progress_line import ACCOUNT
+from riverlog.pipelines.runtime.supervisor import Supervisor
+from tests.unit.pipelines.runtime.test_progress_line import ACCOUNT
 
 
 class Query:

@@ -2,7 +2,7 @@
 
 from pyspark.sql import SparkSession
 
-from riverlog.pipelines.replaying import Batch
+from riverlog.pipelines.inspection.replay import Batch
 from tests.e2e.clients import create_topic, send
 from tests.support.node import Node
 

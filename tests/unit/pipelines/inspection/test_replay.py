@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from riverlog.pipelines.replaying import EARLIEST, NotReplayed, batch_of
+from riverlog.pipelines.inspection.replay import EARLIEST, NotReplayed, batch_of
 
 
 def planned(**offsets: dict[str, int]) -> bytes:

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from riverlog.pipelines.backoff import FIRST_SECONDS, SECONDS_MAX, Backoff
+from riverlog.pipelines.runtime.backoff import FIRST_SECONDS, SECONDS_MAX, Backoff
 
 
 def test_pauses_double_up_to_a_minute_and_end() -> None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
 
 from pyspark.sql import functions as sql
 
-from riverlog.pipelines.late import SideOutput
+from riverlog.pipelines.operators.late_rows import SideOutput
+from riverlog.pipelines.operators.windows import Session, Sliding, Tumbling, Window
 from riverlog.pipelines.rows import LATE, json_of, timed
 from riverlog.pipelines.spans import interval
-from riverlog.pipelines.windows import Session, Sliding, Tumbling, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

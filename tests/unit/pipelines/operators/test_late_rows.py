@@ -1,6 +1,15 @@
 import pytest
 
-from riverlog.pipelines.late import Drop, Policy, Recompute, SideOutput, late_words, policy, recompute, side_output
+from riverlog.pipelines.operators.late_rows import (
+    Drop,
+    Policy,
+    Recompute,
+    SideOutput,
+    late_words,
+    policy,
+    recompute,
+    side_output,
+)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from riverlog.pipelines.mapping import EachBatch, EachRow, one
+from riverlog.pipelines.row_functions import EachBatch, EachRow, one
 
 SCHEMA = pa.schema([("word", pa.string()), ("length", pa.int64())])
 GIVEN = pa.RecordBatch.from_pylist([{"text": "to be"}, {"text": ""}, {"text": "or"}])

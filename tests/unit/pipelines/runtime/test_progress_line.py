@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.pipelines.progress_line import late_rows, line_of
+from riverlog.pipelines.runtime.progress_line import late_rows, line_of
 
 ACCOUNT: dict[str, Any] = {
     "batchId": 12,

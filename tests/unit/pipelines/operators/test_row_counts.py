@@ -3,7 +3,7 @@
 from threading import Event, Thread
 
 from riverlog.model.limits import ACCOUNTED_BATCHES_MAX
-from riverlog.pipelines.accounting import Accounts, Counts, total
+from riverlog.pipelines.operators.row_counts import Accounts, Counts, total
 
 
 def test_batches_are_added_up_by_operator() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, Refused
-from riverlog.pipelines.failures import is_taken_over, raised_in_python, reason
+from riverlog.pipelines.runtime.failures import is_taken_over, raised_in_python, reason
 from riverlog.spark.refusal import TakenOver
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from pyspark.sql import functions as sql
 
 from riverlog.pipelines.facts import Facts
-from riverlog.pipelines.late import SideOutput
+from riverlog.pipelines.operators.late_rows import SideOutput
 from riverlog.pipelines.rows import LATE, json_of, timed, untimed
 
 if TYPE_CHECKING:

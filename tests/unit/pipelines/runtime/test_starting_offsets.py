@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.checkpoints.pipelines.starts import Start
-from riverlog.pipelines.starting import beginning_at, start_of_query
+from riverlog.pipelines.runtime.starting_offsets import beginning_at, start_of_query
 
 OPTIONS = {"subscribe": "orders", "startingOffsets": "earliest", "startingTimestamp": "7"}
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from riverlog.pipelines.accounting import Accounts
-from riverlog.pipelines.running import Running
+from riverlog.pipelines.operators.row_counts import Accounts
+from riverlog.pipelines.runtime.queries import Running
 from tests.support.waiting import until
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from riverlog.pipelines.interrupting import interrupts
+from riverlog.pipelines.runtime.interrupts import interrupts
 
 
 def theirs(_number: int, _frame: object) -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from riverlog.pipelines.watermarks import NoWatermark, late_watermark_ms
+from riverlog.pipelines.operators.watermarks import NoWatermark, late_watermark_ms
 
 
 def planned(folder: Path, batch: int, text: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from riverlog.pipelines.loading import NotLoaded, load, run_file
+from riverlog.pipelines.runtime.loader import NotLoaded, load, run_file
 
 HEAD = """
 from riverlog.pipelines import Pipeline

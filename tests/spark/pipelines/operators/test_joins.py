@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from riverlog.pipelines import Pipeline, tumbling
-from riverlog.pipelines.joined import right_names
+from riverlog.pipelines.operators.joins import right_names
 from tests.support.stream_oracle import SECOND_US, Event, disorder, joined
 from tests.support.streams import Ran, micros, read_batches, run, write_batches
 

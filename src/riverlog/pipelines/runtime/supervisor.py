@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
-from riverlog.pipelines.backoff import Backoffs
-from riverlog.pipelines.failures import is_taken_over, reason
-from riverlog.pipelines.progress_line import line_of
+from riverlog.pipelines.runtime.backoff import Backoffs
+from riverlog.pipelines.runtime.failures import is_taken_over, reason
+from riverlog.pipelines.runtime.progress_line import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

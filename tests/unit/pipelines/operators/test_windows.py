@@ -1,6 +1,15 @@
 import pytest
 
-from riverlog.pipelines.windows import Session, Sliding, Tumbling, session, sliding, tumbling, windows_of, words_of
+from riverlog.pipelines.operators.windows import (
+    Session,
+    Sliding,
+    Tumbling,
+    session,
+    sliding,
+    tumbling,
+    windows_of,
+    words_of,
+)
 
 S = 1_000_000
 

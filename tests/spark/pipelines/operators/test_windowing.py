@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from riverlog.pipelines import Pipeline, session, sliding, tumbling
+from riverlog.pipelines.operators.windowing import later
+from riverlog.pipelines.operators.windows import Session, Window, windows_of
 from riverlog.pipelines.spans import interval
-from riverlog.pipelines.windowed import later
-from riverlog.pipelines.windows import Session, Window, windows_of
 from tests.support.stream_oracle import SECOND_US, Event, Late, Pair, disorder, watermarks_ms, windowed
 from tests.support.streams import micros, read_batches, run, write_batches
 
