@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from riverlog.verify.history import History
-from riverlog.verify.run import Load, Report, verify
-from riverlog.verify.scene import Protocol
+from riverlog.verify.load.run import Load, Report, verify
+from riverlog.verify.load.scene import Protocol
 from tests.simulation.machine import ADDRESS, Machine
 from tests.support.disk import Crashed
 from tests.support.virtual_time import run

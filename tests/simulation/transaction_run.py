@@ -17,10 +17,10 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.node import Node
 from riverlog.verify.checker import judge
-from riverlog.verify.consuming import end_offsets, note, read_everything
 from riverlog.verify.history import History, Isolation, Reading, Value
 from riverlog.verify.history import Outcome as Known
-from riverlog.verify.scene import Scene as ReadersScene
+from riverlog.verify.load.consumers import end_offsets, note, read_everything
+from riverlog.verify.load.scene import Scene as ReadersScene
 from tests.simulation import plan as plans
 from tests.simulation import transaction_acts as acts
 from tests.simulation.attempts import RESULTS

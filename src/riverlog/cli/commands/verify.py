@@ -29,7 +29,7 @@ from riverlog.model.limits import VERIFIED_RECORDS_MAX
 
 if TYPE_CHECKING:
     from riverlog.verify.history import History
-    from riverlog.verify.run import Report
+    from riverlog.verify.load.run import Report
 
 EXAMPLES_MAX: Final = 5
 """Sentences per kind of anomaly; more of the same tell no more."""
@@ -117,8 +117,8 @@ def verify(
     The exit code is 5 if an anomaly was found, or if not everything could be read in the end.
     """
     from riverlog import Consumer, Producer
-    from riverlog.verify.run import Load
-    from riverlog.verify.run import verify as verify_cluster
+    from riverlog.verify.load.run import Load
+    from riverlog.verify.load.run import verify as verify_cluster
 
     for_producer, for_consumer = settings_of([Producer, Consumer], settings)
     if for_producer.keys() & {"acks", "idempotent", "transactional_id", "transaction_timeout_ms"}:

@@ -8,7 +8,7 @@ from riverlog.cli.terminal.exits import ExitCode
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.verify.checker import judge
 from riverlog.verify.history import History
-from riverlog.verify.run import Report
+from riverlog.verify.load.run import Report
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
 from riverlog.model.limits import VERIFIED_RECORDS_MAX
 from riverlog.verify.checker import Verdict, judge
-from riverlog.verify.consuming import Member, end_offsets, read_everything
 from riverlog.verify.history import History, Isolation
-from riverlog.verify.scene import PAUSE_SECONDS, Protocol, Scene
-from riverlog.verify.transacting import TransactionalWriter
-from riverlog.verify.writing import Writer
+from riverlog.verify.load.consumers import Member, end_offsets, read_everything
+from riverlog.verify.load.scene import PAUSE_SECONDS, Protocol, Scene
+from riverlog.verify.load.transactional_writer import TransactionalWriter
+from riverlog.verify.load.writer import Writer
 
 FINISH_SECONDS_MAX: Final = 90.0
 """How long each part of the end may take: a broker may have been killed just before, and be large."""

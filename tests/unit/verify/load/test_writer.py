@@ -9,8 +9,8 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.verify.history import Outcome, Write
 from riverlog.verify.labels import name_of
-from riverlog.verify.scene import Scene
-from riverlog.verify.writing import Writer
+from riverlog.verify.load.scene import Scene
+from riverlog.verify.load.writer import Writer
 from riverlog.wire.apis import ApiKey
 from tests.support.brokers import FakeCluster, Mishap
 from tests.support.virtual_time import run

@@ -13,7 +13,7 @@ from riverlog.client.errors import KafkaError
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
 from riverlog.verify.history import Isolation, Reading
 from riverlog.verify.labels import name_of
-from riverlog.verify.scene import PAUSE_SECONDS, Protocol, Scene
+from riverlog.verify.load.scene import PAUSE_SECONDS, Protocol, Scene
 
 _POLL_MS: Final = 100
 _COMMIT_SECONDS: Final = 0.3

@@ -8,7 +8,7 @@ from riverlog.client.errors import KafkaError, TimedOut
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.verify.history import Isolation
-from riverlog.verify.scene import Scene
+from riverlog.verify.load.scene import Scene
 from tests.support.virtual_time import run
 
 

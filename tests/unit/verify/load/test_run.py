@@ -9,8 +9,8 @@ from riverlog.client.admin.admin import Admin
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.model.errors import ErrorCode
 from riverlog.verify.history import History, Outcome
-from riverlog.verify.run import Load, Report, verify
-from riverlog.verify.scene import Protocol
+from riverlog.verify.load.run import Load, Report, verify
+from riverlog.verify.load.scene import Protocol
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 

@@ -9,10 +9,10 @@ import pytest
 from riverlog.client.admin.admin import Admin
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.verify.checker import judge
-from riverlog.verify.consuming import Member, read_everything
 from riverlog.verify.history import Isolation, Outcome
 from riverlog.verify.labels import value_of
-from riverlog.verify.scene import Protocol, Scene
+from riverlog.verify.load.consumers import Member, read_everything
+from riverlog.verify.load.scene import Protocol, Scene
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 

@@ -10,10 +10,10 @@ from riverlog.client.producer.transactions import FENCED
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.verify.checker import judge
-from riverlog.verify.consuming import read_everything
 from riverlog.verify.history import Isolation, Outcome
-from riverlog.verify.scene import Scene
-from riverlog.verify.transacting import TransactionalWriter
+from riverlog.verify.load.consumers import read_everything
+from riverlog.verify.load.scene import Scene
+from riverlog.verify.load.transactional_writer import TransactionalWriter
 from riverlog.wire.messages.end_txn import EndTxnRequest
 from riverlog.wire.messages.produce import ProduceRequest
 from tests.support.members import ADDRESS, TOPIC, with_node

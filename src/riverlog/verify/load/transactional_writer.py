@@ -18,7 +18,7 @@ from riverlog.model.ids import NO_OFFSET, Offset
 from riverlog.model.limits import VERIFIED_RECORDS_MAX
 from riverlog.verify.history import Transaction, Write
 from riverlog.verify.labels import value_of
-from riverlog.verify.scene import PAUSE_SECONDS, Scene
+from riverlog.verify.load.scene import PAUSE_SECONDS, Scene
 
 _RECORDS_MAX: Final = 20
 _ABORTED: Final = 0.25

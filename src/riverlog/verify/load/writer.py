@@ -16,7 +16,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.limits import VERIFIED_RECORDS_MAX, VERIFIED_RECORDS_UNDER_WAY_MAX
 from riverlog.verify.history import Write
 from riverlog.verify.labels import value_of
-from riverlog.verify.scene import PAUSE_SECONDS, Scene
+from riverlog.verify.load.scene import PAUSE_SECONDS, Scene
 
 COMPRESSIONS: Final = ("none", "lz4", "zstd", "snappy", "gzip")
 _TURN_SECONDS: Final = 0.02
