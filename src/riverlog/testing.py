@@ -57,7 +57,7 @@ def running_broker(**settings: object) -> Iterator[RunningBroker]:
 
     Settings have Kafka's names with underscores: `running_broker(num_partitions=3)`. A wrong one is a BadSetting.
     """
-    from riverlog.model.resolve import configure
+    from riverlog.model.resolution import configure
 
     with tempfile.TemporaryDirectory(prefix="riverlog-test-") as folder:
         flags = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": folder}

@@ -24,7 +24,7 @@ from riverlog.log.identity import DirectoryRefused
 from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ports import Clock
-from riverlog.model.resolve import configure
+from riverlog.model.resolution import configure
 from riverlog.node import Node, World
 from tests.simulation import mistakes
 from tests.simulation.mistakes import Mistake, Mistakes

@@ -6,7 +6,7 @@ from typing import Final
 
 from riverlog.model.group_config import GROUP_SETTINGS
 from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
-from riverlog.model.resolve import can_change
+from riverlog.model.resolution import can_change
 from riverlog.model.setting import LONG_MAX, NodeName, Setting
 from riverlog.model.settings import NODE_ONLY_SETTINGS, PROFILES, TOPIC_SETTINGS
 

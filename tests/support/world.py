@@ -10,7 +10,7 @@ from riverlog.client.ports import Ports
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.limits import DESCRIPTORS_ASSUMED
 from riverlog.model.ports import Workers
-from riverlog.model.resolve import configure
+from riverlog.model.resolution import configure
 from riverlog.node import Node, World
 from tests.support.disk import MemoryDisk
 from tests.support.network import MemoryNetwork

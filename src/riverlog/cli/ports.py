@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from riverlog.cli.terminal.exits import Trouble
 from riverlog.model.endpoints import PORT_MAX, Endpoint
-from riverlog.model.resolve import client_listeners
+from riverlog.model.resolution import client_listeners
 from riverlog.model.settings import NodeSettings
 
 PORTS_TRIED_MAX: Final = 100

@@ -24,7 +24,7 @@ from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset, ProducerId
 from riverlog.model.limits import PRODUCER_ID_BLOCK
 from riverlog.model.ports import Clock
-from riverlog.model.resolve import topic_config, with_dynamic
+from riverlog.model.resolution import topic_config, with_dynamic
 from riverlog.model.settings import NodeSettings, TopicConfig
 from riverlog.observe.containment import contained
 

@@ -29,7 +29,7 @@ from riverlog.metadata.records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
-from riverlog.metadata.sharing import SharedMap
+from riverlog.metadata.shared_map import SharedMap
 from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import LeaderEpoch, NodeId, ProducerId, TopicId

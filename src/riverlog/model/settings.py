@@ -1,7 +1,7 @@
 """Every setting of nodes, once: name, kind, default, unit, meaning. Replies, documentation and checks derive from here.
 
-`NodeSettings` is the table, and what a node runs with; `resolve.py` fills it in. The settings of topics, which have a
-module of their own, may all be set for a node too. Names are Kafka's wherever Kafka has the setting.
+`NodeSettings` is the table, and what a node runs with; `resolution.py` fills it in. The settings of topics, which have
+a module of their own, may all be set for a node too. Names are Kafka's wherever Kafka has the setting.
 """
 
 from collections.abc import Callable, Mapping

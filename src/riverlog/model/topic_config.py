@@ -1,6 +1,6 @@
 """Every setting of topics, once: name, kind, default, unit, meaning, and the names by which a node sets it for all.
 
-`TopicConfig` is the table, and what a topic runs with; `resolve.py` fills it in.
+`TopicConfig` is the table, and what a topic runs with; `resolution.py` fills it in.
 """
 
 from collections.abc import Callable, Mapping

@@ -41,12 +41,11 @@ from riverlog.transactions.commands import (
     VerifyPartitions,
     Woken,
 )
-from riverlog.transactions.ending import end_transaction
 from riverlog.transactions.live import IdsExpire, Live, TransactionEnds, WaitEnds
 from riverlog.transactions.members import Member
 from riverlog.transactions.producers import init_producer
 from riverlog.transactions.records import Fact, MemberFact, MemberName, TransactionFact
-from riverlog.transactions.sharing import (
+from riverlog.transactions.shared_transactions import (
     abort_batch,
     add_to_member,
     complete_member,
@@ -57,6 +56,7 @@ from riverlog.transactions.sharing import (
     verify_member,
 )
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
+from riverlog.transactions.transaction_end import end_transaction
 from riverlog.transactions.turn import Turn
 
 _AT_ONCE: Final = Instant(0.0)

@@ -12,7 +12,7 @@ from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerEpoch, Pr
 from riverlog.model.settings import NodeSettings
 from riverlog.model.transactions import Outcome, Producer
 from riverlog.transactions.commands import InitProducer, NeedsProducerId, ProducerReply
-from riverlog.transactions.sharing import abort_batch
+from riverlog.transactions.shared_transactions import abort_batch
 from riverlog.transactions.states import FIRST_EPOCH, NOBODY, Transaction, TransactionState
 from riverlog.transactions.turn import Turn
 

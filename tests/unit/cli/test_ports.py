@@ -7,7 +7,7 @@ import pytest
 
 from riverlog.cli.ports import Door, doors, is_free, moved, next_free
 from riverlog.cli.terminal.exits import Trouble
-from riverlog.model.resolve import configure
+from riverlog.model.resolution import configure
 from riverlog.model.settings import NodeSettings
 
 HOST = "127.0.0.1"

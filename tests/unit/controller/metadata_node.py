@@ -14,7 +14,7 @@ from riverlog.metadata.image import MetadataImage
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NodeId, TopicId
-from riverlog.model.resolve import configure
+from riverlog.model.resolution import configure
 from tests.support.disk import MemoryDisk
 
 FOLDER = "/data/__cluster_metadata-0"

@@ -8,7 +8,7 @@ from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
-from riverlog.model.resolve import Described, describe_topic
+from riverlog.model.resolution import Described, describe_topic
 from riverlog.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,

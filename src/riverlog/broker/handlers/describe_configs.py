@@ -11,7 +11,7 @@ from riverlog.metadata.commands.configs import resource_of
 from riverlog.metadata.image import ConfigResource, ConfigResourceType
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.resolve import Described, describe_group, describe_node, describe_topic
+from riverlog.model.resolution import Described, describe_group, describe_node, describe_topic
 from riverlog.model.setting import Source
 from riverlog.wire.messages.describe_configs import (
     DescribeConfigsRequest,

@@ -26,7 +26,7 @@ from riverlog.model.ports import FileRange
 from riverlog.partitions.not_yet import NotYet
 from riverlog.partitions.partition import Partition
 from riverlog.wire.apis import API_BY_KEY, ApiKey
-from riverlog.wire.by_hand import (
+from riverlog.wire.handwritten_codec import (
     FIRST_FETCH_BY_HAND,
     FIRST_VERSION_BY_ID,
     OneFetch,

@@ -25,7 +25,7 @@ from riverlog.records.batch import (
 )
 from riverlog.records.errors import BadRecords
 from riverlog.wire.apis import API_BY_KEY, ApiKey
-from riverlog.wire.by_hand import (
+from riverlog.wire.handwritten_codec import (
     FIRST_VERSION_BY_HAND,
     FIRST_VERSION_BY_ID,
     OneHead,

@@ -9,7 +9,7 @@ from riverlog.cli.terminal.exits import usage
 from riverlog.cli.terminal.options import Argument, output_option
 from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit
 from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
-from riverlog.model.resolve import VARIABLE_PREFIX, can_change, unknown_name
+from riverlog.model.resolution import VARIABLE_PREFIX, can_change, unknown_name
 from riverlog.model.setting import NodeName, Setting
 from riverlog.model.settings import NODE_SETTINGS, PROFILES, TOPIC_SETTINGS
 

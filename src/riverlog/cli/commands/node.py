@@ -17,7 +17,7 @@ from riverlog.cli.terminal.exits import Trouble, usage
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.model.endpoints import PORT_MAX
 from riverlog.model.properties import read_properties
-from riverlog.model.resolve import Configured, configure
+from riverlog.model.resolution import Configured, configure
 from riverlog.model.setting import BadSetting
 
 START_ATTEMPTS_MAX: Final = 3

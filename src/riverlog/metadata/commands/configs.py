@@ -9,7 +9,7 @@ from riverlog.metadata.image import ConfigResource, ConfigResourceType, Metadata
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.group_config import GROUP_SETTINGS
-from riverlog.model.resolve import check_group, check_node, check_topic
+from riverlog.model.resolution import check_group, check_node, check_topic
 from riverlog.model.setting import INT_DIGITS_MAX, BadSetting, Kind, Setting
 from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS, Layers
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation

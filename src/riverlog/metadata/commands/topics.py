@@ -23,7 +23,7 @@ from riverlog.model.checkpoint_topic import (
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TOPIC_ID, TopicId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, TOPIC_NAME_CHARACTERS_MAX
-from riverlog.model.resolve import check_topic
+from riverlog.model.resolution import check_topic
 from riverlog.model.setting import BadSetting
 from riverlog.model.settings import Layers
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.metadata.sharing import SharedMap
+from riverlog.metadata.shared_map import SharedMap
 
 
 def filled(count: int) -> SharedMap[int]:

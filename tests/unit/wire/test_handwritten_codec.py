@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from riverlog.model.ports import FileRange
-from riverlog.wire import by_hand
+from riverlog.wire import handwritten_codec
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.codec import MalformedMessage, encode
 from riverlog.wire.decoding import compile_decoder
@@ -96,8 +96,8 @@ def outcome(decoder: Any, raw: bytes) -> Any:
 def read_fetch(raw: bytes, version: int) -> FetchRequest | None:
     """Read a Fetch request in two steps, as the broker does; None where it is left to the compiled decoder."""
     buffer = memoryview(raw)
-    head = by_hand.read_one_fetch(buffer, 0, version)
-    rest = by_hand.read_fetch_end(buffer, head.end) if head is not None else None
+    head = handwritten_codec.read_one_fetch(buffer, 0, version)
+    rest = handwritten_codec.read_fetch_end(buffer, head.end) if head is not None else None
     if head is None or rest is None:
         return None
     name, topic_id = (str(head.topic, "utf-8"), NO_ID) if version < 13 else ("", UUID(bytes=head.topic))
@@ -155,7 +155,7 @@ def test_a_fetched_answer_filled_in_is_what_the_compiled_encoder_writes(
     version: int, committed: bool, records: Any
 ) -> None:
     topic = TOPIC_ID.bytes if version > 12 else b"orders"
-    fill_in = by_hand.one_fetched(topic, version, 3, committed=committed)
+    fill_in = handwritten_codec.one_fetched(topic, version, 3, committed=committed)
     partition = PartitionData(
         partition_index=3,
         high_watermark=9,
@@ -176,8 +176,8 @@ def test_a_fetched_answer_filled_in_is_what_the_compiled_encoder_writes(
 def read_whole(raw: bytes, version: int) -> ProduceRequest | None:
     """Read a Produce request in two steps, as the broker does; None where it is left to the compiled decoder."""
     buffer = memoryview(raw)
-    head = by_hand.read_one_head(buffer, 0, version)
-    records = by_hand.read_last_batch(buffer, head.end) if head is not None else None
+    head = handwritten_codec.read_one_head(buffer, 0, version)
+    records = handwritten_codec.read_last_batch(buffer, head.end) if head is not None else None
     if head is None or records is None:
         return None
     name, topic_id = str(head.topic, "utf-8") if version < 13 else "", UUID(bytes=head.topic) if version > 12 else None
@@ -211,7 +211,7 @@ def test_what_is_read_by_hand_of_a_produce_request_is_what_the_compiled_decoder_
 @pytest.mark.parametrize("version", range(9, 14))
 @pytest.mark.parametrize("name", ["orders", "o" * 15, "ö" * 63])
 def test_an_answer_filled_in_is_what_the_compiled_encoder_writes(version: int, name: str) -> None:
-    fill_in = by_hand.one_answer(name.encode() if version < 13 else TOPIC_ID.bytes, version, 3)
+    fill_in = handwritten_codec.one_answer(name.encode() if version < 13 else TOPIC_ID.bytes, version, 3)
     partition = PartitionProduceResponse(index=3, base_offset=77, log_append_time_ms=1_000, log_start_offset=5)
     message = ProduceResponse([TopicProduceResponse(name, TOPIC_ID, [partition])])
     (expected,) = encode_response(API_BY_KEY[ApiKey.PRODUCE], version, 9, message)

@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.model.properties import read_properties
-from riverlog.model.resolve import (
+from riverlog.model.resolution import (
     check_node,
     check_topic,
     client_listeners,
