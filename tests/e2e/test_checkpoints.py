@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES
+from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES
 from tests.support.node import Node
 from tests.support.waiting import until
 from tests.support.webhdfs import WebHdfs

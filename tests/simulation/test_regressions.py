@@ -20,10 +20,10 @@ from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import FeatureLevelRecord
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
-from riverlog.model.limits import RECOVERY_WAIT_SECONDS_MAX
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.node import Node
 from riverlog.partitions import recovery
+from riverlog.partitions.limits import RECOVERY_WAIT_SECONDS_MAX
 from riverlog.records.batch import read_header
 from tests.simulation.machine import ADDRESS, Machine
 from tests.support.batches import batch_of, records_of

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.journal import Replaced, TopicGone
+from riverlog.checkpoints.limits import CHECKPOINT_TOPIC_CHECKED_SECONDS
 from riverlog.checkpoints.store import Store
 from riverlog.client.errors import KafkaError
 from riverlog.model.ids import TopicId
-from riverlog.model.limits import CHECKPOINT_TOPIC_CHECKED_SECONDS
 from riverlog.observe.logging import get_logger
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
+from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES
 from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord
 from riverlog.client.admin.admin import Admin
 from riverlog.client.consumer.consumer import Consumer
@@ -33,7 +34,6 @@ from riverlog.model.checkpoint_topic import (
 )
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, TopicId, TopicPartition
-from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES
 from riverlog.model.transactions import PRODUCER_EPOCH_MAX
 from riverlog.observe.logging import get_logger
 from riverlog.records.record import record_bytes_max

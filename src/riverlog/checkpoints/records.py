@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
-from riverlog.model.limits import CHECKPOINT_CHUNKS_MAX
+from riverlog.checkpoints.limits import CHECKPOINT_CHUNKS_MAX
 
 FACTS: Final = 0
 CHUNKS: Final = 1

@@ -16,6 +16,7 @@ from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.files.tree import File, Folder, Tree
 from riverlog.checkpoints.files.upload import Upload
 from riverlog.checkpoints.journal import Journal, TopicGone
+from riverlog.checkpoints.limits import CHECKPOINT_COMMIT_BYTES_MAX, CHECKPOINT_UNREADABLE_NAMED_MAX
 from riverlog.checkpoints.pipelines.decisions import Decisions
 from riverlog.checkpoints.pipelines.groups import Groups
 from riverlog.checkpoints.pipelines.overview import Overview
@@ -28,7 +29,6 @@ from riverlog.client.errors import KafkaError
 from riverlog.client.network.security import Security
 from riverlog.client.ports import Ports
 from riverlog.model.ids import TopicId
-from riverlog.model.limits import CHECKPOINT_COMMIT_BYTES_MAX, CHECKPOINT_UNREADABLE_NAMED_MAX
 from riverlog.observe.logging import get_logger
 
 _DETAIL_LENGTH_MAX: Final = 300

@@ -13,8 +13,8 @@ from riverlog.checkpoints.files.changes import Decided
 from riverlog.checkpoints.files.paths import related_to_any
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.files.tree import Tree
+from riverlog.checkpoints.limits import CHECKPOINT_WRITE_BYTES_MAX
 from riverlog.checkpoints.records import FACTS, NewRecord, read_fact
-from riverlog.model.limits import CHECKPOINT_WRITE_BYTES_MAX
 
 Write = Callable[[Sequence[NewRecord]], Awaitable[list[int]]]
 

@@ -13,6 +13,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Final, TypeVar
 
+from riverlog.controller.limits import METADATA_TRIES_MAX
 from riverlog.controller.snapshot_files import (
     SNAPSHOT_SUFFIX,
     BadMetadata,
@@ -32,7 +33,6 @@ from riverlog.metadata.transactions import decided
 from riverlog.model.disk_errors import NO_ROOM, DiskTrouble, judge, may_pass
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
-from riverlog.model.limits import METADATA_TRIES_MAX
 from riverlog.model.ports import Clock, Disk, Workers
 from riverlog.model.settings import TopicConfig
 from riverlog.observe.logging import get_logger

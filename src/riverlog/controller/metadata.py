@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Never, overload
 
+from riverlog.controller.limits import PRODUCER_ID_BLOCK
 from riverlog.controller.log import MetadataLog
 from riverlog.drivers.coordinator import Coordinator
 from riverlog.metadata.commands.brokers import BrokerRegistered, RegisterBroker, ReportDirectories
@@ -22,7 +23,6 @@ from riverlog.metadata.machine import MetadataCommand, MetadataMachine
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset, ProducerId
-from riverlog.model.limits import PRODUCER_ID_BLOCK
 from riverlog.model.ports import Clock
 from riverlog.model.resolution import topic_config, with_dynamic
 from riverlog.model.settings import NodeSettings, TopicConfig

@@ -17,8 +17,8 @@ from functools import partial
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
+from riverlog.drivers.limits import COMMANDS_IN_FLIGHT_MAX, RECORDS_REPLAYED_PER_TURN
 from riverlog.model.errors import Refusal
-from riverlog.model.limits import COMMANDS_IN_FLIGHT_MAX, RECORDS_REPLAYED_PER_TURN
 from riverlog.model.machine import Decision, Instant, Moment, ReplicatedMachine, Ticket
 from riverlog.model.ports import Clock
 from riverlog.observe.containment import contained

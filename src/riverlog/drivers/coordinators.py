@@ -14,15 +14,15 @@ from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
 from riverlog.controller.metadata import MetadataDriver
-from riverlog.metadata.commands.topics import CreateTopics, NewTopic
-from riverlog.metadata.delta import MetadataDelta
-from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import TopicId, TopicPartition
-from riverlog.model.limits import (
+from riverlog.drivers.limits import (
     COORDINATED_NAMES_PLACED_MAX,
     COORDINATOR_RELOAD_SECONDS_MAX,
     COORDINATOR_RELOAD_SECONDS_MIN,
 )
+from riverlog.metadata.commands.topics import CreateTopics, NewTopic
+from riverlog.metadata.delta import MetadataDelta
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import TopicId, TopicPartition
 from riverlog.model.ports import Clock, Random
 from riverlog.observe.logging import get_logger
 from riverlog.partitions.replicas import Replicas

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
 from riverlog.drivers.coordinator import Unwritable
+from riverlog.drivers.limits import REPLAY_READ_BYTES
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
-from riverlog.model.limits import REPLAY_READ_BYTES
 from riverlog.model.ports import Clock
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from riverlog.drivers.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX, MARKER_RETRY_SECONDS_MIN
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from riverlog.model.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX, MARKER_RETRY_SECONDS_MIN
 from riverlog.model.transactions import MarkerPort, Producer, TransactionMarkers
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from riverlog.drivers.limits import VERIFICATION_PATIENCE_SECONDS, VERIFICATION_RETRY_SECONDS
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
-from riverlog.model.limits import PRODUCERS_PER_PARTITION_MAX, VERIFICATION_PATIENCE_SECONDS, VERIFICATION_RETRY_SECONDS
+from riverlog.model.limits import PRODUCERS_PER_PARTITION_MAX
 from riverlog.model.transactions import Producer, VerifyTransaction
 from riverlog.partitions.not_yet import NotYet
 from riverlog.records.batch import BatchHeader

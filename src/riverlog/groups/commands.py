@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from riverlog.groups.consumer.assignors.subscriber import Partitions
+from riverlog.groups.limits import MEMBER_NAME_CHARACTERS_MAX
 from riverlog.groups.topics import Topics
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import (
@@ -23,7 +24,6 @@ from riverlog.model.ids import (
     TopicId,
     TopicPartition,
 )
-from riverlog.model.limits import MEMBER_NAME_CHARACTERS_MAX
 from riverlog.model.transactions import Producer
 
 NO_MEMBER: Final = ""

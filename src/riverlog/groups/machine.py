@@ -39,6 +39,7 @@ from riverlog.groups.commands import (
 from riverlog.groups.consumer.classic_members import ClassicConsumers
 from riverlog.groups.consumer.membership import ConsumerMembership
 from riverlog.groups.consumer.protocol import ConsumerProtocol
+from riverlog.groups.limits import FACTS_PER_WAKE_MAX, OFFSETS_EXPIRED_PER_TURN_MAX
 from riverlog.groups.membership import Membership
 from riverlog.groups.offsets.group_offsets import GroupOffsets, has_forgotten_enough
 from riverlog.groups.records import GroupFact, OffsetCommitValue, groups_in
@@ -47,7 +48,6 @@ from riverlog.groups.topics import Topics
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from riverlog.model.limits import FACTS_PER_WAKE_MAX, OFFSETS_EXPIRED_PER_TURN_MAX
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
 

@@ -14,6 +14,7 @@ from riverlog.log.assigned_batches import check_assigned
 from riverlog.log.checkpoint import replace_file
 from riverlog.log.compaction.swap import Swap
 from riverlog.log.epochs import EpochEnd, Epochs
+from riverlog.log.limits import GATHERED_BYTES_PER_LOG_MAX
 from riverlog.log.producers.aborted_transactions import Aborted
 from riverlog.log.producers.snapshots import Snapshots
 from riverlog.log.producers.state import Producers
@@ -33,7 +34,6 @@ from riverlog.log.sync import SyncPlan
 from riverlog.log.times import FoundTime, check_times
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
-from riverlog.model.limits import GATHERED_BYTES_PER_LOG_MAX
 from riverlog.model.ports import Disk, File
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, stamp

@@ -7,12 +7,13 @@ compaction has emptied still says how late it was, and has no record to give.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from riverlog.log.limits import LOOKED_INTO_BYTES_MAX
 from riverlog.log.segments.quarantine import refused
 from riverlog.log.segments.segment import Segment, first_timestamp
 from riverlog.log.segments.segments import Segments
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, TIMESTAMP_MAX, LeaderEpoch, Offset
-from riverlog.model.limits import LOOKED_INTO_BYTES_MAX, LOOKED_INTO_RECORDS_MAX
+from riverlog.model.limits import LOOKED_INTO_RECORDS_MAX
 from riverlog.model.settings import TopicConfig
 from riverlog.records.batch import DELETE_HORIZON, LOG_APPEND_TIME, BatchHeader
 from riverlog.records.errors import BatchTooLarge

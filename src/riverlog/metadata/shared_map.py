@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, Generic, TypeVar
 from zlib import crc32
 
-from riverlog.model.limits import KEYS_PLACED_MAX
+from riverlog.metadata.limits import KEYS_PLACED_MAX
 
 Value = TypeVar("Value")
 

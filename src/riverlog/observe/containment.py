@@ -9,7 +9,7 @@ ends the node: a log or the metadata are no longer what they must be, and to go 
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from riverlog.model.limits import BACKGROUND_PAUSE_SECONDS
+from riverlog.observe.limits import BACKGROUND_PAUSE_SECONDS
 
 
 def contained(doing: str, error: BaseException) -> None:

@@ -14,15 +14,11 @@ from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol
 
 from riverlog.model.ids import Address
-from riverlog.model.limits import (
-    HTTP_CONNECTIONS_MAX,
-    HTTP_IDLE_SECONDS_MAX,
-    HTTP_REQUEST_BYTES_MAX,
-    HTTP_SECONDS_MAX,
-)
+from riverlog.model.limits import HTTP_IDLE_SECONDS_MAX
 from riverlog.model.ports import Workers
 from riverlog.observe.containment import contained
 from riverlog.observe.exposition import CONTENT_TYPE, render
+from riverlog.observe.limits import HTTP_CONNECTIONS_MAX, HTTP_REQUEST_BYTES_MAX, HTTP_SECONDS_MAX
 from riverlog.observe.metrics import Source, scrape
 from riverlog.observe.web_guard import WebGuard
 

@@ -13,11 +13,7 @@ import time
 import traceback
 from typing import Final, TextIO
 
-from riverlog.model.limits import (
-    LOG_EVENTS_COUNTED_MAX,
-    LOG_FIELD_CHARACTERS_MAX,
-    LOG_LINES_PER_EVENT_AND_SECOND_MAX,
-)
+from riverlog.observe.limits import LOG_EVENTS_COUNTED_MAX, LOG_FIELD_CHARACTERS_MAX, LOG_LINES_PER_EVENT_AND_SECOND_MAX
 
 
 class Logger:

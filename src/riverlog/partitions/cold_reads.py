@@ -10,15 +10,15 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from riverlog.model.limits import (
+from riverlog.model.ports import File, FileRange, Workers
+from riverlog.observe.containment import contained
+from riverlog.partitions.limits import (
     COLD_READ_BYTES_MAX,
     COLD_READ_BYTES_MIN,
     COLD_READ_TRUSTED_SECONDS,
     COLD_READS_REMEMBERED_MAX,
     COLD_READS_UNDER_WAY_MAX,
 )
-from riverlog.model.ports import File, FileRange, Workers
-from riverlog.observe.containment import contained
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -15,9 +15,9 @@ from typing import Final
 from riverlog.log.identity import META_FILE
 from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import DISK_RESERVE_BYTES
 from riverlog.model.ports import Disk
 from riverlog.observe.logging import get_logger
+from riverlog.partitions.limits import DISK_RESERVE_BYTES
 
 _LOOKS_PER_WARNING: Final = 60
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from riverlog.log.sync import SyncPlan
 from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.errors import InvariantBroken
-from riverlog.model.limits import FLUSH_TRIES_AT_STOP_MAX, FLUSHES_UNDER_WAY_MAX
 from riverlog.model.ports import Clock, Workers
 from riverlog.observe.containment import contained
 from riverlog.observe.stats import NodeStats
 from riverlog.partitions.directory_health import DirectoryHealth
+from riverlog.partitions.limits import FLUSH_TRIES_AT_STOP_MAX, FLUSHES_UNDER_WAY_MAX
 
 if TYPE_CHECKING:
     from riverlog.partitions.partition import Partition

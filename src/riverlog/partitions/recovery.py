@@ -15,16 +15,16 @@ from riverlog.log.log import Log
 from riverlog.log.recovery.process_opening import Opening, open_logs
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
-from riverlog.model.limits import (
+from riverlog.model.ports import Disk, Processes, Workers
+from riverlog.observe.containment import contained
+from riverlog.observe.logging import get_logger
+from riverlog.partitions.in_process_work import InPlace
+from riverlog.partitions.limits import (
     RECOVERED_BY_THREADS_BYTES_MAX,
     RECOVERY_STEP_BYTES,
     RECOVERY_STEP_LOGS_MAX,
     RECOVERY_WAIT_SECONDS_MAX,
 )
-from riverlog.model.ports import Disk, Processes, Workers
-from riverlog.observe.containment import contained
-from riverlog.observe.logging import get_logger
-from riverlog.partitions.in_process_work import InPlace
 from riverlog.partitions.not_yet import NotYet
 
 

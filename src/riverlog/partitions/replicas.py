@@ -23,12 +23,6 @@ from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.disk_errors import SHORTAGE
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, Offset, TopicPartition
-from riverlog.model.limits import (
-    CHECKPOINT_TRIES_MAX,
-    LOGS_CLOSING_MAX,
-    RECOVERED_AT_ONCE_BYTES_MAX,
-    RECOVERY_RETRY_SECONDS,
-)
 from riverlog.model.ports import Clock, Disk, Processes, Random, Workers
 from riverlog.model.settings import Durability
 from riverlog.observe.logging import get_logger
@@ -36,6 +30,12 @@ from riverlog.partitions.cold_reads import ColdReads
 from riverlog.partitions.directory_health import DirectoryHealth
 from riverlog.partitions.flusher import Flusher
 from riverlog.partitions.in_process_work import to_its_end
+from riverlog.partitions.limits import (
+    CHECKPOINT_TRIES_MAX,
+    LOGS_CLOSING_MAX,
+    RECOVERED_AT_ONCE_BYTES_MAX,
+    RECOVERY_RETRY_SECONDS,
+)
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.recovery import Recovery
 from riverlog.partitions.turn import Turn

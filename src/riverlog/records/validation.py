@@ -9,7 +9,7 @@ from struct import Struct
 from typing import Final
 
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import DECOMPRESSED_BYTES_MAX, UNFOLDED_BATCHES_MAX
+from riverlog.model.limits import DECOMPRESSED_BYTES_MAX
 from riverlog.model.topic_config import TopicConfig
 from riverlog.records.batch import (
     CRC_POSITION,
@@ -19,6 +19,7 @@ from riverlog.records.batch import (
     checksum,
 )
 from riverlog.records.errors import BatchTooLarge, CorruptBatch
+from riverlog.records.limits import UNFOLDED_BATCHES_MAX
 from riverlog.records.record import Record, records_in, unfolded
 
 _LONG_MIN: Final = -(2**63)

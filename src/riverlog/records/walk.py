@@ -10,12 +10,7 @@ from typing import Final, NamedTuple
 
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, TIMESTAMP_MAX
-from riverlog.model.limits import (
-    DECOMPRESSED_BYTES_MAX,
-    LOOKED_INTO_RECORDS_MAX,
-    RECORD_ERRORS_MAX,
-    UNFOLDED_BATCHES_MAX,
-)
+from riverlog.model.limits import DECOMPRESSED_BYTES_MAX, LOOKED_INTO_RECORDS_MAX
 from riverlog.model.ports import Buffer
 from riverlog.records.batch import (
     COMPRESSION_MASK,
@@ -30,6 +25,7 @@ from riverlog.records.batch import (
 )
 from riverlog.records.compression import compress
 from riverlog.records.errors import BadRecords, BatchTooLarge, CorruptBatch
+from riverlog.records.limits import RECORD_ERRORS_MAX, UNFOLDED_BATCHES_MAX
 from riverlog.records.record import VARINTS, long_varint, unfolded
 
 _LONG_SIGN: Final = 1 << 63

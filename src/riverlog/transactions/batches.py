@@ -14,10 +14,10 @@ from struct import Struct, pack
 from typing import Any, Final, assert_never
 
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerId, TopicPartition
-from riverlog.model.limits import TRANSACTION_END_BYTES_MAX, TRANSACTION_PARTITIONS_WRITTEN_MAX
 from riverlog.model.ports import Buffer
 from riverlog.records.batch import BatchHeader
 from riverlog.records.record import BATCH_BYTES_MAX, BatchBuilder, Record, check_size
+from riverlog.transactions.limits import TRANSACTION_END_BYTES_MAX, TRANSACTION_PARTITIONS_WRITTEN_MAX
 from riverlog.transactions.members import Member, MemberState
 from riverlog.transactions.records import (
     MEMBER_VERSION,

@@ -6,10 +6,10 @@ need not ask twice; but it is not kept for long.
 
 from dataclasses import dataclass, field
 
-from riverlog.model.limits import TRANSACTION_END_WAIT_MS, WAITING_PER_TRANSACTIONAL_ID_MAX
 from riverlog.model.machine import Ticket
 from riverlog.model.timers import Timers
 from riverlog.transactions.commands import ClientCommand
+from riverlog.transactions.limits import TRANSACTION_END_WAIT_MS, WAITING_PER_TRANSACTIONAL_ID_MAX
 from riverlog.transactions.turn import Turn
 
 

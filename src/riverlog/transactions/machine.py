@@ -11,12 +11,6 @@ from typing import Final, assert_never
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerId
-from riverlog.model.limits import (
-    TRANSACTION_ABORT_RETRY_MS,
-    TRANSACTIONAL_FACTS_FORGOTTEN_PER_TURN_MAX,
-    TRANSACTIONAL_ID_DONE_MS,
-    TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX,
-)
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
 from riverlog.model.transactions import Outcome
@@ -40,6 +34,12 @@ from riverlog.transactions.commands import (
     TransactionsCommand,
     VerifyPartitions,
     Woken,
+)
+from riverlog.transactions.limits import (
+    TRANSACTION_ABORT_RETRY_MS,
+    TRANSACTIONAL_FACTS_FORGOTTEN_PER_TURN_MAX,
+    TRANSACTIONAL_ID_DONE_MS,
+    TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX,
 )
 from riverlog.transactions.live import IdsExpire, Live, TransactionEnds, WaitEnds
 from riverlog.transactions.members import Member

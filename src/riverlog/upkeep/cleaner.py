@@ -16,7 +16,6 @@ from riverlog.log.compaction.policy import Dirt
 from riverlog.log.compaction.swap import remove_cleaned
 from riverlog.model.disk_errors import DiskTrouble, judge, may_pass
 from riverlog.model.errors import Refusal
-from riverlog.model.limits import SWAP_TRIES_MAX
 from riverlog.model.ports import Clock, Disk, Processes, Workers
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import contained
@@ -24,6 +23,7 @@ from riverlog.observe.logging import get_logger
 from riverlog.partitions.in_process_work import to_its_end
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.replicas import Home, Replicas
+from riverlog.upkeep.limits import SWAP_TRIES_MAX
 
 _PARTITIONS_PER_STEP: Final = 16
 _TRY_AGAIN_SECONDS: Final = 0.1

@@ -13,7 +13,6 @@ from typing import Final
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.scrubbing import ScrubbedSegment, scrub
 from riverlog.model.errors import Refusal
-from riverlog.model.limits import SEGMENTS_PER_SCRUB_MAX
 from riverlog.model.ports import Clock, Disk, Processes, Workers
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import contained
@@ -22,6 +21,7 @@ from riverlog.observe.stats import ScrubStats
 from riverlog.partitions.in_process_work import InPlace
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.replicas import Replicas
+from riverlog.upkeep.limits import SEGMENTS_PER_SCRUB_MAX
 
 _FIRST_REST_SECONDS: Final = 600.0
 """A node that was just started has better things to do."""

@@ -9,8 +9,8 @@ import struct
 from typing import Any, Final
 from uuid import UUID
 
-from riverlog.model.limits import ARRAY_NESTING_MAX, MESSAGE_ELEMENTS_MAX, REQUEST_ELEMENTS_MAX
 from riverlog.wire import primitives
+from riverlog.wire.limits import ARRAY_NESTING_MAX, MESSAGE_ELEMENTS_MAX, REQUEST_ELEMENTS_MAX
 from riverlog.wire.primitives import STRING_BYTES_MAX, Decoder
 from riverlog.wire.source import Source, bytes_min
 from riverlog.wire.types import (

@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import Any, Final, NoReturn
 from uuid import UUID
 
-from riverlog.model.limits import ERROR_MESSAGE_CHARACTERS_MAX
 from riverlog.model.ports import Buffer, FileRange
+from riverlog.wire.limits import ERROR_MESSAGE_CHARACTERS_MAX
 
 Part = Buffer | FileRange
 """A piece of an encoded message: bytes, or records that still lie in a file."""

@@ -9,8 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from riverlog.checkpoints.files.paths import is_below
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.files.tree import File
+from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_INLINE_BYTES_MAX
 from riverlog.checkpoints.store import Store
-from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_INLINE_BYTES_MAX
 from tests.support.checkpoints import MemoryTopic, opened, put, read
 from tests.support.virtual_time import VirtualTimeLoop
 

@@ -7,10 +7,10 @@ import pytest
 from riverlog import Admin
 from riverlog.checkpoints.current_store import Stores
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import CHECKPOINT_TOPIC_CHECKED_SECONDS
 from riverlog.checkpoints.store import store_over
 from riverlog.client.errors import Unreachable
 from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
-from riverlog.model.limits import CHECKPOINT_TOPIC_CHECKED_SECONDS
 from tests.support.checkpoints import MemoryJournal, MemoryTopic, memory_store
 from tests.support.members import ADDRESS, with_node
 from tests.support.virtual_time import run

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from riverlog.checkpoints.files import temporary_files
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_UNREADABLE_NAMED_MAX
 from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord
 from riverlog.checkpoints.store import Store, store_over
-from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_UNREADABLE_NAMED_MAX
 from tests.support.checkpoints import MemoryTopic, opened, put, read
 from tests.support.members import ADDRESS, with_node
 from tests.support.virtual_time import run

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from riverlog.drivers.coordinator import Coordinator, Stopped, Unwritable
+from riverlog.drivers.limits import RECORDS_REPLAYED_PER_TURN
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import RECORDS_REPLAYED_PER_TURN
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
 
 LARGEST = 1_000_000

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import pytest
 
+from riverlog.drivers.limits import COORDINATOR_RELOAD_SECONDS_MIN
 from riverlog.groups.commands import ListGroups
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import COORDINATOR_RELOAD_SECONDS_MIN
 from riverlog.node import Node
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

@@ -7,12 +7,12 @@ from uuid import UUID
 import pytest
 
 from riverlog.drivers.coordinator import Unwritable
+from riverlog.drivers.limits import REPLAY_READ_BYTES
 from riverlog.drivers.partition_log import PartitionLog
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicId, TopicPartition
-from riverlog.model.limits import REPLAY_READ_BYTES
 from riverlog.node import Node
 from riverlog.records.batch import BatchHeader
 from riverlog.records.record import BatchBuilder, Record, check_size

@@ -8,12 +8,12 @@ from uuid import UUID
 
 import pytest
 
+from riverlog.drivers.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX
 from riverlog.drivers.transaction_markers import MarkerSender
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import PartitionRecord, TopicRecord
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from riverlog.model.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX
 from riverlog.model.transactions import TransactionMarkers
 from riverlog.observe.stats import TransactionStats
 from riverlog.transactions.commands import SendMarkers

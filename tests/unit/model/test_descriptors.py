@@ -2,8 +2,9 @@
 
 import pytest
 
+from riverlog.log.limits import OPEN_SEGMENT_FILES_MAX
 from riverlog.model.descriptors import DescriptorShares
-from riverlog.model.limits import CHECKPOINT_CONNECTIONS_MAX, DESCRIPTORS_RESERVED_MAX, OPEN_SEGMENT_FILES_MAX
+from riverlog.model.limits import CHECKPOINT_CONNECTIONS_MAX, DESCRIPTORS_RESERVED_MAX
 
 
 @pytest.mark.parametrize("limit", [128, 256, 1024, 4096, 20_000, 1024 * 1024])

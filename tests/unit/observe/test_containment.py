@@ -2,8 +2,8 @@
 
 import asyncio
 
-from riverlog.model.limits import BACKGROUND_PAUSE_SECONDS
 from riverlog.observe.containment import contained, keep_running
+from riverlog.observe.limits import BACKGROUND_PAUSE_SECONDS
 from tests.support.virtual_time import run
 
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import pytest
 
-from riverlog.model.limits import HTTP_CONNECTIONS_MAX, HTTP_REQUEST_BYTES_MAX
 from riverlog.observe import http
 from riverlog.observe.http import Door
+from riverlog.observe.limits import HTTP_CONNECTIONS_MAX, HTTP_REQUEST_BYTES_MAX
 from riverlog.observe.web_guard import WebGuard
 from tests.unit.observe.source import ScrapedNode
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from riverlog.model.limits import LOG_FIELD_CHARACTERS_MAX, LOG_LINES_PER_EVENT_AND_SECOND_MAX
+from riverlog.observe.limits import LOG_FIELD_CHARACTERS_MAX, LOG_LINES_PER_EVENT_AND_SECOND_MAX
 from riverlog.observe.logging import FloodGate, JsonLines, Logger, TextLines, configure, get_logger
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
-from riverlog.model.limits import COLD_READ_BYTES_MIN, COLD_READ_TRUSTED_SECONDS, SENDFILE_BYTES_MIN
+from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
 from riverlog.partitions.cold_reads import ColdReads
+from riverlog.partitions.limits import COLD_READ_BYTES_MIN, COLD_READ_TRUSTED_SECONDS
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from riverlog.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic

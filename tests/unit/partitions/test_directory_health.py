@@ -6,8 +6,8 @@ import pytest
 
 from riverlog.model.disk_errors import MEDIUM_FAILED, FlushFailed
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import DISK_RESERVE_BYTES
 from riverlog.partitions.directory_health import DirectoryHealth, Withdrawn
+from riverlog.partitions.limits import DISK_RESERVE_BYTES
 
 
 class Room:

@@ -7,10 +7,10 @@ import pytest
 
 from riverlog.log.identity import META_FILE
 from riverlog.model.disk_errors import FlushFailed
-from riverlog.model.limits import FLUSHES_UNDER_WAY_MAX
 from riverlog.observe.stats import NodeStats
 from riverlog.partitions.directory_health import DirectoryHealth
 from riverlog.partitions.flusher import Flusher
+from riverlog.partitions.limits import FLUSHES_UNDER_WAY_MAX
 from tests.support.disk import MemoryDisk
 from tests.support.virtual_time import VirtualClock, run
 

@@ -9,9 +9,9 @@ from riverlog.log.log import Log
 from riverlog.log.recovery.process_opening import Opening
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
-from riverlog.model.limits import RECOVERED_BY_THREADS_BYTES_MAX, RECOVERY_STEP_BYTES, RECOVERY_WAIT_SECONDS_MAX
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.partitions.in_process_work import InPlace
+from riverlog.partitions.limits import RECOVERED_BY_THREADS_BYTES_MAX, RECOVERY_STEP_BYTES, RECOVERY_WAIT_SECONDS_MAX
 from riverlog.partitions.recovery import Recovering, Recovery
 from tests.support.disk import MemoryDisk
 from tests.support.virtual_time import run

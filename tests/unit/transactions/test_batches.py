@@ -4,11 +4,11 @@ import pytest
 
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import ProducerId, TopicPartition
-from riverlog.model.limits import TRANSACTION_END_BYTES_MAX
 from riverlog.model.transactions import TransactionVersion
 from riverlog.records.record import BatchBuilder, read_batches
 from riverlog.transactions.batches import BadRecord, decode_facts, decode_record, encode_facts
 from riverlog.transactions.incarnations import BatchName, Incarnation, Shared
+from riverlog.transactions.limits import TRANSACTION_END_BYTES_MAX
 from riverlog.transactions.members import Member, MemberState
 from riverlog.transactions.records import (
     Fact,

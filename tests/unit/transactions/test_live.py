@@ -1,6 +1,6 @@
-from riverlog.model.limits import TRANSACTION_END_WAIT_MS, WAITING_PER_TRANSACTIONAL_ID_MAX
 from riverlog.model.machine import Instant, Moment, Ticket
 from riverlog.transactions.commands import InitProducer
+from riverlog.transactions.limits import TRANSACTION_END_WAIT_MS, WAITING_PER_TRANSACTIONAL_ID_MAX
 from riverlog.transactions.live import Live, WaitEnds
 from riverlog.transactions.turn import Turn
 

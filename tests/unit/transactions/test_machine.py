@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import TRANSACTION_END_WAIT_MS
 from riverlog.model.settings import NodeSettings
 from riverlog.model.transactions import PRODUCER_EPOCH_MAX, Outcome, Producer, TransactionVersion
 from riverlog.transactions import machine
@@ -19,6 +18,7 @@ from riverlog.transactions.commands import (
     ProducerReply,
     VerifyPartitions,
 )
+from riverlog.transactions.limits import TRANSACTION_END_WAIT_MS
 from riverlog.transactions.machine import refused
 from riverlog.transactions.records import TransactionFact
 from riverlog.transactions.states import Transaction, TransactionState

@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from riverlog.model.limits import MESSAGE_ELEMENTS_MAX, REQUEST_ELEMENTS_MAX
 from riverlog.model.ports import FileRange
 from riverlog.wire.codec import MalformedMessage, decode, encode
+from riverlog.wire.limits import MESSAGE_ELEMENTS_MAX, REQUEST_ELEMENTS_MAX
 from riverlog.wire.messages.create_topics import CreateTopicsRequest
 from riverlog.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from riverlog.wire.messages.fetch import (

@@ -2,10 +2,10 @@
 
 import pytest
 
-from riverlog.model.limits import ARRAY_NESTING_MAX
 from riverlog.wire import decoding
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.decoding import compile_decoder
+from riverlog.wire.limits import ARRAY_NESTING_MAX
 from riverlog.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from riverlog.wire.primitives import STRING_BYTES_MAX, MalformedMessage, varint_bytes
 from riverlog.wire.types import UUID_, array, binary, float64, int8, int32, message, string, struct, uint16

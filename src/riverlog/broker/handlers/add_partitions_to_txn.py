@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from riverlog.broker.coordination import known_since, submit_in_transaction
+from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.broker.requests.portions import in_turns
 from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
-from riverlog.model.limits import REQUEST_PORTION
 from riverlog.model.transactions import Producer, TransactionVersion
 from riverlog.transactions.commands import AddPartitions, PartitionsReply, VerifyPartitions
 from riverlog.wire.messages.add_partitions_to_txn import (

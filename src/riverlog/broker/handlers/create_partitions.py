@@ -2,6 +2,7 @@
 
 import asyncio
 
+from riverlog.broker.limits import TOPICS_CREATED_PER_TURN_MAX
 from riverlog.broker.requests.context import Context
 from riverlog.broker.requests.portions import in_turns
 from riverlog.metadata.commands.outcome import Outcome, named_twice, repeats
@@ -9,7 +10,6 @@ from riverlog.metadata.commands.partitions import CreatePartitions, NewPartition
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
-from riverlog.model.limits import TOPICS_CREATED_PER_TURN_MAX
 from riverlog.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

@@ -8,12 +8,13 @@ from typing import Final
 
 from riverlog.broker.coordination import check_transactional_id, offset_to_commit
 from riverlog.broker.handlers.join_transaction import batch_of
+from riverlog.broker.limits import BATCH_MARKER_BYTES_MAX
 from riverlog.broker.requests.context import Context
 from riverlog.groups.commands import CommitOffsets, OffsetToCommit
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId
-from riverlog.model.limits import BATCH_MARKER_BYTES_MAX, MEMBERS_PER_BATCH_MAX
+from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
 from riverlog.model.transactions import Producer
 from riverlog.transactions.commands import EndBatch, JoinBatch, ProducerReply
 from riverlog.transactions.states import NOBODY

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
+from riverlog.broker.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, REQUEST_PORTION
 from riverlog.broker.requests.context import Answer, Context, Later, Parts, Place
 from riverlog.broker.requests.dispatch import told
 from riverlog.broker.requests.portions import in_turn
@@ -21,7 +22,7 @@ from riverlog.log.producers.aborted_transactions import Aborted
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset
-from riverlog.model.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, REQUEST_PORTION, SENDFILE_BYTES_MIN
+from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
 from riverlog.partitions.not_yet import NotYet
 from riverlog.partitions.partition import Partition

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from riverlog.broker.coordination import ask_coordinator
+from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.broker.requests.portions import in_turns
 from riverlog.groups.commands import DeleteOffsets, DeleteOffsetsReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from riverlog.model.limits import REQUEST_PORTION
 from riverlog.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.broker.requests.portions import in_turns
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
-from riverlog.model.limits import REQUEST_PORTION
 from riverlog.model.transactions import TransactionMarkers, TransactionVersion
 from riverlog.transactions.commands import DescribeTransactions, ListTransactions
 from riverlog.transactions.states import TransactionState

@@ -12,10 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from riverlog.broker.requests.context import Client, Hangup, Parts, Place, memory_of
-from riverlog.broker.requests.dispatch import Dispatcher, Promise, Unserved
-from riverlog.broker.requests.memory import Share
-from riverlog.model.limits import (
+from riverlog.broker.limits import (
     ANSWER_BYTES_PER_CONNECTION_MAX,
     ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
     CLOSING_SECONDS_MAX,
@@ -24,8 +21,11 @@ from riverlog.model.limits import (
     REQUEST_BYTES_PER_SECOND_MIN,
     SEND_BYTES_PER_TURN_MAX,
     STALLED_FRAME_SECONDS,
-    UNSENT_BYTES_PER_CONNECTION_MAX,
 )
+from riverlog.broker.requests.context import Client, Hangup, Parts, Place, memory_of
+from riverlog.broker.requests.dispatch import Dispatcher, Promise, Unserved
+from riverlog.broker.requests.memory import Share
+from riverlog.model.limits import UNSENT_BYTES_PER_CONNECTION_MAX
 from riverlog.model.ports import Buffer, Clock, FileRange, Socket
 from riverlog.observe.stats import Closed
 from riverlog.partitions.cold_reads import ColdReads

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from riverlog.broker.limits import ACCEPT_PAUSE_LINES_SECONDS, IDLE_SWEEP_SECONDS
 from riverlog.broker.network.connection import Connection
 from riverlog.broker.requests.context import Client
 from riverlog.broker.requests.dispatch import Dispatcher
@@ -12,7 +13,6 @@ from riverlog.broker.requests.memory import RequestMemory
 from riverlog.model.access import ANONYMOUS, Principal
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import Address
-from riverlog.model.limits import ACCEPT_PAUSE_LINES_SECONDS, IDLE_SWEEP_SECONDS
 from riverlog.model.ports import Clock, Listener, Network, Socket
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.logging import get_logger

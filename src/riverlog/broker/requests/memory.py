@@ -15,14 +15,13 @@ or when its frame is larger than the whole pool. Should all wait even then, the 
 from collections.abc import Callable
 from typing import Final
 
-from riverlog.model.limits import (
+from riverlog.broker.limits import (
     ANSWERS_MEMORY_PART,
     CONNECTION_WINDOW_BYTES_MIN,
-    RECEIVE_BUFFER_BYTES,
-    RECEIVE_BUFFER_BYTES_MIN,
     REQUEST_MEMORY_RESERVE_PART,
     STALLED_FRAME_SECONDS,
 )
+from riverlog.model.limits import RECEIVE_BUFFER_BYTES, RECEIVE_BUFFER_BYTES_MIN
 from riverlog.observe.stats import ConnectionStats
 from riverlog.wire.apis import ApiKey
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from riverlog.broker.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, REQUEST_PORTION
 from riverlog.broker.requests.context import Later
-from riverlog.model.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
+from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.partitions.not_yet import NotYet
 from riverlog.wire.apis import ApiKey
 

@@ -10,8 +10,8 @@ from functools import cache
 from struct import Struct
 from typing import Any, Final, Protocol
 
+from riverlog.broker.limits import REPEATED_HEAD_BYTES_MAX, ROUTES_PER_CONNECTION_MAX
 from riverlog.metadata.image import MetadataImage
-from riverlog.model.limits import REPEATED_HEAD_BYTES_MAX, ROUTES_PER_CONNECTION_MAX
 from riverlog.observe.stats import RequestStats
 
 _FRONT_BYTES: Final = 8

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from riverlog.checkpoints.files.paths import ROOT, is_temporary
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.files.tree import File, Folder, Tree
+from riverlog.checkpoints.limits import CHECKPOINT_FILES_MAX
 from riverlog.checkpoints.records import (
     FileFacts,
     FileGone,
@@ -22,7 +23,6 @@ from riverlog.checkpoints.records import (
     chunk,
     write_fact,
 )
-from riverlog.model.limits import CHECKPOINT_FILES_MAX
 
 
 @dataclass(frozen=True, slots=True)

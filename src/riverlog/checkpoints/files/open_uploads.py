@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from riverlog.checkpoints.files.refusals import Refused
-from riverlog.model.limits import CHECKPOINT_UPLOAD_REST_SECONDS
+from riverlog.checkpoints.limits import CHECKPOINT_UPLOAD_REST_SECONDS
 
 
 @dataclass(slots=True, eq=False)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from riverlog.checkpoints.files.refusals import Refused
-from riverlog.model.limits import CHECKPOINT_PATH_BYTES_MAX, CHECKPOINT_PATH_DEPTH_MAX
+from riverlog.checkpoints.limits import CHECKPOINT_PATH_BYTES_MAX, CHECKPOINT_PATH_DEPTH_MAX
 
 ROOT = "/"
 _LOCATION = re.compile(r"(?:([^:/]+):)?(?://([^/]*))?(.*)", re.DOTALL)

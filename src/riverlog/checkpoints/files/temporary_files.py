@@ -5,7 +5,7 @@ CREATE and RENAME finds them again; the content of small ones is in memory as we
 from typing import NamedTuple
 
 from riverlog.checkpoints.files.paths import is_below
-from riverlog.model.limits import (
+from riverlog.checkpoints.limits import (
     CHECKPOINT_TEMPORARY_BYTES_MAX,
     CHECKPOINT_TEMPORARY_FILES_MAX,
     CHECKPOINT_TEMPORARY_MS_MAX,

@@ -6,8 +6,8 @@ from riverlog.checkpoints.files import changes
 from riverlog.checkpoints.files.changes import Decided
 from riverlog.checkpoints.files.paths import is_temporary
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_CHUNKS_MAX, CHECKPOINT_INLINE_BYTES_MAX
 from riverlog.checkpoints.records import FileFacts, NewRecord, UploadBegun, chunk, write_fact
-from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_CHUNKS_MAX, CHECKPOINT_INLINE_BYTES_MAX
 
 if TYPE_CHECKING:
     from riverlog.checkpoints.store import Store

@@ -18,9 +18,9 @@ from riverlog.checkpoints.files.open_uploads import Uploads, made_room
 from riverlog.checkpoints.files.paths import ROOT, check_path, parse_path
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.files.upload import Upload
+from riverlog.checkpoints.limits import CHECKPOINT_CALL_BYTES_MAX, CHECKPOINT_REQUESTS_MAX
 from riverlog.checkpoints.pipelines.calls import CALLS, read_call
 from riverlog.checkpoints.store import Status, Store
-from riverlog.model.limits import CHECKPOINT_CALL_BYTES_MAX, CHECKPOINT_REQUESTS_MAX
 from riverlog.observe.web_guard import CALL_HEADER, WebGuard, is_call
 
 Scope = MutableMapping[str, Any]

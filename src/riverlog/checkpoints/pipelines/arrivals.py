@@ -12,7 +12,7 @@ and each time for twice as long, until a driver has come.
 import asyncio
 from dataclasses import dataclass
 
-from riverlog.model.limits import (
+from riverlog.checkpoints.limits import (
     CHECKPOINT_ARRIVAL_PAUSE_SECONDS_MAX,
     CHECKPOINT_ARRIVAL_PAUSE_SECONDS_MIN,
     CHECKPOINT_ARRIVAL_SECONDS_MAX,

@@ -17,6 +17,12 @@ from riverlog.checkpoints.files.changes import Decided
 from riverlog.checkpoints.files.paths import Numbered, is_temporary
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.files.tree import File, Folder, Tree, is_checkpoint
+from riverlog.checkpoints.limits import (
+    CHECKPOINT_COMMIT_BYTES_MAX,
+    CHECKPOINT_PIPELINES_MAX,
+    CHECKPOINT_PLANS_REMEMBERED_MAX,
+    CHECKPOINT_STARTS_REMEMBERED_MAX,
+)
 from riverlog.checkpoints.pipelines.arrivals import Arrivals
 from riverlog.checkpoints.pipelines.groups import Groups
 from riverlog.checkpoints.pipelines.owners import Owners, batch_of
@@ -37,12 +43,6 @@ from riverlog.checkpoints.records import FACTS, PipelineGone, content_of, write_
 from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
 from riverlog.client.producer.shared_transactions import SharedBatch
 from riverlog.model.ids import NO_OFFSET
-from riverlog.model.limits import (
-    CHECKPOINT_COMMIT_BYTES_MAX,
-    CHECKPOINT_PIPELINES_MAX,
-    CHECKPOINT_PLANS_REMEMBERED_MAX,
-    CHECKPOINT_STARTS_REMEMBERED_MAX,
-)
 from riverlog.observe.logging import get_logger
 
 if TYPE_CHECKING:

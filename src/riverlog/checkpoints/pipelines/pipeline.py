@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import CHECKPOINT_RUNS_REMEMBERED_MAX
 from riverlog.checkpoints.records import FileFacts, PipelineNoted, Unreadable, file_facts
-from riverlog.model.limits import CHECKPOINT_RUNS_REMEMBERED_MAX, INCARNATION_LENGTH_MAX, MEMBERS_PER_BATCH_MAX
+from riverlog.model.limits import INCARNATION_LENGTH_MAX, MEMBERS_PER_BATCH_MAX
 
 Member = tuple[int, int]
 """The producer id and epoch of a task's attempt."""

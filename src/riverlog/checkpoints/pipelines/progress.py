@@ -9,8 +9,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import PROGRESS_ERROR_LENGTH_MAX, PROGRESS_SILENT_MS_MAX
 from riverlog.checkpoints.records import Unreadable
-from riverlog.model.limits import INCARNATION_LENGTH_MAX, PROGRESS_ERROR_LENGTH_MAX, PROGRESS_SILENT_MS_MAX
+from riverlog.model.limits import INCARNATION_LENGTH_MAX
 
 _NUMBER_MAX: Final = 2**63 - 1
 _OF_THE_STORE: Final = frozenset({"heard_ms", "first_heard_ms", "late_rows_before", "proof"})

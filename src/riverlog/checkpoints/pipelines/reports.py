@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from riverlog.checkpoints.files.changes import Decided
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.files.tree import Folder
+from riverlog.checkpoints.limits import PROGRESS_KEPT_EVERY_MS, PROGRESS_REPORTED_MAX
 from riverlog.checkpoints.pipelines.pipeline import name_of
 from riverlog.checkpoints.pipelines.progress import Progress, RunState
 from riverlog.checkpoints.pipelines.runs import Runs
 from riverlog.checkpoints.records import write_fact
-from riverlog.model.limits import PROGRESS_KEPT_EVERY_MS, PROGRESS_REPORTED_MAX
 from riverlog.observe.metrics import PipelineReading
 
 if TYPE_CHECKING:

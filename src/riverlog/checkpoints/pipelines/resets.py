@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from riverlog.checkpoints.files import changes
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.files.tree import Folder, is_checkpoint
+from riverlog.checkpoints.limits import PROGRESS_SILENT_MS_MAX
 from riverlog.checkpoints.pipelines.overview import content_of
 from riverlog.checkpoints.pipelines.pipeline import name_of
 from riverlog.checkpoints.pipelines.starts import FILE, Start
 from riverlog.checkpoints.records import FileFacts
-from riverlog.model.limits import PROGRESS_SILENT_MS_MAX
 
 if TYPE_CHECKING:
     from riverlog.checkpoints.files.changes import Decided

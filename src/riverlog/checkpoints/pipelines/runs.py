@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import PROGRESS_RUNS_MAX
 from riverlog.checkpoints.pipelines.progress import Progress, RunState, read_progress
 from riverlog.checkpoints.records import ProgressNoted, Unreadable
-from riverlog.model.limits import PROGRESS_RUNS_MAX
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from riverlog.cli.terminal.options import (
     output_option,
 )
 from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural
-from riverlog.model.limits import VERIFIED_RECORDS_MAX
+from riverlog.verify.limits import VERIFIED_RECORDS_MAX
 
 if TYPE_CHECKING:
     from riverlog.verify.history import History

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from riverlog.client.errors import Closed, KafkaError, Unreachable, check, error_code, failure
+from riverlog.client.limits import UNKNOWN_TOPIC_ATTEMPTS_MAX
 from riverlog.client.network.connection import Connection
 from riverlog.client.network.security import Security
 from riverlog.client.network.tls import TlsNetwork
@@ -18,7 +19,6 @@ from riverlog.client.ports import Ports, real_ports
 from riverlog.model.addresses import parse_addresses
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE, NO_TOPIC_ID, Address, NodeId, TopicId, TopicPartition
-from riverlog.model.limits import UNKNOWN_TOPIC_ATTEMPTS_MAX
 from riverlog.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,

@@ -17,17 +17,12 @@ from typing import Any, Final, NamedTuple
 
 from riverlog import __version__
 from riverlog.client.errors import KafkaError, TimedOut, Unreachable, check
+from riverlog.client.limits import EXPECTED_BYTES_MIN, RECEIVES_PER_TURN_MAX, REQUESTS_IN_FLIGHT_PER_BROKER_MAX
 from riverlog.client.network.login import log_in
 from riverlog.client.network.security import Login
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address
-from riverlog.model.limits import (
-    EXPECTED_BYTES_MIN,
-    RECEIVES_PER_TURN_MAX,
-    REQUESTS_IN_FLIGHT_PER_BROKER_MAX,
-    RESPONSE_BYTES_MAX,
-    UNSENT_BYTES_PER_CONNECTION_MAX,
-)
+from riverlog.model.limits import RESPONSE_BYTES_MAX, UNSENT_BYTES_PER_CONNECTION_MAX
 from riverlog.model.ports import Connecting, FileRange, Socket
 from riverlog.wire.apis import API_BY_KEY, Api, ApiKey
 from riverlog.wire.codec import MalformedMessage

@@ -26,6 +26,7 @@ from riverlog.client.arguments import NewRecord, check_topic, checked_partition,
 from riverlog.client.consumer.commits import CommittedOffset, GroupMetadata, checked_commit
 from riverlog.client.errors import BufferFull, Closed, KafkaError, TimedOut
 from riverlog.client.lifetime import Startable
+from riverlog.client.limits import FAILURES_REMEMBERED_MAX
 from riverlog.client.network.cluster import Cluster, Topic
 from riverlog.client.network.security import Security
 from riverlog.client.ports import Ports
@@ -43,7 +44,6 @@ from riverlog.client.producer.transactions import (
 )
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, TopicPartition
-from riverlog.model.limits import FAILURES_REMEMBERED_MAX
 from riverlog.records.batch import HEADER_BYTES, Compression
 from riverlog.records.record import HeadersLike, record_bytes_max
 

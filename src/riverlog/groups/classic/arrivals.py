@@ -7,7 +7,7 @@ about the same time: as many as that are on their way together.
 from collections import Counter, deque
 from typing import NamedTuple
 
-from riverlog.model.limits import ASKED_TOGETHER_MS, ASKS_REMEMBERED_MAX, ASKS_REMEMBERED_MS
+from riverlog.groups.limits import ASKED_TOGETHER_MS, ASKS_REMEMBERED_MAX, ASKS_REMEMBERED_MS
 from riverlog.model.machine import Instant
 
 

@@ -22,11 +22,11 @@ from riverlog.groups.commands import (
     Sync,
     SyncReply,
 )
+from riverlog.groups.limits import HANDED_OUT_MEMBER_IDS_MAX, NEW_MEMBER_JOIN_MS_MAX
 from riverlog.groups.records import GroupMetadataKey
 from riverlog.groups.state import GroupsState
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import HANDED_OUT_MEMBER_IDS_MAX, NEW_MEMBER_JOIN_MS_MAX
 from riverlog.model.machine import Ticket
 from riverlog.model.settings import NodeSettings
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 
 from riverlog.groups.classic.live import FirstRound, JoinEnds, Live, LiveGroup, Member, Phase, SessionEnds, SyncEnds
 from riverlog.groups.commands import JoinReply, SyncReply
-from riverlog.groups.records import GroupMetadataKey
-from riverlog.groups.turn import Turn
-from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import (
+from riverlog.groups.limits import (
     EXPECTED_MEMBERS_WAIT_MS,
     EXPECTED_MEMBERS_WAIT_MS_MAX,
     JOIN_EXTENSION_MS_MIN,
     STRAGGLERS_WAIT_MS,
 )
+from riverlog.groups.records import GroupMetadataKey
+from riverlog.groups.turn import Turn
+from riverlog.model.errors import ErrorCode
 from riverlog.model.settings import NodeSettings
 
 

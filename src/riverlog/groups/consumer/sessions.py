@@ -14,15 +14,15 @@ from riverlog.groups.consumer.live import (
     RevocationEnds,
     SilenceNoticed,
 )
-from riverlog.groups.turn import Turn
-from riverlog.model.group_config import GroupConfig, group_config
-from riverlog.model.limits import (
+from riverlog.groups.limits import (
     HURRIED_HEARTBEAT_MS,
     HURRIED_HEARTBEATS_MAX,
     HURRIED_HEARTBEATS_PER_SECOND_MAX,
     UNHURRIED_HEARTBEAT_MS,
     WAITING_HEARTBEAT_MS,
 )
+from riverlog.groups.turn import Turn
+from riverlog.model.group_config import GroupConfig, group_config
 from riverlog.model.settings import NodeSettings
 
 

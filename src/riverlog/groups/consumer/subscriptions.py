@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Protocol
 
-from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import (
+from riverlog.groups.limits import (
     TOPIC_PATTERN_CHARACTERS_MAX,
     TOPIC_PATTERN_INSTRUCTIONS_MAX,
     TOPIC_PATTERNS_COMPILED_MAX,
 )
+from riverlog.model.errors import ErrorCode, Refusal
 
 
 class _Pattern(Protocol):

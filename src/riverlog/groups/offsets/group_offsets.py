@@ -22,17 +22,17 @@ from riverlog.groups.commands import (
     OffsetToCommit,
     TopicsDeleted,
 )
+from riverlog.groups.limits import (
+    OFFSET_BYTES_FORGOTTEN_PER_TURN_MAX,
+    OFFSETS_EXPIRED_PER_TURN_MAX,
+    OFFSETS_FORGOTTEN_PER_TURN_MAX,
+)
 from riverlog.groups.membership import Membership, Retention
 from riverlog.groups.records import GroupRecord, OffsetCommitKey, OffsetCommitValue, TransactionMarker
 from riverlog.groups.state import GroupsState
 from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_EPOCH, NO_TOPIC_ID, LeaderEpoch, Offset, TopicId, TopicPartition
-from riverlog.model.limits import (
-    OFFSET_BYTES_FORGOTTEN_PER_TURN_MAX,
-    OFFSETS_EXPIRED_PER_TURN_MAX,
-    OFFSETS_FORGOTTEN_PER_TURN_MAX,
-)
 from riverlog.model.machine import Ticket
 from riverlog.model.setting import LONG_MAX
 from riverlog.model.settings import NodeSettings

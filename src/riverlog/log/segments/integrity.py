@@ -7,12 +7,12 @@ log's quarantine, and from then on every walk goes round it.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from riverlog.log.limits import UNVERIFIED_BYTES_PER_READ_MAX
 from riverlog.log.segments.flaws import Flaw, examine
 from riverlog.log.segments.quarantine import Quarantined, refused
 from riverlog.log.segments.scan import SCAN_CHUNK_BYTES, scan_headers
 from riverlog.log.segments.verified_ranges import VerifiedRanges
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import UNVERIFIED_BYTES_PER_READ_MAX
 from riverlog.records.batch import BatchHeader
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ valid after its segment was let go, rolled away or deleted, and nobody has to co
 import errno
 from typing import Final, Protocol
 
+from riverlog.log.limits import OPEN_SEGMENT_FILES_MAX
 from riverlog.model.descriptors import DescriptorShares
-from riverlog.model.limits import OPEN_SEGMENT_FILES_MAX
 from riverlog.model.ports import Disk, File
 
 _CANDIDATES_MAX: Final = 64

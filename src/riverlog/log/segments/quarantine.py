@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 from fastcrc.crc32 import iscsi as crc32c
 
 from riverlog.log.checkpoint import BadCheckpoint, decode_lines, encode_lines
+from riverlog.log.limits import FLAWS_PER_LOG_MAX
 from riverlog.log.segments.flaws import Flaw
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset
-from riverlog.model.limits import FLAWS_PER_LOG_MAX
 
 QUARANTINE_FILE: Final = "quarantine"
 

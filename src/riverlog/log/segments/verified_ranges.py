@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 
-from riverlog.model.limits import VERIFIED_RANGES_PER_SEGMENT_MAX
+from riverlog.log.limits import VERIFIED_RANGES_PER_SEGMENT_MAX
 
 
 class VerifiedRanges:

@@ -12,6 +12,7 @@ from riverlog.metadata.commands.partitions import (
     replication_factor_of,
 )
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage, TopicImage, folded
+from riverlog.metadata.limits import TOPIC_NAME_CHARACTERS_MAX
 from riverlog.metadata.placement import place
 from riverlog.metadata.records import ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
 from riverlog.model.checkpoint_topic import (
@@ -22,7 +23,7 @@ from riverlog.model.checkpoint_topic import (
 )
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TOPIC_ID, TopicId
-from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX, TOPIC_NAME_CHARACTERS_MAX
+from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.model.resolution import check_topic
 from riverlog.model.setting import BadSetting
 from riverlog.model.settings import Layers

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import Any, NamedTuple
 
-from riverlog.model.limits import ACCOUNTED_BATCHES_MAX
+from riverlog.pipelines.limits import ACCOUNTED_BATCHES_MAX
 from riverlog.spark.sessions.progress import OBSERVED
 
 

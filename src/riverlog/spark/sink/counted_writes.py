@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from riverlog.model.limits import SINK_WRITES_PER_BATCH_MAX
+from riverlog.spark.limits import SINK_WRITES_PER_BATCH_MAX
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink.options import SinkOptions
 from riverlog.spark.worker.attempt import StreamAttempt

@@ -20,9 +20,9 @@ from riverlog.client.errors import KafkaError
 from riverlog.client.ports import Ports
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
-from riverlog.model.limits import VERIFIED_RECORDS_MAX
 from riverlog.verify.checker import Verdict, judge
 from riverlog.verify.history import History, Isolation
+from riverlog.verify.limits import VERIFIED_RECORDS_MAX
 from riverlog.verify.load.consumers import Member, end_offsets, read_everything
 from riverlog.verify.load.scene import PAUSE_SECONDS, Protocol, Scene
 from riverlog.verify.load.transactional_writer import TransactionalWriter

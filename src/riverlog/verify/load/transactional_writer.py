@@ -15,9 +15,9 @@ from riverlog.client.errors import BufferFull, KafkaError, TimedOut, Transaction
 from riverlog.client.producer.deliveries import Delivery
 from riverlog.client.producer.producer import Producer
 from riverlog.model.ids import NO_OFFSET, Offset
-from riverlog.model.limits import VERIFIED_RECORDS_MAX
 from riverlog.verify.history import Transaction, Write
 from riverlog.verify.labels import value_of
+from riverlog.verify.limits import VERIFIED_RECORDS_MAX
 from riverlog.verify.load.scene import PAUSE_SECONDS, Scene
 
 _RECORDS_MAX: Final = 20

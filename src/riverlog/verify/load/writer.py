@@ -13,9 +13,9 @@ from riverlog.client.errors import BufferFull, KafkaError
 from riverlog.client.producer.deliveries import Delivery
 from riverlog.client.producer.producer import Producer
 from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import VERIFIED_RECORDS_MAX, VERIFIED_RECORDS_UNDER_WAY_MAX
 from riverlog.verify.history import Write
 from riverlog.verify.labels import value_of
+from riverlog.verify.limits import VERIFIED_RECORDS_MAX, VERIFIED_RECORDS_UNDER_WAY_MAX
 from riverlog.verify.load.scene import PAUSE_SECONDS, Scene
 
 COMPRESSIONS: Final = ("none", "lz4", "zstd", "snappy", "gzip")

@@ -6,10 +6,10 @@ import pytest
 
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import ERROR_MESSAGE_CHARACTERS_MAX
 from riverlog.model.setting import Kind, Source
 from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS
 from riverlog.wire.apis import ApiKey
+from riverlog.wire.limits import ERROR_MESSAGE_CHARACTERS_MAX
 from riverlog.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from riverlog.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from riverlog.wire.messages.incremental_alter_configs import (

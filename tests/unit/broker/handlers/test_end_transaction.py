@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
+from riverlog.broker.limits import BATCH_MARKER_BYTES_MAX
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import BATCH_MARKER_BYTES_MAX, MEMBERS_PER_BATCH_MAX
+from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
 from riverlog.wire.messages.init_producer_id import InitProducerIdResponse
 from tests.support import group_lines
 from tests.support.asking import serving

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from riverlog import Admin, Producer
+from riverlog.broker.limits import COPIED_BYTES_PER_ANSWER_MAX, REQUEST_PORTION
 from riverlog.log.segments.flaws import Flaw
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
-from riverlog.model.limits import COPIED_BYTES_PER_ANSWER_MAX, REQUEST_PORTION
 from riverlog.records.record import read_batches
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic

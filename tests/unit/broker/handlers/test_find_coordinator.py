@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from riverlog.groups.limits import STRAGGLERS_WAIT_MS
 from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import STRAGGLERS_WAIT_MS
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.find_coordinator import FindCoordinatorRequest
 from tests.support.asking import connected, serving

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from riverlog.model.limits import REQUEST_PORTION
+from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from riverlog.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic

@@ -9,18 +9,17 @@ from typing import Any
 
 import pytest
 
+from riverlog.broker.limits import (
+    ANSWER_BYTES_PER_CONNECTION_MAX,
+    ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
+    HANDLING_SECONDS_PER_TURN_MAX,
+)
 from riverlog.broker.network.connection import Connection
 from riverlog.broker.requests.context import Client, Hangup, Place
 from riverlog.broker.requests.dispatch import Promise
 from riverlog.broker.requests.memory import RequestMemory
 from riverlog.model.access import Principal
-from riverlog.model.limits import (
-    ANSWER_BYTES_PER_CONNECTION_MAX,
-    ANSWERS_IN_FLIGHT_PER_CONNECTION_MAX,
-    HANDLING_SECONDS_PER_TURN_MAX,
-    SENDFILE_BYTES_MIN,
-    UNSENT_BYTES_PER_CONNECTION_MAX,
-)
+from riverlog.model.limits import SENDFILE_BYTES_MIN, UNSENT_BYTES_PER_CONNECTION_MAX
 from riverlog.model.ports import FileRange
 from riverlog.observe.stats import Closed, ConnectionStats, RequestStats
 from riverlog.partitions.cold_reads import ColdReads

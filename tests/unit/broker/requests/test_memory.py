@@ -5,14 +5,9 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from riverlog.broker.limits import CONNECTION_WINDOW_BYTES_MIN, REQUEST_MEMORY_RESERVE_PART, STALLED_FRAME_SECONDS
 from riverlog.broker.requests.memory import Pool, RequestMemory, Share
-from riverlog.model.limits import (
-    CONNECTION_WINDOW_BYTES_MIN,
-    RECEIVE_BUFFER_BYTES,
-    RECEIVE_BUFFER_BYTES_MIN,
-    REQUEST_MEMORY_RESERVE_PART,
-    STALLED_FRAME_SECONDS,
-)
+from riverlog.model.limits import RECEIVE_BUFFER_BYTES, RECEIVE_BUFFER_BYTES_MIN
 from riverlog.observe.stats import ConnectionStats
 
 UNIT = RECEIVE_BUFFER_BYTES + 1  # the smallest request that is no small one

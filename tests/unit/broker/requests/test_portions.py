@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from riverlog.broker.handlers import HANDLERS
+from riverlog.broker.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, REQUEST_PORTION
 from riverlog.broker.requests.context import Later
 from riverlog.broker.requests.portions import PORTIONED, in_portions, is_large, kind_of
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
-from riverlog.model.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, PARTITIONS_PER_REQUEST_MAX, REQUEST_PORTION
+from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.partitions.recovery import Recovering
 from riverlog.records.record import read_batches
 from riverlog.wire.apis import API_BY_KEY, ApiKey

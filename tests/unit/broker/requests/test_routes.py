@@ -1,8 +1,8 @@
 """Repeated requests are recognised by their bytes, as long as what was found out about them holds."""
 
+from riverlog.broker.limits import REPEATED_HEAD_BYTES_MAX, ROUTES_PER_CONNECTION_MAX
 from riverlog.broker.requests.routes import Route, Routes
 from riverlog.metadata.image import MetadataImage
-from riverlog.model.limits import REPEATED_HEAD_BYTES_MAX, ROUTES_PER_CONNECTION_MAX
 from riverlog.observe.stats import RequestStats
 
 IMAGE = MetadataImage()

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import ExitStack
 
 from riverlog.checkpoints.files.open_uploads import Uploads, made_room
-from riverlog.model.limits import CHECKPOINT_UPLOAD_REST_SECONDS
+from riverlog.checkpoints.limits import CHECKPOINT_UPLOAD_REST_SECONDS
 from tests.support.virtual_time import run
 
 

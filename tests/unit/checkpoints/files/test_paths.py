@@ -13,7 +13,7 @@ from riverlog.checkpoints.files.paths import (
     related_to_any,
 )
 from riverlog.checkpoints.files.refusals import Refused
-from riverlog.model.limits import CHECKPOINT_PATH_BYTES_MAX
+from riverlog.checkpoints.limits import CHECKPOINT_PATH_BYTES_MAX
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import pytest
 
 from riverlog.checkpoints.files import temporary_files, upload
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_INLINE_BYTES_MAX
 from riverlog.checkpoints.records import CHUNKS
-from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_INLINE_BYTES_MAX
 from tests.support.checkpoints import MemoryTopic, opened, put, read
 from tests.support.virtual_time import run
 

@@ -10,7 +10,7 @@ import pytest
 from riverlog.checkpoints.current_store import Stores
 from riverlog.checkpoints.files import webhdfs
 from riverlog.checkpoints.files.webhdfs import Edge
-from riverlog.model.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_UPLOAD_REST_SECONDS
+from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_UPLOAD_REST_SECONDS
 from riverlog.observe.web_guard import WebGuard
 from tests.support.checkpoints import MemoryTopic, memory_store
 from tests.support.virtual_time import run

@@ -2,8 +2,8 @@
 
 import asyncio
 
+from riverlog.checkpoints.limits import CHECKPOINT_ARRIVAL_SECONDS_MAX
 from riverlog.checkpoints.pipelines.arrivals import Arrivals
-from riverlog.model.limits import CHECKPOINT_ARRIVAL_SECONDS_MAX
 from tests.support.virtual_time import run
 
 

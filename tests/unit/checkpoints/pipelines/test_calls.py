@@ -8,9 +8,9 @@ import pytest
 from riverlog import Admin
 from riverlog.checkpoints.current_store import Stores
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import CHECKPOINT_CALL_BYTES_MAX
 from riverlog.checkpoints.pipelines.calls import read_call
 from riverlog.checkpoints.store import store_over
-from riverlog.model.limits import CHECKPOINT_CALL_BYTES_MAX
 from tests.support.checkpoints import put
 from tests.support.members import ADDRESS, with_node
 from tests.support.pipelines import PATH

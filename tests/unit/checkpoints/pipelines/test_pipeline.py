@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import CHECKPOINT_RUNS_REMEMBERED_MAX
 from riverlog.checkpoints.pipelines.pipeline import (
     Announced,
     Begun,
@@ -22,7 +23,7 @@ from riverlog.checkpoints.pipelines.pipeline import (
     write_of,
 )
 from riverlog.checkpoints.records import FileFacts, PipelineNoted, Unreadable, read_fact, write_fact
-from riverlog.model.limits import CHECKPOINT_RUNS_REMEMBERED_MAX, MEMBERS_PER_BATCH_MAX
+from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
 
 ANNOUNCED = Announced(7, (Write("", ((4_001, 3),)), Write("8", ((4_002, 0),))))
 PIPELINE = Pipeline(Caller("q", "r2"), (4_000, 1), 12, 6, ("r0", "r1"), started_at=9)

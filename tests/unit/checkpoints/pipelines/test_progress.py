@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import PROGRESS_ERROR_LENGTH_MAX, PROGRESS_SILENT_MS_MAX
 from riverlog.checkpoints.pipelines.progress import Progress, RunState, progress_of, read_progress
 from riverlog.checkpoints.records import Unreadable
-from riverlog.model.limits import PROGRESS_ERROR_LENGTH_MAX, PROGRESS_SILENT_MS_MAX
 
 REPORT: dict[str, Any] = {
     "query": "q",

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import PROGRESS_KEPT_EVERY_MS
 from riverlog.checkpoints.pipelines.progress import Progress, RunState, progress_of
 from riverlog.checkpoints.records import FACTS
 from riverlog.checkpoints.store import Store
-from riverlog.model.limits import PROGRESS_KEPT_EVERY_MS
 from tests.support.checkpoints import MemoryTopic, opened
 from tests.support.virtual_time import run
 

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import PROGRESS_SILENT_MS_MAX
 from riverlog.checkpoints.pipelines.progress import progress_of
 from riverlog.checkpoints.pipelines.starts import FILE, Start
 from riverlog.checkpoints.store import Store
-from riverlog.model.limits import PROGRESS_SILENT_MS_MAX
 from tests.support.checkpoints import MemoryTopic, opened, put, read
 from tests.support.virtual_time import run
 

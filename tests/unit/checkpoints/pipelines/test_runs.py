@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.limits import PROGRESS_SILENT_MS_MAX
 from riverlog.checkpoints.pipelines import runs
 from riverlog.checkpoints.pipelines.progress import Progress, RunState, progress_of
 from riverlog.checkpoints.pipelines.runs import Runs, read_runs
 from riverlog.checkpoints.records import ProgressNoted, Unreadable, read_fact, write_fact
-from riverlog.model.limits import PROGRESS_SILENT_MS_MAX
 
 AHEAD_MS = 120_000
 

@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.groups.classic.arrivals import Arrivals
-from riverlog.model.limits import ASKED_TOGETHER_MS, ASKS_REMEMBERED_MAX, ASKS_REMEMBERED_MS
+from riverlog.groups.limits import ASKED_TOGETHER_MS, ASKS_REMEMBERED_MAX, ASKS_REMEMBERED_MS
 from riverlog.model.machine import Instant
 
 

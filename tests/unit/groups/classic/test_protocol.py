@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from riverlog.groups.commands import Heartbeat, JoinReply, Leave, Leaver, LeaveReply, Protocol, Sync, SyncReply
+from riverlog.groups.limits import HANDED_OUT_MEMBER_IDS_MAX
 from riverlog.groups.records import GroupMetadataValue, GroupRecord
 from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import HANDED_OUT_MEMBER_IDS_MAX
 from tests.support.groups import CLIENT, Coordinator, settings_of, subscription
 
 RANGE = (Protocol("range", subscription("t")),)

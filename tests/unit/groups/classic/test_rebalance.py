@@ -1,14 +1,14 @@
 """How a classic group gets from one generation to the next, and what happens when time runs out."""
 
 from riverlog.groups.commands import Announce, Heartbeat, Leave, Leaver
-from riverlog.model.errors import ErrorCode
-from riverlog.model.limits import (
+from riverlog.groups.limits import (
     EXPECTED_MEMBERS_WAIT_MS,
     EXPECTED_MEMBERS_WAIT_MS_MAX,
     JOIN_EXTENSION_MS_MIN,
     NEW_MEMBER_JOIN_MS_MAX,
     STRAGGLERS_WAIT_MS,
 )
+from riverlog.model.errors import ErrorCode
 from tests.support.groups import Coordinator, settings_of
 
 SHORT = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 60_000}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.model.limits import (
+from riverlog.groups.limits import (
     HURRIED_HEARTBEAT_MS,
     HURRIED_HEARTBEATS_MAX,
     HURRIED_HEARTBEATS_PER_SECOND_MAX,

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from riverlog.groups.consumer.subscriptions import check_pattern, matching
+from riverlog.groups.limits import TOPIC_PATTERN_CHARACTERS_MAX
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.limits import TOPIC_PATTERN_CHARACTERS_MAX
 
 NAMES = ["orders", "orders-eu", "payments", "__consumer_offsets", "a.b"]
 

@@ -2,7 +2,7 @@
 
 from threading import Event, Thread
 
-from riverlog.model.limits import ACCOUNTED_BATCHES_MAX
+from riverlog.pipelines.limits import ACCOUNTED_BATCHES_MAX
 from riverlog.pipelines.operators.row_counts import Accounts, Counts, total
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from riverlog.broker.limits import BATCH_MARKER_BYTES_MAX
 from riverlog.client.producer.shared_transactions import CommittedBatch
-from riverlog.model.limits import BATCH_MARKER_BYTES_MAX, SINK_WRITES_PER_BATCH_MAX
+from riverlog.spark.limits import SINK_WRITES_PER_BATCH_MAX
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink.counted_writes import Counted, check_same, counted_of, what_is_written
 from riverlog.spark.sink.options import read_options

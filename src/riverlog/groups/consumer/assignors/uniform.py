@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 from uuid import UUID
 
 from riverlog.groups.consumer.assignors.subscriber import Partitions, Subscriber
-from riverlog.model.limits import ASSIGNMENT_ROUNDS_MAX
+from riverlog.groups.limits import ASSIGNMENT_ROUNDS_MAX
 
 Partition = tuple[UUID, int]
 

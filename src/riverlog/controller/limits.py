@@ -1,0 +1,9 @@
+"""Bounds of the cluster's metadata on a node: how much, how long or how often, and what happens beyond."""
+
+from typing import Final
+
+PRODUCER_ID_BLOCK: Final = 1_000
+"""Producer ids that a node takes from the controller at a time."""
+
+METADATA_TRIES_MAX: Final = 100
+"""How often a write of metadata that could not begin is tried again, each tenth of a second, before the node ends."""

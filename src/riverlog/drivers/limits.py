@@ -1,0 +1,37 @@
+"""Bounds of coordinators: how much, how long or how often, and what happens beyond."""
+
+from typing import Final
+
+VERIFICATION_PATIENCE_SECONDS: Final = 0.1
+"""How long the first batch of a transaction waits for the one before it to end; then the client tries again."""
+
+VERIFICATION_RETRY_SECONDS: Final = 0.005
+"""How often that is looked at."""
+
+COMMANDS_IN_FLIGHT_MAX: Final = 100_000
+"""Commands whose records a machine's log has not committed; each belongs to a connection that waits, so more
+means that connections are not bounded."""
+
+RECORDS_REPLAYED_PER_TURN: Final = 500
+"""Records of its log that a machine reads at a stretch while the node serves others: some milliseconds."""
+
+COORDINATOR_RELOAD_SECONDS_MIN: Final = 0.25
+"""How long a coordinator whose log has failed stays away before the log is read again."""
+
+COORDINATOR_RELOAD_SECONDS_MAX: Final = 5.0
+"""How long at most, when one failure has followed on another."""
+
+COORDINATED_NAMES_PLACED_MAX: Final = 10_000
+"""Groups and transactional ids whose partition is remembered; that of others is reckoned again."""
+
+REPLAY_READ_BYTES: Final = 256 * 1024
+"""Bytes of a machine's log that are read at once."""
+
+MARKER_RETRY_SECONDS_MIN: Final = 0.02
+"""How soon the marker of a transaction is sent again that did not reach its partition; each time twice as late."""
+
+MARKER_RETRY_SECONDS_MAX: Final = 5.0
+"""The longest time between two attempts; there is no last one."""
+
+MARKER_ANSWER_SECONDS_MAX: Final = 30.0
+"""How long an answer about markers is waited for; then they are sent again."""

@@ -1,0 +1,6 @@
+"""Bounds of pipelines: how much, how long or how often, and what happens beyond."""
+
+from typing import Final
+
+ACCOUNTED_BATCHES_MAX: Final = 1_000
+"""Batches of a pipeline's query that are known each; Spark tells of the last hundred more than once."""
