@@ -11,6 +11,8 @@ class Denying:
     def __init__(self, *denied: Operation) -> None:
         self._denied = denied
 
+    version = 0
+
     def allows(self, who: Principal, operation: Operation, resource: ResourceType, name: str) -> bool:
         return operation not in self._denied
 

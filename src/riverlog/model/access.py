@@ -75,6 +75,11 @@ ANONYMOUS: Final = "ANONYMOUS"
 class Authorizer(Protocol):
     """Decides whether somebody may do something."""
 
+    @property
+    def version(self) -> int:
+        """Return a number that changes whenever the rules do: what was allowed before may not be any more."""
+        ...
+
     def allows(self, who: Principal, operation: Operation, resource: ResourceType, name: str) -> bool: ...
 
 

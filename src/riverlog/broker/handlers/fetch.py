@@ -1,31 +1,35 @@
 """Fetch: read what is there now; if it is too little, answer later, woken by the partitions' high watermarks.
 
-What is not in memory is read beside the loop first: a request comes again after that (`NotYet`), a fetch that waits
-looks again.
+A request is read by the general codec or, in its commonest form, by hand (`fetch_one`); both find a partition with
+`_find`, read it with `_read_partition` and wait as a `WaitingFetch`. What is not in memory is read beside the loop
+first: a request comes again after that (`NotYet`), a fetch that waits looks again.
 
 Every fetch is a full fetch: the session id in the answer is always 0, which tells clients to send their whole list
 of partitions again (KIP-227 allows it).
 """
 
 import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
+from uuid import UUID
 
 from riverlog.broker.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, REQUEST_PORTION
-from riverlog.broker.requests.context import Answer, Context, Later, Parts, Place
-from riverlog.broker.requests.dispatch import told
+from riverlog.broker.requests.context import Answer, Client, Context, Later, Parts, Place
+from riverlog.broker.requests.dispatch import encoded, told
 from riverlog.broker.requests.portions import in_turn
 from riverlog.log.producers.aborted_transactions import Aborted
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_OFFSET, Offset
+from riverlog.model.ids import NO_OFFSET, NO_TOPIC_ID, Offset, TopicId
 from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
 from riverlog.partitions.not_yet import NotYet
 from riverlog.partitions.partition import Partition
+from riverlog.partitions.replicas import Replicas
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.handwritten_codec import (
     FIRST_FETCH_BY_HAND,
@@ -35,7 +39,7 @@ from riverlog.wire.handwritten_codec import (
     read_fetch_end,
     read_one_fetch,
 )
-from riverlog.wire.headers import RequestHeader, encode_response
+from riverlog.wire.headers import RequestHeader
 from riverlog.wire.messages.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -67,20 +71,39 @@ class Wanted:
 Plan = list[tuple[FetchTopic, list[Wanted]]]
 
 
+class PartitionRead(NamedTuple):
+    """What was read of one partition."""
+
+    records: bytes | FileRange
+    aborted: list[Aborted] | None
+    last_stable_offset: Offset
+    size: int
+    next_offset: Offset
+    stops_short: bool
+    """Whether waiting adds nothing: a segment ended, or no more was allowed."""
+
+
 def fetch(request: FetchRequest, context: Context) -> Answer[FetchResponse]:
-    """Give what is there if it is enough, or if an error must be told; otherwise wait for more."""
+    """Answer with what is there if it is enough, or if an error must be told; otherwise wait for more."""
     if request.session_epoch > 0:
         context.stats.failed(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    answer_bytes_max = min(request.max_bytes, COPIED_BYTES_PER_ANSWER_MAX)
     if sum(1 + len(topic.partitions) for topic in request.topics) > REQUEST_PORTION:
-        bytes_max = min(request.max_bytes, COPIED_BYTES_PER_ANSWER_MAX)
-        return Later(fetch_in_portions(request, context), bytes_max)
+        return Later(fetch_in_portions(request, context), answer_bytes_max)
     plan = [(topic, [_wanted(topic, part, context) for part in topic.partitions]) for topic in request.topics]
-    response, enough = _read(request, plan, context)
-    if enough or request.max_wait_ms <= 0 or not plan:
-        _count(response, plan, context)
-        return response
-    return Later(DelayedFetch(request, plan, context).answered, min(request.max_bytes, COPIED_BYTES_PER_ANSWER_MAX))
+    read = partial(_read_plan, request, plan, context)
+    parts = read(request.max_wait_ms <= 0 or not plan)
+    if parts is not None:
+        return Place(parts)
+    partitions = [wanted.partition for _topic, parts in plan for wanted in parts if wanted.partition is not None]
+    return WaitingFetch(
+        read,
+        partitions,
+        context.services.replicas,
+        wait_seconds=_wait_seconds(request.max_wait_ms),
+        answer_bytes_max=answer_bytes_max,
+    )
 
 
 async def fetch_in_portions(request: FetchRequest, context: Context) -> FetchResponse:
@@ -117,165 +140,30 @@ async def fetch_in_portions(request: FetchRequest, context: Context) -> FetchRes
             partition.unwatch(news.set)
 
 
-class DelayedFetch:
-    """A fetch that waits until there is enough to read or its time is up."""
+class WaitingFetch(Place):
+    """The place of an answer that waits until there is enough to read, or its time is up."""
 
-    __slots__ = ("_context", "_patience", "_plan", "_request", "answered")
+    __slots__ = ("_partitions", "_patience", "_read", "_replicas", "answer_bytes_max")
 
-    def __init__(self, request: FetchRequest, plan: Plan, context: Context) -> None:
-        self._request = request
-        self._plan = plan
-        self._context = context
-        loop = asyncio.get_running_loop()
-        self.answered: asyncio.Future[FetchResponse] = loop.create_future()
-        self.answered.add_done_callback(self._stop)
-        for partition in self._partitions():
-            partition.watch(self._look)
-        self._patience = loop.call_later(_wait_seconds(request.max_wait_ms), self._look, True)
-
-    def _look(self, time_is_up: bool = False) -> None:
-        if self.answered.done():
-            return
-        try:
-            response, enough = _read(self._request, self._plan, self._context)
-        except NotYet as not_yet:
-            not_yet.until.add_done_callback(lambda _read: self._look(time_is_up))
-            return
-        except Exception as bug:
-            self.answered.set_exception(bug)
-            return
-        if enough or time_is_up or self._context.services.replicas.stopping:
-            _count(response, self._plan, self._context)
-            self.answered.set_result(response)
-
-    def _stop(self, _answered: object) -> None:
-        """Let go of the partitions; also when the connection ended and nobody waits any more."""
-        self._patience.cancel()
-        for partition in self._partitions():
-            partition.unwatch(self._look)
-
-    def _partitions(self) -> list[Partition]:
-        return [wanted.partition for _topic, parts in self._plan for wanted in parts if wanted.partition is not None]
-
-
-def fetch_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> Place | None:
-    """Do the commonest request, to read one open partition on from an offset, and remember the way for the next.
-
-    None, with nothing done, for every other request: `fetch` does those, and finds the words for what is wrong.
-    """
-    version = header.api_version
-    asked = read_one_fetch(frame, position, version) if version >= FIRST_FETCH_BY_HAND else None
-    if asked is None or asked.session_epoch > 0:
-        return None
-    replicas = context.services.replicas
-    try:
-        if version >= FIRST_VERSION_BY_ID:
-            partition = replicas.get_opened(asked.topic, asked.partition)
-        else:
-            partition = replicas.get(str(asked.topic, "utf-8"), asked.partition)
-        if partition is None or not context.allows_on_topic(Operation.READ, partition.name.topic):
-            return None
-        partition.check_epoch(asked.leader_epoch)
-    except (Refusal, UnicodeDecodeError):
-        return None
-    route = OnePartitionRoute(asked, partition, header, context)
-    place = route.take(frame, asked.end, header.correlation_id)
-    if place is not None:
-        context.client.routes.learn(frame, asked.end, context.image, route)
-    return place
-
-
-class OnePartitionRoute:
-    """The way of Fetch requests for one partition, from the offset to the whole response."""
-
-    __slots__ = (
-        "_answer", "_bytes_max", "_bytes_min", "_client", "_committed", "_header", "kind", "partition", "replicas",
-        "stats", "version", "wait_seconds",
-    )  # fmt: skip
-
-    def __init__(self, asked: OneFetch, partition: Partition, header: RequestHeader, context: Context) -> None:
-        self.kind = header.api_key << 16 | header.api_version
-        self.version = header.api_version
-        self.stats = context.stats
-        self.partition = partition
-        self.replicas = context.services.replicas
-        self.wait_seconds = _wait_seconds(asked.wait_ms)
-        self._bytes_min = asked.bytes_min
-        self._bytes_max = min(asked.bytes_max, context.services.metadata.settings.fetch_max_bytes)
-        self._committed = asked.isolation_level == _READ_COMMITTED
-        self._client = context.client
-        self._header = header
-        self._answer = one_fetched(asked.topic, header.api_version, asked.partition, committed=self._committed)
-
-    def take(self, frame: memoryview, position: int, correlation_id: int) -> Place | None:
-        """Read from the offset that stands at this position, as `fetch_one` says."""
-        rest = read_fetch_end(frame, position)
-        if rest is None:
-            return None
-        offset, bytes_max = rest
-        place = OnePartitionPlace(self, correlation_id, Offset(offset), max(min(bytes_max, self._bytes_max), 0))
-        try:
-            place.parts = self.read(place, at_once=self.wait_seconds <= 0)
-        except Refusal:
-            return None
-        if place.parts is None:
-            place.wait()
-        return place
-
-    def read(self, place: "OnePartitionPlace", *, at_once: bool) -> Parts | None:
-        """Give the whole response, or None where there is too little to read; Refusal where that cannot be read."""
-        partition, offset = self.partition, place.offset
-        stable_offset = partition.last_stable_offset
-        upto = stable_offset if self._committed else partition.high_watermark
-        read = partition.read(offset, bytes_max=place.bytes_max, upto=upto, at_least_one=True)
-        if read.size > COPIED_BYTES_PER_ANSWER_MAX and partition.log.segments.crowded:  # all of it would be copied
-            read = partition.read(offset, bytes_max=COPIED_BYTES_PER_ANSWER_MAX, upto=upto, at_least_one=True)
-        if read.size < self._bytes_min and not (at_once or read.stops_short_of(upto)):
-            return None
-        records = b"" if read.records is None else partition.content(read.records)
-        aborted = partition.aborted_in(read, offset) if self._committed else None
-        _count_read(partition, read.size, read.next_offset, offset)
-        if aborted:
-            return self._write(place, _data(partition, records, aborted))
-        log_start_offset = partition.log.log_start_offset
-        response = self._answer(
-            place.correlation_id, partition.high_watermark, stable_offset, log_start_offset, records
-        )
-        return self._told(response)
-
-    def refuse(self, place: "OnePartitionPlace", code: ErrorCode) -> Parts:
-        """Write the response that says why there is nothing to read."""
-        self.stats.failed(code)
-        return self._write(place, _refused(self.partition.name.partition, code, self.partition))
-
-    def _write(self, place: "OnePartitionPlace", data: PartitionData) -> Parts:
-        topic = FetchableTopicResponse(self.partition.name.topic, self.partition.topic_id, [data])
-        response = FetchResponse(responses=[topic])
-        return self._told(encode_response(_API, self._header.api_version, place.correlation_id, response))
-
-    def _told(self, response: Parts) -> Parts:
-        client = self._client
-        return told(client, _API, self._header.api_version, response) if client.takes_credits else response
-
-
-class OnePartitionPlace(Place):
-    """The place of the answer to a fetch from one partition; it waits until there is enough or its time is up."""
-
-    __slots__ = ("_patience", "_route", "bytes_max", "correlation_id", "offset")
-    answer_bytes_max = SENDFILE_BYTES_MIN  # more is sent from the file
-
-    def __init__(self, route: OnePartitionRoute, correlation_id: int, offset: Offset, bytes_max: int) -> None:
+    def __init__(
+        self,
+        read: Callable[[bool], Parts | None],
+        partitions: Sequence[Partition],
+        replicas: Replicas,
+        *,
+        wait_seconds: float,
+        answer_bytes_max: int,
+    ) -> None:
+        """Read again whenever there may be more in one of the partitions; `read` is told when it must answer."""
         self.parts = None
         self.line = None
-        self.correlation_id = correlation_id
-        self.offset = offset
-        self.bytes_max = bytes_max
-        self._route = route
-
-    def wait(self) -> None:
-        """Look again whenever there may be more to read."""
-        self._route.partition.watch(self._look)
-        self._patience = asyncio.get_running_loop().call_later(self._route.wait_seconds, self._look, True)
+        self.answer_bytes_max = answer_bytes_max
+        self._read = read
+        self._partitions = partitions
+        self._replicas = replicas
+        for partition in partitions:
+            partition.watch(self._look)
+        self._patience = asyncio.get_running_loop().call_later(wait_seconds, self._look, True)
 
     def leave(self) -> None:
         super().leave()
@@ -285,17 +173,11 @@ class OnePartitionPlace(Place):
     def _look(self, time_is_up: bool = False) -> None:
         if self.line is None or self.parts is not None:
             return
-        route = self._route
-        at_once = time_is_up or route.replicas.stopping
         try:
-            parts = route.read(self, at_once=at_once)
+            parts = self._read(time_is_up or self._replicas.stopping)
         except NotYet as not_yet:
             not_yet.until.add_done_callback(lambda _read: self._look(time_is_up))
             return
-        except Refusal as refusal:
-            if refusal.code is ErrorCode.CORRUPT_MESSAGE and not at_once:  # as in _read
-                return
-            parts = route.refuse(self, _code_of(refusal, route.partition, route.version))
         except Exception as bug:
             self.line.broken(bug)
             return
@@ -306,33 +188,156 @@ class OnePartitionPlace(Place):
 
     def _stop(self) -> None:
         self._patience.cancel()
-        self._route.partition.unwatch(self._look)
+        for partition in self._partitions:
+            partition.unwatch(self._look)
+
+
+def fetch_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> Place | None:
+    """Do a request of the commonest form, to read one partition, and remember its route for the next one like it.
+
+    None, with nothing done, for every other form: `fetch` does those.
+    """
+    version = header.api_version
+    asked = read_one_fetch(frame, position, version) if version >= FIRST_FETCH_BY_HAND else None
+    if asked is None or asked.session_epoch > 0 or read_fetch_end(frame, asked.end) is None:
+        return None
+    name, topic_id = "", NO_TOPIC_ID
+    try:
+        if version >= FIRST_VERSION_BY_ID:
+            topic_id = TopicId(UUID(bytes=asked.topic))
+        else:
+            name = str(asked.topic, "utf-8")
+    except UnicodeDecodeError:
+        return None
+    try:
+        partition = _find(context, name, topic_id, asked.partition, asked.leader_epoch)
+    except Refusal as refusal:
+        context.stats.failed(refusal.code)
+        answer = FetchableTopicResponse(name, topic_id, [_refused(asked.partition, refusal.code, None)])
+        return Place(encoded(_API, context, FetchResponse(responses=[answer])))
+    route = FetchRoute(asked, partition, header.api_key, context)
+    context.client.routes.learn(frame, asked.end, route, context.services.authorizer.version)
+    return route.take(frame, asked.end, header.correlation_id)
+
+
+class FetchRoute:
+    """The route of Fetch requests for one partition, from the offset to the whole response.
+
+    It holds as long as the partition is led in the same epoch.
+    """
+
+    __slots__ = (
+        "_answer", "_bytes_max", "_bytes_min", "_committed", "_context", "_epoch", "_metadata", "_partition",
+        "_replicas", "_wait_seconds", "kind", "stats",
+    )  # fmt: skip
+
+    def __init__(self, asked: OneFetch, partition: Partition, api_key: int, context: Context) -> None:
+        self.kind = api_key << 16 | context.version
+        self.stats = context.stats
+        self._context = context
+        self._partition = partition
+        self._epoch = partition.leader_epoch
+        self._metadata = context.services.metadata
+        self._replicas = context.services.replicas
+        self._wait_seconds = _wait_seconds(asked.wait_ms)
+        self._bytes_min = asked.bytes_min
+        self._bytes_max = asked.bytes_max
+        self._committed = asked.isolation_level == _READ_COMMITTED
+        self._answer = one_fetched(asked.topic, context.version, asked.partition, committed=self._committed)
+
+    def take(self, frame: memoryview, position: int, correlation_id: int) -> Place | None:
+        """Read from the offset that stands at this position; None where the request is of another form."""
+        partition = self._partition
+        rest = read_fetch_end(frame, position)
+        if rest is None or partition.removed or partition.leader_epoch != self._epoch:
+            return None
+        offset, bytes_max = rest
+        read = partial(self._read, correlation_id, Offset(offset), bytes_max)
+        parts = read(self._wait_seconds <= 0)
+        if parts is not None:
+            return Place(parts)
+        return WaitingFetch(
+            read,
+            (partition,),
+            self._replicas,
+            wait_seconds=self._wait_seconds,
+            answer_bytes_max=SENDFILE_BYTES_MIN,  # more is sent from the file
+        )
+
+    def _read(self, correlation_id: int, offset: Offset, bytes_max: int, at_once: bool) -> Parts | None:
+        """Return the whole response; None where there is too little to read."""
+        partition, client = self._partition, self._context.client
+        try:
+            read = _read_partition(
+                partition,
+                offset,
+                bytes_max=min(bytes_max, self._bytes_max, self._metadata.settings.fetch_max_bytes),
+                committed=self._committed,
+                copied_max=_copied_bytes_max(client),
+                at_least_one=True,
+            )
+        except Refusal as refusal:
+            if _may_wait(refusal.code) and not at_once:
+                return None
+            code = _code_of(refusal, partition, self._context.version)
+            self.stats.failed(code)
+            return self._encode(correlation_id, _refused(partition.name.partition, code, partition))
+        if read.size < self._bytes_min and not (at_once or read.stops_short):
+            return None
+        _count_read(partition, read.size, read.next_offset, offset)
+        if read.aborted:
+            return self._encode(correlation_id, _data(partition, read))
+        response = self._answer(
+            correlation_id,
+            partition.high_watermark,
+            read.last_stable_offset,
+            partition.log.log_start_offset,
+            read.records,
+        )
+        return told(client, _API, self._context.version, response) if client.takes_credits else response
+
+    def _encode(self, correlation_id: int, data: PartitionData) -> Parts:
+        topic = FetchableTopicResponse(self._partition.name.topic, self._partition.topic_id, [data])
+        return encoded(_API, self._context, FetchResponse(responses=[topic]), correlation_id)
 
 
 def _wait_seconds(wait_ms: int) -> float:
     return min(wait_ms, FETCH_WAIT_MS_MAX) / 1000
 
 
+def _copied_bytes_max(client: Client) -> int:
+    """Return how much of an answer may be copied into memory."""
+    return 0 if client.memory.answers_crowded else COPIED_BYTES_PER_ANSWER_MAX
+
+
+def _may_wait(code: ErrorCode) -> bool:
+    """Return whether an error is told when the time is up: damage does not go away, and some clients ask at once."""
+    return code is ErrorCode.CORRUPT_MESSAGE
+
+
 def _wanted(topic: FetchTopic, part: FetchPartition, context: Context) -> Wanted:
     """Find the partition that a client names, or say why it may not be read."""
     try:
-        name = topic.topic
-        if context.version >= FIRST_VERSION_BY_ID:
-            found = context.image.topic_by_id(topic.topic_id)
-            if found is None:
-                raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic.topic_id}")
-            name = found.name
-        if not context.allows_on_topic(Operation.READ, name):
-            raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to read {name}")
-        partition = context.services.replicas.get(name, part.partition)
-        if partition is None:
-            raise Refusal(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {part.partition} of {name} here"
-            )
-        partition.check_epoch(part.current_leader_epoch)
+        partition = _find(context, topic.topic, topic.topic_id, part.partition, part.current_leader_epoch)
         return Wanted(part, partition, None)
     except Refusal as refusal:
         return Wanted(part, None, refusal)
+
+
+def _find(context: Context, name: str, topic_id: UUID, index: int, epoch: int) -> Partition:
+    """Find a partition by its topic's name or, in later versions, its id; Refusal where it may not be read."""
+    if context.version >= FIRST_VERSION_BY_ID:
+        found = context.image.topic_by_id(topic_id)
+        if found is None:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic_id}")
+        name = found.name
+    if not context.allows_on_topic(Operation.READ, name):
+        raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to read {name}")
+    partition = context.services.replicas.get(name, index)
+    if partition is None:
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {index} of {name} here")
+    partition.check_epoch(epoch)
+    return partition
 
 
 def _plan(plan: Plan, asked: list[tuple[FetchTopic, FetchPartition | None]], context: Context) -> None:
@@ -345,18 +350,21 @@ def _plan(plan: Plan, asked: list[tuple[FetchTopic, FetchPartition | None]], con
             plan[-1][1].append(wanted)
 
 
-def _read(request: FetchRequest, plan: Plan, context: Context) -> tuple[FetchResponse, bool]:
-    """Read every partition in the order asked for, within all limits; tell whether that is enough to answer."""
+def _read_plan(request: FetchRequest, plan: Plan, context: Context, at_once: bool) -> Parts | None:
+    """Read every partition in the order asked for, and return the whole response; None where that is too little."""
     reading = _Reading(request, plan, context)
     reading.read()
     reading.check_all_read()
-    return reading.response, reading.enough
+    if not (reading.enough or at_once):
+        return None
+    _count(reading.response, plan, context)
+    return encoded(_API, context, reading.response)
 
 
 class _Reading:
     """The making of one response, partition by partition."""
 
-    __slots__ = ("_context", "_copied", "_is_told", "_left", "_request", "_rest", "_size", "cold", "response")
+    __slots__ = ("_context", "_copied_left", "_is_told", "_left", "_request", "_rest", "_size", "cold", "response")
 
     def __init__(self, request: FetchRequest, plan: Plan, context: Context) -> None:
         self.response = FetchResponse()
@@ -365,7 +373,7 @@ class _Reading:
         self._context = context
         self._left = min(request.max_bytes, context.services.metadata.settings.fetch_max_bytes)
         self._size = 0
-        self._copied = COPIED_BYTES_PER_ANSWER_MAX if context.client.memory.answers_crowded else 0
+        self._copied_left = _copied_bytes_max(context.client)
         self._is_told = False  # there is something to say that waiting does not change
         self.cold: set[asyncio.Future[None]] = set()
         """Done when what is not in memory was read; then all is to be read again."""
@@ -386,12 +394,12 @@ class _Reading:
                 continue
             answer = self.response.responses[-1]
             try:
-                data, taken, stops_short = _read_partition(
+                data, taken, stops_short = _read_wanted(
                     wanted,
                     self._request,
                     self._context,
-                    bytes_left=self._left,
-                    copied_left=COPIED_BYTES_PER_ANSWER_MAX - self._copied,
+                    bytes_max=self._left,
+                    copied_max=self._copied_left,
                     at_least_one=self._size == 0,
                 )
             except NotYet as not_yet:  # those behind it may be read at the same time
@@ -400,12 +408,11 @@ class _Reading:
                 continue
             answer.partitions.append(data)
             if not isinstance(data.records, FileRange):
-                self._copied += taken
+                self._copied_left -= taken
             self._size += taken
             self._left -= taken
-            # Damage does not go away: a client that asks again at once, as some do, is answered when its time is up.
-            is_told = stops_short or data.error_code not in (ErrorCode.NONE, ErrorCode.CORRUPT_MESSAGE)
-            self._is_told = self._is_told or is_told
+            is_error = bool(data.error_code) and not _may_wait(ErrorCode(data.error_code))
+            self._is_told = self._is_told or stops_short or is_error
         return count == count_max
 
     def check_all_read(self) -> None:
@@ -414,37 +421,46 @@ class _Reading:
             raise NotYet(asyncio.ensure_future(_all_done(self.cold)))
 
 
-def _read_partition(
-    wanted: Wanted,
-    request: FetchRequest,
-    context: Context,
-    *,
-    bytes_left: int,
-    copied_left: int,
-    at_least_one: bool,
+def _read_wanted(
+    wanted: Wanted, request: FetchRequest, context: Context, *, bytes_max: int, copied_max: int, at_least_one: bool
 ) -> tuple[PartitionData, int, bool]:
     """Read one partition; return its part of the answer, the bytes in it, and whether waiting adds nothing to them."""
     part, partition = wanted.part, wanted.partition
     if partition is None:
         assert wanted.refusal is not None
         return _refused(part.partition, wanted.refusal.code, None), 0, False
-    committed = request.isolation_level == _READ_COMMITTED
-    upto = partition.last_stable_offset if committed else partition.high_watermark
-    if partition.log.segments.crowded:  # nothing can be left in its file for long
-        bytes_left = min(bytes_left, copied_left)
     try:
-        read = partition.read(
+        read = _read_partition(
+            partition,
             Offset(part.fetch_offset),
-            bytes_max=max(min(part.partition_max_bytes, bytes_left), 0),
-            upto=upto,
+            bytes_max=min(part.partition_max_bytes, bytes_max),
+            committed=request.isolation_level == _READ_COMMITTED,
+            copied_max=copied_max,
             at_least_one=at_least_one,
         )
-        records = b"" if read.records is None else partition.content(read.records, copied_left)
-        aborted = partition.aborted_in(read, Offset(part.fetch_offset)) if committed else None
     except Refusal as refusal:
         return _refused(part.partition, _code_of(refusal, partition, context.version), partition), 0, False
     wanted.size, wanted.next_offset = read.size, read.next_offset
-    return _data(partition, records, aborted), read.size, read.stops_short_of(upto)
+    return _data(partition, read), read.size, read.stops_short
+
+
+def _read_partition(
+    partition: Partition, offset: Offset, *, bytes_max: int, committed: bool, copied_max: int, at_least_one: bool
+) -> PartitionRead:
+    """Read from an offset on, within these limits; Refusal where that cannot be read, NotYet where not from memory."""
+    last_stable_offset = partition.last_stable_offset
+    upto = last_stable_offset if committed else partition.high_watermark
+    if partition.log.segments.crowded:  # nothing can be left in its file for long
+        bytes_max = min(bytes_max, copied_max)
+    read = partition.read(offset, bytes_max=max(bytes_max, 0), upto=upto, at_least_one=at_least_one)
+    return PartitionRead(
+        records=b"" if read.records is None else partition.content(read.records, copied_max),
+        aborted=partition.aborted_in(read, offset) if committed else None,
+        last_stable_offset=last_stable_offset,
+        size=read.size,
+        next_offset=read.next_offset,
+        stops_short=read.stops_short_of(upto),
+    )
 
 
 async def _all_done(reads: set["asyncio.Future[None]"]) -> None:
@@ -458,16 +474,16 @@ def _code_of(refusal: Refusal, partition: Partition, version: int) -> ErrorCode:
     return refusal.code
 
 
-def _data(partition: Partition, records: bytes | FileRange, aborted: list[Aborted] | None) -> PartitionData:
+def _data(partition: Partition, read: PartitionRead) -> PartitionData:
     return PartitionData(
         partition_index=partition.name.partition,
         high_watermark=partition.high_watermark,
-        last_stable_offset=partition.last_stable_offset,
+        last_stable_offset=read.last_stable_offset,
         log_start_offset=partition.log.log_start_offset,
         aborted_transactions=None
-        if aborted is None
-        else [AbortedTransaction(each.producer_id, each.first_offset) for each in aborted],
-        records=records,
+        if read.aborted is None
+        else [AbortedTransaction(each.producer_id, each.first_offset) for each in read.aborted],
+        records=read.records,
     )
 
 

@@ -38,7 +38,7 @@ async def _in_turns(request: OffsetDeleteRequest, context: Context) -> OffsetDel
     answer = checking.ask(request)
     if isinstance(answer, Later):
         return await answer.response
-    assert answer is not None
+    assert isinstance(answer, OffsetDeleteResponse)
     return answer
 
 

@@ -1,18 +1,24 @@
-"""Produce: append now, in arrival order; answer once the requested acknowledgements are in."""
+"""Produce: append now, in arrival order; answer once the requested acknowledgements are in.
+
+A request is read by the general codec or, in its commonest form, by hand (`produce_one`). Both find a partition with
+`_find`, hold a batch against the request's `Terms`, and have transactions verified by `_verify` before they begin.
+"""
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Self
+from uuid import UUID
 
 from riverlog.broker.requests.context import Answer, Context, Hangup, Later, Parts, Place
-from riverlog.broker.requests.dispatch import told
+from riverlog.broker.requests.dispatch import encoded, told
 from riverlog.drivers.verification import Question, Verifying, verify
 from riverlog.log.segments.gathered_write import Appended
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
+from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, NO_TOPIC_ID, Offset, TopicId
 from riverlog.model.transactions import Producer, VerifyTransaction
 from riverlog.partitions.partition import Partition
 from riverlog.records.batch import (
@@ -33,14 +39,13 @@ from riverlog.wire.handwritten_codec import (
     read_last_batch,
     read_one_head,
 )
-from riverlog.wire.headers import RequestHeader, encode_response
+from riverlog.wire.headers import RequestHeader
 from riverlog.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
-    TopicProduceData,
     TopicProduceResponse,
 )
 
@@ -56,12 +61,44 @@ _KEPT: Final = ErrorCode.NONE
 _API: Final = API_BY_KEY[ApiKey.PRODUCE]
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a request's batches must comply with."""
+
+    version: int
+    transactional_id: str | None
+    may_transact: bool
+    """Whether they may belong to transactions of this id."""
+
+    @classmethod
+    def of(cls, transactional_id: str | None, context: Context) -> Self:
+        """Find out what the client may do."""
+        may_transact = transactional_id is not None and context.allows(
+            Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
+        )
+        return cls(context.version, transactional_id, may_transact)
+
+    def check(self, batch: memoryview) -> None:
+        """Refuse what this request may not carry; what is in the batch is checked when it is appended."""
+        if len(batch) < HEADER_BYTES:
+            return
+        attributes = batch[ATTRIBUTES_POSITION + 1]
+        if attributes & COMPRESSION_MASK == Compression.ZSTD and self.version < _FIRST_VERSION_WITH_ZSTD:
+            raise Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later")
+        if attributes & TRANSACTIONAL and not self.may_transact:
+            raise Refusal(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                f"not allowed to write in transactions of {self.transactional_id!r}",
+            )
+
+
 def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse]:
     """Append every batch that may be appended; a refused one does not spoil its neighbours."""
+    terms = Terms.of(request.transactional_id, context)
     if context.services.replicas.has_unopened:
         _check_recovered(request, context)
-    if request.transactional_id is not None:
-        _check_verified(request, request.transactional_id, context)
+    if terms.may_transact:
+        _check_verified(request, terms, context)
     response = ProduceResponse()
     waiting: list[tuple[PartitionProduceResponse, Partition, Offset]] = []
     for topic in request.topic_data:
@@ -69,8 +106,10 @@ def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse
         response.responses.append(answer)
         for part in topic.partition_data:
             try:
-                partition = _partition(request, topic, part, context)
-                appended = partition.append(_one_batch(request, part, context), now_ms=context.now_ms)
+                partition = _find(context, topic.name, topic.topic_id, part.index, request.acks)
+                batch = _one_batch(part)
+                terms.check(batch)
+                appended = partition.append(batch, now_ms=context.now_ms)
             except Refusal as refusal:
                 context.stats.failed(refusal.code)
                 answer.partition_responses.append(_refused(part.index, refusal))
@@ -88,120 +127,116 @@ def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse
 
 
 def produce_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> Place | None:
-    """Do the commonest request, one good batch for one open partition, and remember the way for the next.
+    """Do a request of the commonest form, one batch for one partition, and remember its route for the next one like it.
 
-    None, with nothing done, for every other request: `produce` does those, and finds the words for what is wrong.
+    None, with nothing done, for every other form: `produce` does those.
     """
     version = header.api_version
-    if version < FIRST_VERSION_BY_HAND:
+    head = read_one_head(frame, position, version) if version >= FIRST_VERSION_BY_HAND else None
+    if head is None or head.acks not in (ALL, LEADER) or read_last_batch(frame, head.end) is None:
         return None
-    head = read_one_head(frame, position, version)
-    if head is None or head.acks not in (ALL, LEADER):
-        return None
-    replicas = context.services.replicas
+    name, topic_id = "", NO_TOPIC_ID
     try:
         if version >= FIRST_VERSION_BY_ID:
-            partition = replicas.get_opened(head.topic, head.partition)
+            topic_id = TopicId(UUID(bytes=head.topic))
         else:
-            partition = replicas.get(str(head.topic, "utf-8"), head.partition)
+            name = str(head.topic, "utf-8")
         transactional_id = None if head.transactional_id is None else str(head.transactional_id, "utf-8")
-    except (Refusal, UnicodeDecodeError):
+    except UnicodeDecodeError:
         return None
-    if partition is None or not context.allows_on_topic(Operation.WRITE, partition.name.topic):
-        return None
-    if transactional_id is not None and not _allows_transactions(transactional_id, context):
-        return None
-    route = OneBatchRoute(head, partition, header, context)
-    place = route.take(frame, head.end, header.correlation_id)
-    if place is not None:
-        context.client.routes.learn(frame, head.end, context.image, route)
-    return place
+    try:
+        partition = _find(context, name, topic_id, head.partition, head.acks)
+    except Refusal as refusal:
+        context.stats.failed(refusal.code)
+        answer = TopicProduceResponse(name, topic_id, [_refused(head.partition, refusal)])
+        return Place(encoded(_API, context, ProduceResponse([answer])))
+    route = ProduceRoute(head, partition, Terms.of(transactional_id, context), header.api_key, context)
+    context.client.routes.learn(frame, head.end, route, context.services.authorizer.version)
+    return route.take(frame, head.end, header.correlation_id)
 
 
-class OneBatchRoute:
-    """The way of Produce requests with one batch for one partition, from the batch to the whole response."""
+class ProduceRoute:
+    """The route of Produce requests with one batch for one partition, from the batch to the whole response.
+
+    It holds as long as the partition is there: a batch does not say in which epoch its sender believes.
+    """
 
     __slots__ = (
-        "_acks", "_client", "_header", "_index", "_partition", "_seconds_max", "_transactional_id", "_transactions",
-        "_wall_ms", "answer", "kind", "stats",
+        "_acks", "_answer", "_context", "_index", "_partition", "_seconds_max", "_terms", "_transactions", "_wall_ms",
+        "kind", "stats",
     )  # fmt: skip
 
-    def __init__(self, head: OneHead, partition: Partition, header: RequestHeader, context: Context) -> None:
-        self.kind = header.api_key << 16 | header.api_version
+    def __init__(self, head: OneHead, partition: Partition, terms: Terms, api_key: int, context: Context) -> None:
+        self.kind = api_key << 16 | context.version
         self.stats = context.stats
-        self.answer = one_answer(head.topic, header.api_version, head.partition)
         self._acks = head.acks
-        self._client = context.client
-        self._header = header
+        self._answer = one_answer(head.topic, context.version, head.partition)
+        self._context = context
         self._index = head.partition
         self._partition = partition
         self._seconds_max = max(head.timeout_ms, 0) / 1000
-        self._transactional_id = None if head.transactional_id is None else str(head.transactional_id, "utf-8")
+        self._terms = terms
         self._transactions = context.services.transactions
         self._wall_ms = context.services.clock.wall_ms
 
     def take(self, frame: memoryview, position: int, correlation_id: int) -> Place | None:
-        """Append the batch that stands at this position, as `produce_one` says."""
-        batch = read_last_batch(frame, position)
-        if batch is None or len(batch) < HEADER_BYTES:
-            return None
-        if batch[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL and self._transactional_id is None:
-            return None
+        """Append the batch that stands at this position; None where the request is of another form."""
         partition = self._partition
+        batch = read_last_batch(frame, position)
+        if batch is None or partition.removed:
+            return None
         try:
-            appended = partition.gather(batch, now_ms=self._wall_ms())
-        except Refusal:
-            verified = self._gather_verified(batch)
-            if verified is None:
-                return None
-            appended = verified
-        place = OneBatchPlace(self, correlation_id, appended)
+            self._terms.check(batch)
+            appended = self._gather(batch)
+        except Refusal as refusal:
+            self.stats.failed(refusal.code)
+            return Place(self._encode(correlation_id, _refused(self._index, refusal)))
+        place = ProducePlace(self, correlation_id, appended)
         if self._acks == ALL:
             partition.when_committed(appended.last_offset, place.settle, seconds_max=self._seconds_max)
         else:
             partition.when_written(appended.last_offset, place.settle)
         return place
 
-    def _gather_verified(self, batch: memoryview) -> Appended | None:
-        """Append the first batch of a transaction if the coordinator says yes; come again where it has yet to say."""
-        if self._transactional_id is None:
-            return None
+    def _gather(self, batch: memoryview) -> Appended:
+        """Append the batch; the first one of a transaction if the coordinator says yes, NotYet where it has yet to."""
         now_ms = self._wall_ms()
-        question = _question(
-            self._partition, batch, self._transactional_id, version=self._header.api_version, now_ms=now_ms
-        )
-        if question is None or question.is_answered:
-            return None
-        _verify(self._transactions, [question])
         try:
             return self._partition.gather(batch, now_ms=now_ms)
         except Refusal:
-            return None
+            question = _question(self._partition, batch, self._terms, now_ms=now_ms)
+            if question is None or question.is_answered:
+                raise
+        _verify(self._transactions, [question])
+        return self._partition.gather(batch, now_ms=now_ms)
 
     def response(self, correlation_id: int, appended: Appended, code: ErrorCode) -> Parts:
-        """Write the whole response to a batch of which this became."""
-        log_start_offset = self._partition.log.log_start_offset
-        if code is _KEPT:
-            response: Parts = [
-                self.answer(correlation_id, appended.base_offset, appended.log_append_time_ms, log_start_offset)
-            ]
-        else:
-            code = _code_for(code, self._partition, self._header.api_version)
+        """Return the whole response to a batch of which this became."""
+        partition = self._partition
+        if code is not _KEPT:
+            code = _code_for(code, partition, self._terms.version)
             self.stats.failed(code)
-            answer = _accepted(self._index, self._partition, appended)
+            answer = _accepted(self._index, partition, appended)
             _take_back(answer, code)
-            topic = TopicProduceResponse(self._partition.name.topic, self._partition.topic_id, [answer])
-            response = encode_response(_API, self._header.api_version, correlation_id, ProduceResponse([topic]))
-        client = self._client
-        return told(client, _API, self._header.api_version, response) if client.takes_credits else response
+            return self._encode(correlation_id, answer)
+        log_start_offset = partition.log.log_start_offset
+        response: Parts = [
+            self._answer(correlation_id, appended.base_offset, appended.log_append_time_ms, log_start_offset)
+        ]
+        client = self._context.client
+        return told(client, _API, self._terms.version, response) if client.takes_credits else response
+
+    def _encode(self, correlation_id: int, answer: PartitionProduceResponse) -> Parts:
+        topic = TopicProduceResponse(self._partition.name.topic, self._partition.topic_id, [answer])
+        return encoded(_API, self._context, ProduceResponse([topic]), correlation_id)
 
 
-class OneBatchPlace(Place):
+class ProducePlace(Place):
     """The place of the answer to one batch; the partition settles it."""
 
     __slots__ = ("_appended", "_correlation_id", "_route")
 
-    def __init__(self, route: OneBatchRoute, correlation_id: int, appended: Appended) -> None:
+    def __init__(self, route: ProduceRoute, correlation_id: int, appended: Appended) -> None:
         self.parts = None
         self.line = None
         self._route = route
@@ -232,19 +267,15 @@ def _check_recovered(request: ProduceRequest, context: Context) -> None:
                 context.services.replicas.check_recovered(name, part.index)
 
 
-def _check_verified(request: ProduceRequest, transactional_id: str, context: Context) -> None:
+def _check_verified(request: ProduceRequest, terms: Terms, context: Context) -> None:
     """Come again, before anything is appended, once the coordinator has said which transactions may begin, unless it
     says yes at once."""
-    if not _allows_transactions(transactional_id, context):
-        return
     questions: list[Question] = []
     for topic in request.topic_data:
         for part in topic.partition_data:
             with suppress(Refusal):  # each partition's own answer will say so
-                partition = _partition(request, topic, part, context)
-                question = _question(
-                    partition, part.records, transactional_id, version=context.version, now_ms=context.now_ms
-                )
+                partition = _find(context, topic.name, topic.topic_id, part.index, request.acks)
+                question = _question(partition, part.records, terms, now_ms=context.now_ms)
                 if question is not None:
                     questions.append(question)
     # With the answered ones: a no that is forgotten while another is awaited would let the request come again for ever.
@@ -259,14 +290,12 @@ def _verify(port: VerifyTransaction, questions: list[Question]) -> None:
         raise Verifying(verified)
 
 
-def _question(
-    partition: Partition, batch: memoryview | None, transactional_id: str, *, version: int, now_ms: int
-) -> Question | None:
-    """Say what is to be verified before a batch may begin its transaction; None where there is nothing to ask.
+def _question(partition: Partition, batch: memoryview | None, terms: Terms, *, now_ms: int) -> Question | None:
+    """Return what is to be verified before a batch may begin its transaction; None where there is nothing to ask.
 
     A no that was given and not forgotten yet is part of it.
     """
-    if batch is None or len(batch) < HEADER_BYTES:
+    if batch is None or len(batch) < HEADER_BYTES or terms.transactional_id is None:
         return None
     header = read_header(batch)
     if not header.is_transactional or not partition.begins_transaction(header):
@@ -274,56 +303,38 @@ def _question(
     verification = partition.verifications.begin(
         Producer(header.producer_id, header.producer_epoch),
         header.base_sequence,
-        begins_epoch=version >= _FIRST_VERSION_WITH_TRANSACTIONS_2,
+        begins_epoch=terms.version >= _FIRST_VERSION_WITH_TRANSACTIONS_2,
         now_ms=now_ms,
     )
     if verification is None or verification.answer is True:
         return None
-    knows_abortable = version >= _FIRST_VERSION_WITH_ABORTABLE
-    return Question(partition.name, transactional_id, partition.verifications, verification, knows_abortable)
+    knows_abortable = terms.version >= _FIRST_VERSION_WITH_ABORTABLE
+    return Question(partition.name, terms.transactional_id, partition.verifications, verification, knows_abortable)
 
 
-def _allows_transactions(transactional_id: str, context: Context) -> bool:
-    return context.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
-
-
-def _partition(
-    request: ProduceRequest, topic: TopicProduceData, part: PartitionProduceData, context: Context
-) -> Partition:
-    """Find the partition to append to, or refuse."""
-    if request.acks not in (ALL, LEADER, NONE):
-        raise Refusal(ErrorCode.INVALID_REQUIRED_ACKS, f"acks may be -1, 0 or 1, not {request.acks}")
-    name = topic.name
+def _find(context: Context, name: str, topic_id: UUID, index: int, acks: int) -> Partition:
+    """Find the partition to append to, by its topic's name or, in later versions, its id; or refuse."""
+    if acks not in (ALL, LEADER, NONE):
+        raise Refusal(ErrorCode.INVALID_REQUIRED_ACKS, f"acks may be -1, 0 or 1, not {acks}")
     if context.version >= FIRST_VERSION_BY_ID:
-        found = context.image.topic_by_id(topic.topic_id)
+        found = context.image.topic_by_id(topic_id)
         if found is None:
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic.topic_id}")
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {topic_id}")
         name = found.name
     if not context.allows_on_topic(Operation.WRITE, name):
         raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"not allowed to write to {name}")
-    partition = context.services.replicas.get(name, part.index)
+    partition = context.services.replicas.get(name, index)
     if partition is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {part.index} of {name} here")
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {index} of {name} here")
     return partition
 
 
-def _one_batch(request: ProduceRequest, part: PartitionProduceData, context: Context) -> memoryview:
-    """Give the partition's records; what is in them is checked at the append."""
+def _one_batch(part: PartitionProduceData) -> memoryview:
+    """Return the partition's records."""
     records = part.records
     if records is None or len(records) == 0:
         raise Refusal(ErrorCode.INVALID_RECORD, "a request must carry exactly one record batch for each partition")
     assert isinstance(records, memoryview)
-    if len(records) >= HEADER_BYTES:
-        attributes = records[ATTRIBUTES_POSITION + 1]
-        if attributes & COMPRESSION_MASK == Compression.ZSTD and context.version < _FIRST_VERSION_WITH_ZSTD:
-            raise Refusal(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later")
-        if attributes & TRANSACTIONAL:
-            transactional_id = request.transactional_id
-            if transactional_id is None or not _allows_transactions(transactional_id, context):
-                raise Refusal(
-                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-                    f"not allowed to write in transactions of {transactional_id!r}",
-                )
     return records
 
 
@@ -364,7 +375,7 @@ def _committed(
     timeout_ms: int,
     context: Context,
 ) -> asyncio.Future[ProduceResponse]:
-    """Give the response once every batch in `waiting` is committed, or the client's patience ends."""
+    """Return the response once every batch in `waiting` is committed, or the client's patience ends."""
     answered: asyncio.Future[ProduceResponse] = asyncio.get_running_loop().create_future()
     missing = len(waiting)
 

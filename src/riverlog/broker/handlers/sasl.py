@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from riverlog.broker.requests.context import Context
+from riverlog.broker.requests.routes import Routes
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
@@ -31,6 +32,7 @@ def sasl_authenticate(request: SaslAuthenticateRequest, context: Context) -> Sas
     expected = f"\0{CHECKPOINTS_PRINCIPAL}\0{context.services.secret}".encode()
     if hmac.compare_digest(bytes(request.auth_bytes), expected):
         context.client.principal = replace(context.client.principal, name=CHECKPOINTS_PRINCIPAL)
+        context.client.routes = Routes()  # they were learnt for somebody else
         return SaslAuthenticateResponse()
     context.stats.failed(_CODE)
     return SaslAuthenticateResponse(error_code=_CODE, error_message=_WHY)

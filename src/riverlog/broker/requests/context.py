@@ -93,7 +93,7 @@ class Hangup(Exception):
     """A handler's wish to end the connection: the only word that reaches a client who asked for no answer."""
 
 
-Answer: TypeAlias = Response | Later[Response] | None
+Answer: TypeAlias = Response | Later[Response] | Place | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +140,22 @@ class Client:
 class Context:
     """One request's surroundings."""
 
-    __slots__ = ("client", "client_id", "now_ms", "services", "stats", "version")
+    __slots__ = ("client", "client_id", "correlation_id", "now_ms", "services", "stats", "version")
 
     def __init__(
-        self, services: Services, client: Client, *, client_id: str | None, version: int, stats: RequestStats
+        self,
+        services: Services,
+        client: Client,
+        *,
+        client_id: str | None,
+        correlation_id: int,
+        version: int,
+        stats: RequestStats,
     ) -> None:
         self.services = services
         self.client = client
         self.client_id = client_id
+        self.correlation_id = correlation_id
         self.version = version
         self.stats = stats
         self.now_ms = services.clock.wall_ms()

@@ -91,7 +91,7 @@ class Dispatcher:
         self._served = {int(api.key): api for api in served}
         self._load = load
         self._services = services
-        self._metadata = services.metadata
+        self._authorizer = services.authorizer
         self._stats = stats
         self._rows: dict[int, Row] = {}  # of the APIs that were asked for so far
 
@@ -101,7 +101,7 @@ class Dispatcher:
         if routes.head_bytes < len(frame):
             kind, correlation_id, head = routes.take_apart(frame)
             route = routes.known.get(head)
-            if route is not None and route.kind == kind and routes.image is self._metadata.image:
+            if route is not None and route.kind == kind and routes.rules == self._authorizer.version:
                 place = route.take(frame, routes.head_bytes, correlation_id)
                 if place is not None:
                     return route.stats, place
@@ -114,7 +114,14 @@ class Dispatcher:
         version = header.api_version
         if not row.lowest <= version <= row.highest:
             return row.stats, Place(self._refuse_version(row, header, client))
-        context = Context(self._services, client, client_id=header.client_id, version=version, stats=row.stats)
+        context = Context(
+            self._services,
+            client,
+            client_id=header.client_id,
+            correlation_id=header.correlation_id,
+            version=version,
+            stats=row.stats,
+        )
         if row.short_cut is not None:
             place = row.short_cut(frame, position, header, context)
             if place is not None:
@@ -135,10 +142,9 @@ class Dispatcher:
             promise = Promise(row, header, client, answer.response, answer.answer_bytes_max)
             promise.holds_line = answer.holds_line
             return row.stats, promise
-        if answer is None:
-            return row.stats, None
-        parts = encode_response(row.api, version, header.correlation_id, answer)
-        return row.stats, Place(told(client, row.api, version, parts) if client.takes_credits else parts)
+        if answer is None or isinstance(answer, Place):
+            return row.stats, answer
+        return row.stats, Place(encoded(row.api, context, answer))
 
     def answer_bug(self, frame: memoryview, client: Client) -> tuple[RequestStats, Place]:
         """Answer a request whose handler has failed by a mistake of our own; Hangup where its answer has no place for
@@ -153,7 +159,9 @@ class Dispatcher:
             raise Unserved(
                 f"{row.api.name} version {header.api_version} is not served here; {row.lowest} to {row.highest} are"
             )
-        context = Context(self._services, client, client_id=None, version=0, stats=row.stats)
+        context = Context(
+            self._services, client, client_id=None, correlation_id=header.correlation_id, version=0, stats=row.stats
+        )
         return encode_response(row.api, 0, header.correlation_id, row.handler(None, context))
 
     def _row(self, key: int) -> Row:
@@ -187,6 +195,13 @@ def _server_error(api: Api, header: RequestHeader) -> Parts:
         raise Hangup(f"{api.name} failed by an internal error")
     said = {"error_code": ErrorCode.UNKNOWN_SERVER_ERROR}
     return encode_response(api, version, header.correlation_id, api.response(**said))
+
+
+def encoded(api: Api, context: Context, response: object, correlation_id: int | None = None) -> Parts:
+    """Encode the whole response to a request, or to a later one of the same form."""
+    correlation_id = context.correlation_id if correlation_id is None else correlation_id
+    parts = encode_response(api, context.version, correlation_id, response)
+    return told(context.client, api, context.version, parts) if context.client.takes_credits else parts
 
 
 def told(client: Client, api: Api, version: int, parts: Parts) -> Parts:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from riverlog.broker.handlers import produce
 from riverlog.drivers.transactions import Transactions
 from riverlog.model.errors import ErrorCode
+from riverlog.partitions.partition import Partition
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -299,5 +301,54 @@ def test_a_fenced_producer_is_refused_in_each_of_its_requests_that_are_under_way
             for answer in under_way:
                 codes = [topic.partition_responses[0].error_code for topic in (await answer).responses]
                 assert set(codes) == {ErrorCode.INVALID_PRODUCER_EPOCH}
+
+    run(scenario())
+
+
+def test_a_repeated_request_that_is_refused_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    gather = Partition.gather
+
+    def counted(self: Partition, batch: memoryview, *, now_ms: int) -> Any:
+        tried.append(len(batch))
+        return gather(self, batch, now_ms=now_ms)
+
+    monkeypatch.setattr(Partition, "gather", counted)
+
+    async def scenario() -> None:
+        async with serving(message_max_bytes="1000") as (line, _node):
+            await create(line)
+            for size in (10, 2_000, 2_000, 10):
+                answer = await produced(line, request(batch_of([b"x" * size])))
+                assert answer.error_code == (ErrorCode.MESSAGE_TOO_LARGE if size > 1_000 else ErrorCode.NONE)
+                assert "1000" in (answer.error_message or "1000")
+            assert len(tried) == 4
+
+    run(scenario())
+
+
+def test_a_route_outlives_changes_of_the_metadata_that_do_not_concern_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken_apart: list[int] = []
+    read_one_head = produce.read_one_head
+
+    def counted(frame: memoryview, position: int, version: int) -> Any:
+        taken_apart.append(version)
+        return read_one_head(frame, position, version)
+
+    monkeypatch.setattr(produce, "read_one_head", counted)
+
+    async def scenario() -> None:
+        async with serving() as (line, _node):
+            await create(line)
+            for number in range(3):
+                assert (await produced(line, request(batch_of([b"x"])))).base_offset == number
+                topics = [MetadataRequestTopic(name=f"other-{number}")]
+                await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=topics))
+            assert len(taken_apart) == 1
+            await line.ask(ApiKey.DELETE_TOPICS, 5, DeleteTopicsRequest(topic_names=["orders"]))
+            assert (await produced(line, request(batch_of([b"x"])))).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            await create(line)
+            await asyncio.sleep(1)
+            assert (await produced(line, request(batch_of([b"y"])))).base_offset == 0
 
     run(scenario())
