@@ -189,6 +189,9 @@ class MemoryFile:
         content = self._content
         return content.cached or content.cached_pages.issuperset(_pages(position, min(count, self.size() - position)))
 
+    def read_cached(self, position: int, count: int) -> bytes | None:
+        return self.read(position, count) if self.is_cached(position, count) else None
+
     def write(self, position: int, buffers: Sequence[Buffer]) -> int:
         self._check()
         data = b"".join(buffers)

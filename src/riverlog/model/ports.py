@@ -53,6 +53,10 @@ class File(Protocol):
         """Return whether these bytes can be read without waiting; True also where the system does not tell."""
         ...
 
+    def read_cached(self, position: int, count: int) -> bytes | None:
+        """Read as `read` does, or return None where that would have to wait."""
+        ...
+
     def write(self, position: int, buffers: Sequence[Buffer]) -> int:
         """Write all buffers one behind the other from `position`; all of it, or an OSError."""
         ...

@@ -274,7 +274,18 @@ class Partition:
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"{self.name} ends at offset {self.high_watermark}; {offset} was asked for",
             )
-        return self._cached(partial(self.log.read, offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one))
+        log = self.log
+        files = log.segments.files
+        files.cached_only = True  # as `_cached` does, without a call: this is done for every fetch
+        try:
+            return log.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
+        except NotCached as cold:
+            self._read_beside(cold.missing)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+        finally:
+            files.cached_only = False
+        return self._read_at_once(partial(log.read, offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one))
 
     def aborted_in(self, found: LogRead, offset: Offset) -> list[Aborted]:
         """Name the aborted transactions with records in what was read from an offset on, the earliest first."""
@@ -295,7 +306,14 @@ class Partition:
         unless its file must not stay open for as long as a slow reader takes."""
         if (found.size >= SENDFILE_BYTES_MIN or found.size > copied_max) and not self.log.segments.crowded:
             return found
-        return self._cached(partial(found.file.read, found.position, found.size))
+        try:
+            content = found.file.read_cached(found.position, found.size)
+        except OSError as error:
+            raise self._volume.failed(error) from error
+        if content is not None:
+            return content
+        self._read_beside(found)
+        return self._read_at_once(partial(found.file.read, found.position, found.size))
 
     def replay(self, offset: Offset, *, bytes_max: int) -> bytes:
         """Read committed batches from an offset on, waiting for the disk: for coordinators that learn again."""
@@ -320,15 +338,18 @@ class Partition:
         try:
             return read()
         except NotCached as cold:
-            files.cached_only = False
-            until = self._cold_reads.begin(FileRange(cold.file, cold.position, cold.count))
-            if until is not None:
-                raise NotYet(until) from None
-            return self._read_at_once(read)
+            self._read_beside(cold.missing)
         except OSError as error:
             raise self._volume.failed(error) from error
         finally:
             files.cached_only = False
+        return self._read_at_once(read)
+
+    def _read_beside(self, missing: FileRange) -> None:
+        """Have bytes read beside the loop, and raise NotYet; return where that was just tried, and did not help."""
+        until = self._cold_reads.begin(missing)
+        if until is not None:
+            raise NotYet(until) from None
 
     def _read_at_once(self, read: Callable[[], T]) -> T:
         """Read, however long the disk takes: the system does not keep in memory what is read beside the loop."""

@@ -16,6 +16,8 @@ from riverlog.model.ports import Buffer
 
 _BUFFERS_PER_WRITE: Final = 1024  # IOV_MAX
 _WITHOUT_WAITING: Final[int] = getattr(os, "RWF_NOWAIT", 0)  # Linux alone tells what it would have to wait for
+_PROBE: Final = (bytearray(1),)
+_READ_AT_ONCE_MAX: Final = 16 * 1024  # copying more costs more than to ask first
 _FULL_SYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)  # on macOS a plain fsync stops at the drive's cache
 
 
@@ -48,11 +50,23 @@ class SystemFile:
         if not _WITHOUT_WAITING:
             return True
         try:
-            for at in {position, position + max(count, 1) - 1}:  # in between, the system has read ahead
-                os.preadv(self._descriptor, (bytearray(1),), at, _WITHOUT_WAITING)
+            for at in (position, position + max(count, 1) - 1):  # in between, the system has read ahead
+                os.preadv(self._descriptor, _PROBE, at, _WITHOUT_WAITING)
         except OSError as error:
             return error.errno != errno.EAGAIN  # this file system does not tell, or reading it tells what is wrong
         return True
+
+    def read_cached(self, position: int, count: int) -> bytes | None:
+        if count > _READ_AT_ONCE_MAX or not _WITHOUT_WAITING:
+            return self.read(position, count) if self.is_cached(position, count) else None
+        data = bytearray(count)
+        try:
+            read = os.preadv(self._descriptor, (data,), position, _WITHOUT_WAITING)
+        except OSError as error:
+            return None if error.errno == errno.EAGAIN else self.read(position, count)
+        if read == count:
+            return bytes(data)
+        return bytes(data[:read]) if position + read >= self.size() else None
 
     def write(self, position: int, buffers: Sequence[Buffer]) -> int:
         if len(buffers) == 1:

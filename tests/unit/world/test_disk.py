@@ -73,6 +73,9 @@ def test_what_the_system_has_in_memory_is_known_where_it_tells(tmp_path: Path) -
     file.forget(0, 1_000_000)
     if not file.is_cached(500_000, 10):  # a file system in memory keeps it, and some do not tell
         assert not file.is_cached(500_000, 100_000)
+        assert file.read_cached(600_000, 100) is file.read_cached(600_000, 100_000) is None
         file.read(0, 1_000_000)
         assert file.is_cached(0, 1_000_000)
+    for position, count in ((0, 100), (100, 100_000), (999_990, 100), (999_990, 100_000), (1_000_000, 10)):
+        assert file.read_cached(position, count) == file.read(position, count)
     file.close()

@@ -14,14 +14,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
 from riverlog.broker.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, REQUEST_PORTION
-from riverlog.broker.requests.context import Answer, Client, Context, Later, Parts, Place
+from riverlog.broker.requests.context import Answer, Context, Later, Parts, Place
 from riverlog.broker.requests.dispatch import encoded, told
 from riverlog.broker.requests.portions import in_turn
 from riverlog.log.producers.aborted_transactions import Aborted
+from riverlog.log.reading import LogRead
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TOPIC_ID, Offset, TopicId
@@ -71,16 +72,9 @@ class Wanted:
 Plan = list[tuple[FetchTopic, list[Wanted]]]
 
 
-class PartitionRead(NamedTuple):
-    """What was read of one partition."""
-
-    records: bytes | FileRange
-    aborted: list[Aborted] | None
-    last_stable_offset: Offset
-    size: int
-    next_offset: Offset
-    stops_short: bool
-    """Whether waiting adds nothing: a segment ended, or no more was allowed."""
+PartitionRead = tuple[LogRead, bytes | FileRange, list[Aborted] | None, Offset, Offset]
+"""What was found in a partition, the records, which of their transactions were aborted, the last stable offset, and
+up to where this reader may read. A bare tuple: there is one for every request."""
 
 
 def fetch(request: FetchRequest, context: Context) -> Answer[FetchResponse]:
@@ -252,12 +246,11 @@ class FetchRoute:
         if rest is None or partition.removed or partition.leader_epoch != self._epoch:
             return None
         offset, bytes_max = rest
-        read = partial(self._read, correlation_id, Offset(offset), bytes_max)
-        parts = read(self._wait_seconds <= 0)
+        parts = self._read(correlation_id, Offset(offset), bytes_max, self._wait_seconds <= 0)
         if parts is not None:
             return Place(parts)
         return WaitingFetch(
-            read,
+            partial(self._read, correlation_id, Offset(offset), bytes_max),
             (partition,),
             self._replicas,
             wait_seconds=self._wait_seconds,
@@ -268,12 +261,12 @@ class FetchRoute:
         """Return the whole response; None where there is too little to read."""
         partition, client = self._partition, self._context.client
         try:
-            read = _read_partition(
+            found, records, aborted, last_stable_offset, upto = _read_partition(
                 partition,
                 offset,
-                bytes_max=min(bytes_max, self._bytes_max, self._metadata.settings.fetch_max_bytes),
+                bytes_max=max(min(bytes_max, self._bytes_max, self._metadata.settings.fetch_max_bytes), 0),
                 committed=self._committed,
-                copied_max=_copied_bytes_max(client),
+                copied_max=0 if client.memory.answers_crowded else COPIED_BYTES_PER_ANSWER_MAX,
                 at_least_one=True,
             )
         except Refusal as refusal:
@@ -282,18 +275,14 @@ class FetchRoute:
             code = _code_of(refusal, partition, self._context.version)
             self.stats.failed(code)
             return self._encode(correlation_id, _refused(partition.name.partition, code, partition))
-        if read.size < self._bytes_min and not (at_once or read.stops_short):
+        size = found.size
+        if size < self._bytes_min and not (at_once or found.stops_short_of(upto)):
             return None
-        _count_read(partition, read.size, read.next_offset, offset)
-        if read.aborted:
-            return self._encode(correlation_id, _data(partition, read))
-        response = self._answer(
-            correlation_id,
-            partition.high_watermark,
-            read.last_stable_offset,
-            partition.log.log_start_offset,
-            read.records,
-        )
+        _count_read(partition, size, found.next_offset, offset)
+        if aborted:
+            return self._encode(correlation_id, _data(partition, records, aborted, last_stable_offset))
+        log_start_offset = partition.log.log_start_offset
+        response = self._answer(correlation_id, partition.high_watermark, last_stable_offset, log_start_offset, records)
         return told(client, _API, self._context.version, response) if client.takes_credits else response
 
     def _encode(self, correlation_id: int, data: PartitionData) -> Parts:
@@ -303,11 +292,6 @@ class FetchRoute:
 
 def _wait_seconds(wait_ms: int) -> float:
     return min(wait_ms, FETCH_WAIT_MS_MAX) / 1000
-
-
-def _copied_bytes_max(client: Client) -> int:
-    """Return how much of an answer may be copied into memory."""
-    return 0 if client.memory.answers_crowded else COPIED_BYTES_PER_ANSWER_MAX
 
 
 def _may_wait(code: ErrorCode) -> bool:
@@ -373,7 +357,7 @@ class _Reading:
         self._context = context
         self._left = min(request.max_bytes, context.services.metadata.settings.fetch_max_bytes)
         self._size = 0
-        self._copied_left = _copied_bytes_max(context.client)
+        self._copied_left = 0 if context.client.memory.answers_crowded else COPIED_BYTES_PER_ANSWER_MAX
         self._is_told = False  # there is something to say that waiting does not change
         self.cold: set[asyncio.Future[None]] = set()
         """Done when what is not in memory was read; then all is to be read again."""
@@ -430,18 +414,19 @@ def _read_wanted(
         assert wanted.refusal is not None
         return _refused(part.partition, wanted.refusal.code, None), 0, False
     try:
-        read = _read_partition(
+        found, records, aborted, last_stable_offset, upto = _read_partition(
             partition,
             Offset(part.fetch_offset),
-            bytes_max=min(part.partition_max_bytes, bytes_max),
+            bytes_max=max(min(part.partition_max_bytes, bytes_max), 0),
             committed=request.isolation_level == _READ_COMMITTED,
-            copied_max=copied_max,
+            copied_max=max(copied_max, 0),
             at_least_one=at_least_one,
         )
     except Refusal as refusal:
         return _refused(part.partition, _code_of(refusal, partition, context.version), partition), 0, False
-    wanted.size, wanted.next_offset = read.size, read.next_offset
-    return _data(partition, read), read.size, read.stops_short
+    wanted.size, wanted.next_offset = found.size, found.next_offset
+    data = _data(partition, records, aborted, last_stable_offset)
+    return data, found.size, found.stops_short_of(upto)
 
 
 def _read_partition(
@@ -450,17 +435,12 @@ def _read_partition(
     """Read from an offset on, within these limits; Refusal where that cannot be read, NotYet where not from memory."""
     last_stable_offset = partition.last_stable_offset
     upto = last_stable_offset if committed else partition.high_watermark
-    if partition.log.segments.crowded:  # nothing can be left in its file for long
-        bytes_max = min(bytes_max, copied_max)
-    read = partition.read(offset, bytes_max=max(bytes_max, 0), upto=upto, at_least_one=at_least_one)
-    return PartitionRead(
-        records=b"" if read.records is None else partition.content(read.records, copied_max),
-        aborted=partition.aborted_in(read, offset) if committed else None,
-        last_stable_offset=last_stable_offset,
-        size=read.size,
-        next_offset=read.next_offset,
-        stops_short=read.stops_short_of(upto),
-    )
+    found = partition.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
+    if found.size > copied_max and partition.log.segments.crowded:  # nothing can be left in its file for long
+        found = partition.read(offset, bytes_max=copied_max, upto=upto, at_least_one=at_least_one)
+    records = b"" if found.records is None else partition.content(found.records, copied_max)
+    aborted = partition.aborted_in(found, offset) if committed else None
+    return found, records, aborted, last_stable_offset, upto
 
 
 async def _all_done(reads: set["asyncio.Future[None]"]) -> None:
@@ -474,16 +454,18 @@ def _code_of(refusal: Refusal, partition: Partition, version: int) -> ErrorCode:
     return refusal.code
 
 
-def _data(partition: Partition, read: PartitionRead) -> PartitionData:
+def _data(
+    partition: Partition, records: bytes | FileRange, aborted: list[Aborted] | None, last_stable_offset: Offset
+) -> PartitionData:
     return PartitionData(
         partition_index=partition.name.partition,
         high_watermark=partition.high_watermark,
-        last_stable_offset=read.last_stable_offset,
+        last_stable_offset=last_stable_offset,
         log_start_offset=partition.log.log_start_offset,
         aborted_transactions=None
-        if read.aborted is None
-        else [AbortedTransaction(each.producer_id, each.first_offset) for each in read.aborted],
-        records=read.records,
+        if aborted is None
+        else [AbortedTransaction(each.producer_id, each.first_offset) for each in aborted],
+        records=records,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from riverlog.log.limits import OPEN_SEGMENT_FILES_MAX
 from riverlog.model.descriptors import DescriptorShares
-from riverlog.model.ports import Disk, File
+from riverlog.model.ports import Disk, File, FileRange
 
 _CANDIDATES_MAX: Final = 64
 """How many open files are looked at to find one to let go; where all are in use, one more stays open."""
@@ -20,9 +20,7 @@ class NotCached(Exception):
 
     def __init__(self, file: "HeldFile", position: int, count: int) -> None:
         super().__init__(f"{file.path} is not in memory at position {position}")
-        self.file = file
-        self.position = position
-        self.count = count
+        self.missing = FileRange(file, position, count)
 
 
 class HeldFile:
@@ -46,12 +44,18 @@ class HeldFile:
 
     def read(self, position: int, count: int) -> bytes:
         """Read as any File; NotCached where that would have to wait, and nobody may wait just then."""
-        if self._among is not None and self._among.cached_only and not self._file.is_cached(position, count):
+        if self._among is None or not self._among.cached_only:
+            return self._file.read(position, count)
+        content = self._file.read_cached(position, count)
+        if content is None:
             raise NotCached(self, position, count)
-        return self._file.read(position, count)
+        return content
 
     def is_cached(self, position: int, count: int) -> bool:
         return self._file.is_cached(position, count)
+
+    def read_cached(self, position: int, count: int) -> bytes | None:
+        return self._file.read_cached(position, count)
 
     def truncate(self, size: int) -> None:
         self._file.truncate(size)
