@@ -6,7 +6,6 @@ for the machine of that partition, which writes it in its turn.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final
 
 from riverlog.drivers.groups import Groups
 from riverlog.metadata.image import OFFSETS_TOPIC
@@ -16,8 +15,6 @@ from riverlog.model.ports import Clock
 from riverlog.model.transactions import Producer, TransactionMarkers
 from riverlog.partitions.replicas import Replicas
 from riverlog.records.control import Marker
-
-_AS_LONG_AS_IT_TAKES: Final = 365 * 24 * 3600.0  # whoever asked loses patience earlier, and asks again
 
 
 class Marking:
@@ -65,7 +62,7 @@ class Marking:
                 settle(ErrorCode.NONE)
             else:
                 offset = partition.append_marker(producer, marker, markers.version, now_ms=self._clock.wall_ms())
-                partition.when_committed(offset, settle, seconds_max=_AS_LONG_AS_IT_TAKES)
+                partition.when_committed(offset, settle, seconds_max=None)  # whoever asked loses patience earlier
         except Refusal as refusal:
             settle(refusal.code)
         return done

@@ -26,7 +26,6 @@ Fact = TypeVar("Fact")
 _LOG: Final = get_logger("riverlog.coordinators")
 _OF_THE_BATCH: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)
 """Refusals that are about one batch and say nothing about the partition."""
-_AS_LONG_AS_IT_TAKES: Final = 365 * 24 * 3600.0  # a commit ends when the partition does, if not before
 
 
 class PartitionLog(Generic[Fact]):
@@ -88,7 +87,7 @@ class PartitionLog(Generic[Fact]):
             else:
                 committed.set_exception(_refusal(Refusal(code, f"{self._name} could not be written")))
 
-        partition.when_committed(last_offset, done, seconds_max=_AS_LONG_AS_IT_TAKES)
+        partition.when_committed(last_offset, done, seconds_max=None)  # it ends when the partition does, if not before
         return committed
 
     def replay(self) -> Iterator[Fact]:

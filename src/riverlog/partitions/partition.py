@@ -237,13 +237,16 @@ class Partition:
         else:
             self._write_waiters.append((last_offset, math.inf, done))
 
-    def when_committed(self, last_offset: Offset, done: Callable[[ErrorCode], None], *, seconds_max: float) -> None:
-        """Call `done` once: when this offset is committed, when it never will be here, or when the time is up."""
+    def when_committed(
+        self, last_offset: Offset, done: Callable[[ErrorCode], None], *, seconds_max: float | None
+    ) -> None:
+        """Call `done` once: when this offset is committed, when it never will be here, or when the time is up, if it
+        ever is."""
         if last_offset < self.high_watermark:
             done(ErrorCode.NONE)
         elif self.removed:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        elif self._gathering and self._commits_at_turn_end:
+        elif (self._gathering and self._commits_at_turn_end) or seconds_max is None:
             self._commit_waiters.append((last_offset, math.inf, done))
         else:
             loop = asyncio.get_running_loop()

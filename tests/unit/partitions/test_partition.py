@@ -221,6 +221,20 @@ async def test_nobody_waits_for_longer_than_they_said() -> None:
 
 
 @on_virtual_time
+async def test_who_has_no_end_to_their_patience_waits_beside_those_who_have() -> None:
+    partition, hand = a_partition(durability=Durability.FSYNC)
+    told: list[tuple[str, ErrorCode]] = []
+    append(partition, b"a")
+    partition.when_committed(Offset(0), lambda code: told.append(("endless", code)), seconds_max=None)
+    await asyncio.sleep(3_600)
+    partition.when_committed(Offset(0), lambda code: told.append(("hasty", code)), seconds_max=1)
+    await asyncio.sleep(2)
+    assert told == [("hasty", ErrorCode.REQUEST_TIMED_OUT)]
+    hand.carry_out(partition)
+    assert told[1:] == [("endless", ErrorCode.NONE)]
+
+
+@on_virtual_time
 async def test_those_who_wait_are_told_when_it_will_never_come() -> None:
     for end, code in (
         (Partition.remove, ErrorCode.NOT_LEADER_OR_FOLLOWER),
