@@ -2,11 +2,8 @@
 
 from typing import Final
 
-VERIFICATION_PATIENCE_SECONDS: Final = 0.1
-"""How long the first batch of a transaction waits for the one before it to end; then the client tries again."""
-
 VERIFICATION_RETRY_SECONDS: Final = 0.005
-"""How often that is looked at."""
+"""How often the first batch of a transaction looks whether the one before it has ended."""
 
 COMMANDS_IN_FLIGHT_MAX: Final = 100_000
 """Commands whose records a machine's log has not committed; each belongs to a connection that waits, so more

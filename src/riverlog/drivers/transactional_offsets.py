@@ -7,7 +7,7 @@ must say that it is open, and no marker may have come since it was asked.
 from typing import TYPE_CHECKING
 
 from riverlog.drivers.groups import Groups
-from riverlog.drivers.verification import Question
+from riverlog.drivers.verification import verify_one
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_SEQUENCE, TopicPartition
 from riverlog.model.ports import Clock
@@ -15,6 +15,7 @@ from riverlog.model.transactions import Producer, VerifyTransaction
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.recovery import Recovering
 from riverlog.partitions.replicas import Replicas
+from riverlog.transactions.verification import Question, Refused
 
 if TYPE_CHECKING:
     from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply
@@ -49,10 +50,9 @@ class TransactionalOffsets:
                     ErrorCode.INVALID_PRODUCER_EPOCH, f"another epoch of producer {producer.id} is about to commit here"
                 )
             question = Question(name, transactional_id, verifications, begun, knows_abortable)
-            begun.answer = no = await question.hear(self._verify, question.ask(self._verify))
-            if isinstance(no, Refusal):
-                verifications.forget_no(begun)
-                raise _in_words_of_coordinators(no)
+            answer = await verify_one(self._verify, question)
+            if isinstance(answer, Refused):
+                raise _in_words_of_coordinators(answer)
             if not verifications.stands(begun) and not _has_begun(partition, producer):
                 raise Refusal(ErrorCode.INVALID_TXN_STATE, f"a transaction of {transactional_id!r} has ended meanwhile")
         _check_epoch(partition, producer)
@@ -85,7 +85,7 @@ def _check_epoch(partition: Partition, producer: Producer) -> None:
         )
 
 
-def _in_words_of_coordinators(no: Refusal) -> Refusal:
+def _in_words_of_coordinators(no: Refused) -> Refusal:
     """Members ask a group's coordinator again for other errors than producers a partition."""
     is_to_be_repeated = no.code is ErrorCode.NOT_ENOUGH_REPLICAS
-    return Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, no.message) if is_to_be_repeated else no
+    return Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE if is_to_be_repeated else no.code, no.message)

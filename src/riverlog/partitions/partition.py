@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, TypeVar
 
-from riverlog.drivers.verification import Verifications
 from riverlog.log.epochs import EpochEnd
 from riverlog.log.log import Log
 from riverlog.log.producers.aborted_transactions import Aborted
@@ -42,6 +41,7 @@ from riverlog.records.batch import TRANSACTIONAL, BatchHeader, check_produced, r
 from riverlog.records.control import Marker, build_marker, read_marker
 from riverlog.records.validation import check_records
 from riverlog.records.walk import check_keys
+from riverlog.transactions.verification import Verifications
 
 T = TypeVar("T")
 

@@ -17,6 +17,9 @@ TRANSACTION_END_WAIT_MS: Final = 500
 WAITING_PER_TRANSACTIONAL_ID_MAX: Final = 100
 """Requests for one transactional id that wait for the end of its transaction; further ones are told to try again."""
 
+VERIFICATION_PATIENCE_SECONDS: Final = 0.1
+"""How long the first batch of a transaction waits for the one before it to end; then the client tries again."""
+
 TRANSACTION_ABORT_RETRY_MS: Final = 1_000
 """How soon a transaction is aborted again whose time is up and whose end could not be written."""
 

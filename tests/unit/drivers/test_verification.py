@@ -1,4 +1,4 @@
-"""Asking the coordinator before a transaction begins: who may append, and who comes too late."""
+"""Asking the coordinator before a transaction begins: who waits for the answer, and finds it."""
 
 import asyncio
 import socket
@@ -7,16 +7,12 @@ from collections.abc import Callable, Coroutine
 import pytest
 import uvloop
 
-from riverlog.drivers import verification as module
-from riverlog.drivers.verification import Question, Verifications, verify
-from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.drivers.verification import verify, verify_one
+from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
-from riverlog.model.transactions import Producer
-from riverlog.records.batch import BatchHeader, read_header
-from tests.support.reading_committed import transactional_batch
+from riverlog.transactions.verification import Asked, Question, Refused, Verifications, Verified
+from tests.support.verification import ORDERS, header, producer, question, refused
 from tests.support.virtual_time import run
-
-ORDERS = TopicPartition("orders", 0)
 
 
 def on_virtual_time(scenario: Callable[[], Coroutine[None, None, None]]) -> Callable[[], None]:
@@ -67,36 +63,6 @@ class Prompt:
         return answered
 
 
-def producer(epoch: int = 0) -> Producer:
-    return Producer(ProducerId(7), ProducerEpoch(epoch))
-
-
-def header(sequence: int = 0, epoch: int = 0) -> BatchHeader:
-    return read_header(transactional_batch(7, sequence, b"value", epoch=epoch))
-
-
-def question(
-    verifications: Verifications, *, sequence: int = 0, epoch: int = 0, adds: bool = False, knows_abortable: bool = True
-) -> Question:
-    begun = verifications.begin(producer(epoch), sequence, begins_epoch=adds, now_ms=100)
-    assert begun is not None
-    return Question(ORDERS, "copier", verifications, begun, knows_abortable)
-
-
-def refused(verifications: Verifications, batch: BatchHeader, *, is_known: bool = True) -> ErrorCode:
-    with pytest.raises(Refusal) as refusal:
-        verifications.check(batch, is_known=is_known)
-    return refusal.value.code
-
-
-@on_virtual_time
-async def test_a_later_epoch_that_was_refused_does_not_stand_in_the_way() -> None:
-    verifications = Verifications()
-    await verify(Oracle(ErrorCode.PRODUCER_FENCED), [question(verifications, epoch=2)])
-    assert refused(verifications, header(epoch=2)) is ErrorCode.INVALID_PRODUCER_EPOCH
-    assert verifications.begin(producer(1), 0, begins_epoch=True, now_ms=100) is not None
-
-
 @on_virtual_time
 async def test_epochs_that_are_all_refused_find_each_its_own_no() -> None:
     verifications = Verifications()
@@ -106,7 +72,7 @@ async def test_epochs_that_are_all_refused_find_each_its_own_no() -> None:
         """Come again until there is an answer, as a connection does."""
         while True:
             begun = verifications.begin(producer(epoch), 0, begins_epoch=True, now_ms=0)
-            if begun is None or begun.answer is not None:
+            if begun is None or not isinstance(begun.state, Asked):
                 return refused(verifications, header(epoch=epoch))
             asked.append(epoch)
             assert len(asked) < 10, "each forgets the other's no and asks again, for ever"
@@ -114,13 +80,6 @@ async def test_epochs_that_are_all_refused_find_each_its_own_no() -> None:
 
     assert set(await asyncio.gather(*map(write, (2, 4, 4, 3)))) == {ErrorCode.INVALID_PRODUCER_EPOCH}
     assert verifications.begin(producer(1), 0, begins_epoch=True, now_ms=0) is not None
-
-
-@on_virtual_time
-async def test_a_later_epoch_that_may_be_let_in_yet_keeps_its_place() -> None:
-    verifications = Verifications()
-    await verify(Oracle(ErrorCode.COORDINATOR_NOT_AVAILABLE), [question(verifications, epoch=2)])
-    assert verifications.begin(producer(1), 0, begins_epoch=True, now_ms=100) is None
 
 
 @on_virtual_time
@@ -179,36 +138,20 @@ async def test_a_no_is_told_to_whoever_waited_and_not_remembered() -> None:
     assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
 
 
-@pytest.mark.parametrize(
-    ("answer", "adds", "knows_abortable", "expected"),
-    [
-        (ErrorCode.TRANSACTION_ABORTABLE, False, False, ErrorCode.INVALID_TXN_STATE),
-        (ErrorCode.PRODUCER_FENCED, False, True, ErrorCode.INVALID_PRODUCER_EPOCH),
-        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, False, True, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
-        (ErrorCode.NOT_COORDINATOR, True, True, ErrorCode.NOT_ENOUGH_REPLICAS),
-        (ErrorCode.CONCURRENT_TRANSACTIONS, False, True, ErrorCode.NOT_ENOUGH_REPLICAS),
-        (ErrorCode.CONCURRENT_TRANSACTIONS, True, True, ErrorCode.CONCURRENT_TRANSACTIONS),
-    ],
-)
-def test_a_no_is_said_in_words_that_the_client_knows(
-    answer: ErrorCode, adds: bool, knows_abortable: bool, expected: ErrorCode
-) -> None:
-    async def scenario() -> ErrorCode:
-        asked = question(Verifications(), adds=adds, knows_abortable=knows_abortable)
-        oracle = Oracle(answer)
-        refusal = await asked.hear(oracle, asked.ask(oracle))
-        assert isinstance(refusal, Refusal)
-        return refusal.code
-
-    assert run(scenario()) is expected
-
-
 @on_virtual_time
 async def test_the_end_of_the_transaction_before_is_awaited_for_a_while() -> None:
     oracle = Oracle(ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NONE)
     asked = question(Verifications(), adds=True)
-    assert await asked.hear(oracle, asked.ask(oracle)) is True
+    assert await verify_one(oracle, asked) == Verified()
     assert len(oracle.asked) == 3
+
+
+@on_virtual_time
+async def test_patience_with_the_end_of_the_transaction_before_ends() -> None:
+    oracle = Oracle(ErrorCode.CONCURRENT_TRANSACTIONS)
+    answer = await verify_one(oracle, question(Verifications(), adds=True))
+    assert isinstance(answer, Refused)
+    assert answer.code is ErrorCode.CONCURRENT_TRANSACTIONS
 
 
 @on_virtual_time
@@ -219,52 +162,6 @@ async def test_nobody_overtakes_a_batch_whose_verification_has_to_be_tried_again
     await verify(Oracle(ErrorCode.NONE), [question(verifications, sequence=4)])
     assert refused(verifications, header(4)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     verifications.check(header(0), is_known=True)
-
-
-@on_virtual_time
-async def test_an_epoch_of_its_own_begins_at_sequence_0() -> None:
-    for adds in (True, False):
-        verifications = Verifications()
-        await verify(Oracle(ErrorCode.NONE), [question(verifications, sequence=3, adds=adds)])
-        verifications.check(header(3), is_known=True)
-        if adds:
-            assert refused(verifications, header(3), is_known=False) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        else:
-            verifications.check(header(3), is_known=False)
-
-
-@on_virtual_time
-async def test_a_fenced_producer_disturbs_nobody() -> None:
-    verifications = Verifications()
-    await verify(Oracle(ErrorCode.NONE), [question(verifications, epoch=1)])
-    assert verifications.begin(producer(0), 0, begins_epoch=False, now_ms=100) is None
-    assert refused(verifications, header(epoch=0)) is ErrorCode.INVALID_PRODUCER_EPOCH
-    verifications.check(header(epoch=1), is_known=True)
-    await verify(Oracle(ErrorCode.NONE), [question(verifications, epoch=2, sequence=9)])
-    verifications.check(header(9, epoch=2), is_known=True)
-    assert refused(verifications, header(epoch=1)) is ErrorCode.INVALID_PRODUCER_EPOCH
-
-
-@on_virtual_time
-async def test_those_that_nobody_comes_back_to_are_forgotten() -> None:
-    verifications = Verifications()
-    await verify(Oracle(ErrorCode.NONE), [question(verifications)])
-    verifications.expire(100)
-    verifications.check(header(), is_known=True)
-    verifications.expire(101)
-    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
-
-
-def test_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PRODUCERS_PER_PARTITION_MAX", 2)
-    verifications = Verifications()
-    for number in (7, 8, 9):
-        other = Producer(ProducerId(number), ProducerEpoch(0))
-        begun = verifications.begin(other, 0, begins_epoch=False, now_ms=0)
-        assert begun is not None
-        begun.answer = True
-    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE
-    verifications.check(header()._replace(producer_id=ProducerId(9)), is_known=True)
 
 
 def test_a_request_that_comes_directly_behind_an_answer_is_asked_for_anew() -> None:
@@ -279,14 +176,35 @@ def test_a_request_that_comes_directly_behind_an_answer_is_asked_for_anew() -> N
         client, node = socket.socketpair()
         with client, node:
             arrived = loop.create_future()
-            loop.add_reader(node, lambda: arrived.done() or arrived.set_result(verification.answer))
+            loop.add_reader(node, lambda: arrived.done() or arrived.set_result(verification.state))
             question = Question(ORDERS, "id", verifications, verification, knows_abortable=True)
             until = verify(Oracle(ErrorCode.TRANSACTION_ABORTABLE), [question])
-            until.add_done_callback(lambda _: found.append(verification.answer) or client.send(b"next"))
+            until.add_done_callback(lambda _: found.append(verification.state) or client.send(b"next"))
             found.append(await arrived)
             loop.remove_reader(node)
 
     uvloop.run(scenario())
-    refused, kept = found
-    assert isinstance(refused, Refusal)
-    assert kept is None
+    told, kept = found
+    assert isinstance(told, Refused)
+    assert kept == Asked()
+
+
+@on_virtual_time
+async def test_who_asks_alone_is_told_a_no_that_is_kept_for_nobody() -> None:
+    verifications = Verifications()
+    asked = question(verifications)
+    assert isinstance(await verify_one(Prompt(ErrorCode.PRODUCER_FENCED), asked), Refused)
+    assert not verifications.stands(asked.verification)
+
+
+@on_virtual_time
+async def test_a_coordinator_that_fails_leaves_the_transaction_unverified() -> None:
+    class Broken(Oracle):
+        async def verify(self, *about: object, adds: bool) -> ErrorCode:
+            raise AssertionError("not thought of")
+
+    verifications = Verifications()
+    with pytest.raises(AssertionError):
+        await verify(Broken(), [question(verifications)])
+    await asyncio.sleep(1)
+    assert refused(verifications, header()) is ErrorCode.INVALID_TXN_STATE

@@ -30,6 +30,7 @@ from riverlog.records.batch import (
     read_header,
 )
 from riverlog.records.control import Marker, build_marker
+from riverlog.transactions.verification import Verified
 from tests.support.batches import batch_of
 from tests.support.disk import MemoryDisk
 from tests.support.reading_committed import transactional_batch
@@ -389,7 +390,7 @@ CLASSIC = TransactionVersion.CLASSIC
 def verified(partition: Partition, *, sequence: int = 0) -> None:
     begun = partition.verifications.begin(MINE, sequence, begins_epoch=False, now_ms=NOW)
     assert begun is not None
-    begun.answer = True
+    partition.verifications.settle(begun, Verified())
 
 
 def end(partition: Partition, marker: Marker, version: TransactionVersion = CLASSIC) -> Offset:

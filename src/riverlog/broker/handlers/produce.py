@@ -14,7 +14,7 @@ from uuid import UUID
 
 from riverlog.broker.requests.context import Answer, Context, Hangup, Later, Parts, Place
 from riverlog.broker.requests.dispatch import encoded, told
-from riverlog.drivers.verification import Question, Verifying, verify
+from riverlog.drivers.verification import Verifying, verify
 from riverlog.log.segments.gathered_write import Appended
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
@@ -30,6 +30,7 @@ from riverlog.records.batch import (
     read_header,
 )
 from riverlog.records.errors import BadRecords
+from riverlog.transactions.verification import Question
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.handwritten_codec import (
     FIRST_VERSION_BY_HAND,
@@ -306,7 +307,7 @@ def _question(partition: Partition, batch: memoryview | None, terms: Terms, *, n
         begins_epoch=terms.version >= _FIRST_VERSION_WITH_TRANSACTIONS_2,
         now_ms=now_ms,
     )
-    if verification is None or verification.answer is True:
+    if verification is None or verification.is_verified:
         return None
     knows_abortable = terms.version >= _FIRST_VERSION_WITH_ABORTABLE
     return Question(partition.name, terms.transactional_id, partition.verifications, verification, knows_abortable)
