@@ -24,11 +24,10 @@ from riverlog.broker.requests.context import Services
 from riverlog.broker.requests.dispatch import Dispatcher
 from riverlog.controller.log import METADATA_FOLDER, MetadataLog
 from riverlog.controller.metadata import MetadataDriver
-from riverlog.drivers.coordinator import Stopped
-from riverlog.drivers.groups import Groups
-from riverlog.drivers.marking import Marking
-from riverlog.drivers.transactional_offsets import TransactionalOffsets
-from riverlog.drivers.transactions import Transactions
+from riverlog.coordination.groups import GroupCoordinator
+from riverlog.coordination.marker_writer import MarkerWriter
+from riverlog.coordination.offsets import TransactionalOffsets
+from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.log.checkpoint import encode_uuid
 from riverlog.log.directory import LogDirectory
 from riverlog.log.identity import check_first, find
@@ -64,6 +63,7 @@ from riverlog.partitions.in_process_work import InPlace
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.replicas import Home, Replicas
 from riverlog.partitions.turn import Turn
+from riverlog.runner import Stopped
 from riverlog.upkeep.cleaner import Cleaner
 from riverlog.upkeep.scrubber import Scrubber
 from riverlog.upkeep.upkeep import Upkeep
@@ -128,9 +128,9 @@ class Node:
         self._reporting: asyncio.Task[None] | None = None
         self._metadata: MetadataDriver
         self._replicas: Replicas
-        self._groups: Groups
-        self._marking: Marking
-        self._transactions: Transactions
+        self._groups: GroupCoordinator
+        self._marker_writer: MarkerWriter
+        self._transactions: TransactionCoordinator
         self._log = get_logger("riverlog.node")
 
     async def start(self) -> None:
@@ -208,14 +208,14 @@ class Node:
             away=self._away,
         )
         self._replicas.start()
-        self._groups = Groups(self._metadata, self._replicas, clock=world.clock, random=world.random)
+        self._groups = GroupCoordinator(self._metadata, self._replicas, clock=world.clock, random=world.random)
         self._groups.start()
         self._parts.push_async_callback(self._groups.close)
-        self._marking = Marking(self._replicas, self._groups, world.clock)
-        self._transactions = Transactions(
+        self._marker_writer = MarkerWriter(self._replicas, self._groups, world.clock)
+        self._transactions = TransactionCoordinator(
             self._metadata,
             self._replicas,
-            markers=self._marking,
+            markers=self._marker_writer,
             clock=world.clock,
             random=world.random,
             stats=self.stats.transactions,
@@ -295,7 +295,7 @@ class Node:
             replicas=self._replicas,
             groups=self._groups,
             transactions=self._transactions,
-            marking=self._marking,
+            marker_writer=self._marker_writer,
             transactional_offsets=TransactionalOffsets(self._groups, self._replicas, self._transactions, world.clock),
             authorizer=AllowEveryone(),
             clock=world.clock,

@@ -11,7 +11,6 @@ from typing import Final
 
 from riverlog import Admin
 from riverlog.client.consumer.fetched_records import ConsumerRecord
-from riverlog.groups.state import GroupsState
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import TopicPartition
@@ -102,21 +101,17 @@ class Groups:
     def compare_with_replay(self) -> None:
         """The state of every coordinator whose decisions are all committed is what its topic says."""
         node = self._scene.machine.node
-        for coordinator in () if node is None else list(node._groups._coordinators.values()):
-            if not coordinator.loaded or not coordinator._coordinator.settled:
+        for shard in () if node is None else list(node._groups):
+            if not shard.settled:
                 continue
-            replayed = GroupsState()
             with self._scene.machine.looking():
                 try:
-                    for fact in coordinator._log.replay():
-                        replayed.apply(fact)
+                    replayed = shard.replayed().state
                 except (OSError, Refusal):
                     continue  # the disk is gone, and will tell
             self._scene.counts["replays"] += 1
-            if replayed != coordinator.machine.state:
-                self._scene.ledger.blame(
-                    f"{coordinator.name}: {coordinator.machine.state} is not what the topic says: {replayed}"
-                )
+            if replayed != shard.machine.state:
+                self._scene.ledger.blame(f"{shard.name}: {shard.machine.state} is not what the topic says: {replayed}")
 
     async def catch_up(self) -> None:
         """See that every group comes to have read everything, by the members that it has, or a new one."""

@@ -18,7 +18,6 @@ from typing import Any, Final, TypeVar
 import riverlog
 from riverlog.client.ports import Ports
 from riverlog.controller.log import METADATA_FOLDER
-from riverlog.drivers.coordinator import Stopped
 from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.identity import DirectoryRefused
 from riverlog.model.disk_errors import DiskTrouble, judge
@@ -26,6 +25,7 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ports import Clock
 from riverlog.model.resolution import configure
 from riverlog.node import Node, World
+from riverlog.runner import Stopped
 from tests.simulation import mistakes
 from tests.simulation.mistakes import Mistake, Mistakes
 from tests.support.disk import Crashed, MemoryDisk

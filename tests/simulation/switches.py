@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from riverlog.controller import log as metadata_log
 from riverlog.controller.log import MetadataLog
-from riverlog.drivers.partition_log import PartitionLog
+from riverlog.coordination.shard_log import ShardLog
 from riverlog.log import checkpoint, directory, identity
 from riverlog.log import log as log_module
 from riverlog.log.directory import LogDirectory
@@ -254,12 +254,12 @@ def _what_was_cut_off_comes_back() -> Iterator[None]:
 
 @contextmanager
 def _groups_are_answered_before_the_commit() -> Iterator[None]:
-    append = PartitionLog.append
+    append = ShardLog.append
 
-    def hasty(log: PartitionLog[Any], records: Any) -> "asyncio.Future[None]":
+    def hasty(log: ShardLog[Any], records: Any) -> "asyncio.Future[None]":
         return _done_with(append(log, records))
 
-    with mock.patch.object(PartitionLog, "append", hasty):
+    with mock.patch.object(ShardLog, "append", hasty):
         yield
 
 

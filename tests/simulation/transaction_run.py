@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from riverlog import Admin
 from riverlog.client.errors import KafkaError
+from riverlog.coordination.shard import Shard
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.node import Node
@@ -178,26 +179,23 @@ class TransactionalRun:
         node = self._scene.machine.node
         if node is None:
             return
-        for groups in node._groups._coordinators.values():
+        for groups in node._groups:
             self._compare(groups, lambda machine: machine.state)
-        for transactions in node._transactions._coordinators.values():
+        for transactions in node._transactions:
             self._compare(transactions, lambda machine: (machine.state, machine.pools))
 
-    def _compare(self, coordinator: Any, remembered: Callable[[Any], object]) -> None:
-        driver = coordinator._coordinator
-        if not coordinator.loaded or not driver.settled:
+    def _compare(self, shard: Shard[Any, Any], remembered: Callable[[Any], object]) -> None:
+        if not shard.settled:
             return
-        replayed = driver._new_machine()
         with self._scene.machine.looking():
             try:
-                for fact in coordinator._log.replay():
-                    replayed.apply(fact)
+                replayed = shard.replayed()
             except (OSError, Refusal):
                 return  # the disk is gone, and will tell
         self._scene.counts["replays"] += 1
-        if remembered(replayed) != remembered(driver.machine):
+        if remembered(replayed) != remembered(shard.machine):
             self._scene.ledger.blame(
-                f"{coordinator.name}: {remembered(driver.machine)} is not what the topic says: {remembered(replayed)}"
+                f"{shard.name}: {remembered(shard.machine)} is not what the topic says: {remembered(replayed)}"
             )
 
     # -- the end

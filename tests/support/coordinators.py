@@ -1,9 +1,9 @@
-"""Transaction coordinators beside a simulated node, with another way to the partitions than its own."""
+"""A transaction coordinator beside a simulated node, with another way to the partitions than its own."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from riverlog.drivers.transactions import Transactions
+from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.model.transactions import MarkerPort
 from riverlog.node import Node
 from riverlog.observe.stats import TransactionStats
@@ -11,9 +11,9 @@ from tests.support.world import Universe
 
 
 @asynccontextmanager
-async def transactions_of(universe: Universe, node: Node, markers: MarkerPort) -> AsyncIterator[Transactions]:
+async def transactions_of(universe: Universe, node: Node, markers: MarkerPort) -> AsyncIterator[TransactionCoordinator]:
     """Give coordinators that write to the node's logs and send markers through the given port."""
-    transactions = Transactions(
+    transactions = TransactionCoordinator(
         node._metadata,
         node._replicas,
         markers=markers,

@@ -24,6 +24,7 @@ from riverlog.groups.topics import NoTopics, Topics
 from riverlog.model.errors import ErrorCode
 from riverlog.model.machine import Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
+from tests.support.replies import check_reply
 
 EPOCH_MS = 1_700_000_000_000
 CLIENT = Client("app", "/127.0.0.1")
@@ -51,6 +52,7 @@ class Coordinator:
         self.machine = GroupsMachine(self.settings, self.topics)
         self.seconds = 100.0
         self.log: list[GroupFact] = []
+        self.commands: dict[Ticket, GroupsCommand] = {}
         self.answers: dict[Ticket, Any] = {}
         self.answered_at: dict[Ticket, int] = {}  # how long the log was when it was decided
         self.asked = 0
@@ -60,6 +62,7 @@ class Coordinator:
         """Decide, remember, and keep the answers: those of this command and of others."""
         self.asked += 1
         ticket = Ticket(self.asked)
+        self.commands[ticket] = command
         moment = Moment(Instant(self.seconds), EPOCH_MS + round(self.seconds * 1000))
         decision = self.machine.decide(command, ticket, moment)
         log_length = len(self.log)
@@ -71,7 +74,7 @@ class Coordinator:
             self.machine.apply(fact)
         for reply in decision.replies:
             assert reply.ticket not in self.answers, "a ticket is answered once"
-            assert reply.ticket <= ticket
+            check_reply(self.commands[reply.ticket], reply.response)
             self.answers[reply.ticket] = reply.response
             self.answered_at[reply.ticket] = log_length
         return ticket

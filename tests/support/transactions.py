@@ -28,6 +28,7 @@ from riverlog.transactions.incarnations import BatchName
 from riverlog.transactions.machine import TransactionsMachine
 from riverlog.transactions.records import Fact
 from riverlog.transactions.states import Transaction
+from tests.support.replies import check_reply
 
 EPOCH_MS = 1_700_000_000_000
 ID = "payments"
@@ -46,6 +47,7 @@ class Coordinator:
         self.settings = settings or NodeSettings()
         self.seconds = 0.0
         self.log: list[Fact] = []
+        self.commands: dict[Ticket, TransactionsCommand] = {}
         self.answers: dict[Ticket, Any] = {}
         self.markers: list[SendMarkers] = []
         self.ended: Counter[Outcome] = Counter()
@@ -60,10 +62,14 @@ class Coordinator:
     def submit(self, command: TransactionsCommand) -> Ticket:
         """Decide and remember; the answer, if it has come, is in `answers`."""
         ticket = Ticket(next(self._tickets))
+        self.commands[ticket] = command
         decision = self.machine.decide(command, ticket, Moment(Instant(self.seconds), self.now_ms))
         for fact in self._through_the_log(decision.records):
             self.machine.apply(fact)
-        self.answers |= {reply.ticket: reply.response for reply in decision.replies}
+        for reply in decision.replies:
+            assert reply.ticket not in self.answers, "a ticket is answered once"
+            check_reply(self.commands[reply.ticket], reply.response)
+            self.answers[reply.ticket] = reply.response
         self.markers += [effect for effect in decision.effects if isinstance(effect, SendMarkers)]
         self.ended.update(effect for effect in decision.effects if isinstance(effect, Outcome))
         return ticket

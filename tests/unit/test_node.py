@@ -191,7 +191,13 @@ def test_a_deleted_topic_is_gone_and_its_name_free() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["upkeep.cleaner.Cleaner", "upkeep.scrubber.Scrubber", "upkeep.upkeep.Upkeep", "drivers.groups.Groups"]
+    "part",
+    [
+        "upkeep.cleaner.Cleaner",
+        "upkeep.scrubber.Scrubber",
+        "upkeep.upkeep.Upkeep",
+        "coordination.groups.GroupCoordinator",
+    ],
 )
 def test_a_mistake_in_background_work_is_told_and_the_work_goes_on(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[str] = []

@@ -7,26 +7,26 @@ that a topic whose creation was acknowledged can be used at once.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, Never, overload
+from typing import Never, TypeVar
 
 from riverlog.controller.limits import PRODUCER_ID_BLOCK
 from riverlog.controller.log import MetadataLog
-from riverlog.drivers.coordinator import Coordinator
-from riverlog.metadata.commands.brokers import BrokerRegistered, RegisterBroker, ReportDirectories
-from riverlog.metadata.commands.configs import AlterConfigs, ConfigsAltered
-from riverlog.metadata.commands.partitions import CreatePartitions, PartitionsCreated
-from riverlog.metadata.commands.producer_ids import AllocateProducerIds, ProducerIdBlock
-from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, TopicDefaults, TopicsCreated, TopicsDeleted
+from riverlog.metadata.commands.producer_ids import AllocateProducerIds
+from riverlog.metadata.commands.topics import TopicDefaults
 from riverlog.metadata.delta import MetadataDelta, delta_of
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
-from riverlog.metadata.machine import MetadataCommand, MetadataMachine
+from riverlog.metadata.machine import MetadataMachine
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset, ProducerId
+from riverlog.model.machine import Command
 from riverlog.model.ports import Clock
 from riverlog.model.resolution import topic_config, with_dynamic
 from riverlog.model.settings import NodeSettings, TopicConfig
 from riverlog.observe.containment import contained
+from riverlog.runner import Runner
+
+Reply = TypeVar("Reply")
 
 Watcher = Callable[[MetadataDelta], None]
 
@@ -52,11 +52,11 @@ class MetadataDriver:
         self._producer_ids: deque[ProducerId] = deque()
         self._next_block: asyncio.Future[None] | None = None
         defaults = TopicDefaults(settings.num_partitions, settings.default_replication_factor, settings.layers)
-        self._coordinator: Coordinator[MetadataCommand, MetadataRecord, Never] = Coordinator(
+        self._runner: Runner[MetadataMachine, MetadataRecord, Never] = Runner(
             new_machine=lambda: MetadataMachine(defaults),
             log=log,
             clock=clock,
-            view=_image_of,
+            view=lambda machine: machine.image,
             committed=self._publish,
             failed=self._log_failed,
         )
@@ -68,8 +68,8 @@ class MetadataDriver:
 
     def start(self) -> None:
         """Read the metadata from the log; BadMetadata where it is damaged."""
-        self._coordinator.start()
-        self.image = _image_of(self._coordinator.machine)
+        self._runner.start()
+        self.image = self._runner.machine.image
         self.settings = self._settings_now()
 
     def watch(self, watcher: Watcher) -> None:
@@ -80,23 +80,9 @@ class MetadataDriver:
         """Give the settings that hold for a topic."""
         return topic_config(self.image.topic_overrides(topic), self.settings.layers)
 
-    @overload
-    def submit(self, command: CreateTopics) -> Awaitable[TopicsCreated]: ...
-    @overload
-    def submit(self, command: DeleteTopics) -> Awaitable[TopicsDeleted]: ...
-    @overload
-    def submit(self, command: CreatePartitions) -> Awaitable[PartitionsCreated]: ...
-    @overload
-    def submit(self, command: AlterConfigs) -> Awaitable[ConfigsAltered]: ...
-    @overload
-    def submit(self, command: RegisterBroker) -> Awaitable[BrokerRegistered]: ...
-    @overload
-    def submit(self, command: ReportDirectories) -> Awaitable[None]: ...
-    @overload
-    def submit(self, command: AllocateProducerIds) -> Awaitable[ProducerIdBlock]: ...
-    def submit(self, command: MetadataCommand) -> Awaitable[Any]:
+    def submit(self, command: Command[MetadataRecord, Reply]) -> Awaitable[Reply]:
         """Decide now; the reply comes once what it says is on the medium. Refusal where that failed."""
-        return self._coordinator.submit(command)
+        return self._runner.submit(command)
 
     async def next_producer_id(self) -> ProducerId:
         """Give an id that no producer ever had; ids are taken from the controller a block at a time."""
@@ -116,7 +102,7 @@ class MetadataDriver:
 
     async def close(self) -> None:
         """Finish what is under way."""
-        await self._coordinator.drain()
+        await self._runner.drain()
         await self._log.close()
 
     def _publish(self, image: MetadataImage, records: tuple[MetadataRecord, ...], _effects: tuple[Never, ...]) -> None:
@@ -130,14 +116,14 @@ class MetadataDriver:
             except Exception as error:  # the others are to follow the metadata all the same
                 contained("change of the metadata", error)
         bytes_max = self.settings.metadata_log_max_record_bytes_between_snapshots
-        if self._coordinator.settled and self._log.bytes_since_snapshot > bytes_max:
+        if self._runner.settled and self._log.bytes_since_snapshot > bytes_max:
             self._log.begin_snapshot(image)
 
     def _log_failed(self, error: Exception) -> None:
         """Begin again from the log if it can go on; end the node if it cannot."""
         if isinstance(error, Refusal):
             try:
-                return self._coordinator.start()
+                return self._runner.start()
             except Exception as worse:
                 error = worse
         return self._failed(error)
@@ -149,8 +135,3 @@ class MetadataDriver:
             node=self.image.config(ConfigResource(ConfigResourceType.BROKER, node_id)),
             cluster=self.image.config(ConfigResource(ConfigResourceType.BROKER, "")),
         )
-
-
-def _image_of(machine: object) -> MetadataImage:
-    assert isinstance(machine, MetadataMachine)
-    return machine.image

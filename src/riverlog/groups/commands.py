@@ -13,6 +13,7 @@ from uuid import UUID
 
 from riverlog.groups.consumer.assignors.subscriber import Partitions
 from riverlog.groups.limits import MEMBER_NAME_CHARACTERS_MAX
+from riverlog.groups.records import GroupFact
 from riverlog.groups.topics import Topics
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import (
@@ -24,6 +25,7 @@ from riverlog.model.ids import (
     TopicId,
     TopicPartition,
 )
+from riverlog.model.machine import Command
 from riverlog.model.transactions import Producer
 
 NO_MEMBER: Final = ""
@@ -60,7 +62,7 @@ class Protocol:
 
 
 @dataclass(frozen=True, slots=True)
-class Announce:
+class Announce(Command[GroupFact, None]):
     """Note that somebody asked for the group's coordinator, as one does who is about to join."""
 
     group_id: str
@@ -68,7 +70,7 @@ class Announce:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Join(Command[GroupFact, "JoinReply"]):
     """Become a member, or come back for the next generation; answered when that generation begins."""
 
     group_id: str
@@ -117,7 +119,7 @@ class JoinReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Sync:
+class Sync(Command[GroupFact, "SyncReply"]):
     """Ask for this member's assignment; the leader's brings everybody's."""
 
     group_id: str
@@ -140,7 +142,7 @@ class SyncReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Command[GroupFact, "HeartbeatReply"]):
     """Say that a member is alive."""
 
     group_id: str
@@ -163,7 +165,7 @@ class Leaver:
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Command[GroupFact, "LeaveReply"]):
     """Take members out of a group."""
 
     group_id: str
@@ -182,7 +184,7 @@ class LeaveReply:
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerHeartbeat:
+class ConsumerHeartbeat(Command[GroupFact, "ConsumerHeartbeatReply"]):
     """Join with epoch 0, stay, or leave with epoch -1 (-2: for a while); None and -1 say that nothing has changed."""
 
     group_id: str
@@ -216,7 +218,7 @@ class ConsumerHeartbeatReply:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeConsumerGroups:
+class DescribeConsumerGroups(Command[GroupFact, "DescribeConsumerGroupsReply"]):
     """Describe consumer groups."""
 
     group_ids: tuple[str, ...]
@@ -273,7 +275,7 @@ class OffsetToCommit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CommitOffsets:
+class CommitOffsets(Command[GroupFact, "CommitOffsetsReply"]):
     """Remember offsets for a group; with a producer, once its transaction is committed."""
 
     group_id: str
@@ -308,7 +310,7 @@ class OffsetsOfTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class FetchOffsets:
+class FetchOffsets(Command[GroupFact, "FetchOffsetsReply"]):
     """Give committed offsets of one group: of the named topics, or of all."""
 
     group_id: str
@@ -340,7 +342,7 @@ class FetchOffsetsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteOffsets:
+class DeleteOffsets(Command[GroupFact, "DeleteOffsetsReply"]):
     """Forget offsets of partitions that the group does not read any more."""
 
     group_id: str
@@ -356,7 +358,7 @@ class DeleteOffsetsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class EndTransaction:
+class EndTransaction(Command[GroupFact, None]):
     """A transaction that committed offsets has ended; its marker is written with the answer."""
 
     producer: Producer
@@ -369,7 +371,7 @@ class EndTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteGroups:
+class DeleteGroups(Command[GroupFact, "DeleteGroupsReply"]):
     """Forget groups without members, and their offsets."""
 
     group_ids: tuple[str, ...]
@@ -383,7 +385,7 @@ class DeleteGroupsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class ListGroups:
+class ListGroups(Command[GroupFact, "ListGroupsReply"]):
     """Name the groups; empty filters let everything pass, and their case does not matter."""
 
     states: frozenset[str] = frozenset()
@@ -406,7 +408,7 @@ class ListGroupsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeGroups:
+class DescribeGroups(Command[GroupFact, "DescribeGroupsReply"]):
     """Describe classic groups."""
 
     group_ids: tuple[str, ...]
@@ -445,19 +447,19 @@ class DescribeGroupsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Woken:
+class Woken(Command[GroupFact, None]):
     """The deadline that the machine named has come."""
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsDeleted:
+class TopicsDeleted(Command[GroupFact, None]):
     """Topics are gone, and what was committed for them with them."""
 
     topics: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsChanged:
+class TopicsChanged(Command[GroupFact, None]):
     """Topics were created, got more partitions or are gone; members of consumer groups may get others to read."""
 
     topics: Topics

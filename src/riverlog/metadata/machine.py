@@ -36,7 +36,7 @@ class MetadataMachine:
         self._defaults = defaults
 
     def decide(self, command: MetadataCommand, ticket: Ticket, now: Moment) -> Decision[MetadataRecord, Never]:
-        """Say what follows from the command; change nothing."""
+        """Name what follows from the command; change nothing."""
         records, response = self._decide(command)
         return Decision(records=tuple(records), replies=(Reply(ticket, response),))
 

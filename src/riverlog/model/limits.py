@@ -36,6 +36,13 @@ DESCRIPTORS_RESERVED_MAX: Final = 1_024
 DESCRIPTORS_PLENTY: Final = 4_096
 """A process that may have fewer descriptors is worth a line in the log."""
 
+COMMANDS_IN_FLIGHT_MAX: Final = 100_000
+"""Commands whose records a machine's log has not committed; each belongs to a connection that waits, so more
+means that connections are not bounded."""
+
+RECORDS_REPLAYED_PER_TURN: Final = 500
+"""Records of its log that a machine reads at a stretch while the node serves others: some milliseconds."""
+
 PRODUCERS_PER_PARTITION_MAX: Final = 100_000
 """Producer ids remembered per partition; beyond it those not heard of for longest are forgotten."""
 

@@ -1,29 +1,35 @@
 """The shape of a replicated machine: decide names facts, apply remembers them.
 
-`decide` reads state and changes nothing. `apply` is the only place where remembered state changes, and does
-the same on every node and on replay. A driver appends the records of a decision, applies them, and releases
-replies and effects once the records are committed. No future, callback, clock or random source ever enters
-a machine: a reply is data, addressed by the ticket that came with the command.
+`decide` reads state and changes nothing that is remembered; who waits, and until when, it may note. `apply` is the only
+place where remembered state changes, and does the same on every node and on replay. A runner appends the records of a
+decision, applies them, and releases replies and effects once the records are committed. No future, callback, clock or
+random source ever enters a machine: a reply is data, addressed by the ticket that came with the command.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Generic, NewType, Protocol, TypeVar
+from typing import Any, Generic, NewType, Protocol, TypeVar
 
 Instant = NewType("Instant", float)
 """Seconds on the monotonic clock: for deadlines and waiting, never for timestamps."""
 
 Ticket = NewType("Ticket", int)
-"""Which waiting caller a reply belongs to; drivers hand them out and never use one twice."""
+"""Which waiting caller a reply belongs to; runners hand them out and never use one twice."""
 
-Command_contra = TypeVar("Command_contra", contravariant=True)
 Record = TypeVar("Record")
+Reply_co = TypeVar("Reply_co", covariant=True)
 Effect = TypeVar("Effect")
+
+
+class Command(Generic[Record, Reply_co]):
+    """What the machine with these records can be asked; the type of its reply is the second."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The time of one event, as the driver saw it once: a monotonic instant and the wall clock."""
+    """The time of one event, as the runner saw it once: a monotonic instant and the wall clock."""
 
     instant: Instant
     wall_ms: int
@@ -46,11 +52,11 @@ class Decision(Generic[Record, Effect]):
     effects: tuple[Effect, ...] = ()
 
 
-class ReplicatedMachine(Protocol[Command_contra, Record, Effect]):
-    """A state that lives in a log: the driver feeds commands and replays records."""
+class ReplicatedMachine(Protocol[Record, Effect]):
+    """A state that lives in a log: the runner feeds commands and replays records."""
 
-    def decide(self, command: Command_contra, ticket: Ticket, now: Moment) -> Decision[Record, Effect]:
-        """Read the state and say what follows from the command; change nothing."""
+    def decide(self, command: Any, ticket: Ticket, now: Moment) -> Decision[Record, Effect]:
+        """Name what follows from one of the machine's commands; change nothing that is remembered."""
         ...
 
     def apply(self, record: Record) -> None:

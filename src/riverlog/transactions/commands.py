@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, NO_TIMESTAMP, ProducerId, TopicPartition
+from riverlog.model.machine import Command
 from riverlog.model.transactions import Outcome, Producer, TransactionVersion
 from riverlog.transactions.incarnations import NO_BATCH, BatchName
+from riverlog.transactions.records import Fact
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
 
 
 @dataclass(frozen=True, slots=True)
-class InitProducer:
+class InitProducer(Command[Fact, "ProducerReply | NeedsProducerId"]):
     """Become the producer of a transactional id; whoever was it before is refused from here on."""
 
     transactional_id: str
@@ -29,7 +31,7 @@ class InitProducer:
 
 
 @dataclass(frozen=True, slots=True)
-class AddPartitions:
+class AddPartitions(Command[Fact, "PartitionsReply"]):
     """Take partitions into the producer's transaction; the first of them begin it."""
 
     transactional_id: str
@@ -39,7 +41,7 @@ class AddPartitions:
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyPartitions:
+class VerifyPartitions(Command[Fact, "PartitionsReply"]):
     """Say whether partitions belong to the producer's open transaction."""
 
     transactional_id: str
@@ -48,7 +50,7 @@ class VerifyPartitions:
 
 
 @dataclass(frozen=True, slots=True)
-class EndTransaction:
+class EndTransaction(Command[Fact, "ProducerReply | NeedsProducerId"]):
     """Commit or abort the producer's transaction."""
 
     transactional_id: str
@@ -63,7 +65,7 @@ class EndTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinBatch:
+class JoinBatch(Command[Fact, "ProducerReply | NeedsProducerId"]):
     """Let an attempt of a task write in a batch; the first to join opens it."""
 
     transactional_id: str
@@ -81,7 +83,7 @@ class JoinBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class EndBatch:
+class EndBatch(Command[Fact, "ProducerReply"]):
     """Commit what these members wrote in a batch and abort the others, or abort them all."""
 
     transactional_id: str
@@ -114,7 +116,7 @@ class PartitionsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeBatches:
+class DescribeBatches(Command[Fact, "BatchesReply"]):
     """Say how far an incarnation of a pipeline has come."""
 
     transactional_id: str
@@ -132,7 +134,7 @@ class BatchesReply:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeTransactions:
+class DescribeTransactions(Command[Fact, "DescribeTransactionsReply"]):
     """Describe transactional ids."""
 
     transactional_ids: tuple[str, ...]
@@ -146,7 +148,7 @@ class DescribeTransactionsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class ListTransactions:
+class ListTransactions(Command[Fact, "ListTransactionsReply"]):
     """Name the transactional ids; empty filters let everything pass."""
 
     states: frozenset[TransactionState] = frozenset()
@@ -161,7 +163,7 @@ class ListTransactionsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class MarkersWritten:
+class MarkersWritten(Command[Fact, None]):
     """Every partition of a transaction knows how it ended."""
 
     transactional_id: str
@@ -169,7 +171,7 @@ class MarkersWritten:
 
 
 @dataclass(frozen=True, slots=True)
-class Woken:
+class Woken(Command[Fact, None]):
     """The deadline that the machine named has come."""
 
 

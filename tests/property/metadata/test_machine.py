@@ -19,6 +19,7 @@ from riverlog.metadata.records import MetadataRecord
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.machine import Instant, Moment, Ticket
+from tests.support.replies import check_reply
 
 NODES = st.integers(1, 4).map(NodeId)
 NAMES = st.sampled_from(["a", "b", "c.d", "c_d", "e" * 249, "e" * 250, "", "..", "ü", "f"])
@@ -93,6 +94,8 @@ class Life:
         before = self.machine.image
         decision = self.machine.decide(command, Ticket(1), Moment(Instant(0.0), 0))
         assert self.machine.image is before, "deciding changes nothing"
+        for reply in decision.replies:
+            check_reply(command, reply.response)
         for record in decision.records:
             self.machine.apply(record)
         self.records += decision.records

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from riverlog.controller.snapshot_files import BadMetadata, snapshot_offset
-from riverlog.drivers.coordinator import Stopped
 from riverlog.metadata.commands.topics import CreateTopics
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.runner import Stopped
 from tests.support.disk import MemoryDisk
 from tests.unit.controller.metadata_node import FOLDER, SEGMENT, Node, crash, names, run, topic
 

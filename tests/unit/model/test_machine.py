@@ -1,12 +1,20 @@
 """The shape of a replicated machine, and that the one we have fits it."""
 
 from dataclasses import FrozenInstanceError
+from types import UnionType
+from typing import get_args
 
 import pytest
 
+from riverlog.groups.commands import GroupsCommand
+from riverlog.groups.records import GroupFact
 from riverlog.metadata.commands.topics import TopicDefaults
-from riverlog.metadata.machine import MetadataMachine
-from riverlog.model.machine import Decision, Instant, Moment, ReplicatedMachine, Reply, Ticket
+from riverlog.metadata.machine import MetadataCommand, MetadataMachine
+from riverlog.metadata.records import MetadataRecord
+from riverlog.model.machine import Command, Decision, Instant, Moment, ReplicatedMachine, Reply, Ticket
+from riverlog.transactions.commands import TransactionsCommand
+from riverlog.transactions.records import Fact
+from tests.support.replies import promised_by
 
 
 def test_a_decision_may_come_to_nothing():
@@ -28,3 +36,13 @@ def test_the_metadata_machine_has_the_shape():
         assert callable(getattr(machine, name))
         assert hasattr(ReplicatedMachine, name)
     assert machine.next_deadline() is None
+
+
+@pytest.mark.parametrize(
+    ("commands", "records"),
+    [(GroupsCommand, GroupFact), (TransactionsCommand, Fact), (MetadataCommand, MetadataRecord)],
+    ids=["groups", "transactions", "metadata"],
+)
+def test_a_machine_decides_about_all_commands_of_its_records_and_no_others(commands: UnionType, records: UnionType):
+    typed = {each.__name__ for each in Command.__subclasses__() if promised_by(each)[0] == records}
+    assert {each.__name__ for each in get_args(commands)} == typed

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from riverlog.broker.coordination import check_transactional_id, known_since
+from riverlog.broker.coordinator_requests import check_transactional_id, known_since
 from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
@@ -34,8 +34,6 @@ async def _add(request: AddOffsetsToTxnRequest, context: Context) -> ErrorCode:
     await services.groups.ensure_topic()
     producer = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
     partition = services.groups.partition_of(request.group_id)
-    code: ErrorCode
-    (code,) = (
-        await services.transactions.decide(AddPartitions(request.transactional_id, producer, (partition,)))
-    ).codes
+    command = AddPartitions(request.transactional_id, producer, (partition,))
+    (code,) = (await services.transactions.submit(request.transactional_id, command)).codes
     return code

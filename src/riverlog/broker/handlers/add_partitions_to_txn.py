@@ -6,12 +6,14 @@ the partitions belong to it. One partition that is unknown or forbidden keeps ou
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
-from riverlog.broker.coordination import known_since, submit_in_transaction
+from riverlog.broker.coordinator_requests import ask_if_allowed, known_since
 from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.broker.requests.portions import in_turns
+from riverlog.coordination.futures import answered
 from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
@@ -70,7 +72,7 @@ async def _asked_in_turns(
     transactions: list[AddPartitionsToTxnTransaction], context: Context
 ) -> AddPartitionsToTxnResponse:
     """Check the partitions of a large request while others have their turn; each transaction is decided at once."""
-    asked: list[asyncio.Future[Any]] = []
+    asked: list[asyncio.Future[PartitionsReply]] = []
     for each in transactions:
         codes = [_refusal(partition, context) async for partition in in_turns(_each_partition(each))]
         asked.append(_ask(_partitions(each), each, context, codes))
@@ -84,12 +86,12 @@ def _ask(
     transaction: AddPartitionsToTxnTransaction,
     context: Context,
     known: Sequence[ErrorCode] = (),
-) -> "asyncio.Future[Any]":
+) -> "asyncio.Future[PartitionsReply]":
     """Ask for all partitions of a transaction, unless one of them cannot be part of it."""
     codes = known or tuple(_refusal(each, context) for each in partitions)
     if any(code is not ErrorCode.NONE for code in codes):
         told = (ErrorCode.OPERATION_NOT_ATTEMPTED if code is ErrorCode.NONE else code for code in codes)
-        return _told(PartitionsReply(tuple(told)))
+        return answered(PartitionsReply(tuple(told)))
     producer = Producer(ProducerId(transaction.producer_id), ProducerEpoch(transaction.producer_epoch))
     from_broker = _is_of_broker(context)
     version = TransactionVersion.EPOCH_PER_TRANSACTION if from_broker else TransactionVersion.CLASSIC
@@ -98,7 +100,8 @@ def _ask(
         if transaction.verify_only
         else AddPartitions(transaction.transactional_id, producer, partitions, version)
     )
-    return submit_in_transaction(context, command, from_broker=from_broker)
+    ask = partial(context.services.transactions.submit, transaction.transactional_id, command)
+    return ask() if from_broker else ask_if_allowed(context, transaction.transactional_id, ask)
 
 
 def _refusal(partition: TopicPartition, context: Context) -> ErrorCode:
@@ -112,21 +115,15 @@ def _refusal(partition: TopicPartition, context: Context) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _told(reply: PartitionsReply) -> "asyncio.Future[Any]":
-    told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    told.set_result(reply)
-    return told
-
-
 async def _response_later(
-    transactions: list[AddPartitionsToTxnTransaction], asked: "list[asyncio.Future[Any]]", context: Context
+    transactions: list[AddPartitionsToTxnTransaction], asked: "list[asyncio.Future[PartitionsReply]]", context: Context
 ) -> AddPartitionsToTxnResponse:
     await asyncio.wait(asked)
     return _response(transactions, asked, context)
 
 
 def _response(
-    transactions: list[AddPartitionsToTxnTransaction], asked: "list[asyncio.Future[Any]]", context: Context
+    transactions: list[AddPartitionsToTxnTransaction], asked: "list[asyncio.Future[PartitionsReply]]", context: Context
 ) -> AddPartitionsToTxnResponse:
     results = [_result(each, reply, context) for each, reply in zip(transactions, asked, strict=True)]
     if _is_of_broker(context):
@@ -135,7 +132,7 @@ def _response(
 
 
 def _result(
-    transaction: AddPartitionsToTxnTransaction, reply: "asyncio.Future[Any]", context: Context
+    transaction: AddPartitionsToTxnTransaction, reply: "asyncio.Future[PartitionsReply]", context: Context
 ) -> AddPartitionsToTxnResult:
     codes = iter(_codes(len(_partitions(transaction)), reply, context))
     return AddPartitionsToTxnResult(
@@ -149,7 +146,7 @@ def _result(
     )
 
 
-def _codes(count: int, reply: "asyncio.Future[Any]", context: Context) -> list[ErrorCode]:
+def _codes(count: int, reply: "asyncio.Future[PartitionsReply]", context: Context) -> list[ErrorCode]:
     try:
         codes = [known_since(_FIRST_VERSION_WITH_FENCED, code, context) for code in reply.result().codes]
     except Refusal as refusal:

@@ -2,11 +2,16 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from riverlog.broker.coordination import submit
+from riverlog.broker.coordinator_requests import ask_group
 from riverlog.broker.requests.context import Answer, Context, Later
-from riverlog.groups.commands import DescribeConsumerGroups, DescribedConsumer, DescribedConsumerGroup
+from riverlog.groups.commands import (
+    DescribeConsumerGroups,
+    DescribeConsumerGroupsReply,
+    DescribedConsumer,
+    DescribedConsumerGroup,
+)
 from riverlog.groups.consumer.assignors.subscriber import Partitions
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
@@ -28,14 +33,16 @@ def consumer_group_describe(
 ) -> Answer[ConsumerGroupDescribeResponse]:
     """Ask the coordinator of each group."""
     asked = {
-        group_id: submit(context, Operation.DESCRIBE, group_id, DescribeConsumerGroups((group_id,)))
+        group_id: ask_group(context, Operation.DESCRIBE, group_id, DescribeConsumerGroups((group_id,)))
         for group_id in dict.fromkeys(request.group_ids)
     }
     return Later(_response(asked, request, context)) if asked else ConsumerGroupDescribeResponse()
 
 
 async def _response(
-    asked: "Mapping[str, asyncio.Future[Any]]", request: ConsumerGroupDescribeRequest, context: Context
+    asked: "Mapping[str, asyncio.Future[DescribeConsumerGroupsReply]]",
+    request: ConsumerGroupDescribeRequest,
+    context: Context,
 ) -> ConsumerGroupDescribeResponse:
     await asyncio.wait(asked.values())
     return ConsumerGroupDescribeResponse(
@@ -44,7 +51,10 @@ async def _response(
 
 
 def _described(
-    group_id: str, reply: "asyncio.Future[Any]", request: ConsumerGroupDescribeRequest, context: Context
+    group_id: str,
+    reply: "asyncio.Future[DescribeConsumerGroupsReply]",
+    request: ConsumerGroupDescribeRequest,
+    context: Context,
 ) -> DescribedGroup:
     try:
         (group,) = reply.result().groups

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
 
-from riverlog.broker.coordination import submit
+from riverlog.broker.coordinator_requests import ask_group
 from riverlog.broker.requests.context import Answer, Context, Later
-from riverlog.groups.commands import DeleteGroups
+from riverlog.groups.commands import DeleteGroups, DeleteGroupsReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
@@ -15,24 +14,24 @@ from riverlog.wire.messages.delete_groups import DeletableGroupResult, DeleteGro
 def delete_groups(request: DeleteGroupsRequest, context: Context) -> Answer[DeleteGroupsResponse]:
     """Ask the coordinator of each group."""
     asked = {
-        group_id: submit(context, Operation.DELETE, group_id, DeleteGroups((group_id,)))
+        group_id: ask_group(context, Operation.DELETE, group_id, DeleteGroups((group_id,)))
         for group_id in dict.fromkeys(request.groups_names)
     }
     return Later(_response(asked, context)) if asked else DeleteGroupsResponse()
 
 
-async def _response(asked: "Mapping[str, asyncio.Future[Any]]", context: Context) -> DeleteGroupsResponse:
+async def _response(asked: "Mapping[str, asyncio.Future[DeleteGroupsReply]]", context: Context) -> DeleteGroupsResponse:
     await asyncio.wait(asked.values())
     return DeleteGroupsResponse(
         results=[DeletableGroupResult(group_id, _code(reply, context)) for group_id, reply in asked.items()]
     )
 
 
-def _code(reply: "asyncio.Future[Any]", context: Context) -> ErrorCode:
+def _code(reply: "asyncio.Future[DeleteGroupsReply]", context: Context) -> ErrorCode:
     try:
         (code,) = reply.result().codes
     except Refusal as refusal:
         code = refusal.code
     if code is not ErrorCode.NONE:
         context.stats.failed(code)
-    return ErrorCode(code)
+    return code

@@ -27,7 +27,7 @@ async def _ask(request: DescribeBatchesRequest, context: Context) -> BatchesRepl
     if not context.allows(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
         raise Refusal(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, f"Not allowed to see {transactional_id!r}.")
     command = DescribeBatches(transactional_id, request.incarnation)
-    reply: BatchesReply = await context.services.transactions.submit(transactional_id, command)
+    reply = await context.services.transactions.submit(transactional_id, command)
     if reply.code is not ErrorCode.NONE:
         raise Refusal(reply.code, f"There is no transactional id {transactional_id!r}.")
     return reply

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from riverlog.broker.coordination import submit
+from riverlog.broker.coordinator_requests import ask_group
 from riverlog.broker.requests.context import Answer, Context, Later
-from riverlog.groups.commands import DescribedGroup, DescribeGroups
+from riverlog.groups.commands import DescribedGroup, DescribeGroups, DescribeGroupsReply
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages import describe_groups as wire
@@ -19,14 +19,14 @@ _FIRST_VERSION_THAT_KNOWS_MISSING_GROUPS: Final = 6
 def describe_groups(request: DescribeGroupsRequest, context: Context) -> Answer[DescribeGroupsResponse]:
     """Ask the coordinator of each group."""
     asked = {
-        group_id: submit(context, Operation.DESCRIBE, group_id, DescribeGroups((group_id,)))
+        group_id: ask_group(context, Operation.DESCRIBE, group_id, DescribeGroups((group_id,)))
         for group_id in dict.fromkeys(request.groups)
     }
     return Later(_response(asked, request, context)) if asked else DescribeGroupsResponse()
 
 
 async def _response(
-    asked: "Mapping[str, asyncio.Future[Any]]", request: DescribeGroupsRequest, context: Context
+    asked: "Mapping[str, asyncio.Future[DescribeGroupsReply]]", request: DescribeGroupsRequest, context: Context
 ) -> DescribeGroupsResponse:
     await asyncio.wait(asked.values())
     return DescribeGroupsResponse(
@@ -35,7 +35,7 @@ async def _response(
 
 
 def _described(
-    group_id: str, reply: "asyncio.Future[Any]", request: DescribeGroupsRequest, context: Context
+    group_id: str, reply: "asyncio.Future[DescribeGroupsReply]", request: DescribeGroupsRequest, context: Context
 ) -> wire.DescribedGroup:
     try:
         (group,) = reply.result().groups

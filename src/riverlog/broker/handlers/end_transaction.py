@@ -6,7 +6,7 @@ group's partition, and the decision takes effect there as in any other.
 
 from typing import Final
 
-from riverlog.broker.coordination import check_transactional_id, offset_to_commit
+from riverlog.broker.coordinator_requests import check_transactional_id, offset_to_commit
 from riverlog.broker.handlers.join_transaction import batch_of
 from riverlog.broker.limits import BATCH_MARKER_BYTES_MAX
 from riverlog.broker.requests.context import Context
@@ -16,7 +16,7 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
 from riverlog.model.transactions import Producer
-from riverlog.transactions.commands import EndBatch, JoinBatch, ProducerReply
+from riverlog.transactions.commands import EndBatch, JoinBatch
 from riverlog.transactions.states import NOBODY
 from riverlog.wire.messages.end_transaction import EndTransactionRequest, EndTransactionResponse, EndTransactionTopic
 
@@ -31,7 +31,7 @@ async def end_transaction(request: EndTransactionRequest, context: Context) -> E
         if request.committed and request.group_id is not None:
             offsets = _offsets(request.topics, context)
             command = await _with_offsets(command, request.group_id, offsets, context)
-        reply: ProducerReply = await context.services.transactions.decide(command)
+        reply = await context.services.transactions.submit(command.transactional_id, command)
         if reply.code is not ErrorCode.NONE:
             raise _no(reply.code, command)
     except Refusal as refusal:
@@ -81,7 +81,7 @@ async def _with_offsets(
     services = context.services
     await services.groups.ensure_topic()
     join = JoinBatch(command.transactional_id, command.owner, command.batch, OFFSETS_TASK, 0, beside=command.members)
-    joined: ProducerReply = await services.transactions.decide(join)
+    joined = await services.transactions.decide(join)
     if joined.code is not ErrorCode.NONE:
         raise _no(joined.code, command)
     if joined.producer == NOBODY:

@@ -4,9 +4,10 @@ From version 5 on each end brings the producer's next epoch (KIP-890), so that n
 later transaction.
 """
 
+from functools import partial
 from typing import Final
 
-from riverlog.broker.coordination import known_since, submit_in_transaction, when_decided
+from riverlog.broker.coordinator_requests import ask_if_allowed, known_since, when_decided
 from riverlog.broker.requests.context import Answer, Context
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId
@@ -35,7 +36,7 @@ def end_txn(request: EndTxnRequest, context: Context) -> Answer[EndTxnResponse]:
         return EndTxnResponse(error_code=code, producer_id=reply.producer.id, producer_epoch=reply.producer.epoch)
 
     return when_decided(
-        submit_in_transaction(context, command),
+        ask_if_allowed(context, request.transactional_id, partial(context.services.transactions.decide, command)),
         context,
         answer=answer,
         refuse=lambda code: EndTxnResponse(error_code=code),

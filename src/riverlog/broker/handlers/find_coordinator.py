@@ -4,12 +4,11 @@ The first question about a group creates the topic that groups are kept in, the 
 transactional ids.
 """
 
-from contextlib import suppress
 from typing import Final
 
 from riverlog.broker.requests.context import Answer, Context, Later
-from riverlog.drivers.groups import Groups
-from riverlog.drivers.transactions import Transactions
+from riverlog.coordination.groups import GroupCoordinator
+from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.groups.commands import Announce
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
@@ -36,7 +35,7 @@ def find_coordinator(request: FindCoordinatorRequest, context: Context) -> Answe
 
 
 async def _prepared(
-    request: FindCoordinatorRequest, context: Context, coordinators: Groups | Transactions
+    request: FindCoordinatorRequest, context: Context, coordinators: GroupCoordinator | TransactionCoordinator
 ) -> FindCoordinatorResponse:
     """Create the topic of coordinators before the first of them is asked for."""
     try:
@@ -82,8 +81,7 @@ def _coordinator(key: str, key_type: int, context: Context, trouble: Refusal | N
 def _announce(group_id: str, context: Context) -> None:
     """Let the coordinator expect one who is likely to join; if it is not there yet, it does without."""
     connection = f"{context.client.principal.host}:{context.client.port}"
-    with suppress(Refusal):
-        context.services.groups.submit(group_id, Announce(group_id, connection))
+    context.services.groups.submit(group_id, Announce(group_id, connection))
 
 
 def _refused(key: str, code: ErrorCode, message: str, context: Context) -> Coordinator:

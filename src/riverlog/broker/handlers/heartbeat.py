@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from riverlog.broker.coordination import ask_coordinator
+from riverlog.broker.coordinator_requests import ask_coordinator
 from riverlog.broker.requests.context import Answer, Context
 from riverlog.groups.commands import Heartbeat, HeartbeatReply
 from riverlog.model.access import Operation

@@ -5,7 +5,7 @@ Whoever had that right before has lost it, and a transaction that it left open i
 
 from typing import Final
 
-from riverlog.broker.coordination import check_transactional_id, known_since
+from riverlog.broker.coordinator_requests import check_transactional_id, known_since
 from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
@@ -44,8 +44,7 @@ async def _next_producer(transactional_id: str, request: InitProducerIdRequest, 
     reply = await context.services.transactions.decide(command)
     if reply.code is not ErrorCode.NONE:
         raise Refusal(reply.code, f"{transactional_id!r} cannot be written with now.")
-    producer: Producer = reply.producer
-    return producer
+    return reply.producer
 
 
 def _expected(request: InitProducerIdRequest) -> Producer | None:

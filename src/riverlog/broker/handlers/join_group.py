@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-from riverlog.broker.coordination import ask_coordinator, client_of, tell_reason
+from riverlog.broker.coordinator_requests import ask_coordinator, client_of, tell_reason
 from riverlog.broker.requests.context import Answer, Context
 from riverlog.groups.commands import NO_MEMBER, Join, JoinReply, Protocol
 from riverlog.model.access import Operation

@@ -1,6 +1,6 @@
 """JoinTransaction: an attempt of a task becomes a member of a batch, and learns whom to write as."""
 
-from riverlog.broker.coordination import check_transactional_id
+from riverlog.broker.coordinator_requests import check_transactional_id
 from riverlog.broker.requests.context import Context
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId

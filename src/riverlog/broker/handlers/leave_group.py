@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from riverlog.broker.coordination import ask_coordinator, tell_reason
+from riverlog.broker.coordinator_requests import ask_coordinator, tell_reason
 from riverlog.broker.requests.context import Answer, Context
 from riverlog.groups.commands import Leave, Leaver, LeaveReply
 from riverlog.model.access import Operation

@@ -1,10 +1,9 @@
 """ListGroups: all groups of this node that the client may see, by state and type if it wants."""
 
 import asyncio
-from typing import Any
 
 from riverlog.broker.requests.context import Answer, Context, Later
-from riverlog.groups.commands import ListedGroup, ListGroups
+from riverlog.groups.commands import ListedGroup, ListGroups, ListGroupsReply
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import Refusal
 from riverlog.wire.messages import list_groups as wire
@@ -14,14 +13,11 @@ from riverlog.wire.messages.list_groups import ListGroupsRequest, ListGroupsResp
 def list_groups(request: ListGroupsRequest, context: Context) -> Answer[ListGroupsResponse]:
     """Ask every coordinator; one that is still reading its log makes the client ask again."""
     command = ListGroups(frozenset(request.states_filter), frozenset(request.types_filter))
-    try:
-        asked = context.services.groups.submit_to_all(command)
-    except Refusal as refusal:
-        return _refused(refusal, context)
+    asked = context.services.groups.submit_to_all(command)
     return Later(_response(asked, context)) if asked else ListGroupsResponse()
 
 
-async def _response(asked: "list[asyncio.Future[Any]]", context: Context) -> ListGroupsResponse:
+async def _response(asked: "list[asyncio.Future[ListGroupsReply]]", context: Context) -> ListGroupsResponse:
     await asyncio.wait(asked)
     try:
         found = [each for reply in asked for each in reply.result().groups]

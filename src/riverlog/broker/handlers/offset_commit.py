@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from riverlog.broker.coordination import ask_coordinator, offset_to_commit, refused_commit
+from riverlog.broker.coordinator_requests import ask_coordinator, offset_to_commit, refused_commit
 from riverlog.broker.requests.context import Answer, Context
 from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply, OffsetToCommit
 from riverlog.metadata.image import TopicImage

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from riverlog.broker.coordination import ask_coordinator
+from riverlog.broker.coordinator_requests import ask_coordinator
 from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.broker.requests.portions import in_turns

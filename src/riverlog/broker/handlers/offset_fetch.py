@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from riverlog.broker.coordination import submit
+from riverlog.broker.coordinator_requests import ask_group
 from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.groups.commands import FetchOffsets, FetchOffsetsReply, OffsetsOfTopic
 from riverlog.model.access import Operation
@@ -61,12 +61,12 @@ class _Fetch:
             named = [self._find(position, each) for position, each in enumerate(asked.topics)]
             topics = tuple(each for each in named if each is not None)
         command = FetchOffsets(asked.group_id, topics, require_stable, asked.member_id, asked.member_epoch)
-        self.reply: asyncio.Future[Any] = submit(context, Operation.DESCRIBE, asked.group_id, command)
+        self.reply = ask_group(context, Operation.DESCRIBE, asked.group_id, command)
 
     def answer(self) -> OffsetFetchResponseGroup:
         """Give the group's offsets; the reply is there."""
         try:
-            reply: FetchOffsetsReply = self.reply.result()
+            reply = self.reply.result()
         except Refusal as refusal:
             reply = FetchOffsetsReply(refusal.code)
         if reply.code is not ErrorCode.NONE:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from riverlog.broker.requests.context import Answer, Context, Hangup, Later, Parts, Place
 from riverlog.broker.requests.dispatch import encoded, told
-from riverlog.drivers.verification import Verifying, verify
+from riverlog.coordination.verification import Verifying, verify
 from riverlog.log.segments.gathered_write import Appended
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal

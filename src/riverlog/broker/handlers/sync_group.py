@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from riverlog.broker.coordination import ask_coordinator
+from riverlog.broker.coordinator_requests import ask_coordinator
 from riverlog.broker.requests.context import Answer, Context
 from riverlog.groups.commands import Sync, SyncReply
 from riverlog.model.access import Operation

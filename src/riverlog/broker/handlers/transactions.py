@@ -1,14 +1,14 @@
 """DescribeTransactions and ListTransactions: transactional ids, and what each of them is doing."""
 
 import asyncio
-from typing import Any, Final
+from typing import Final
 
 from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.groups.consumer.subscriptions import matching
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, ProducerId
-from riverlog.transactions.commands import DescribeTransactions, ListTransactions
+from riverlog.transactions.commands import DescribeTransactions, ListTransactions, ListTransactionsReply
 from riverlog.transactions.states import Transaction, TransactionState
 from riverlog.wire.messages import describe_transactions as described
 from riverlog.wire.messages import list_transactions as listed
@@ -55,8 +55,7 @@ async def _find(transactional_id: str, context: Context) -> Transaction:
     (found,) = (await context.services.transactions.submit(transactional_id, command)).transactions
     if found is None:
         raise Refusal(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"There is no transactional id {transactional_id!r}.")
-    transaction: Transaction = found
-    return transaction
+    return found
 
 
 def list_transactions(request: ListTransactionsRequest, context: Context) -> Answer[ListTransactionsResponse]:
@@ -73,20 +72,21 @@ def list_transactions(request: ListTransactionsRequest, context: Context) -> Ans
     )
     try:
         matching(request.transactional_id_pattern or "", ())
-        asked = context.services.transactions.submit_to_all(command)
     except Refusal as refusal:
         return _refused(response, refusal, context)
+    asked = context.services.transactions.submit_to_all(command)
     return Later(_listed(response, asked, request.transactional_id_pattern, context)) if asked else response
 
 
 async def _listed(
-    response: ListTransactionsResponse, asked: "list[asyncio.Future[Any]]", pattern: str | None, context: Context
+    response: ListTransactionsResponse,
+    asked: "list[asyncio.Future[ListTransactionsReply]]",
+    pattern: str | None,
+    context: Context,
 ) -> ListTransactionsResponse:
     await asyncio.wait(asked)
     try:
-        found: dict[str, Transaction] = {
-            transactional_id: held for reply in asked for transactional_id, held in reply.result().transactions
-        }
+        found = {transactional_id: held for reply in asked for transactional_id, held in reply.result().transactions}
     except Refusal as refusal:
         return _refused(response, refusal, context)
     names = matching(pattern, found) if pattern else found.keys()

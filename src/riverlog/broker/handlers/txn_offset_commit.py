@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from riverlog.broker.coordination import check_transactional_id, offset_to_commit, refused_commit
+from riverlog.broker.coordinator_requests import check_transactional_id, offset_to_commit, refused_commit
 from riverlog.broker.requests.context import Context
 from riverlog.groups.commands import CommitOffsets, OffsetToCommit
 from riverlog.metadata.image import TopicImage

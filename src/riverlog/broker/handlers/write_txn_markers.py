@@ -76,7 +76,7 @@ async def _begun(
     guarded = {each for each in markers.partitions if not context.allows_on_topic(Operation.WRITE, each.topic)}
     free = tuple(each for each in markers.partitions if each not in kept_back and each not in guarded)
     begun: dict[TopicPartition, Awaitable[ErrorCode]] = dict(
-        context.services.marking.begin(replace(markers, partitions=free))
+        context.services.marker_writer.begin(replace(markers, partitions=free))
     )
     begun |= {each: _refused(ErrorCode.INVALID_TXN_STATE) for each in kept_back}
     return begun | {each: _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED) for each in guarded}

@@ -15,10 +15,10 @@ from uuid import UUID
 from riverlog.broker.requests.memory import RequestMemory
 from riverlog.broker.requests.routes import Routes
 from riverlog.controller.metadata import MetadataDriver
-from riverlog.drivers.groups import Groups
-from riverlog.drivers.marking import Marking
-from riverlog.drivers.transactional_offsets import TransactionalOffsets
-from riverlog.drivers.transactions import Transactions
+from riverlog.coordination.groups import GroupCoordinator
+from riverlog.coordination.marker_writer import MarkerWriter
+from riverlog.coordination.offsets import TransactionalOffsets
+from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, ResourceType, operations_allowed
 from riverlog.model.ids import NodeId, TopicId
@@ -104,9 +104,9 @@ class Services:
     cluster_id: str
     metadata: MetadataDriver
     replicas: Replicas
-    groups: Groups
-    transactions: Transactions
-    marking: Marking
+    groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    marker_writer: MarkerWriter
     transactional_offsets: TransactionalOffsets
     authorizer: Authorizer
     clock: Clock

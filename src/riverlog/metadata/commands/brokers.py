@@ -19,10 +19,11 @@ from riverlog.metadata.records import (
 )
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import NO_NODE, NodeId
+from riverlog.model.machine import Command
 
 
 @dataclass(frozen=True, slots=True)
-class RegisterBroker:
+class RegisterBroker(Command[MetadataRecord, "BrokerRegistered"]):
     """A broker's process has started: where it is, and whether the one before it stopped cleanly."""
 
     node_id: NodeId
@@ -44,7 +45,7 @@ class BrokerRegistered:
 
 
 @dataclass(frozen=True, slots=True)
-class ReportDirectories:
+class ReportDirectories(Command[MetadataRecord, None]):
     """A broker has these log directories left."""
 
     node_id: NodeId

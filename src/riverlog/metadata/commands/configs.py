@@ -9,6 +9,7 @@ from riverlog.metadata.image import ConfigResource, ConfigResourceType, Metadata
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.group_config import GROUP_SETTINGS
+from riverlog.model.machine import Command
 from riverlog.model.resolution import check_group, check_node, check_topic
 from riverlog.model.setting import INT_DIGITS_MAX, BadSetting, Kind, Setting
 from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS, Layers
@@ -34,7 +35,7 @@ class ResourceChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class AlterConfigs:
+class AlterConfigs(Command[MetadataRecord, "ConfigsAltered"]):
     """Change settings; with `replace` whatever is not named goes back to its default."""
 
     resources: tuple[ResourceChanges, ...]

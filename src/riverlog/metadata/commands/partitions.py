@@ -12,6 +12,7 @@ from riverlog.model.checkpoint_topic import CHECKPOINTS_PARTITIONS, CHECKPOINTS_
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
+from riverlog.model.machine import Command
 
 Assignment = Replicas
 """The brokers of one partition, its preferred leader first."""
@@ -33,7 +34,7 @@ class NewPartitions:
 
 
 @dataclass(frozen=True, slots=True)
-class CreatePartitions:
+class CreatePartitions(Command[MetadataRecord, "PartitionsCreated"]):
     """Add partitions to topics, or only see whether it could be done."""
 
     topics: tuple[NewPartitions, ...]

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import MetadataRecord, ProducerIdsRecord
 from riverlog.model.ids import NodeId, ProducerId
+from riverlog.model.machine import Command
 
 
 @dataclass(frozen=True, slots=True)
-class AllocateProducerIds:
+class AllocateProducerIds(Command[MetadataRecord, "ProducerIdBlock"]):
     """Give a broker producer ids that nobody else has."""
 
     node_id: NodeId

@@ -24,6 +24,7 @@ from riverlog.model.checkpoint_topic import (
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TOPIC_ID, TopicId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
+from riverlog.model.machine import Command
 from riverlog.model.resolution import check_topic
 from riverlog.model.setting import BadSetting
 from riverlog.model.settings import Layers
@@ -48,7 +49,7 @@ class NewTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTopics:
+class CreateTopics(Command[MetadataRecord, "TopicsCreated"]):
     """Create topics, or only see whether it could be done."""
 
     topics: tuple[NewTopic, ...]
@@ -82,7 +83,7 @@ class TopicsCreated:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteTopics:
+class DeleteTopics(Command[MetadataRecord, "TopicsDeleted"]):
     """Delete topics, each by its id."""
 
     topic_ids: tuple[TopicId, ...]

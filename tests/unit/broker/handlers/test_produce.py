@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from riverlog.broker.handlers import produce
-from riverlog.drivers.transactions import Transactions
+from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.model.errors import ErrorCode
 from riverlog.partitions.partition import Partition
 from riverlog.wire.apis import ApiKey
@@ -273,13 +273,13 @@ def test_a_fenced_producer_is_refused_in_each_of_its_requests_that_are_under_way
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The second request finds the no to the first, has to ask for another partition, and must not ask for ever."""
-    verify, asked = Transactions.verify, iter(range(20))
+    verify, asked = TransactionCoordinator.verify, iter(range(20))
 
     def count(*given: Any, **named: Any) -> "asyncio.Future[ErrorCode]":
         next(asked)
         return verify(*given, **named)
 
-    monkeypatch.setattr(Transactions, "verify", count)
+    monkeypatch.setattr(TransactionCoordinator, "verify", count)
 
     async def scenario() -> None:
         async with serving() as (line, _node):

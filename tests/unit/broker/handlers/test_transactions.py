@@ -100,8 +100,8 @@ def test_while_a_coordinator_loads_the_list_is_not_complete() -> None:
         async with serving() as (line, node):
             await prepared(line)
             await init(line)
-            for coordinator in node._transactions._coordinators.values():
-                coordinator.loaded = False
+            for shard in node._transactions:
+                shard.loaded = False
             response = await line.ask(ApiKey.LIST_TRANSACTIONS, 2, ListTransactionsRequest())
             assert response.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 

@@ -125,8 +125,8 @@ def test_old_clients_do_not_know_that_coordinators_load(version: int, code: Erro
             producer = await init(line)
             await add_offsets(line, producer, GROUP)
             await commit(line, producer, 5)
-            for coordinator in node._groups._coordinators.values():
-                coordinator.loaded = False
+            for shard in node._groups:
+                shard.loaded = False
             first, *_ = await commit(line, producer, 5, version)
             assert first is code
 

@@ -12,7 +12,7 @@ from riverlog.client.consumer.commits import GroupMetadata
 from riverlog.client.errors import Closed, CommitFailed, KafkaError, ProducerFenced, TimedOut, TransactionAborted
 from riverlog.client.producer import transactions
 from riverlog.client.producer.deliveries import Delivery
-from riverlog.drivers.transactions import Transactions as NodeTransactions
+from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -504,7 +504,7 @@ def test_nothing_is_lost_or_left_open_however_faulty_the_way_of_verification_is(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     chance = Random(seed)
-    verify = NodeTransactions.verify
+    verify = TransactionCoordinator.verify
 
     async def on_its_way(*asked: Any, **how: Any) -> ErrorCode:
         """Ask late, perhaps never, perhaps twice; and let the answer come later still, or not at all."""
@@ -517,7 +517,7 @@ def test_nothing_is_lost_or_left_open_however_faulty_the_way_of_verification_is(
         await asyncio.sleep(chance.random() * 0.3)
         return ErrorCode.REQUEST_TIMED_OUT if chance.random() < 0.2 else code
 
-    monkeypatch.setattr(NodeTransactions, "verify", on_its_way)
+    monkeypatch.setattr(TransactionCoordinator, "verify", on_its_way)
 
     async def scenario(universe: Universe) -> None:
         committed: list[bytes] = []

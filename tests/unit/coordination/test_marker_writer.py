@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from riverlog.drivers.marking import Marking
+from riverlog.coordination.marker_writer import MarkerWriter
 from riverlog.groups.records import GroupRecord, OffsetCommitKey
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
@@ -20,8 +20,8 @@ from tests.support.world import Universe
 ORDERS = TopicPartition("orders", 0)
 
 
-def marking_on(node: Node) -> Marking:
-    return Marking(node._replicas, node._groups, node._world.clock)
+def writer_on(node: Node) -> MarkerWriter:
+    return MarkerWriter(node._replicas, node._groups, node._world.clock)
 
 
 def markers(*partitions: TopicPartition, committed: bool = True, coordinator_epoch: int = 0) -> TransactionMarkers:
@@ -51,7 +51,7 @@ def test_a_marker_is_committed_when_it_is_answered(durability: str) -> None:
             partition = node._replicas.get(*ORDERS)
             assert partition is not None
             assert partition.last_stable_offset == 0
-            under_way = marking_on(node).write(markers(ORDERS))
+            under_way = writer_on(node).write(markers(ORDERS))
             assert under_way.done() == (durability == "os"), "what the page cache keeps is committed when it is written"
             assert await under_way == {ORDERS: ErrorCode.NONE}
             assert partition.last_stable_offset == 2
@@ -64,10 +64,10 @@ def test_each_partition_has_its_own_answer() -> None:
         async with serving() as (line, node):
             await prepared(line, "orders")
             missing = TopicPartition("orders", 99)
-            marking = marking_on(node)
-            told = await marking.write(markers(ORDERS, missing, coordinator_epoch=5))
+            writer = writer_on(node)
+            told = await writer.write(markers(ORDERS, missing, coordinator_epoch=5))
             assert told == {ORDERS: ErrorCode.NONE, missing: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-            told = await marking.write(markers(ORDERS, coordinator_epoch=4))
+            told = await writer.write(markers(ORDERS, coordinator_epoch=4))
             assert told == {ORDERS: ErrorCode.TRANSACTION_COORDINATOR_FENCED}
 
     run(scenario())
@@ -83,7 +83,7 @@ def test_offsets_of_a_transaction_count_when_it_is_committed(committed: bool) ->
             key, value = OffsetCommitKey(GROUP, *ORDERS), machine.state.offsets.of(GROUP)[ORDERS]
             machine.apply(GroupRecord(key, replace(value, offset=8), ProducerId(7), ProducerEpoch(0)))
             name = node._groups.partition_of(GROUP)
-            assert await marking_on(node).write(markers(name, committed=committed)) == {name: ErrorCode.NONE}
+            assert await writer_on(node).write(markers(name, committed=committed)) == {name: ErrorCode.NONE}
             assert machine.state.offsets.of(GROUP)[ORDERS].offset == (8 if committed else 3)
             partition = node._replicas.get(*name)
             assert partition is not None
@@ -100,7 +100,7 @@ def test_groups_that_are_not_there_yet_are_asked_again() -> None:
             assert await commit(line, "orders", 3) is ErrorCode.NONE
             name = node._groups.partition_of(GROUP)
             node._groups.stop_waiting()
-            told = await marking_on(node).write(markers(name))
+            told = await writer_on(node).write(markers(name))
             assert told == {name: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
     run(scenario())
@@ -118,7 +118,7 @@ def test_a_marker_waits_for_a_log_that_is_being_recovered() -> None:
             await universe.lose_power()
         async with serving(universe, durability="fsync") as (_line, node):
             assert node._replicas.is_recovering(ORDERS)
-            assert await marking_on(node).write(markers(ORDERS)) == {ORDERS: ErrorCode.NONE}
+            assert await writer_on(node).write(markers(ORDERS)) == {ORDERS: ErrorCode.NONE}
             partition = node._replicas.get(*ORDERS)
             assert partition is not None
             assert partition.last_stable_offset == 2

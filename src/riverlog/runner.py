@@ -1,4 +1,4 @@
-"""The driver of replicated machines: any machine, on any log.
+"""The runner of a replicated machine: any machine, on any log.
 
     submit -> decide -> append -> apply ............ committed -> effects and replies
 
@@ -14,18 +14,18 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
-from riverlog.drivers.limits import COMMANDS_IN_FLIGHT_MAX, RECORDS_REPLAYED_PER_TURN
 from riverlog.model.errors import Refusal
-from riverlog.model.machine import Decision, Instant, Moment, ReplicatedMachine, Ticket
+from riverlog.model.limits import COMMANDS_IN_FLIGHT_MAX, RECORDS_REPLAYED_PER_TURN
+from riverlog.model.machine import Command, Decision, Instant, Moment, ReplicatedMachine, Ticket
 from riverlog.model.ports import Clock
 from riverlog.observe.containment import contained
 
-Command = TypeVar("Command")
+Machine = TypeVar("Machine", bound=ReplicatedMachine[Any, Any])
 Record = TypeVar("Record")
 Effect = TypeVar("Effect")
+Reply = TypeVar("Reply")
 
 
 class RecordLog(Protocol[Record]):
@@ -42,7 +42,7 @@ class RecordLog(Protocol[Record]):
         ...
 
     def replay(self) -> Iterator[Record]:
-        """Give every committed record from the beginning, or those that stand for it."""
+        """Read every committed record from the beginning, or those that stand for it."""
         ...
 
 
@@ -62,7 +62,7 @@ class _Undelivered(Generic[Record, Effect]):
     view: object
 
 
-class Coordinator(Generic[Command, Record, Effect]):
+class Runner(Generic[Machine, Record, Effect]):
     """Runs one machine. `view` is taken after each decision, `committed` called with it once it holds.
 
     `failed` is called when the log has failed; it may `start` or `load` the machine again.
@@ -71,10 +71,10 @@ class Coordinator(Generic[Command, Record, Effect]):
     def __init__(
         self,
         *,
-        new_machine: Callable[[], ReplicatedMachine[Command, Record, Effect]],
+        new_machine: Callable[[], Machine],
         log: RecordLog[Record],
         clock: Clock,
-        view: Callable[[ReplicatedMachine[Command, Record, Effect]], Any],
+        view: Callable[[Machine], Any],
         committed: Callable[[Any, tuple[Record, ...], tuple[Effect, ...]], None],
         failed: Callable[[Exception], None],
     ) -> None:
@@ -85,7 +85,9 @@ class Coordinator(Generic[Command, Record, Effect]):
         self._committed = committed
         self._failed = failed
         self._machine = new_machine()
-        self._tickets = count(1)
+        self._last_ticket = Ticket(0)
+        self._refused_upto = Ticket(0)
+        """No later ticket was refused: each is answered by the machine, and once."""
         self._waiting: dict[Ticket, asyncio.Future[Any]] = {}
         self._undelivered: deque[_Undelivered[Record, Effect]] = deque()
         self._under_way: set[asyncio.Future[None]] = set()
@@ -93,26 +95,23 @@ class Coordinator(Generic[Command, Record, Effect]):
         self._failure: Exception | None = None
 
     @property
-    def machine(self) -> ReplicatedMachine[Command, Record, Effect]:
-        """Give the machine, for those who snapshot it; it may be ahead of what is committed."""
+    def machine(self) -> Machine:
+        """Return the machine, for those who look and change nothing; it may be ahead of what is committed."""
         return self._machine
 
     @property
     def settled(self) -> bool:
-        """Tell whether all that was decided is committed."""
+        """Return whether all that was decided is committed."""
         return not self._undelivered
 
     @property
     def crowded(self) -> bool:
-        """Tell whether as many wait for replies as may."""
+        """Return whether as many wait for replies as may."""
         return len(self._waiting) >= COMMANDS_IN_FLIGHT_MAX
 
     def start(self) -> None:
         """Make the machine what its log says."""
-        machine = self._new_machine()
-        for record in self._log.replay():
-            machine.apply(record)
-        self._begin(machine)
+        self._begin(self.replayed())
 
     async def load(self) -> None:
         """Make the machine what its log says, a piece at a time, so that others get their turn; nothing is submitted
@@ -128,18 +127,26 @@ class Coordinator(Generic[Command, Record, Effect]):
                 await asyncio.sleep(0)
         self._begin(machine)
 
-    def submit(self, command: Command) -> "asyncio.Future[Any]":
-        """Decide now; the future gives the machine's reply once it rests on committed records, or raises."""
+    def replayed(self) -> Machine:
+        """Build a machine that remembers what the log says."""
+        machine = self._new_machine()
+        for record in self._log.replay():
+            machine.apply(record)
+        return machine
+
+    def submit(self, command: Command[Record, Reply]) -> "asyncio.Future[Reply]":
+        """Decide now; the future ends with the machine's reply once it rests on committed records, or raises."""
         if self._failure is not None:
             raise Stopped(str(self._failure)) from self._failure
         assert len(self._waiting) < 2 * COMMANDS_IN_FLIGHT_MAX
-        ticket = Ticket(next(self._tickets))
-        reply: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        ticket = self._last_ticket = Ticket(self._last_ticket + 1)
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting[ticket] = reply
         try:
             decision = self._machine.decide(command, ticket, self._now())
         except Exception:  # nothing was written: this command alone has failed
             del self._waiting[ticket]
+            self._refused_upto = ticket
             raise
         self._carry_out(decision)
         return reply
@@ -150,11 +157,19 @@ class Coordinator(Generic[Command, Record, Effect]):
             await asyncio.wait(self._under_way)
 
     def dismiss(self, error: Exception) -> None:
-        """Tell those who wait for somebody else's command that none will come; who waits for the log still does."""
+        """Refuse those who wait for somebody else's command, which will not come; who waits for the log still does."""
         on_their_way = {reply.ticket for decided in self._undelivered for reply in decided.decision.replies}
-        self._tell([ticket for ticket in self._waiting if ticket not in on_their_way], error)
+        self._refuse([ticket for ticket in self._waiting if ticket not in on_their_way], error)
 
-    def _begin(self, machine: ReplicatedMachine[Command, Record, Effect]) -> None:
+    def drop(self, error: Exception) -> None:
+        """Forget what was decided but not committed, and tell all who wait, and the owner."""
+        self._incarnation += 1
+        self._undelivered.clear()
+        self._failure = error
+        self._refuse(list(self._waiting), error)
+        self._failed(error)
+
+    def _begin(self, machine: Machine) -> None:
         self._machine = machine
         self._failure = None
 
@@ -189,7 +204,7 @@ class Coordinator(Generic[Command, Record, Effect]):
 
     def _withdraw(self, decision: Decision[Record, Effect], refusal: Unwritable) -> None:
         """Refuse what was decided, and let the machine go on without it."""
-        self._tell([reply.ticket for reply in decision.replies if reply.ticket in self._waiting], refusal)
+        self._refuse([reply.ticket for reply in decision.replies if reply.ticket in self._waiting], refusal)
         try:
             instead = self._machine.withdraw(decision.records, self._now())
         except Exception as mistake:
@@ -229,19 +244,14 @@ class Coordinator(Generic[Command, Record, Effect]):
                 contained("effects of a decision", error)
         for reply in decision.replies:
             waiting = self._waiting.pop(reply.ticket, None)
-            if waiting is not None and not waiting.done():
+            if waiting is None:
+                assert reply.ticket <= self._refused_upto, "nobody is answered twice"
+            elif not waiting.done():
                 waiting.set_result(reply.response)
 
-    def drop(self, error: Exception) -> None:
-        """Forget what was decided but not committed, and tell all who wait, and the owner."""
-        self._incarnation += 1
-        self._undelivered.clear()
-        self._failure = error
-        self._tell(list(self._waiting), error)
-        self._failed(error)
-
-    def _tell(self, tickets: list[Ticket], error: Exception) -> None:
+    def _refuse(self, tickets: list[Ticket], error: Exception) -> None:
         for ticket in tickets:
+            self._refused_upto = max(self._refused_upto, ticket)
             future = self._waiting.pop(ticket)
             if not future.done():
                 future.set_exception(error)

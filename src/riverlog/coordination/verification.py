@@ -7,7 +7,8 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from riverlog.drivers.limits import VERIFICATION_RETRY_SECONDS
+from riverlog.coordination.futures import answered
+from riverlog.coordination.limits import VERIFICATION_RETRY_SECONDS
 from riverlog.model.errors import ErrorCode
 from riverlog.model.transactions import VerifyTransaction
 from riverlog.partitions.not_yet import NotYet
@@ -26,14 +27,13 @@ def verify(port: VerifyTransaction, questions: Sequence[Question]) -> "asyncio.F
     """
     unanswered = [question for question in questions if not question.is_answered]
     asked = [_ask(port, question) for question in unanswered]
-    heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     if all(_is_yes(each) for each in asked):
         for question in unanswered:
             question.settle(ErrorCode.NONE)
-        heard.set_result(None)
-        return heard
+        return answered(None)
     for question in questions:
         question.verifications.wait(question.verification)
+    heard: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     asking = asyncio.ensure_future(_settle_all(port, unanswered, asked))
     asking.add_done_callback(partial(_wake, heard, questions))
     return heard

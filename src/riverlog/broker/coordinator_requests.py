@@ -6,16 +6,18 @@ committed yet, or on other members. What keeps the coordinator from deciding is 
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from riverlog.broker.requests.context import Answer, Context, Later
-from riverlog.groups.commands import Client, GroupsCommand, OffsetToCommit
+from riverlog.coordination.futures import refused
+from riverlog.groups.commands import Client, OffsetToCommit
+from riverlog.groups.records import GroupFact
 from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset
+from riverlog.model.machine import Command
 from riverlog.observe.logging import get_logger
-from riverlog.transactions.commands import ClientCommand
 
 Response = TypeVar("Response")
 Reply = TypeVar("Reply")
@@ -33,7 +35,7 @@ class CommittedEntry(Protocol):
 
 
 def offset_to_commit(topic: TopicImage, entry: CommittedEntry) -> OffsetToCommit:
-    """Give what a request's entry asks the coordinator to remember."""
+    """Return what a request's entry asks the coordinator to remember."""
     return OffsetToCommit(
         topic.name,
         entry.partition_index,
@@ -53,50 +55,35 @@ def ask_coordinator(
     context: Context,
     operation: Operation,
     group_id: str,
-    command: GroupsCommand,
+    command: Command[GroupFact, Reply],
     *,
-    answer: Callable[[Any], Response],
+    answer: Callable[[Reply], Response],
     refuse: Callable[[ErrorCode], Response],
 ) -> Answer[Response]:
-    """Let the group's coordinator decide now, and give the answer that its reply makes, or the one for a refusal."""
-    return when_decided(submit(context, operation, group_id, command), context, answer=answer, refuse=refuse)
+    """Let the group's coordinator decide now, and return the answer that its reply makes, or the one for a refusal."""
+    return when_decided(ask_group(context, operation, group_id, command), context, answer=answer, refuse=refuse)
+
+
+def ask_group(
+    context: Context, operation: Operation, group_id: str, command: Command[GroupFact, Reply]
+) -> "asyncio.Future[Reply]":
+    """Let the coordinator decide now if the client may ask it to; the future ends with its reply or a Refusal."""
+    if not context.allows(operation, ResourceType.GROUP, group_id):
+        return refused(Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Not allowed to use the group {group_id!r}."))
+    return context.services.groups.submit(group_id, command)
 
 
 def when_decided(
-    asked: "asyncio.Future[Any]",
+    asked: "asyncio.Future[Reply]",
     context: Context,
     *,
-    answer: Callable[[Any], Response],
+    answer: Callable[[Reply], Response],
     refuse: Callable[[ErrorCode], Response],
 ) -> Answer[Response]:
-    """Give the answer that a coordinator's reply makes, or the one for a refusal, now or when it is there."""
+    """Return the answer that a coordinator's reply makes, or the one for a refusal, now or when it is there."""
     if asked.done():
         return _answered(asked, context, answer, refuse)
     return Later(_answered_later(asked, context, answer, refuse))
-
-
-def submit(context: Context, operation: Operation, group_id: str, command: GroupsCommand) -> "asyncio.Future[Any]":
-    """Let the coordinator decide now if the client may ask it to; the future gives its reply or raises Refusal."""
-
-    def ask() -> "asyncio.Future[Any]":
-        if not context.allows(operation, ResourceType.GROUP, group_id):
-            raise Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Not allowed to use the group {group_id!r}.")
-        return context.services.groups.submit(group_id, command)
-
-    return _asked(ask)
-
-
-def submit_in_transaction(
-    context: Context, command: ClientCommand, *, from_broker: bool = False
-) -> "asyncio.Future[Any]":
-    """Let the coordinator of a transactional id decide now if the client may write with it, as above; a broker may."""
-
-    def ask() -> "asyncio.Future[Any]":
-        if not from_broker:
-            check_transactional_id(context, command.transactional_id)
-        return context.services.transactions.decide(command)
-
-    return _asked(ask)
 
 
 def check_transactional_id(context: Context, transactional_id: str) -> None:
@@ -109,45 +96,37 @@ def check_transactional_id(context: Context, transactional_id: str) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, "A transactional id must not be empty.")
 
 
+def ask_if_allowed(
+    context: Context, transactional_id: str, ask: "Callable[[], asyncio.Future[Reply]]"
+) -> "asyncio.Future[Reply]":
+    """Ask if the client may write with the id; the future ends with the coordinator's reply or a Refusal."""
+    try:
+        check_transactional_id(context, transactional_id)
+    except Refusal as refusal:
+        return refused(refusal)
+    return ask()
+
+
 def known_since(first_version: int, code: ErrorCode, context: Context) -> ErrorCode:
-    """Tell clients from before PRODUCER_FENCED was invented what they know instead."""
+    """Return the code, and to clients from before PRODUCER_FENCED was invented the one that they know instead."""
     is_too_new = code is ErrorCode.PRODUCER_FENCED and context.version < first_version
     return ErrorCode.INVALID_PRODUCER_EPOCH if is_too_new else code
 
 
 def client_of(context: Context) -> Client:
-    """Say who asks, as Kafka's tools show it."""
+    """Describe who asks, as Kafka's tools show it."""
     return Client(context.client_id or "", f"/{context.client.principal.host}")
 
 
 def tell_reason(event: str, context: Context, group_id: str, member_id: str, reason: str) -> None:
-    """Let an operator know why a member says that it came or went."""
+    """Log for the operator why a member says that it came or went."""
     _LOG.info(event, group=group_id, member=member_id, client=context.client_id, reason=reason)
 
 
-def _asked(ask: "Callable[[], asyncio.Future[Any]]") -> "asyncio.Future[Any]":
-    try:
-        asked = ask()
-    except Refusal as refusal:
-        asked = asyncio.get_running_loop().create_future()
-        asked.set_exception(refusal)
-    if asked.done():
-        _heard(asked)
-    else:
-        asked.add_done_callback(_heard)
-    return asked
-
-
-def _heard(asked: "asyncio.Future[Any]") -> None:
-    """Take note of a refusal: the client may be gone, and one that nobody hears would be logged as a fault."""
-    if not asked.cancelled():
-        asked.exception()
-
-
 def _answered(
-    asked: "asyncio.Future[Any]",
+    asked: "asyncio.Future[Reply]",
     context: Context,
-    answer: Callable[[Any], Response],
+    answer: Callable[[Reply], Response],
     refuse: Callable[[ErrorCode], Response],
 ) -> Response:
     try:
@@ -158,9 +137,9 @@ def _answered(
 
 
 async def _answered_later(
-    asked: "asyncio.Future[Any]",
+    asked: "asyncio.Future[Reply]",
     context: Context,
-    answer: Callable[[Any], Response],
+    answer: Callable[[Reply], Response],
     refuse: Callable[[ErrorCode], Response],
 ) -> Response:
     await asyncio.wait([asked])

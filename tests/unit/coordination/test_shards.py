@@ -1,13 +1,15 @@
-"""The coordinators of an internal topic on a whole node, with groups as the example: where names live, and what happens
+"""The shards of an internal topic on a whole node, with groups as the example: where names live, and what happens
 without the topic."""
 
 import asyncio
 
 import pytest
 
-from riverlog.drivers.coordinators import partition_of
+from riverlog.coordination.shards import index_of
 from riverlog.groups.commands import ListGroups
+from riverlog.metadata.delta import delta_of
 from riverlog.metadata.image import OFFSETS_TOPIC
+from riverlog.metadata.records import PartitionChangeRecord
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -30,7 +32,7 @@ from tests.support.virtual_time import run
     ],
 )
 def test_a_name_lives_where_kafka_would_put_it(name: str, java_hash: int) -> None:
-    assert partition_of(name, 50) == abs(java_hash) % 50
+    assert index_of(name, 50) == abs(java_hash) % 50
 
 
 def test_without_the_topic_there_is_no_coordinator() -> None:
@@ -68,5 +70,21 @@ def test_deleting_the_topic_of_groups_forgets_them() -> None:
             await prepared(line)
             assert await committed(line, "t") == -1
             assert await commit(line, "t", 3) is ErrorCode.NONE
+
+    run(scenario())
+
+
+def test_shards_know_in_which_epoch_their_partitions_are_led() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await prepared(line, "t")
+            await commit(line, "t", 1)
+            (shard,) = node._groups
+            before = node._metadata.image
+            topic = before.topic(OFFSETS_TOPIC)
+            assert topic is not None
+            moved = PartitionChangeRecord(partition_id=shard.name.partition, topic_id=topic.id, leader=1)
+            node._groups._follow(delta_of(before, before.after(moved), [moved]))
+            assert shard.epoch == 1
 
     run(scenario())

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from riverlog.drivers.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX
-from riverlog.drivers.transaction_markers import MarkerSender
+from riverlog.coordination.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX
+from riverlog.coordination.marker_sender import MarkerSender
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import PartitionRecord, TopicRecord
 from riverlog.model.errors import ErrorCode

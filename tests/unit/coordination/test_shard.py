@@ -1,4 +1,4 @@
-"""A coordinator, with groups as the example: what it says while it cannot decide, and who is told when it goes away."""
+"""A shard, with groups as the example: what it says while it cannot decide, and who is told when it goes away."""
 
 import asyncio
 from dataclasses import replace
@@ -6,9 +6,10 @@ from typing import Any, Final
 
 import pytest
 
-from riverlog.drivers.limits import COORDINATOR_RELOAD_SECONDS_MIN
+from riverlog.coordination.limits import COORDINATOR_RELOAD_SECONDS_MIN
 from riverlog.groups.commands import ListGroups
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import LeaderEpoch
 from riverlog.node import Node
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -44,11 +45,10 @@ def test_while_a_coordinator_reads_its_log_clients_ask_again() -> None:
                 await commit(line, "t", offset)
         node = universe.node()
         await node.start()
-        with pytest.raises(Refusal) as refused:
-            node._groups.submit(GROUP, ListGroups())
-        assert refused.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        with pytest.raises(Refusal):
-            node._groups.submit_to_all(ListGroups())
+        for asked in (node._groups.submit(GROUP, ListGroups()), *node._groups.submit_to_all(ListGroups())):
+            with pytest.raises(Refusal) as refused:
+                asked.result()
+            assert refused.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         line = await connected(universe)
         await asyncio.sleep(1)
         assert await committed(line, "t") == 999
@@ -105,7 +105,7 @@ def test_members_that_wait_for_others_are_told_when_the_node_stops() -> None:
 
 
 def never_read_again(node: Node) -> bool:
-    return [each._coordinator._incarnation for each in node._groups._coordinators.values()] == [0]
+    return [each._runner._incarnation for each in node._groups._shards.values()] == [0]
 
 
 async def beats(line: Line, told: Any, group: str = GROUP) -> ErrorCode:
@@ -195,11 +195,27 @@ def test_offsets_of_a_group_with_a_long_name_are_forgotten_in_batches_that_fit()
                 request.group_id = group
                 answer = await line.ask(ApiKey.OFFSET_COMMIT, 9, request)
                 assert {part.error_code for part in answer.topics[0].partitions} == {ErrorCode.NONE}
-            (coordinator,) = node._groups._coordinators.values()
-            assert len(coordinator.machine.state.offsets.of(group)) == offsets
+            (shard,) = node._groups._shards.values()
+            assert len(shard.machine.state.offsets.of(group)) == offsets
             await line.ask(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=[DeleteTopicState(name="t")]))
             await asyncio.sleep(1)
-            assert not coordinator.machine.state.offsets.has_group(group)
+            assert not shard.machine.state.offsets.has_group(group)
             assert never_read_again(node)
+
+    run(scenario())
+
+
+def test_the_epoch_in_which_a_partition_is_led_only_grows() -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await prepared(line, "t")
+            await commit(line, "t", 1)
+            (shard,) = node._groups
+            assert shard.epoch == 0
+            shard.lead(LeaderEpoch(0))
+            shard.lead(LeaderEpoch(2))
+            with pytest.raises(AssertionError):
+                shard.lead(LeaderEpoch(1))
+            assert shard.epoch == 2
 
     run(scenario())

@@ -6,11 +6,10 @@ for the coordinator again, and try again. What no segment could hold is refused 
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Generic, Protocol, TypeVar
 
-from riverlog.drivers.coordinator import Unwritable
-from riverlog.drivers.limits import REPLAY_READ_BYTES
+from riverlog.coordination.limits import REPLAY_READ_BYTES
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.ports import Clock
@@ -20,6 +19,7 @@ from riverlog.partitions.partition import Partition
 from riverlog.partitions.replicas import Replicas
 from riverlog.records.batch import BatchHeader, headers, read_header
 from riverlog.records.record import Record, check_batch, records_in, unfolded
+from riverlog.runner import Unwritable
 
 Fact = TypeVar("Fact")
 
@@ -28,27 +28,25 @@ _OF_THE_BATCH: Final = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FEN
 """Refusals that are about one batch and say nothing about the partition."""
 
 
-class PartitionLog(Generic[Fact]):
-    """Appends facts to a partition and gives them back; the partition's file is begun by the first of them."""
+class Batches(Protocol[Fact]):
+    """How the facts of a machine become batches of its topic: a module `batches.py`."""
 
-    def __init__(
-        self,
-        name: TopicPartition,
-        replicas: Replicas,
-        clock: Clock,
-        *,
-        encode: Callable[[Sequence[Fact], int, int], bytearray],
-        decode: Callable[[BatchHeader, Sequence[Record]], Iterable[Fact]],
-    ) -> None:
+    def encode_facts(self, facts: Sequence[Fact], now_ms: int, bytes_max: int, /) -> bytearray: ...
+    def decode_facts(self, header: BatchHeader, records: Sequence[Record], /) -> Iterable[Fact]: ...
+
+
+class ShardLog(Generic[Fact]):
+    """Appends facts to a partition and reads them back; the partition's file is begun by the first of them."""
+
+    def __init__(self, name: TopicPartition, replicas: Replicas, clock: Clock, batches: Batches[Fact]) -> None:
         self._name = name
         self._replicas = replicas
         self._clock = clock
-        self._encode = encode
-        self._decode = decode
+        self._batches = batches
 
     @property
     def begun(self) -> bool:
-        """Tell whether anything was ever written here."""
+        """Return whether anything was ever written here."""
         return self._replicas.home_of(self._name) is not None
 
     def append(self, records: Sequence[Fact]) -> "asyncio.Future[None] | None":
@@ -70,7 +68,7 @@ class PartitionLog(Generic[Fact]):
 
     def _encoded(self, records: Sequence[Fact], now_ms: int, bytes_max: int) -> bytearray:
         try:
-            return self._encode(records, now_ms, bytes_max)
+            return self._batches.encode_facts(records, now_ms, bytes_max)
         except Refusal as too_large:
             _LOG.warning("decision not written", partition=str(self._name), cause=too_large.message)
             raise Unwritable(ErrorCode.UNKNOWN_SERVER_ERROR, too_large.message) from too_large
@@ -91,7 +89,7 @@ class PartitionLog(Generic[Fact]):
         return committed
 
     def replay(self) -> Iterator[Fact]:
-        """Give all facts that are there; whoever iterates may let time pass in between."""
+        """Read all facts that are there; whoever iterates may let time pass in between."""
         if not self.begun:
             return
         try:
@@ -110,7 +108,7 @@ class PartitionLog(Generic[Fact]):
         records: Sequence[Record] = ()
         try:
             records = records_in(unfolded(batch, header), header)
-            facts = list(self._decode(header, records))
+            facts = list(self._batches.decode_facts(header, records))
         except Exception as error:
             if len(records) <= 1:
                 contained(f"record in {self._name} at offset {header.base_offset} left out", error)
@@ -120,7 +118,7 @@ class PartitionLog(Generic[Fact]):
 
     def _fact(self, header: BatchHeader, record: Record) -> list[Fact]:
         try:
-            return list(self._decode(header, (record,)))
+            return list(self._batches.decode_facts(header, (record,)))
         except Exception as error:
             contained(f"record in {self._name} at offset {record.offset} left out", error)
             return []
@@ -133,5 +131,5 @@ class PartitionLog(Generic[Fact]):
 
 
 def _refusal(refusal: Refusal) -> Refusal:
-    """Say in a coordinator's words that its partition is in trouble."""
+    """Return the refusal by which a coordinator's clients know that its partition is in trouble."""
     return Refusal(ErrorCode.NOT_COORDINATOR, f"{refusal.message}; the coordinator is away")

@@ -8,7 +8,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from riverlog.drivers.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX, MARKER_RETRY_SECONDS_MIN
+from riverlog.coordination.futures import refused
+from riverlog.coordination.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX, MARKER_RETRY_SECONDS_MIN
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
@@ -112,14 +113,12 @@ class MarkerSender:
         try:
             return asyncio.ensure_future(self._port.write(markers))
         except Exception as mistake:
-            failed: asyncio.Future[_Codes] = asyncio.get_running_loop().create_future()
-            failed.set_exception(mistake)
-            return failed
+            return refused(mistake)
 
     async def _heard(
         self, partitions: tuple[TopicPartition, ...], answer: "asyncio.Future[_Codes]"
     ) -> tuple[TopicPartition, ...]:
-        """Give the partitions that do not have their marker yet."""
+        """Return the partitions that do not have their marker yet."""
         try:
             async with asyncio.timeout(MARKER_ANSWER_SECONDS_MAX):
                 codes = await answer

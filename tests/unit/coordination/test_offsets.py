@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.drivers.transactional_offsets import TransactionalOffsets
+from riverlog.coordination.offsets import TransactionalOffsets
 from riverlog.groups.commands import CommitOffsets, FetchOffsets, OffsetsOfTopic, OffsetToCommit
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, ProducerEpoch, ProducerId, TopicPartition
@@ -54,8 +54,7 @@ async def committed(node: Node, *, stable: bool = False) -> int:
     command = FetchOffsets(GROUP, (OffsetsOfTopic("t", (0,)),), require_stable=stable)
     (found,) = (await node._groups.submit(GROUP, command)).offsets
     assert found.code is ErrorCode.NONE
-    offset: int = found.offset
-    return offset
+    return found.offset
 
 
 @pytest.mark.parametrize(("commits", "expected"), [(True, 7), (False, -1)])
@@ -77,7 +76,7 @@ def test_a_transaction_of_which_the_group_is_no_part_commits_nothing() -> None:
         assert await commit(offsets, producer_of(producer.id, 9), 5) is ErrorCode.INVALID_PRODUCER_EPOCH
         assert await commit(offsets, producer_of(99, 0), 5) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
         partition = node._groups.partition_of(GROUP)
-        await node._transactions.decide(AddPartitions(ID, producer, (partition,), V1))
+        await node._transactions.submit(ID, AddPartitions(ID, producer, (partition,), V1))
         assert await commit(offsets, producer, 5, adds=False) is ErrorCode.NONE
 
     in_a_node(scenario)
@@ -115,7 +114,7 @@ def test_an_end_that_overtakes_the_answer_leaves_nothing_pending() -> None:
                 return code
 
         partition = node._groups.partition_of(GROUP)
-        await node._transactions.decide(AddPartitions(ID, producer, (partition,), V1))
+        await node._transactions.submit(ID, AddPartitions(ID, producer, (partition,), V1))
         slow = TransactionalOffsets(node._groups, node._replicas, Slow(), offsets._clock)
         late = asyncio.ensure_future(commit(slow, producer, 5, adds=False))
         await asyncio.sleep(1)

@@ -1,4 +1,4 @@
-"""The end of the way of markers: what coordinators decided is written to the partitions that this node leads.
+"""Writing markers: what coordinators decided is written to the partitions that this node leads.
 
 A marker in `__consumer_offsets` also decides about offsets that a group committed in the transaction. So it is a fact
 for the machine of that partition, which writes it in its turn.
@@ -7,7 +7,8 @@ for the machine of that partition, which writes it in its turn.
 import asyncio
 from collections.abc import Mapping
 
-from riverlog.drivers.groups import Groups
+from riverlog.coordination.futures import answered
+from riverlog.coordination.groups import GroupCoordinator
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
@@ -17,10 +18,10 @@ from riverlog.partitions.replicas import Replicas
 from riverlog.records.control import Marker
 
 
-class Marking:
+class MarkerWriter:
     """Writes markers to the partitions of this node."""
 
-    def __init__(self, replicas: Replicas, groups: Groups, clock: Clock) -> None:
+    def __init__(self, replicas: Replicas, groups: GroupCoordinator, clock: Clock) -> None:
         self._replicas = replicas
         self._groups = groups
         self._clock = clock
@@ -30,9 +31,7 @@ class Marking:
         under_way = self.begin(markers)
         if not all(each.done() for each in under_way.values()):
             return asyncio.ensure_future(_all(under_way))
-        written: asyncio.Future[Mapping[TopicPartition, ErrorCode]] = asyncio.get_running_loop().create_future()
-        written.set_result({name: each.result() for name, each in under_way.items()})
-        return written
+        return answered({name: each.result() for name, each in under_way.items()})
 
     def begin(self, markers: TransactionMarkers) -> "Mapping[TopicPartition, asyncio.Future[ErrorCode]]":
         """Append a marker to each partition now; each future ends once its marker is committed, or never will be."""
@@ -41,12 +40,6 @@ class Marking:
     def _begin(self, name: TopicPartition, markers: TransactionMarkers) -> "asyncio.Future[ErrorCode]":
         """Append one marker, now unless its log is being recovered; the future ends once it is committed, or says why
         it is not."""
-        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
-
-        def settle(code: ErrorCode) -> None:
-            if not done.done():  # done already if nobody waits any more
-                done.set_result(code)
-
         producer = Producer(markers.producer_id, markers.producer_epoch)
         marker = Marker(markers.committed, markers.coordinator_epoch)
         try:
@@ -54,17 +47,19 @@ class Marking:
                 return asyncio.ensure_future(self._begin_later(name, markers))
             partition = self._replicas.get(name.topic, name.partition)
             if partition is None:
-                settle(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            elif name.topic == OFFSETS_TOPIC and partition.check_marker(producer, marker, markers.version):
-                told = self._end_commits(name, producer, marker)
-                if not told.done() or told.exception() is not None:
-                    return asyncio.ensure_future(_code(told))
-                settle(ErrorCode.NONE)
-            else:
-                offset = partition.append_marker(producer, marker, markers.version, now_ms=self._clock.wall_ms())
-                partition.when_committed(offset, settle, seconds_max=None)  # whoever asked loses patience earlier
+                return answered(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            if name.topic == OFFSETS_TOPIC and partition.check_marker(producer, marker, markers.version):
+                return self._end_commits(name, producer, marker)
+            offset = partition.append_marker(producer, marker, markers.version, now_ms=self._clock.wall_ms())
         except Refusal as refusal:
-            settle(refusal.code)
+            return answered(refusal.code)
+        done: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
+
+        def settle(code: ErrorCode) -> None:
+            if not done.done():  # done already if nobody waits any more
+                done.set_result(code)
+
+        partition.when_committed(offset, settle, seconds_max=None)  # whoever asked loses patience earlier
         return done
 
     async def _begin_later(self, name: TopicPartition, markers: TransactionMarkers) -> ErrorCode:
@@ -72,12 +67,13 @@ class Marking:
         await self._replicas.wait_recovered(name)
         return await self._begin(name, markers)
 
-    def _end_commits(self, name: TopicPartition, producer: Producer, marker: Marker) -> "asyncio.Future[object]":
+    def _end_commits(self, name: TopicPartition, producer: Producer, marker: Marker) -> "asyncio.Future[ErrorCode]":
         """Let the groups of a partition write the marker, now, and heed it."""
         from riverlog.groups.commands import EndTransaction  # a node without groups starts without it
 
-        ended = EndTransaction(producer, marker.committed, marker.coordinator_epoch)
-        return self._groups.submit_to(name.partition, ended)
+        command = EndTransaction(producer, marker.committed, marker.coordinator_epoch)
+        ended = self._groups.submit_to(name.partition, command)
+        return answered(_code(ended)) if ended.done() else asyncio.ensure_future(_code_later(ended))
 
 
 async def _all(
@@ -86,9 +82,14 @@ async def _all(
     return {name: await each for name, each in under_way.items()}
 
 
-async def _code(reply: "asyncio.Future[object]") -> ErrorCode:
+def _code(ended: "asyncio.Future[None]") -> ErrorCode:
     try:
-        await reply
+        ended.result()
     except Refusal as refusal:
         return refusal.code
     return ErrorCode.NONE
+
+
+async def _code_later(ended: "asyncio.Future[None]") -> ErrorCode:
+    await asyncio.wait((ended,))
+    return _code(ended)

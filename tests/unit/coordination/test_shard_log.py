@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Final
 from uuid import UUID
 
 import pytest
 
-from riverlog.drivers.coordinator import Unwritable
-from riverlog.drivers.limits import REPLAY_READ_BYTES
-from riverlog.drivers.partition_log import PartitionLog
+from riverlog.coordination.limits import REPLAY_READ_BYTES
+from riverlog.coordination.shard_log import Batches, ShardLog
 from riverlog.metadata.commands.topics import CreateTopics, NewTopic
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
@@ -16,6 +17,7 @@ from riverlog.model.ids import TopicId, TopicPartition
 from riverlog.node import Node
 from riverlog.records.batch import BatchHeader
 from riverlog.records.record import BatchBuilder, Record, check_size
+from riverlog.runner import Unwritable
 from tests.support.virtual_time import run
 from tests.support.world import Universe
 
@@ -34,9 +36,12 @@ def decode(header: BatchHeader, records: Sequence[Record]) -> Iterable[str]:
     return [(record.key or b"").decode() for record in records]
 
 
-def log_of(universe: Universe, node: Node, index: int = 0) -> PartitionLog[str]:
+BATCHES: Final = SimpleNamespace(encode_facts=encode, decode_facts=decode)
+
+
+def log_of(universe: Universe, node: Node, index: int = 0, batches: Batches[str] = BATCHES) -> ShardLog[str]:
     name = TopicPartition(OFFSETS_TOPIC, index)
-    return PartitionLog(name, node._replicas, universe.clock, encode=encode, decode=decode)
+    return ShardLog(name, node._replicas, universe.clock, batches)
 
 
 @asynccontextmanager
@@ -168,8 +173,7 @@ def test_a_record_that_cannot_be_read_is_told_and_left_out() -> None:
             log_of(universe, node).append(["a", "junk", "b"])
             log_of(universe, node).append(["junk"])
             log_of(universe, node).append(["c"])
-            name = TopicPartition(OFFSETS_TOPIC, 0)
-            log = PartitionLog(name, node._replicas, universe.clock, encode=encode, decode=picky)
+            log = log_of(universe, node, batches=SimpleNamespace(encode_facts=encode, decode_facts=picky))
             assert list(log.replay()) == ["a", "b", "c"]
             assert node.stats.contained == 2
 

@@ -5,13 +5,6 @@ from typing import Final
 VERIFICATION_RETRY_SECONDS: Final = 0.005
 """How often the first batch of a transaction looks whether the one before it has ended."""
 
-COMMANDS_IN_FLIGHT_MAX: Final = 100_000
-"""Commands whose records a machine's log has not committed; each belongs to a connection that waits, so more
-means that connections are not bounded."""
-
-RECORDS_REPLAYED_PER_TURN: Final = 500
-"""Records of its log that a machine reads at a stretch while the node serves others: some milliseconds."""
-
 COORDINATOR_RELOAD_SECONDS_MIN: Final = 0.25
 """How long a coordinator whose log has failed stays away before the log is read again."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 import pytest
 import uvloop
 
-from riverlog.drivers.verification import verify, verify_one
+from riverlog.coordination.verification import verify, verify_one
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.transactions.verification import Asked, Question, Refused, Verifications, Verified

@@ -6,8 +6,8 @@ must say that it is open, and no marker may have come since it was asked.
 
 from typing import TYPE_CHECKING
 
-from riverlog.drivers.groups import Groups
-from riverlog.drivers.verification import verify_one
+from riverlog.coordination.groups import GroupCoordinator
+from riverlog.coordination.verification import verify_one
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_SEQUENCE, TopicPartition
 from riverlog.model.ports import Clock
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class TransactionalOffsets:
     """Commits offsets in transactions."""
 
-    def __init__(self, groups: Groups, replicas: Replicas, verify: VerifyTransaction, clock: Clock) -> None:
+    def __init__(self, groups: GroupCoordinator, replicas: Replicas, verify: VerifyTransaction, clock: Clock) -> None:
         self._groups = groups
         self._replicas = replicas
         self._verify = verify
@@ -57,8 +57,7 @@ class TransactionalOffsets:
                 raise Refusal(ErrorCode.INVALID_TXN_STATE, f"a transaction of {transactional_id!r} has ended meanwhile")
         _check_epoch(partition, producer)
         # Nothing has run since the checks: the coordinator's log takes what they let pass.
-        reply: CommitOffsetsReply = await self._groups.submit(command.group_id, command)
-        return reply
+        return await self._groups.submit(command.group_id, command)
 
     def _partition(self, name: TopicPartition) -> Partition:
         try:

@@ -1,0 +1,1 @@
+"""The coordinators of groups and transactions on a node: a machine on each partition of an internal topic."""

@@ -1,0 +1,211 @@
+"""The shards of one internal topic on this node, one for each partition.
+
+What is coordinated (a group, a transactional id) belongs to the partition that its name hashes to. A partition that was
+never written has an empty machine at once; the others are read in the background after a start, and whoever asks
+meanwhile is told to ask again. When a partition's log fails, those who wait are told, and it is read again a little
+later.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, ClassVar, Generic, TypeVar
+from uuid import UUID
+
+from riverlog.controller.metadata import MetadataDriver
+from riverlog.coordination.futures import refused
+from riverlog.coordination.limits import (
+    COORDINATED_NAMES_PLACED_MAX,
+    COORDINATOR_RELOAD_SECONDS_MAX,
+    COORDINATOR_RELOAD_SECONDS_MIN,
+)
+from riverlog.coordination.shard import Shard, still_loading
+from riverlog.metadata.commands.topics import CreateTopics, NewTopic
+from riverlog.metadata.delta import MetadataDelta
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import LeaderEpoch, TopicId, TopicPartition
+from riverlog.model.machine import Command, ReplicatedMachine
+from riverlog.model.ports import Clock, Random
+from riverlog.observe.logging import get_logger
+from riverlog.partitions.replicas import Replicas
+
+Machine = TypeVar("Machine", bound=ReplicatedMachine[Any, Any])
+Fact = TypeVar("Fact")
+Reply = TypeVar("Reply")
+
+
+class Shards(ABC, Generic[Machine, Fact]):
+    """Finds the shard that a name belongs to, and keeps all of them running."""
+
+    TOPIC: ClassVar[str]
+
+    def __init__(self, metadata: MetadataDriver, replicas: Replicas, *, clock: Clock, random: Random) -> None:
+        self._metadata = metadata
+        self._replicas = replicas
+        self._clock = clock
+        self._random = random
+        self._shards: dict[int, Shard[Machine, Fact]] = {}  # of the partitions that were used or written so far
+        self._to_load: asyncio.Queue[Shard[Machine, Fact]] = asyncio.Queue()
+        self._away: dict[int, tuple[float, float]] = {}  # by partition: when its log failed last, and for how long
+        self._stopping = False
+        self._log = get_logger("riverlog.coordinators")
+
+    def __iter__(self) -> Iterator[Shard[Machine, Fact]]:
+        """Go through the shards that are there or are being read."""
+        return iter(self._shards.values())
+
+    def start(self) -> None:
+        """Follow the metadata."""
+        self._metadata.watch(self._follow)
+
+    async def run(self) -> None:
+        """Read what was written, one partition after the other, now and when a log has failed."""
+        topic = self._metadata.image.topic(self.TOPIC)
+        for index in range(0 if topic is None else topic.partition_count):
+            if self._replicas.home_of(TopicPartition(self.TOPIC, index)) is not None:
+                self._shard(index)
+        while True:
+            await asyncio.sleep(0)  # opening a log may take its time, and there may be many
+            shard = await self._to_load.get()
+            if self._shards.get(shard.name.partition) is shard:
+                try:
+                    await self._replicas.wait_recovered(shard.name)
+                    await shard.load()
+                    self._loaded(shard)
+                except Exception as error:  # of the disk, or in what it holds
+                    self._failed(shard, error)
+
+    def stop_waiting(self) -> None:
+        """Tell those who wait for somebody else that their coordinator goes away: the node is about to stop."""
+        self._stopping = True
+        self._dismiss("the node is stopping")
+
+    async def close(self) -> None:
+        """Wait until all that was decided is committed."""
+        for shard in self:
+            await shard.close()
+
+    def submit(self, name: str, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
+        """Let the shard of a name decide now; the future ends with the reply once it rests on committed records.
+
+        It ends with a Refusal where there is no coordinator, or not yet.
+        """
+        try:
+            index = self._index_of(name)
+        except Refusal as refusal:
+            return refused(refusal)
+        return self._shard(index).submit(command)
+
+    def submit_to(self, index: int, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
+        """Let the shard of a partition decide now, as above."""
+        return self._shard(index).submit(command)
+
+    def submit_to_all(self, command: Command[Fact, Reply]) -> "list[asyncio.Future[Reply]]":
+        """Ask every shard that was ever used, as above."""
+        return [shard.submit(command) for shard in self]
+
+    def partition_of(self, name: str) -> TopicPartition:
+        """Find the partition that a name belongs to; Refusal where there are no coordinators."""
+        return TopicPartition(self.TOPIC, self._index_of(name))
+
+    def check_loaded(self, index: int) -> None:
+        """Begin the shard of a partition if nobody has; Refusal where it is still reading its log."""
+        if not self._shard(index).loaded:
+            raise still_loading()
+
+    def loading(self) -> int:
+        """Count the shards that are not there yet."""
+        return sum(not shard.loaded for shard in self)
+
+    def machines(self) -> Iterator[Machine]:
+        """Go through the machines that are there, for those who look and change nothing."""
+        return (shard.machine for shard in self if shard.loaded)
+
+    async def ensure_topic(self) -> None:
+        """Create the topic that coordinators write to, unless it is there; Refusal where that fails."""
+        if self._metadata.image.topic(self.TOPIC) is not None:
+            return
+        (created,) = (await self._metadata.submit(CreateTopics((self._new_topic(),)))).topics
+        if created.outcome.code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            raise Refusal(
+                ErrorCode.COORDINATOR_NOT_AVAILABLE, created.outcome.message or "The topic cannot be created."
+            )
+
+    @abstractmethod
+    def _new_topic(self) -> NewTopic:
+        """Describe the topic as it is to be created."""
+
+    @abstractmethod
+    def _new_shard(self, name: TopicPartition, epoch: LeaderEpoch) -> Shard[Machine, Fact]:
+        """Build the shard of a partition."""
+
+    def _loaded(self, shard: Shard[Machine, Fact]) -> None:
+        """Let a shard that has read its log learn what it missed."""
+
+    def _internal(self, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> NewTopic:
+        """Describe a topic that keeps the newest fact about everything, on no more brokers than there are."""
+        return NewTopic(
+            self.TOPIC,
+            TopicId(UUID(int=self._random.getrandbits(128), version=4)),
+            partitions,
+            min(replication_factor, len(self._metadata.image.brokers)),
+            configs={"cleanup.policy": "compact", **configs},
+        )
+
+    def _index_of(self, name: str) -> int:
+        topic = self._metadata.image.topic(self.TOPIC)
+        if topic is None or self._stopping:
+            raise Refusal(ErrorCode.NOT_COORDINATOR, "There are no coordinators here now; ask for one again.")
+        return index_of(name, topic.partition_count)
+
+    def _shard(self, index: int) -> Shard[Machine, Fact]:
+        """Return the shard of a partition, and begin it when it is asked for the first time."""
+        shard = self._shards.get(index)
+        if shard is None:
+            topic = self._metadata.image.topic(self.TOPIC)
+            assert topic is not None, "whoever knows an index knows the topic"
+            epoch = topic.partition(index).leader_epoch
+            shard = self._shards[index] = self._new_shard(TopicPartition(self.TOPIC, index), epoch)
+            if not shard.begin():
+                self._to_load.put_nowait(shard)
+        return shard
+
+    def _failed(self, shard: Shard[Machine, Fact], error: Exception) -> None:
+        self._log.error("coordinator away", partition=str(shard.name), cause=error)
+        seconds = self._seconds_away(shard.name.partition)
+        asyncio.get_running_loop().call_later(seconds, self._to_load.put_nowait, shard)
+
+    def _seconds_away(self, index: int) -> float:
+        """Let a shard be back soon, and one that fails again and again not read its log all the time."""
+        now = self._clock.monotonic()
+        failed_at, seconds = self._away.get(index, (now, 0.0))
+        follows = now - failed_at < 2 * COORDINATOR_RELOAD_SECONDS_MAX
+        seconds = min(max(2 * seconds, COORDINATOR_RELOAD_SECONDS_MIN), COORDINATOR_RELOAD_SECONDS_MAX)
+        seconds = seconds if follows else COORDINATOR_RELOAD_SECONDS_MIN
+        self._away[index] = (now, seconds)
+        return seconds
+
+    def _follow(self, delta: MetadataDelta) -> None:
+        if any(topic.name == self.TOPIC for topic in delta.deleted):
+            self._dismiss(f"{self.TOPIC} was deleted")
+            self._shards = {}
+        for topic in delta.changed:
+            if topic.name == self.TOPIC:
+                for shard in self:
+                    shard.lead(topic.partition(shard.name.partition).leader_epoch)
+
+    def _dismiss(self, reason: str) -> None:
+        for shard in self:
+            shard.dismiss(Refusal(ErrorCode.NOT_COORDINATOR, reason))
+
+
+@lru_cache(maxsize=COORDINATED_NAMES_PLACED_MAX)
+def index_of(name: str, partition_count: int) -> int:
+    """Find the partition of a name, as Kafka does: by Java's hash."""
+    hashed = 0
+    encoded = name.encode("utf-16-be", "surrogatepass")
+    for position in range(0, len(encoded), 2):
+        hashed = (31 * hashed + int.from_bytes(encoded[position : position + 2], "big")) & 0xFFFF_FFFF
+    signed = hashed - (1 << 32) if hashed >= 1 << 31 else hashed
+    return abs(signed) % partition_count if signed != -(1 << 31) else 0

@@ -1,0 +1,171 @@
+"""The transaction coordinator of this node: a shard for each partition of `__transaction_state`.
+
+Partitions ask it whether a batch belongs to an open transaction; for them it is a port. A node without transactions
+does without the machine: that is imported with the first shard.
+"""
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from riverlog.controller.metadata import MetadataDriver
+from riverlog.coordination.futures import answered, refused, unwatched
+from riverlog.coordination.shard import Shard
+from riverlog.coordination.shards import Shards
+from riverlog.metadata.commands.topics import NewTopic
+from riverlog.metadata.image import TRANSACTIONS_TOPIC
+from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.ids import LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.ports import Clock, Random
+from riverlog.model.transactions import MarkerPort, Outcome, Producer, TransactionVersion
+from riverlog.observe.stats import TransactionStats
+from riverlog.partitions.replicas import Replicas
+from riverlog.runner import Unwritable
+
+if TYPE_CHECKING:
+    from riverlog.coordination.marker_sender import MarkerSender
+    from riverlog.transactions.commands import (
+        Effect,
+        EndTransaction,
+        InitProducer,
+        JoinBatch,
+        NeedsProducerId,
+        PartitionsReply,
+        ProducerReply,
+        SendMarkers,
+    )
+    from riverlog.transactions.machine import TransactionsMachine
+    from riverlog.transactions.records import Fact
+
+
+class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
+    """Runs transactional ids, and sends the markers that end their transactions."""
+
+    TOPIC = TRANSACTIONS_TOPIC
+
+    def __init__(
+        self,
+        metadata: MetadataDriver,
+        replicas: Replicas,
+        *,
+        markers: MarkerPort,
+        clock: Clock,
+        random: Random,
+        stats: TransactionStats,
+    ) -> None:
+        super().__init__(metadata, replicas, clock=clock, random=random)
+        self._markers = markers
+        self._stats = stats
+        self._sender: MarkerSender | None = None
+
+    async def close(self) -> None:
+        """Send no more markers, and wait until all that was decided is committed."""
+        if self._sender is not None:
+            await self._sender.close()
+        await super().close()
+
+    def decide(self, command: "InitProducer | EndTransaction | JoinBatch") -> "asyncio.Future[ProducerReply]":
+        """Let the shard of the command's id decide now, with a producer id that nobody had before if it needs one."""
+        from riverlog.transactions.commands import NeedsProducerId
+
+        asked = self.submit(command.transactional_id, command)
+        if asked.done():  # need not wait for a task
+            if (error := asked.exception()) is not None:
+                return refused(error)
+            if not isinstance(reply := asked.result(), NeedsProducerId):
+                return answered(reply)
+        return unwatched(asyncio.ensure_future(self._with_id(command, asked)))
+
+    async def _with_id(
+        self,
+        command: "InitProducer | EndTransaction | JoinBatch",
+        asked: "asyncio.Future[ProducerReply | NeedsProducerId]",
+    ) -> "ProducerReply":
+        from riverlog.transactions.commands import NeedsProducerId
+
+        while isinstance(reply := await asked, NeedsProducerId):
+            new_id = await self._metadata.next_producer_id()
+            asked = self.submit(command.transactional_id, command.with_id(new_id))
+        return reply
+
+    def verify(
+        self,
+        transactional_id: str,
+        producer_id: ProducerId,
+        producer_epoch: ProducerEpoch,
+        partition: TopicPartition,
+        *,
+        adds: bool,
+    ) -> "asyncio.Future[ErrorCode]":
+        """Find out whether the partition belongs to the producer's open transaction; with `adds`, make it so first."""
+        from riverlog.transactions.commands import AddPartitions, VerifyPartitions
+
+        producer = Producer(producer_id, producer_epoch)
+        asked = self.submit(
+            transactional_id,
+            AddPartitions(transactional_id, producer, (partition,), TransactionVersion.EPOCH_PER_TRANSACTION)
+            if adds
+            else VerifyPartitions(transactional_id, producer, (partition,)),
+        )
+        return answered(_only_code(asked)) if asked.done() else asyncio.ensure_future(_only_code_later(asked))
+
+    def _new_topic(self) -> NewTopic:
+        settings = self._metadata.settings
+        return self._internal(
+            settings.transaction_state_log_num_partitions,
+            settings.transaction_state_log_replication_factor,
+            {"compression.type": "uncompressed", "segment.bytes": str(settings.transaction_state_log_segment_bytes)},
+        )
+
+    def _new_shard(self, name: TopicPartition, epoch: LeaderEpoch) -> "Shard[TransactionsMachine, Fact]":
+        from riverlog.coordination.marker_sender import MarkerSender
+        from riverlog.transactions import batches
+        from riverlog.transactions.commands import Woken
+        from riverlog.transactions.machine import TransactionsMachine
+
+        sender = self._sender
+        if sender is None:
+            sender = self._sender = MarkerSender(self._markers, lambda: self._metadata.image, self._stats)
+        return Shard(
+            name,
+            epoch,
+            self._replicas,
+            self._clock,
+            new_machine=lambda: TransactionsMachine(self._metadata.settings),
+            batches=batches,
+            woken=Woken(),
+            failed=self._failed,
+            carry_out=partial(self._carry_out, sender),
+        )
+
+    def _carry_out(
+        self, sender: "MarkerSender", shard: "Shard[TransactionsMachine, Fact]", effects: "tuple[Effect, ...]"
+    ) -> None:
+        for effect in effects:
+            if isinstance(effect, Outcome):
+                self._stats.ended[effect] += 1
+            else:
+                sender.send(effect, shard.epoch, written=partial(self._written, shard, effect))
+
+    def _written(self, shard: "Shard[TransactionsMachine, Fact]", sent: "SendMarkers") -> None:
+        """Let the shard know, if it is there; else it will want them sent again."""
+        from riverlog.transactions.commands import MarkersWritten
+
+        for _ in range(2):  # again where those who waited for it wanted too much: they are refused by now
+            if shard.loaded:
+                told = shard.tell(MarkersWritten(sent.transactional_id, sent.producer))
+                if not (told.done() and isinstance(told.exception(), Unwritable)):
+                    return
+
+
+def _only_code(asked: "asyncio.Future[PartitionsReply]") -> ErrorCode:
+    try:
+        (code,) = asked.result().codes
+    except Refusal as refusal:
+        return refusal.code
+    return code
+
+
+async def _only_code_later(asked: "asyncio.Future[PartitionsReply]") -> ErrorCode:
+    await asyncio.wait((asked,))
+    return _only_code(asked)

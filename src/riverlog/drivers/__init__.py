@@ -1,1 +1,0 @@
-"""Where pure machines and the log meet asyncio: partitions, flushing, upkeep, the driver of replicated machines."""

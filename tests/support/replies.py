@@ -1,0 +1,21 @@
+"""Replies are what the types of their commands promise: mypy cannot look into a machine's answers, so tests do."""
+
+import sys
+from functools import cache
+from typing import Any, ForwardRef, get_args
+
+
+@cache
+def promised_by(command: type) -> tuple[Any, Any]:
+    """Return the records and the reply that a class of commands promises."""
+    (base,) = command.__orig_bases__  # type: ignore[attr-defined]  # it is generic
+    records, reply = get_args(base)
+    if isinstance(reply, ForwardRef):
+        reply = eval(reply.__forward_arg__, vars(sys.modules[command.__module__]))
+    return records, reply
+
+
+def check_reply(command: object, response: object) -> None:
+    """Compare a response with what its command promises."""
+    _, promised = promised_by(type(command))
+    assert isinstance(response, promised), f"{response} answers {command}"

@@ -1,0 +1,37 @@
+"""Futures that have ended already, and failures that are nobody's fault."""
+
+import asyncio
+import gc
+
+import pytest
+
+from riverlog.coordination.futures import answered, refused, unwatched
+from riverlog.model.errors import ErrorCode, Refusal
+from tests.support.virtual_time import run
+
+
+def test_who_has_an_answer_already_need_not_wait() -> None:
+    async def scenario() -> None:
+        told, failed = answered(7), refused(Refusal(ErrorCode.NOT_COORDINATOR, "not here"))
+        assert (told.done(), told.result(), failed.done()) == (True, 7, True)
+        with pytest.raises(Refusal):
+            await failed
+
+    run(scenario())
+
+
+def test_a_failure_that_nobody_waits_for_is_no_fault() -> None:
+    async def fails() -> None:
+        raise Refusal(ErrorCode.NOT_COORDINATOR, "not here")
+
+    async def scenario() -> None:
+        faults: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, fault: faults.append(fault))
+        refused(ZeroDivisionError())
+        unwatched(asyncio.ensure_future(fails()))
+        unwatched(asyncio.get_running_loop().create_future()).cancel()
+        await asyncio.sleep(1)
+        gc.collect()
+        assert faults == []
+
+    run(scenario())
