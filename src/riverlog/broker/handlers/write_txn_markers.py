@@ -5,18 +5,19 @@ that is open, or decided otherwise: a batch would be committed without a part of
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Final
 
 from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.broker.requests.context import Answer, Context, Later
 from riverlog.broker.requests.portions import in_turns
+from riverlog.coordination.futures import answered
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.transactions import TransactionMarkers, TransactionVersion
-from riverlog.transactions.commands import DescribeTransactions, ListTransactions
+from riverlog.transactions.commands import DescribeTransactions, ListTransactions, ListTransactionsReply
 from riverlog.transactions.states import TransactionState
 from riverlog.wire.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -29,27 +30,60 @@ from riverlog.wire.messages.write_txn_markers import (
 
 
 def write_txn_markers(request: WriteTxnMarkersRequest, context: Context) -> Answer[WriteTxnMarkersResponse]:
-    """Answer each partition of each producer on its own."""
-    return Later(_written(request, context))
+    """Write the markers now, in arrival order; requests behind one that takes several turns wait for it.
+
+    Each partition of each producer is answered on its own.
+    """
+    if not (context.allows_on_cluster(Operation.CLUSTER_ACTION) or context.allows_on_cluster(Operation.ALTER)):
+        return Later(_response(request, None, context))
+    sharing = _Sharing(frozenset(ProducerId(each.producer_id) for each in request.markers), context)
+    if sharing.is_ruled_out and _size(request) <= REQUEST_PORTION:
+        begun = [_begin(_markers(each), frozenset(), context) for each in request.markers]
+        return Later(_response(request, begun, context))
+    return Later(_write_in_turns(request, sharing, context), holds_line=True)
 
 
-async def _written(request: WriteTxnMarkersRequest, context: Context) -> WriteTxnMarkersResponse:
-    allowed = context.allows_on_cluster(Operation.CLUSTER_ACTION) or context.allows_on_cluster(Operation.ALTER)
-    begun: list[dict[TopicPartition, Awaitable[ErrorCode]] | None] = [None] * len(request.markers)
-    if allowed:
-        sharing = _Sharing(context)
-        await sharing.look_for(frozenset(ProducerId(each.producer_id) for each in request.markers))
-        for slot, each in enumerate(request.markers):
-            found: dict[TopicPartition, Awaitable[ErrorCode]] = {}
-            begun[slot] = found
-            for piece in _pieces(_markers(each)):
-                found |= await _begun(piece, sharing, context)
-                if len(piece.partitions) == REQUEST_PORTION:
-                    await asyncio.sleep(0)
-            if slot % _MARKERS_PER_TURN == _MARKERS_PER_TURN - 1:
+_Begun = Mapping[TopicPartition, "asyncio.Future[ErrorCode]"]
+
+
+async def _write_in_turns(
+    request: WriteTxnMarkersRequest, sharing: "_Sharing", context: Context
+) -> WriteTxnMarkersResponse:
+    """Write the markers that tear nothing apart, and let others have their turn in between."""
+    await sharing.look()
+    begun: list[_Begun] = []
+    for number, each in enumerate(request.markers, 1):
+        found: dict[TopicPartition, asyncio.Future[ErrorCode]] = {}
+        for piece in _pieces(_markers(each)):
+            try:
+                found |= _begin(piece, await sharing.torn_by(piece), context)
+            except Refusal as refusal:
+                found |= {each: answered(refusal.code) for each in piece.partitions}
+            if len(piece.partitions) == REQUEST_PORTION:
                 await asyncio.sleep(0)
+        begun.append(found)
+        if number % _MARKERS_PER_TURN == 0:
+            await asyncio.sleep(0)
+    return await _response(request, begun, context)
+
+
+def _begin(markers: TransactionMarkers, torn: Set[TopicPartition], context: Context) -> _Begun:
+    """Append the markers, but for those that may not be."""
+    guarded = {each for each in markers.partitions if not context.allows_on_topic(Operation.WRITE, each.topic)}
+    free = tuple(each for each in markers.partitions if each not in torn and each not in guarded)
+    return {
+        **context.services.marker_writer.begin(replace(markers, partitions=free)),
+        **{each: answered(ErrorCode.INVALID_TXN_STATE) for each in torn},
+        **{each: answered(ErrorCode.TOPIC_AUTHORIZATION_FAILED) for each in guarded},
+    }
+
+
+async def _response(
+    request: WriteTxnMarkersRequest, begun: Sequence[_Begun] | None, context: Context
+) -> WriteTxnMarkersResponse:
+    """Answer when all markers are committed, or never will be; None stands for those that nobody may write."""
     response = WriteTxnMarkersResponse()
-    for asked, under_way in zip(request.markers, begun, strict=True):
+    for number, asked in enumerate(request.markers):
         result = WritableTxnMarkerResult(asked.producer_id)
         response.markers.append(result)
         for topic in asked.topics:
@@ -57,44 +91,38 @@ async def _written(request: WriteTxnMarkersRequest, context: Context) -> WriteTx
             result.topics.append(answer)
             async for index in in_turns(topic.partition_indexes):
                 code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-                if under_way is not None:
-                    code = await under_way[TopicPartition(topic.name, index)]
+                if begun is not None:
+                    code = await begun[number][TopicPartition(topic.name, index)]
                 if code is not ErrorCode.NONE:
                     context.stats.failed(code)
                 answer.partitions.append(WritableTxnMarkerPartitionResult(index, code))
     return response
 
 
-async def _begun(
-    markers: TransactionMarkers, sharing: "_Sharing", context: Context
-) -> "Mapping[TopicPartition, Awaitable[ErrorCode]]":
-    """Append the markers that tear nothing apart."""
-    try:
-        kept_back = await sharing.torn_by(markers)
-    except Refusal as refusal:
-        return {each: _refused(refusal.code) for each in markers.partitions}
-    guarded = {each for each in markers.partitions if not context.allows_on_topic(Operation.WRITE, each.topic)}
-    free = tuple(each for each in markers.partitions if each not in kept_back and each not in guarded)
-    begun: dict[TopicPartition, Awaitable[ErrorCode]] = dict(
-        context.services.marker_writer.begin(replace(markers, partitions=free))
-    )
-    begun |= {each: _refused(ErrorCode.INVALID_TXN_STATE) for each in kept_back}
-    return begun | {each: _refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED) for each in guarded}
-
-
 class _Sharing:
-    """Knows which of the producers that a request names may write as members of a shared transaction."""
+    """Knows which of the producers that a request names may write as members of a shared transaction.
 
-    def __init__(self, context: Context) -> None:
+    Every coordinator is asked once for all of them, at once: mostly none shares anything, and none is asked again.
+    """
+
+    def __init__(self, producer_ids: frozenset[ProducerId], context: Context) -> None:
         self._transactions = context.services.transactions
+        self._asked = self._transactions.submit_to_all(ListTransactions(producer_ids=producer_ids))
         self._refusal: Refusal | None = None
         self._any_shares = False
 
-    async def look_for(self, producer_ids: frozenset[ProducerId]) -> None:
-        """Ask every coordinator once for all of them: mostly none shares anything, and none is asked about again."""
+    @property
+    def is_ruled_out(self) -> bool:
+        """Return whether all coordinators have said already that none shares anything."""
+        return all(
+            asked.done() and asked.exception() is None and not _any_shares(asked.result()) for asked in self._asked
+        )
+
+    async def look(self) -> None:
+        """Wait until all coordinators have answered."""
         try:
-            for asked in self._transactions.submit_to_all(ListTransactions(producer_ids=producer_ids)):
-                self._any_shares |= any(held.shared is not None for _, held in (await asked).transactions)
+            for asked in self._asked:
+                self._any_shares |= _any_shares(await asked)
         except Refusal as refusal:
             self._refusal = refusal
 
@@ -117,10 +145,13 @@ class _Sharing:
         return frozenset(found)
 
 
-def _refused(code: ErrorCode) -> "asyncio.Future[ErrorCode]":
-    told: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
-    told.set_result(code)
-    return told
+def _any_shares(reply: ListTransactionsReply) -> bool:
+    return any(held.shared is not None for _, held in reply.transactions)
+
+
+def _size(request: WriteTxnMarkersRequest) -> int:
+    """Count what there is to do."""
+    return len(request.markers) + sum(len(topic.partition_indexes) for each in request.markers for topic in each.topics)
 
 
 _MARKERS_PER_TURN: Final = 100  # others have their turn in between

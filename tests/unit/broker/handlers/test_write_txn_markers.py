@@ -2,6 +2,7 @@
 
 import pytest
 
+from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import ApiKey
@@ -9,7 +10,7 @@ from riverlog.wire.messages.write_txn_markers import WritableTxnMarker, Writable
 from tests.support.asking import Line, serving
 from tests.support.denial import deny
 from tests.support.group_lines import prepared
-from tests.support.transaction_lines import begun, sent
+from tests.support.transaction_lines import begun, fetching, sent
 from tests.support.virtual_time import run
 
 
@@ -78,5 +79,22 @@ def test_not_everybody_may_end_transactions(monkeypatch: pytest.MonkeyPatch) -> 
         deny(monkeypatch, Operation.CLUSTER_ACTION, Operation.ALTER)
         async with serving() as (line, _node):
             assert await codes(line, marker(7, 0, 0)) == [[ErrorCode.CLUSTER_AUTHORIZATION_FAILED]]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("named", [1, 3 * REQUEST_PORTION])
+def test_requests_behind_markers_find_them_written(named: int) -> None:
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            await prepared(line, "orders")
+            producer = await begun(node)
+            await sent(line, producer, 0, b"value")
+            request = WriteTxnMarkersRequest([marker(producer.id, producer.epoch, *range(named - 1, -1, -1))])
+            written = line.send(ApiKey.WRITE_TXN_MARKERS, 1, request)
+            behind = line.send(ApiKey.FETCH, 12, fetching())
+            (part,) = (await behind).responses[0].partitions
+            assert part.last_stable_offset == 2
+            assert written.done()
 
     run(scenario())
