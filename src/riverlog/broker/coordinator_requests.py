@@ -6,10 +6,11 @@ committed yet, or on other members. What keeps the coordinator from deciding is 
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from riverlog.broker.requests.context import Answer, Context, Later
-from riverlog.coordination.futures import refused
+from riverlog.coordination.futures import concluded, refused
 from riverlog.groups.commands import Client, OffsetToCommit
 from riverlog.groups.records import GroupFact
 from riverlog.metadata.image import TopicImage
@@ -60,14 +61,14 @@ def ask_coordinator(
     answer: Callable[[Reply], Response],
     refuse: Callable[[ErrorCode], Response],
 ) -> Answer[Response]:
-    """Let the group's coordinator decide now, and return the answer that its reply makes, or the one for a refusal."""
+    """Have the group's coordinator decide now, and return the answer that its reply makes, or the one for a refusal."""
     return when_decided(ask_group(context, operation, group_id, command), context, answer=answer, refuse=refuse)
 
 
 def ask_group(
     context: Context, operation: Operation, group_id: str, command: Command[GroupFact, Reply]
 ) -> "asyncio.Future[Reply]":
-    """Let the coordinator decide now if the client may ask it to; the future ends with its reply or a Refusal."""
+    """Have the coordinator decide now if the client may ask it to; the future ends with its reply or a Refusal."""
     if not context.allows(operation, ResourceType.GROUP, group_id):
         return refused(Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Not allowed to use the group {group_id!r}."))
     return context.services.groups.submit(group_id, command)
@@ -83,7 +84,7 @@ def when_decided(
     """Return the answer that a coordinator's reply makes, or the one for a refusal, now or when it is there."""
     if asked.done():
         return _answered(asked, context, answer, refuse)
-    return Later(_answered_later(asked, context, answer, refuse))
+    return Later(concluded(asked, partial(_answered, context=context, answer=answer, refuse=refuse)))
 
 
 def check_transactional_id(context: Context, transactional_id: str) -> None:
@@ -134,13 +135,3 @@ def _answered(
     except Refusal as refusal:
         context.stats.failed(refusal.code)
         return refuse(refusal.code)
-
-
-async def _answered_later(
-    asked: "asyncio.Future[Reply]",
-    context: Context,
-    answer: Callable[[Reply], Response],
-    refuse: Callable[[ErrorCode], Response],
-) -> Response:
-    await asyncio.wait([asked])
-    return _answered(asked, context, answer, refuse)

@@ -1,9 +1,11 @@
 """Futures that have ended before anybody can wait, and those whose failure is no fault if nobody does."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 def answered(answer: T) -> "asyncio.Future[T]":
@@ -25,6 +27,12 @@ def unwatched(future: "asyncio.Future[T]") -> "asyncio.Future[T]":
     """Return a future whose failure is no fault if nobody waits for it: whoever asked may be gone."""
     future.add_done_callback(_take_note)
     return future
+
+
+async def concluded(future: "asyncio.Future[T]", conclude: "Callable[[asyncio.Future[T]], R]") -> R:
+    """Wait for a future, and return what follows from how it ended."""
+    await asyncio.wait((future,))
+    return conclude(future)
 
 
 def _take_note(future: "asyncio.Future[Any]") -> None:

@@ -7,7 +7,7 @@ for the machine of that partition, which writes it in its turn.
 import asyncio
 from collections.abc import Mapping
 
-from riverlog.coordination.futures import answered
+from riverlog.coordination.futures import answered, concluded
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
@@ -68,12 +68,12 @@ class MarkerWriter:
         return await self._begin(name, markers)
 
     def _end_commits(self, name: TopicPartition, producer: Producer, marker: Marker) -> "asyncio.Future[ErrorCode]":
-        """Let the groups of a partition write the marker, now, and heed it."""
+        """Have the groups of a partition write the marker, now, and heed it."""
         from riverlog.groups.commands import EndTransaction  # a node without groups starts without it
 
         command = EndTransaction(producer, marker.committed, marker.coordinator_epoch)
         ended = self._groups.submit_to(name.partition, command)
-        return answered(_code(ended)) if ended.done() else asyncio.ensure_future(_code_later(ended))
+        return answered(_code(ended)) if ended.done() else asyncio.ensure_future(concluded(ended, _code))
 
 
 async def _all(
@@ -88,8 +88,3 @@ def _code(ended: "asyncio.Future[None]") -> ErrorCode:
     except Refusal as refusal:
         return refusal.code
     return ErrorCode.NONE
-
-
-async def _code_later(ended: "asyncio.Future[None]") -> ErrorCode:
-    await asyncio.wait((ended,))
-    return _code(ended)

@@ -33,7 +33,7 @@ class TransactionalOffsets:
     async def commit(
         self, transactional_id: str, command: "CommitOffsets", *, adds: bool, knows_abortable: bool
     ) -> "CommitOffsetsReply":
-        """Let the group remember offsets for when the transaction is committed; Refusal says why it does not.
+        """Have the group remember offsets for when the transaction is committed; Refusal says why it does not.
 
         With `adds`, the group's partition becomes part of the transaction first.
         """
@@ -70,7 +70,7 @@ class TransactionalOffsets:
 
 
 def _has_begun(partition: Partition, producer: Producer) -> bool:
-    """Tell whether the producer's transaction has begun in the partition."""
+    """Return whether the producer's transaction has begun in the partition."""
     known = partition.log.producers.get(producer.id)
     return known is not None and known.epoch == producer.epoch and known.transaction_offset >= 0
 

@@ -100,7 +100,7 @@ class Shard(Generic[Machine, Fact]):
         return self.tell(command)
 
     def tell(self, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
-        """Let the machine, which is there, decide about what nobody can refuse."""
+        """Have the machine, which is there, decide about what nobody can refuse."""
         reply = self._runner.submit(command)
         self._arm()
         return reply

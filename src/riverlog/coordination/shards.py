@@ -77,7 +77,7 @@ class Shards(ABC, Generic[Machine, Fact]):
                     self._failed(shard, error)
 
     def stop_waiting(self) -> None:
-        """Tell those who wait for somebody else that their coordinator goes away: the node is about to stop."""
+        """Warn those who wait for somebody else that their coordinator goes away: the node is about to stop."""
         self._stopping = True
         self._dismiss("the node is stopping")
 
@@ -87,7 +87,7 @@ class Shards(ABC, Generic[Machine, Fact]):
             await shard.close()
 
     def submit(self, name: str, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
-        """Let the shard of a name decide now; the future ends with the reply once it rests on committed records.
+        """Have the shard of a name decide now; the future ends with the reply once it rests on committed records.
 
         It ends with a Refusal where there is no coordinator, or not yet.
         """
@@ -98,7 +98,7 @@ class Shards(ABC, Generic[Machine, Fact]):
         return self._shard(index).submit(command)
 
     def submit_to(self, index: int, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
-        """Let the shard of a partition decide now, as above."""
+        """Have the shard of a partition decide now, as above."""
         return self._shard(index).submit(command)
 
     def submit_to_all(self, command: Command[Fact, Reply]) -> "list[asyncio.Future[Reply]]":
@@ -141,7 +141,7 @@ class Shards(ABC, Generic[Machine, Fact]):
         """Build the shard of a partition."""
 
     def _loaded(self, shard: Shard[Machine, Fact]) -> None:
-        """Let a shard that has read its log learn what it missed."""
+        """Catch up, in a shard that has read its log, with what it missed."""
 
     def _internal(self, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> NewTopic:
         """Describe a topic that keeps the newest fact about everything, on no more brokers than there are."""
@@ -177,7 +177,7 @@ class Shards(ABC, Generic[Machine, Fact]):
         asyncio.get_running_loop().call_later(seconds, self._to_load.put_nowait, shard)
 
     def _seconds_away(self, index: int) -> float:
-        """Let a shard be back soon, and one that fails again and again not read its log all the time."""
+        """Bring a shard back soon, but one that fails again and again ever later."""
         now = self._clock.monotonic()
         failed_at, seconds = self._away.get(index, (now, 0.0))
         follows = now - failed_at < 2 * COORDINATOR_RELOAD_SECONDS_MAX

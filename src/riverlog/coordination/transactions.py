@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from riverlog.controller.metadata import MetadataDriver
-from riverlog.coordination.futures import answered, refused, unwatched
+from riverlog.coordination.futures import answered, concluded, refused, unwatched
 from riverlog.coordination.shard import Shard
 from riverlog.coordination.shards import Shards
 from riverlog.metadata.commands.topics import NewTopic
@@ -65,7 +65,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
         await super().close()
 
     def decide(self, command: "InitProducer | EndTransaction | JoinBatch") -> "asyncio.Future[ProducerReply]":
-        """Let the shard of the command's id decide now, with a producer id that nobody had before if it needs one."""
+        """Have the shard of the command's id decide now, with a producer id that nobody had before if it needs one."""
         from riverlog.transactions.commands import NeedsProducerId
 
         asked = self.submit(command.transactional_id, command)
@@ -107,7 +107,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
             if adds
             else VerifyPartitions(transactional_id, producer, (partition,)),
         )
-        return answered(_only_code(asked)) if asked.done() else asyncio.ensure_future(_only_code_later(asked))
+        return answered(_only_code(asked)) if asked.done() else asyncio.ensure_future(concluded(asked, _only_code))
 
     def _new_topic(self) -> NewTopic:
         settings = self._metadata.settings
@@ -148,7 +148,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
                 sender.send(effect, shard.epoch, written=partial(self._written, shard, effect))
 
     def _written(self, shard: "Shard[TransactionsMachine, Fact]", sent: "SendMarkers") -> None:
-        """Let the shard know, if it is there; else it will want them sent again."""
+        """Report markers to the shard, if it is there; else it will want them sent again."""
         from riverlog.transactions.commands import MarkersWritten
 
         for _ in range(2):  # again where those who waited for it wanted too much: they are refused by now
@@ -164,8 +164,3 @@ def _only_code(asked: "asyncio.Future[PartitionsReply]") -> ErrorCode:
     except Refusal as refusal:
         return refusal.code
     return code
-
-
-async def _only_code_later(asked: "asyncio.Future[PartitionsReply]") -> ErrorCode:
-    await asyncio.wait((asked,))
-    return _only_code(asked)

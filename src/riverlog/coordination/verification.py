@@ -75,7 +75,7 @@ async def _settle_all(
 
 
 def _wake(heard: "asyncio.Future[None]", questions: Sequence[Question], asking: "asyncio.Task[None]") -> None:
-    """Let all who wait come again, in order, and behind the last of them forget a no."""
+    """Wake all who wait, in order, and behind the last of them forget a no."""
 
     def leave(_heard: "asyncio.Future[None]") -> None:
         for question in questions:

@@ -79,7 +79,7 @@ class GroupsMachine:
         self._offsets = GroupOffsets(self.state, self.live, self._membership, settings)
 
     def decide(self, command: GroupsCommand, ticket: Ticket, now: Moment) -> Decision[GroupFact, Never]:
-        """Say what follows from the command; of all that is remembered, change nothing."""
+        """Name what follows from the command; of all that is remembered, change nothing."""
         turn = Turn(now)
         if not self._is_awake:
             self._is_awake = True

@@ -71,9 +71,9 @@ class ReplicatedMachine(Protocol[Record, Effect]):
         ...
 
     def snapshot(self) -> Iterable[Record]:
-        """Give records which, applied to an empty machine, make it equal to this one."""
+        """Return records which, applied to an empty machine, make it equal to this one."""
         ...
 
     def next_deadline(self) -> Instant | None:
-        """Say when the machine next wants to be woken, if at all."""
+        """Return when the machine next wants to be woken, if at all."""
         ...

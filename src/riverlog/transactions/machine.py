@@ -76,7 +76,7 @@ class TransactionsMachine:
         self._is_awake = False
 
     def decide(self, command: TransactionsCommand, ticket: Ticket, now: Moment) -> Decision[Fact, Effect]:
-        """Say what follows from the command; of all that is remembered, change nothing."""
+        """Name what follows from the command; of all that is remembered, change nothing."""
         turn = Turn(now, self.state, self.pools)
         if not self._is_awake:
             self._is_awake = True

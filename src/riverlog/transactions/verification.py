@@ -154,7 +154,7 @@ class Verifications:
         return self._by_id.get(id_, {}).get(epoch) is verification and self._later(verification.producer) is None
 
     def end(self, producer_id: ProducerId) -> None:
-        """Let none of a producer stand: its transaction has begun here, or has ended."""
+        """Forget all of a producer: its transaction has begun here, or has ended."""
         self._by_id.pop(producer_id, None)
 
     def expire(self, older_than_ms: int) -> None:

@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from riverlog.coordination.futures import answered, refused, unwatched
+from riverlog.coordination.futures import answered, concluded, refused, unwatched
 from riverlog.model.errors import ErrorCode, Refusal
 from tests.support.virtual_time import run
 
@@ -16,6 +16,20 @@ def test_who_has_an_answer_already_need_not_wait() -> None:
         assert (told.done(), told.result(), failed.done()) == (True, 7, True)
         with pytest.raises(Refusal):
             await failed
+
+    run(scenario())
+
+
+def test_what_follows_from_a_future_is_known_when_it_has_ended() -> None:
+    async def scenario() -> None:
+        asked: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        doubled = asyncio.ensure_future(concluded(asked, lambda future: 2 * future.result()))
+        await asyncio.sleep(1)
+        assert not doubled.done()
+        asked.set_result(7)
+        assert await doubled == 14
+        with pytest.raises(Refusal):
+            await concluded(refused(Refusal(ErrorCode.NOT_COORDINATOR, "not here")), asyncio.Future.result)
 
     run(scenario())
 

@@ -52,7 +52,7 @@ async def _write_in_turns(
     """Write the markers that tear nothing apart, and let others have their turn in between."""
     await sharing.look()
     begun: list[_Begun] = []
-    for number, each in enumerate(request.markers, 1):
+    async for each in in_turns(request.markers, _MARKERS_PER_TURN):
         found: dict[TopicPartition, asyncio.Future[ErrorCode]] = {}
         for piece in _pieces(_markers(each)):
             try:
@@ -62,8 +62,6 @@ async def _write_in_turns(
             if len(piece.partitions) == REQUEST_PORTION:
                 await asyncio.sleep(0)
         begun.append(found)
-        if number % _MARKERS_PER_TURN == 0:
-            await asyncio.sleep(0)
     return await _response(request, begun, context)
 
 
