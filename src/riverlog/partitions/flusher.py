@@ -19,7 +19,7 @@ from riverlog.partitions.directory_health import DirectoryHealth
 from riverlog.partitions.limits import FLUSH_TRIES_AT_STOP_MAX, FLUSHES_UNDER_WAY_MAX
 
 if TYPE_CHECKING:
-    from riverlog.partitions.partition import Partition
+    from riverlog.partitions.replica import Replica
 
 
 _TRY_AGAIN_SECONDS: Final = 0.1
@@ -33,22 +33,22 @@ class Flusher:
         self._volume = volume
         self._clock = clock
         self._stats = stats
-        self._wanted: set[Partition] = set()
-        self._under_way: dict[Partition, asyncio.Task[None]] = {}
+        self._wanted: set[Replica] = set()
+        self._under_way: dict[Replica, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(FLUSHES_UNDER_WAY_MAX)  # a plan holds files open until it is carried out
         self._tries_left: int | None = None  # for flushes that cannot begin, once the node stops
         self._failed = False
         """A flush has failed: the system tells it once, so that none that ends after it can be trusted, nor one that
         ends after the directory went offline for another reason."""
 
-    def flush(self, partition: "Partition") -> None:
+    def flush(self, partition: "Replica") -> None:
         """See that everything appended to this partition so far reaches the medium soon, unless its files are gone."""
         if partition in self._under_way:
             self._wanted.add(partition)
         elif partition.keeps_files:
             self._under_way[partition] = asyncio.get_running_loop().create_task(self._rounds(partition))
 
-    async def settled(self, partition: "Partition") -> None:
+    async def settled(self, partition: "Replica") -> None:
         """Wait until no flush of this partition is under way."""
         while partition in self._under_way:
             await asyncio.wait([self._under_way[partition]])
@@ -70,7 +70,7 @@ class Flusher:
             self._failed |= judge(error) is DiskTrouble.FAILED
             raise
 
-    async def _flushed(self, partition: "Partition") -> SyncPlan | None:
+    async def _flushed(self, partition: "Replica") -> SyncPlan | None:
         """Flush once, as soon as that can be done; None where it cannot be.
 
         Who cannot begin gives up its turn while it waits: what is in the way of one may be in nobody else's.
@@ -93,7 +93,7 @@ class Flusher:
             if not await self._may_try_again(partition, failure):
                 return None
 
-    async def _may_try_again(self, partition: "Partition", error: OSError) -> bool:
+    async def _may_try_again(self, partition: "Replica", error: OSError) -> bool:
         """Wait a little where nothing was lost; otherwise take the directory, or the partition, out of service."""
         match judge(error):
             case DiskTrouble.FAILED:
@@ -114,7 +114,7 @@ class Flusher:
                 await asyncio.sleep(_TRY_AGAIN_SECONDS)
         return not self._is_distrusted() and partition.keeps_files
 
-    async def _rounds(self, partition: "Partition") -> None:
+    async def _rounds(self, partition: "Replica") -> None:
         try:
             while True:
                 plan = await self._flushed(partition)

@@ -7,59 +7,33 @@ and it never goes back. Those who want committed records alone see nothing above
 every transaction is decided and its marker committed.
 """
 
-import asyncio
 import math
-from collections import deque
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Final, TypeVar
+from collections.abc import Callable
 
-from riverlog.log.epochs import EpochEnd
 from riverlog.log.log import Log
-from riverlog.log.producers.aborted_transactions import Aborted
-from riverlog.log.reading import LogRead
-from riverlog.log.retention import DeletedSegment
 from riverlog.log.segments.gathered_write import Appended
-from riverlog.log.segments.open_files import NotCached
-from riverlog.log.segments.quarantine import Quarantined
-from riverlog.log.times import FoundTime
 from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.errors import ErrorCode, InvariantBroken, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
-from riverlog.model.limits import SENDFILE_BYTES_MIN
-from riverlog.model.ports import FileRange
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.model.transactions import Producer, TransactionVersion
-from riverlog.observe.containment import contained
-from riverlog.observe.stats import PartitionStats
 from riverlog.partitions.cold_reads import ColdReads
 from riverlog.partitions.directory_health import DirectoryHealth, Withdrawn
 from riverlog.partitions.flusher import Flusher
-from riverlog.partitions.not_yet import NotYet
+from riverlog.partitions.replica import Replica, gone
 from riverlog.partitions.turn import Turn
+from riverlog.partitions.waiters import AppendWaiters
 from riverlog.records.batch import TRANSACTIONAL, BatchHeader, check_produced, read_header
 from riverlog.records.control import Marker, build_marker, read_marker
 from riverlog.records.validation import check_records
 from riverlog.records.walk import check_keys
-from riverlog.transactions.verification import Verifications
-
-T = TypeVar("T")
-
-_KEPT: Final = ErrorCode.NONE  # one look-up for all requests: in an enumeration it takes as long as a call
-
-Waiter = tuple[Offset, float, Callable[[ErrorCode], None]]
-"""The last offset that somebody wrote, until when they wait for it, and whom to tell. A bare tuple: there is one for
-every request."""
 
 
-class Partition:
+class Partition(Replica):
     """A led partition. All methods run on the node's loop; between two of them nothing else runs."""
 
     __slots__ = (
-        "_cold_reads", "_commit_waiters", "_commits_at_turn_end", "_data_waiters", "_flusher", "_gathering",
-        "_is_for_coordinators", "_patience", "_patience_ends", "_turn", "_unflushed_since_ms", "_volume",
-        "_write_waiters", "high_watermark", "leader_epoch", "log", "name", "removed", "stats", "topic_id",
-        "verifications",
+        "_commits_at_turn_end", "_gathering", "_is_for_coordinators", "_readers", "_turn", "_waiters",
     )  # fmt: skip
 
     def __init__(
@@ -69,40 +43,18 @@ class Partition:
         log: Log,
         leader_epoch: LeaderEpoch,
         *,
-        volume: DirectoryHealth,
+        health: DirectoryHealth,
         flusher: Flusher,
         cold_reads: ColdReads,
         turn: Turn,
     ) -> None:
-        self.name = name
-        self.topic_id = topic_id
-        self.log = log
-        self.leader_epoch = leader_epoch
-        self.stats = PartitionStats()
-        self.high_watermark = log.log_end_offset  # a node alone: all that recovery kept is committed
-        log.producers.transactions.committed(self.high_watermark)
-        self.verifications = Verifications()
-        """The transactions that are about to begin here."""
-        self.removed = False
-        """The topic was deleted. Whoever still has this partition is refused: its files may be another one's by now."""
-        self._volume: DirectoryHealth | Withdrawn = volume
-        self._flusher = flusher
-        self._cold_reads = cold_reads
+        super().__init__(name, topic_id, log, leader_epoch, health=health, flusher=flusher, cold_reads=cold_reads)
         self._turn = turn
         self._gathering = False  # the end of this turn has something to write
         self._commits_at_turn_end = False  # and that decides about it
-        self._write_waiters: list[Waiter] = []  # in offset order
-        self._commit_waiters: deque[Waiter] = deque()  # in offset order
-        self._patience: asyncio.Handle | None = None  # one for all of them
-        self._patience_ends = 0.0  # uvloop's handle does not tell where it calls at once
-        self._data_waiters: dict[Callable[[], None], None] = {}  # in order of arrival
+        self._waiters = AppendWaiters()
+        self._readers: dict[Callable[[], None], None] = {}  # who wait for more, in order of arrival
         self._is_for_coordinators = name.topic in COORDINATOR_TOPICS  # whatever its settings are
-        self._unflushed_since_ms: int | None = None  # as far as flush_if_due has noticed
-
-    @property
-    def last_stable_offset(self) -> Offset:
-        """Give the offset below which every transaction is decided."""
-        return self.log.last_stable_offset(self.high_watermark)
 
     def append(self, batch: memoryview, *, now_ms: int) -> Appended:
         """Check and append one batch as a client sent it; Refusal says why not."""
@@ -163,7 +115,7 @@ class Partition:
         at_once: bool = False,
     ) -> Appended:
         """Give one batch its offset; `at_once` says that the caller writes it before anything else happens."""
-        volume = self._volume
+        volume = self._health
         volume.slack_bytes -= len(batch)
         if volume.slack_bytes < 0:
             volume.look()
@@ -213,9 +165,8 @@ class Partition:
             return self._lost(error)
         except Exception as mistake:
             raise InvariantBroken(f"{self.name} could not be written: {mistake!r}") from mistake
-        if self._write_waiters:
-            waiters, self._write_waiters = self._write_waiters, []
-            _tell(waiters, _KEPT)
+        if self._waiters.for_write:
+            self._waiters.written()
         self._commit_written()
         return None
 
@@ -235,7 +186,7 @@ class Partition:
         elif self.removed:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         else:
-            self._write_waiters.append((last_offset, math.inf, done))
+            self._waiters.for_write.append((last_offset, math.inf, done))
 
     def when_committed(
         self, last_offset: Offset, done: Callable[[ErrorCode], None], *, seconds_max: float | None
@@ -246,221 +197,22 @@ class Partition:
             done(ErrorCode.NONE)
         elif self.removed:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        elif (self._gathering and self._commits_at_turn_end) or seconds_max is None:
-            self._commit_waiters.append((last_offset, math.inf, done))
         else:
-            loop = asyncio.get_running_loop()
-            deadline = loop.time() + seconds_max
-            self._commit_waiters.append((last_offset, deadline, done))
-            if self._patience is None or deadline < self._patience_ends:
-                self._wait_until(deadline, loop)
+            decides_soon = self._gathering and self._commits_at_turn_end
+            self._waiters.add(last_offset, done, None if decides_soon else seconds_max)
 
     def watch(self, look: Callable[[], None]) -> None:
         """Call `look` at the end of each turn after which there may be more to read, until it is taken back."""
-        self._data_waiters[look] = None
+        self._readers[look] = None
 
     def unwatch(self, look: Callable[[], None]) -> None:
         """Call it no more, except that it may be called at the end of this turn."""
-        self._data_waiters.pop(look, None)
+        self._readers.pop(look, None)
 
     def wake(self) -> None:
         """Let everybody who waits to read look again."""
-        for look in self._data_waiters:
+        for look in self._readers:
             self._turn.look(look)
-
-    def read(self, offset: Offset, *, bytes_max: int, upto: Offset, at_least_one: bool) -> LogRead:
-        """Find committed bytes from `offset` on; Refusal where that offset is not in the log, NotYet where they must be
-        read from the disk first."""
-        if offset > self.high_watermark:  # always so when it was removed
-            self.check_here()
-            raise Refusal(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"{self.name} ends at offset {self.high_watermark}; {offset} was asked for",
-            )
-        log = self.log
-        files = log.segments.files
-        files.cached_only = True  # as `_cached` does, without a call: this is done for every fetch
-        try:
-            return log.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
-        except NotCached as cold:
-            self._read_beside(cold.missing)
-        except OSError as error:
-            raise self._volume.failed(error) from error
-        finally:
-            files.cached_only = False
-        return self._read_at_once(partial(log.read, offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one))
-
-    def aborted_in(self, found: LogRead, offset: Offset) -> list[Aborted]:
-        """Name the aborted transactions with records in what was read from an offset on, the earliest first."""
-        return self._cached(partial(self.log.aborted_in, found, offset))
-
-    def offset_for_time(self, timestamp_ms: int) -> FoundTime | None:
-        """Find the first record that is as late as this or later; raises what `read` does."""
-        self.check_here()
-        return self._cached(partial(self.log.offset_for_time, timestamp_ms))
-
-    def max_timestamp(self) -> FoundTime | None:
-        """Find the first record with the latest timestamp of all; raises what `read` does."""
-        self.check_here()
-        return self._cached(self.log.max_timestamp)
-
-    def content(self, found: FileRange, copied_max: int = SENDFILE_BYTES_MIN) -> bytes | FileRange:
-        """Read a small range now, which is cheaper than sending it from the file; leave a large one where it lies,
-        unless its file must not stay open for as long as a slow reader takes."""
-        if (found.size >= SENDFILE_BYTES_MIN or found.size > copied_max) and not self.log.segments.crowded:
-            return found
-        try:
-            content = found.file.read_cached(found.position, found.size)
-        except OSError as error:
-            raise self._volume.failed(error) from error
-        if content is not None:
-            return content
-        self._read_beside(found)
-        return self._read_at_once(partial(found.file.read, found.position, found.size))
-
-    def replay(self, offset: Offset, *, bytes_max: int) -> bytes:
-        """Read committed batches from an offset on, waiting for the disk: for coordinators that learn again."""
-        try:
-            found = self.log.read(offset, bytes_max=bytes_max, upto=self.high_watermark).records
-            return b"" if found is None else found.file.read(found.position, found.size)
-        except OSError as error:
-            raise self._volume.failed(error) from error
-
-    async def load_segments(self) -> None:
-        """Learn about all segments; after that nobody who asks for them waits for the disk."""
-        while self.keeps_files and not self.log.segments.all_known:
-            try:
-                self._cached(self.log.segment_facts)
-            except NotYet as not_yet:
-                await asyncio.shield(not_yet.until)
-
-    def _cached(self, read: Callable[[], T]) -> T:
-        """Read what is in memory; NotYet where the disk must be waited for, Refusal where it is in the way."""
-        files = self.log.segments.files
-        files.cached_only = True
-        try:
-            return read()
-        except NotCached as cold:
-            self._read_beside(cold.missing)
-        except OSError as error:
-            raise self._volume.failed(error) from error
-        finally:
-            files.cached_only = False
-        return self._read_at_once(read)
-
-    def _read_beside(self, missing: FileRange) -> None:
-        """Have bytes read beside the loop, and raise NotYet; return where that was just tried, and did not help."""
-        until = self._cold_reads.begin(missing)
-        if until is not None:
-            raise NotYet(until) from None
-
-    def _read_at_once(self, read: Callable[[], T]) -> T:
-        """Read, however long the disk takes: the system does not keep in memory what is read beside the loop."""
-        try:
-            return read()
-        except OSError as error:
-            raise self._volume.failed(error) from error
-
-    def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
-        """Say where an epoch ended; the one that still goes on ends with the log, even if nothing was written in it."""
-        self.check_here()
-        if epoch == self.leader_epoch:
-            return EpochEnd(epoch, self.log.log_end_offset)
-        return self.log.end_of_epoch(epoch)
-
-    def check_here(self) -> None:
-        """Refuse whoever comes when the topic was deleted."""
-        if self.removed:
-            raise _gone(self.name)
-
-    def check_epoch(self, epoch: int) -> None:
-        """Refuse a client whose idea of the leader epoch is not ours; -1 means that it has none."""
-        if epoch < 0 or epoch == self.leader_epoch:
-            return
-        if epoch < self.leader_epoch:
-            raise Refusal(
-                ErrorCode.FENCED_LEADER_EPOCH, f"{self.name} is at leader epoch {self.leader_epoch}, not {epoch}"
-            )
-        raise Refusal(
-            ErrorCode.UNKNOWN_LEADER_EPOCH, f"{self.name} is at leader epoch {self.leader_epoch}, not yet {epoch}"
-        )
-
-    def delete_records(self, before: Offset) -> Offset:
-        """Delete the records below an offset, -1 meaning all that are committed; return the new start of the log.
-
-        A full disk does not refuse it: this is how room is made.
-        """
-        self._volume.check_online()
-        if before < 0:
-            before = self.high_watermark
-        if before > self.high_watermark:
-            raise Refusal(
-                ErrorCode.OFFSET_OUT_OF_RANGE, f"{self.name} ends at offset {self.high_watermark}; {before} was given"
-            )
-        self.log.advance_log_start(before)
-        return self.log.log_start_offset
-
-    def remove_deleted(self, *, uptime_ms: int) -> None:
-        """Remove the files of segments that were deleted `file.delete.delay.ms` ago."""
-        if not self.keeps_files:
-            return
-        try:
-            self.log.remove_deleted(uptime_ms)
-        except OSError as error:
-            raise self._volume.failed(error) from error
-
-    async def retain(self, *, now_ms: int, producers_older_than_ms: int) -> list[DeletedSegment]:
-        """Drop segments and silent producers whose time has come.
-
-        Before a segment goes, all is on the medium that the next one begins with: a crash never leaves a gap, nor a log
-        without any segment, nor forgets a producer.
-        """
-        log, deleted = self.log, list[DeletedSegment]()
-        await self.load_segments()
-        try:
-            if not self._volume.offline:
-                log.producers.expire(producers_older_than_ms)
-                self.verifications.expire(producers_older_than_ms)
-            while self.keeps_files and log.find_expired(now_ms, upto=self.high_watermark):
-                self._flusher.flush(self)
-                await self._flusher.settled(self)
-                if self.keeps_files:
-                    deleted += log.enforce_retention(now_ms, upto=self.high_watermark, segments_max=1)
-        except OSError as error:
-            raise self._volume.failed(error) from error
-        return deleted
-
-    @property
-    def keeps_files(self) -> bool:
-        """Tell whether this partition's files are here and can be changed; a deleted one's name may be another's."""
-        return not self._volume.offline
-
-    def check_files(self, error: OSError) -> Refusal:
-        """Judge an error that somebody met with this partition's files and give the refusal for it."""
-        return self._volume.failed(error)
-
-    def found_damage(self) -> list[Quarantined]:
-        """Give the damage that nobody was told about yet, and see that it is remembered durably."""
-        quarantine = self.log.quarantine
-        if quarantine.unsaved and not self._volume.offline:
-            self._flusher.flush(self)
-        untold, quarantine.untold = quarantine.untold, []
-        return [known for known in untold if known.flaw.next_offset > self.log.log_start_offset]
-
-    def flush_if_due(self, *, uptime_ms: int) -> None:
-        """Flush what has waited for longer than `flush.ms`."""
-        log = self.log
-        if log.flushed_offset == log.log_end_offset or self._volume.offline:
-            self._unflushed_since_ms = None
-        elif (
-            log.flushed_offset < log.segments.active.base_offset
-        ):  # a closed segment is flushed, so that recovery skips it
-            self._flusher.flush(self)
-        elif self._unflushed_since_ms is None:
-            self._unflushed_since_ms = uptime_ms
-        elif uptime_ms - self._unflushed_since_ms >= log.config.flush_ms:
-            self._unflushed_since_ms = None
-            self._flusher.flush(self)
 
     def flushed(self) -> None:
         """Take note that the log's flushed offset has grown."""
@@ -472,19 +224,19 @@ class Partition:
         """Refuse everybody from now on, first those who wait: this partition is no longer here."""
         self.write()  # while there still is a file
         self.removed = True
-        self._volume = Withdrawn(_gone(self.name))
+        self._health = Withdrawn(gone(self.name))
         self.high_watermark = Offset(-1)  # nothing is left to read
-        self._fail_waiters(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self._waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        self.wake()
 
     def withdraw(self, error: OSError) -> None:
-        """Take no more writes: what this partition is made of is gone from under it, and from it alone."""
-        message = f"{self.name} takes no writes: {error}; stop the node, put the files back and start it again"
-        self._volume = Withdrawn(Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message))
-        self._fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
+        super().withdraw(error)
+        self.storage_failed()
 
     def storage_failed(self) -> None:
         """Tell all who wait that what they wrote will not become durable."""
-        self._fail_waiters(ErrorCode.KAFKA_STORAGE_ERROR)
+        self._waiters.fail(ErrorCode.KAFKA_STORAGE_ERROR)
+        self.wake()
 
     def _advance(self, high_watermark: Offset) -> None:
         assert high_watermark >= self.high_watermark
@@ -493,64 +245,18 @@ class Partition:
             return
         self.high_watermark = high_watermark
         self.log.producers.transactions.committed(high_watermark)
-        waiters = self._commit_waiters
-        while waiters and waiters[0][0] < high_watermark:
-            try:
-                waiters.popleft()[2](_KEPT)
-            except Exception as error:
-                contained("answer for a committed batch", error)
+        self._waiters.committed(high_watermark)
         self.wake()
 
     def _lost(self, error: OSError) -> Refusal:
         """Tell all whose batches were gathered and could not be written; give the refusal for whoever met the error."""
         self._gathering = False
-        refusal = self._volume.failed(error)
+        refusal = self._health.failed(error)
         end = self.log.log_end_offset
-        waiting = [*self._write_waiters, *self._commit_waiters]
-        # Offsets of what was lost are given to others: nobody may go on waiting for them.
-        self._commit_waiters = deque(waiter for waiter in self._commit_waiters if waiter[0] < end)
-        written, self._write_waiters = self._write_waiters, []
-        _tell((waiter for waiter in waiting if waiter[0] >= end), refusal.code)
-        _tell((waiter for waiter in written if waiter[0] < end), ErrorCode.NONE)
-        if end > self.high_watermark and not self._volume.offline:  # others of this turn were written before
+        self._waiters.lost(end, refusal.code)
+        if end > self.high_watermark and not self._health.offline:  # others of this turn were written before
             self._commit_written()
         return refusal
-
-    def _fail_waiters(self, code: ErrorCode) -> None:
-        waiting, self._commit_waiters = self._commit_waiters, deque()
-        _tell(waiting, code)
-        self.wake()
-
-    def _wait_until(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-        self._patience, self._patience_ends = loop.call_at(deadline, self._lose_patience), deadline
-
-    def _lose_patience(self) -> None:
-        """Tell those whose time is up, and look again when the next one's will be."""
-        self._patience = None
-        loop = asyncio.get_running_loop()
-        waiting, self._commit_waiters = self._commit_waiters, deque()
-        late: list[Waiter] = []
-        for waiter in waiting:
-            (late if waiter[1] <= loop.time() else self._commit_waiters).append(waiter)
-        _tell(late, ErrorCode.REQUEST_TIMED_OUT)
-        deadline = min((deadline for _, deadline, _ in self._commit_waiters), default=math.inf)
-        if deadline < math.inf:
-            self._wait_until(deadline, loop)
-
-
-def _gone(name: TopicPartition) -> Refusal:
-    return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} was deleted")
-
-
-def _tell(waiters: Iterable[Waiter], code: ErrorCode) -> None:
-    """Answer each with what became of its batch; an exception of one is no reason to leave those behind it waiting."""
-    for _, _, done in waiters:
-        try:
-            done(code)
-        except Exception as error:
-            contained("answer for a batch", error)
 
 
 def _commits_by_writing(config: TopicConfig) -> bool:

@@ -386,7 +386,7 @@ class Replicas:
             topic.id,
             log,
             epoch,
-            volume=home.volume,
+            health=home.volume,
             flusher=home.flusher,
             cold_reads=self._cold_reads,
             turn=self._turn,

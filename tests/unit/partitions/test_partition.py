@@ -84,7 +84,7 @@ def a_partition(**config: object) -> tuple[Partition, Hand]:
         topic_id,
         log,
         LeaderEpoch(3),
-        volume=volume,
+        health=volume,
         flusher=flusher,
         cold_reads=ColdReads(PatientWorkers(Random(0))),
         turn=LongTurn(),
@@ -144,29 +144,6 @@ def test_flush_messages_1_means_what_it_says_and_more_means_later() -> None:
     assert (partition.high_watermark, hand.asked) == (2, 0)
     append(partition, b"c")
     assert (partition.high_watermark, hand.asked) == (3, 1)
-
-
-def test_flush_ms_is_noticed_and_kept() -> None:
-    partition, hand = a_partition(durability=Durability.OS, flush_ms=1_000)
-    append(partition, b"a")
-    partition.flush_if_due(uptime_ms=NOW)
-    partition.flush_if_due(uptime_ms=NOW + 999)
-    assert hand.asked == 0
-    partition.flush_if_due(uptime_ms=NOW + 1_000)
-    assert hand.asked == 1
-    hand.carry_out(partition)
-    partition.flush_if_due(uptime_ms=NOW + 9_000)
-    assert hand.asked == 1
-
-
-def test_a_closed_segment_is_flushed_soon() -> None:
-    partition, hand = a_partition(durability=Durability.OS, segment_bytes=400)
-    append(partition, b"a" * 100)
-    partition.flush_if_due(uptime_ms=NOW)
-    assert hand.asked == 0
-    append(partition, b"b" * 300)
-    partition.flush_if_due(uptime_ms=NOW)
-    assert hand.asked == 1
 
 
 def test_a_log_is_flushed_before_its_first_segment_is_full_so_that_closing_it_waits_for_nothing() -> None:
@@ -249,29 +226,6 @@ async def test_those_who_wait_are_told_when_it_will_never_come() -> None:
         assert codes == [code]
 
 
-def test_another_epoch_is_fenced_or_unknown() -> None:
-    partition, _hand = a_partition()
-    partition.check_epoch(-1)
-    partition.check_epoch(3)
-    with pytest.raises(Refusal) as older:
-        partition.check_epoch(2)
-    with pytest.raises(Refusal) as newer:
-        partition.check_epoch(4)
-    assert older.value.code is ErrorCode.FENCED_LEADER_EPOCH
-    assert newer.value.code is ErrorCode.UNKNOWN_LEADER_EPOCH
-
-
-def test_records_are_deleted_up_to_the_high_watermark_and_no_further() -> None:
-    partition, _hand = a_partition(durability=Durability.OS)
-    append(partition, b"a", b"b", b"c")
-    assert partition.delete_records(Offset(2)) == 2
-    assert partition.delete_records(Offset(1)) == 2
-    with pytest.raises(Refusal) as refused:
-        partition.delete_records(Offset(4))
-    assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
-    assert partition.delete_records(Offset(-1)) == 3
-
-
 def test_a_compacted_topic_takes_no_record_without_a_key() -> None:
     partition, _ = a_partition(cleanup_compact=True)
     with pytest.raises(Refusal, match="without a key") as refused:
@@ -333,7 +287,7 @@ async def test_exactly_those_are_refused_whose_batches_could_not_be_written() ->
     assert partition.log.log_end_offset == 1
     hand.carry_out(partition)
     assert told["kept"] is told["again"] is ErrorCode.NONE
-    partition._volume.look()
+    partition._health.look()
     assert gather(partition, b"next", base_sequence=1, **fields) == 1
 
 
@@ -461,26 +415,6 @@ def test_a_coordinators_own_batches_take_part_in_transactions() -> None:
     assert [each.first_offset for each in partition.log.segments.aborted.of(Offset(0))] == [0]
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_producer_is_known_when_all_its_records_went_and_the_power_failed(seed: int) -> None:
-    async def scenario() -> None:
-        partition, hand = a_partition(durability=Durability.FSYNC, retention_ms=0)
-        disk: MemoryDisk = partition.log._disk  # type: ignore[assignment]
-        disk.sync_folder("/")
-        gather(partition, b"value", producer_id=7, producer_epoch=0, base_sequence=0)
-        partition._turn.end()
-        hand.carry_out(partition)
-        deleted = await partition.retain(now_ms=NOW + 1, producers_older_than_ms=0)
-        assert [segment.next_offset for segment in deleted] == [1]
-        disk.random.seed(seed)
-        disk.crash()
-        folder, config = partition.log.folder, partition.log.config
-        log = Log.open(disk, folder, config, recovery_point=Offset(1), clean=False, now_ms=NOW)
-        assert [producer_id for producer_id, _ in log.producers.items()] == [7]
-
-    run(scenario())
-
-
 def test_garbage_under_a_right_checksum_is_refused_where_the_topic_asks_for_full_validation() -> None:
     batch = batch_of([b"value"])
     batch[HEADER_BYTES:] = bytes(len(batch) - HEADER_BYTES)
@@ -509,17 +443,6 @@ def test_a_header_that_hides_how_late_its_records_are_is_put_right() -> None:
     Struct(">I").pack_into(batch, CRC_POSITION, checksum(batch))
     partition.append(memoryview(batch), now_ms=NOW)
     assert partition.offset_for_time(4_000) == (0, 5_000, 3)
-
-
-def test_files_of_deleted_segments_go_after_their_delay() -> None:
-    partition, _ = a_partition(durability=Durability.OS, segment_bytes=200, retention_ms=0, file_delete_delay_ms=60_000)
-    append(partition, b"a" * 100)
-    append(partition, b"b" * 100)
-    log = partition.log
-    assert log.enforce_retention(NOW + 1_000_000, upto=partition.high_watermark)
-    for uptime_ms, there in ((5, True), (60_004, True), (60_005, False)):
-        partition.remove_deleted(uptime_ms=uptime_ms)
-        assert any(name.endswith(".deleted") for name in log._disk.list(log.folder)) is there
 
 
 @on_virtual_time
@@ -587,7 +510,7 @@ async def test_a_call_that_is_not_possible_now_is_refused_and_the_next_one_succe
             partition.append(memoryview(batch_of([b"a" * 60])), now_ms=NOW)
             appended += 1
         disk.heal()
-        assert not partition._volume.offline
+        assert not partition._health.offline
         partition.append(memoryview(batch_of([b"b" * 60])), now_ms=NOW)
         appended += 1
     assert partition.log.log_end_offset == appended

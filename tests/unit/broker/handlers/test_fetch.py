@@ -239,10 +239,10 @@ def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
             await asyncio.sleep(0.1)
             partition = node._replicas.get("orders", 0)
             assert partition is not None
-            assert len(partition._data_waiters) == 1
+            assert len(partition._readers) == 1
             other.close()
             await asyncio.sleep(5)
-            assert not partition._data_waiters
+            assert not partition._readers
 
     run(scenario())
 
@@ -383,7 +383,7 @@ def test_a_fetch_of_many_partitions_is_done_in_portions() -> None:
             assert loop.time() - before == pytest.approx(5, abs=0.1)
             partition = node._replicas.get("orders", 0)
             assert partition is not None
-            assert not partition._data_waiters
+            assert not partition._readers
 
     run(scenario())
 
