@@ -1,7 +1,7 @@
 """Fetch: read what is there now; if it is too little, answer later, woken by the partitions' high watermarks.
 
 A request is read by the general codec or, in its commonest form, by hand (`fetch_one`); both find a partition with
-`_find`, read it with `_read_partition` and wait as a `WaitingFetch`. What is not in memory is read beside the loop
+`_find`, read it with `_read_partition` and wait as a `PendingFetch`. What is not in memory is read beside the loop
 first: a request comes again after that (`NotYet`), a fetch that waits looks again.
 
 Every fetch is a full fetch: the session id in the answer is always 0, which tells clients to send their whole list
@@ -18,7 +18,7 @@ from typing import Final
 from uuid import UUID
 
 from riverlog.broker.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, REQUEST_PORTION
-from riverlog.broker.requests.context import Answer, Context, Later, Parts, Place
+from riverlog.broker.requests.context import Answer, Context, Later, Parts, PendingResponse
 from riverlog.broker.requests.dispatch import encoded, told
 from riverlog.broker.requests.portions import in_turn
 from riverlog.log.producers.aborted_transactions import Aborted
@@ -89,9 +89,9 @@ def fetch(request: FetchRequest, context: Context) -> Answer[FetchResponse]:
     read = partial(_read_plan, request, plan, context)
     parts = read(request.max_wait_ms <= 0 or not plan)
     if parts is not None:
-        return Place(parts)
+        return PendingResponse(parts)
     partitions = [wanted.partition for _topic, parts in plan for wanted in parts if wanted.partition is not None]
-    return WaitingFetch(
+    return PendingFetch(
         read,
         partitions,
         context.services.replicas,
@@ -134,8 +134,8 @@ async def fetch_in_portions(request: FetchRequest, context: Context) -> FetchRes
             partition.unwatch(news.set)
 
 
-class WaitingFetch(Place):
-    """The place of an answer that waits until there is enough to read, or its time is up."""
+class PendingFetch(PendingResponse):
+    """A response that waits until there is enough to read, or its time is up."""
 
     __slots__ = ("_partitions", "_patience", "_read", "_replicas", "answer_bytes_max")
 
@@ -150,7 +150,7 @@ class WaitingFetch(Place):
     ) -> None:
         """Read again whenever there may be more in one of the partitions; `read` is told when it must answer."""
         self.parts = None
-        self.line = None
+        self.owner = None
         self.answer_bytes_max = answer_bytes_max
         self._read = read
         self._partitions = partitions
@@ -159,13 +159,13 @@ class WaitingFetch(Place):
             partition.watch(self._look)
         self._patience = asyncio.get_running_loop().call_later(wait_seconds, self._look, True)
 
-    def leave(self) -> None:
-        super().leave()
+    def abandon(self) -> None:
+        super().abandon()
         if self.parts is None:
             self._stop()
 
     def _look(self, time_is_up: bool = False) -> None:
-        if self.line is None or self.parts is not None:
+        if self.owner is None or self.parts is not None:
             return
         try:
             parts = self._read(time_is_up or self._replicas.stopping)
@@ -173,12 +173,12 @@ class WaitingFetch(Place):
             not_yet.until.add_done_callback(lambda _read: self._look(time_is_up))
             return
         except Exception as bug:
-            self.line.broken(bug)
+            self.owner.fail(bug)
             return
         if parts is not None:
             self.parts = parts
             self._stop()
-            self.line.kept()
+            self.owner.response_ready()
 
     def _stop(self) -> None:
         self._patience.cancel()
@@ -186,7 +186,7 @@ class WaitingFetch(Place):
             partition.unwatch(self._look)
 
 
-def fetch_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> Place | None:
+def fetch_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> PendingResponse | None:
     """Do a request of the commonest form, to read one partition, and remember its route for the next one like it.
 
     None, with nothing done, for every other form: `fetch` does those.
@@ -208,7 +208,7 @@ def fetch_one(frame: memoryview, position: int, header: RequestHeader, context: 
     except Refusal as refusal:
         context.stats.failed(refusal.code)
         answer = FetchableTopicResponse(name, topic_id, [_refused(asked.partition, refusal.code, None)])
-        return Place(encoded(_API, context, FetchResponse(responses=[answer])))
+        return PendingResponse(encoded(_API, context, FetchResponse(responses=[answer])))
     route = FetchRoute(asked, partition, header.api_key, context)
     context.client.routes.learn(frame, asked.end, route, context.services.authorizer.version)
     return route.take(frame, asked.end, header.correlation_id)
@@ -239,7 +239,7 @@ class FetchRoute:
         self._committed = asked.isolation_level == _READ_COMMITTED
         self._answer = one_fetched(asked.topic, context.version, asked.partition, committed=self._committed)
 
-    def take(self, frame: memoryview, position: int, correlation_id: int) -> Place | None:
+    def take(self, frame: memoryview, position: int, correlation_id: int) -> PendingResponse | None:
         """Read from the offset that stands at this position; None where the request is of another form."""
         partition = self._partition
         rest = read_fetch_end(frame, position)
@@ -248,8 +248,8 @@ class FetchRoute:
         offset, bytes_max = rest
         parts = self._read(correlation_id, Offset(offset), bytes_max, self._wait_seconds <= 0)
         if parts is not None:
-            return Place(parts)
-        return WaitingFetch(
+            return PendingResponse(parts)
+        return PendingFetch(
             partial(self._read, correlation_id, Offset(offset), bytes_max),
             (partition,),
             self._replicas,

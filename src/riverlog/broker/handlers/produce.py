@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, Self
 from uuid import UUID
 
-from riverlog.broker.requests.context import Answer, Context, Hangup, Later, Parts, Place
+from riverlog.broker.requests.context import Answer, Context, Hangup, Later, Parts, PendingResponse
 from riverlog.broker.requests.dispatch import encoded, told
 from riverlog.coordination.verification import Verifying, verify
 from riverlog.log.segments.gathered_write import Appended
@@ -127,7 +127,7 @@ def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse
     return Later(_committed(response, waiting, timeout_ms=request.timeout_ms, context=context))
 
 
-def produce_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> Place | None:
+def produce_one(frame: memoryview, position: int, header: RequestHeader, context: Context) -> PendingResponse | None:
     """Do a request of the commonest form, one batch for one partition, and remember its route for the next one like it.
 
     None, with nothing done, for every other form: `produce` does those.
@@ -150,7 +150,7 @@ def produce_one(frame: memoryview, position: int, header: RequestHeader, context
     except Refusal as refusal:
         context.stats.failed(refusal.code)
         answer = TopicProduceResponse(name, topic_id, [_refused(head.partition, refusal)])
-        return Place(encoded(_API, context, ProduceResponse([answer])))
+        return PendingResponse(encoded(_API, context, ProduceResponse([answer])))
     route = ProduceRoute(head, partition, Terms.of(transactional_id, context), header.api_key, context)
     context.client.routes.learn(frame, head.end, route, context.services.authorizer.version)
     return route.take(frame, head.end, header.correlation_id)
@@ -180,7 +180,7 @@ class ProduceRoute:
         self._transactions = context.services.transactions
         self._wall_ms = context.services.clock.wall_ms
 
-    def take(self, frame: memoryview, position: int, correlation_id: int) -> Place | None:
+    def take(self, frame: memoryview, position: int, correlation_id: int) -> PendingResponse | None:
         """Append the batch that stands at this position; None where the request is of another form."""
         partition = self._partition
         batch = read_last_batch(frame, position)
@@ -191,13 +191,13 @@ class ProduceRoute:
             appended = self._gather(batch)
         except Refusal as refusal:
             self.stats.failed(refusal.code)
-            return Place(self._encode(correlation_id, _refused(self._index, refusal)))
-        place = ProducePlace(self, correlation_id, appended)
+            return PendingResponse(self._encode(correlation_id, _refused(self._index, refusal)))
+        pending = PendingProduce(self, correlation_id, appended)
         if self._acks == ALL:
-            partition.when_committed(appended.last_offset, place.settle, seconds_max=self._seconds_max)
+            partition.when_committed(appended.last_offset, pending.settle, seconds_max=self._seconds_max)
         else:
-            partition.when_written(appended.last_offset, place.settle)
-        return place
+            partition.when_written(appended.last_offset, pending.settle)
+        return pending
 
     def _gather(self, batch: memoryview) -> Appended:
         """Append the batch; the first one of a transaction if the coordinator says yes, NotYet where it has yet to."""
@@ -232,14 +232,14 @@ class ProduceRoute:
         return encoded(_API, self._context, ProduceResponse([topic]), correlation_id)
 
 
-class ProducePlace(Place):
-    """The place of the answer to one batch; the partition settles it."""
+class PendingProduce(PendingResponse):
+    """The response to one batch; the partition settles it."""
 
     __slots__ = ("_appended", "_correlation_id", "_route")
 
     def __init__(self, route: ProduceRoute, correlation_id: int, appended: Appended) -> None:
         self.parts = None
-        self.line = None
+        self.owner = None
         self._route = route
         self._correlation_id = correlation_id
         self._appended = appended
@@ -249,12 +249,12 @@ class ProducePlace(Place):
         try:
             self.parts = self._route.response(self._correlation_id, self._appended, code)
         except Exception as bug:
-            if self.line is None:  # its request is still being handled
+            if self.owner is None:  # its request is still being handled
                 raise
-            self.line.broken(bug)
+            self.owner.fail(bug)
             return
-        if self.line is not None:
-            self.line.kept()
+        if self.owner is not None:
+            self.owner.response_ready()
 
 
 def _check_recovered(request: ProduceRequest, context: Context) -> None:

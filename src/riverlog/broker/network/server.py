@@ -136,7 +136,7 @@ class Server:
             try:
                 self._look_after(connection, now - connection.last_heard, idle_seconds_max)
             except Exception as error:
-                connection.broken(error)
+                connection.fail(error)
 
     def _look_after(self, connection: Connection, quiet_seconds: float, idle_seconds_max: float) -> None:
         if quiet_seconds > idle_seconds_max:

@@ -45,43 +45,42 @@ class Later(Generic[Promised]):
     """Requests behind this one wait for it: it is so large that its ordered work is done in turns."""
 
 
-class Line(Protocol):
-    """Where answers stand in the order of their requests: a connection."""
+class ResponseOwner(Protocol):
+    """Who sends responses in the order of their requests: a connection."""
 
-    def kept(self) -> None:
-        """Take note that an answer that was waited for is there."""
+    def response_ready(self) -> None:
+        """Send a response that was pending, at the end of the turn."""
         ...
 
-    def broken(self, bug: BaseException) -> None:
-        """Take note that an answer that was waited for will never be there, by a mistake of our own."""
+    def fail(self, bug: BaseException) -> None:
+        """End, since a bug leaves a request without a response."""
         ...
 
 
-class Place:
-    """One answer's place in line; `parts` is None until the answer is there."""
+class PendingResponse:
+    """One response in its connection's queue; `parts` is None until it is ready."""
 
-    __slots__ = ("handled", "line", "parts", "ready", "received", "size", "started", "stats")
+    __slots__ = ("handled", "owner", "parts", "ready", "received", "request_bytes", "started", "stats")
 
     stats: RequestStats
-    size: int
-    """The bytes of the request."""
+    request_bytes: int
     received: float
-    """When its bytes arrived; then when its work began, when that was done, and when the answer was due to be sent."""
+    """When the request arrived, when its work began, when that was done, and when the response was ready to be sent."""
     started: float
     handled: float
     ready: float
 
     answer_bytes_max = 0
-    """The memory that an answer still to come may take, where that is much."""
+    """The memory that a response still to come may take, where that is much."""
 
     def __init__(self, parts: Parts | None = None) -> None:
         self.parts = parts
-        self.line: Line | None = None
-        """Who waits for the answer; None before that, and when nobody does any more."""
+        self.owner: ResponseOwner | None = None
+        """Who waits for it; None before that, and after the connection has ended."""
 
-    def leave(self) -> None:
-        """Take note that nobody waits any more: the connection has ended."""
-        self.line = None
+    def abandon(self) -> None:
+        """Forget who waits: the connection has ended."""
+        self.owner = None
 
 
 def memory_of(parts: Parts) -> int:
@@ -93,7 +92,7 @@ class Hangup(Exception):
     """A handler's wish to end the connection: the only word that reaches a client who asked for no answer."""
 
 
-Answer: TypeAlias = Response | Later[Response] | Place | None
+Answer: TypeAlias = Response | Later[Response] | PendingResponse | None
 
 
 @dataclass(frozen=True, slots=True)

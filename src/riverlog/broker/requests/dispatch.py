@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from riverlog.broker.requests.context import Client, Context, Hangup, Later, Parts, Place, Services
+from riverlog.broker.requests.context import Client, Context, Hangup, Later, Parts, PendingResponse, Services
 from riverlog.broker.requests.portions import PORTIONED, folded, in_portions, is_large, kind_of
 from riverlog.model.errors import ErrorCode
 from riverlog.observe.stats import NodeStats, RequestStats
@@ -22,7 +22,7 @@ from riverlog.wire.headers import RequestHeader, decode_request_header, encode_r
 from riverlog.wire.types import fields_of
 
 Handler = Callable[[Any, Context], Any]
-ShortCut = Callable[[memoryview, int, RequestHeader, Context], Place | None]
+ShortCut = Callable[[memoryview, int, RequestHeader, Context], PendingResponse | None]
 """Does the commonest form of a request without building messages; None, with nothing done, for every other form."""
 
 
@@ -44,7 +44,7 @@ class Row:
     highest: int
 
 
-class Promise(Place):
+class Promise(PendingResponse):
     """An answer still to come: what is awaited, and how its result becomes bytes."""
 
     __slots__ = ("_client", "_header", "_row", "answer_bytes_max", "awaited", "holds_line")
@@ -60,8 +60,8 @@ class Promise(Place):
         self.awaited = asyncio.ensure_future(awaited)
         self.holds_line = row.holds_line
 
-    def leave(self) -> None:
-        super().leave()
+    def abandon(self) -> None:
+        super().abandon()
         self.awaited.cancel()
 
     def encode(self) -> Parts:
@@ -95,25 +95,25 @@ class Dispatcher:
         self._stats = stats
         self._rows: dict[int, Row] = {}  # of the APIs that were asked for so far
 
-    def dispatch(self, frame: memoryview, client: Client) -> tuple[RequestStats, Place | None]:
-        """Do a request's ordered work, and give the place of its answer, which may be there already."""
+    def dispatch(self, frame: memoryview, client: Client) -> tuple[RequestStats, PendingResponse | None]:
+        """Do a request's ordered work, and give the pending of its answer, which may be there already."""
         routes = client.routes
         if routes.head_bytes < len(frame):
             kind, correlation_id, head = routes.take_apart(frame)
             route = routes.known.get(head)
             if route is not None and route.kind == kind and routes.rules == self._authorizer.version:
-                place = route.take(frame, routes.head_bytes, correlation_id)
-                if place is not None:
-                    return route.stats, place
+                pending = route.take(frame, routes.head_bytes, correlation_id)
+                if pending is not None:
+                    return route.stats, pending
         return self._dispatch_new(frame, client)
 
-    def _dispatch_new(self, frame: memoryview, client: Client) -> tuple[RequestStats, Place | None]:
+    def _dispatch_new(self, frame: memoryview, client: Client) -> tuple[RequestStats, PendingResponse | None]:
         """Take a request apart that this client did not send a moment ago."""
         header, position = decode_request_header(frame)
         row = self._rows.get(header.api_key) or self._row(header.api_key)
         version = header.api_version
         if not row.lowest <= version <= row.highest:
-            return row.stats, Place(self._refuse_version(row, header, client))
+            return row.stats, PendingResponse(self._refuse_version(row, header, client))
         context = Context(
             self._services,
             client,
@@ -123,9 +123,9 @@ class Dispatcher:
             stats=row.stats,
         )
         if row.short_cut is not None:
-            place = row.short_cut(frame, position, header, context)
-            if place is not None:
-                return row.stats, place
+            pending = row.short_cut(frame, position, header, context)
+            if pending is not None:
+                return row.stats, pending
         request, _ = decode(row.api.request, version, frame, position)
         if row.in_portions:
             kind = kind_of(row.api.key, version)
@@ -142,16 +142,16 @@ class Dispatcher:
             promise = Promise(row, header, client, answer.response, answer.answer_bytes_max)
             promise.holds_line = answer.holds_line
             return row.stats, promise
-        if answer is None or isinstance(answer, Place):
+        if answer is None or isinstance(answer, PendingResponse):
             return row.stats, answer
-        return row.stats, Place(encoded(row.api, context, answer))
+        return row.stats, PendingResponse(encoded(row.api, context, answer))
 
-    def answer_bug(self, frame: memoryview, client: Client) -> tuple[RequestStats, Place]:
-        """Answer a request whose handler has failed by a mistake of our own; Hangup where its answer has no place for
+    def answer_bug(self, frame: memoryview, client: Client) -> tuple[RequestStats, PendingResponse]:
+        """Answer a request whose handler has failed by a mistake of our own; Hangup where its answer has no pending for
         that. What it has done so far stands, as after an answer that was lost on its way."""
         header, _ = decode_request_header(frame)
         row = self._row(header.api_key)
-        return row.stats, Place(_server_error(row.api, header))
+        return row.stats, PendingResponse(_server_error(row.api, header))
 
     def _refuse_version(self, row: Row, header: RequestHeader, client: Client) -> Parts:
         """Tell a client that is newer than us our range, in the oldest form (KIP-511); only ApiVersions can."""

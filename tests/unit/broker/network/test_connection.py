@@ -15,7 +15,7 @@ from riverlog.broker.limits import (
     HANDLING_SECONDS_PER_TURN_MAX,
 )
 from riverlog.broker.network.connection import Connection
-from riverlog.broker.requests.context import Client, Hangup, Place
+from riverlog.broker.requests.context import Client, Hangup, PendingResponse
 from riverlog.broker.requests.dispatch import Promise
 from riverlog.broker.requests.memory import RequestMemory
 from riverlog.model.access import Principal
@@ -73,10 +73,10 @@ class Broker:
         request = bytes(frame)
         self.seen.append(request)
         if self.answer_all:
-            return self.stats, Place([b"."])
+            return self.stats, PendingResponse([b"."])
         match request[:1]:
             case b"=":
-                return self.stats, Place([request[1:]])
+                return self.stats, PendingResponse([request[1:]])
             case b"?" | b"!":
                 future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
                 self.promises.append(future)
@@ -84,12 +84,12 @@ class Broker:
             case b"0":
                 return self.stats, None
             case b"B":
-                return self.stats, Place([self.big])
+                return self.stats, PendingResponse([self.big])
             case b"R" if not self.recovered:
                 self.promises.append(asyncio.get_running_loop().create_future())
                 raise Recovering(self.promises[-1])
             case b"R":
-                return self.stats, Place([request[1:]])
+                return self.stats, PendingResponse([request[1:]])
             case b"H":
                 raise Hangup("not with acks=0")
             case _:
@@ -98,7 +98,7 @@ class Broker:
     def answer_bug(self, frame: memoryview, client: Client) -> tuple[Any, Any]:
         if frame == b"bug":
             raise Hangup("no place for an error code")
-        return self.stats, Place([b"sorry"])
+        return self.stats, PendingResponse([b"sorry"])
 
 
 class Line:
@@ -550,7 +550,7 @@ async def test_answers_that_wait_behind_another_are_bounded(line: Line) -> None:
     line.broker.promises[0].set_result([b"first"])
     await turn()
     assert line.sent == b"first" + bytes(200 * 100_000)
-    assert line.connection._held_bytes == 0
+    assert line.connection._responses.held_bytes == 0
     assert line.connection.idle
 
 
