@@ -46,6 +46,12 @@ def read(segments: Segments, offset: Offset, *, bytes_max: int, upto: Offset, at
     The range begins with the batch that holds the offset and has at most `bytes_max` bytes; if the first batch is
     larger it is given whole, or not at all without `at_least_one`. Damaged bytes are a Refusal.
     """
+    known = segments.quarantine.found
+    try:
+        return _read(segments, offset, bytes_max, upto, at_least_one)
+    except Refusal:
+        if segments.quarantine.found == known:
+            raise
     return _find(segments, partial(_read, segments, offset, bytes_max, upto, at_least_one))
 
 

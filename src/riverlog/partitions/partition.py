@@ -245,7 +245,8 @@ class Partition(Replica):
             return
         self.high_watermark = high_watermark
         self.log.producers.transactions.committed(high_watermark)
-        self._waiters.committed(high_watermark)
+        if self._waiters.for_commit:
+            self._waiters.committed(high_watermark)
         self.wake()
 
     def _lost(self, error: OSError) -> Refusal:

@@ -436,9 +436,12 @@ def _read_partition(
     last_stable_offset = partition.last_stable_offset
     upto = last_stable_offset if committed else partition.high_watermark
     found = partition.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
-    if found.size > copied_max and partition.log.segments.crowded:  # nothing can be left in its file for long
-        found = partition.read(offset, bytes_max=copied_max, upto=upto, at_least_one=at_least_one)
-    records = b"" if found.records is None else partition.content(found.records, copied_max)
+    records: bytes | FileRange = b""
+    if found.records is not None:
+        if found.records.size > copied_max and partition.log.segments.crowded:  # nothing stays in its file for long
+            found = partition.read(offset, bytes_max=copied_max, upto=upto, at_least_one=at_least_one)
+        if found.records is not None:
+            records = partition.content(found.records, copied_max)
     aborted = partition.aborted_in(found, offset) if committed else None
     return found, records, aborted, last_stable_offset, upto
 

@@ -187,8 +187,12 @@ class ProduceRoute:
         if batch is None or partition.removed:
             return None
         try:
-            self._terms.check(batch)
-            appended = self._gather(batch)
+            if len(batch) < HEADER_BYTES or batch[ATTRIBUTES_POSITION + 1]:  # a plain batch complies with all terms
+                self._terms.check(batch)
+            try:
+                appended = partition.gather(batch, now_ms=self._wall_ms())
+            except Refusal as refusal:
+                appended = self._gather_verified(batch, refusal)
         except Refusal as refusal:
             self.stats.failed(refusal.code)
             return PendingResponse(self._encode(correlation_id, _refused(self._index, refusal)))
@@ -199,15 +203,13 @@ class ProduceRoute:
             partition.when_written(appended.last_offset, pending.settle)
         return pending
 
-    def _gather(self, batch: memoryview) -> Appended:
-        """Append the batch; the first one of a transaction if the coordinator says yes, NotYet where it has yet to."""
+    def _gather_verified(self, batch: memoryview, refusal: Refusal) -> Appended:
+        """Append a refused batch if it is the first of its transaction and the coordinator says yes; NotYet where it
+        has yet to."""
         now_ms = self._wall_ms()
-        try:
-            return self._partition.gather(batch, now_ms=now_ms)
-        except Refusal:
-            question = _question(self._partition, batch, self._terms, now_ms=now_ms)
-            if question is None or question.is_answered:
-                raise
+        question = _question(self._partition, batch, self._terms, now_ms=now_ms)
+        if question is None or question.is_answered:
+            raise refusal
         _verify(self._transactions, [question])
         return self._partition.gather(batch, now_ms=now_ms)
 

@@ -76,8 +76,8 @@ class ResponseQueue:
             return False
         now = self._now()
         for pending in waiting:
-            pending.ready = ready
-            self._answered(pending, now)
+            self.window += pending.request_bytes
+            pending.stats.answered(pending.received, pending.started, pending.handled, ready, now)
         waiting.clear()
         if self._sizes:
             self._sizes.clear()
@@ -89,7 +89,8 @@ class ResponseQueue:
         if self._sent_with:
             now = self._now()
             for pending in self._sent_with:
-                self._answered(pending, now)
+                self.window += pending.request_bytes
+                pending.stats.answered(pending.received, pending.started, pending.handled, pending.ready, now)
             self._sent_with.clear()
 
     def abandon(self) -> None:
@@ -99,7 +100,3 @@ class ResponseQueue:
         self.waiting.clear()
         self._sizes.clear()
         self._sent_with.clear()
-
-    def _answered(self, pending: PendingResponse, now: float) -> None:
-        self.window += pending.request_bytes
-        pending.stats.answered(pending.received, pending.started, pending.handled, pending.ready, now)

@@ -26,7 +26,7 @@ class NotCached(Exception):
 class HeldFile:
     """A File that lives as long as somebody refers to it: its segment, a plan to sync, a range being sent."""
 
-    __slots__ = ("_among", "_file", "path", "used", "write")
+    __slots__ = ("_among", "_file", "path", "read_cached", "used", "write")
 
     def __init__(self, file: File, among: "OpenFiles | None" = None) -> None:
         """Hold a file, and be counted among others."""
@@ -35,6 +35,7 @@ class HeldFile:
         if among is not None:
             among.alive.add(id(self))
         self.path = file.path
+        self.read_cached = file.read_cached
         self.write = file.write
         self.used = True
         """Somebody used it since it was last looked at as one to let go."""
@@ -46,16 +47,13 @@ class HeldFile:
         """Read as any File; NotCached where that would have to wait, and nobody may wait just then."""
         if self._among is None or not self._among.cached_only:
             return self._file.read(position, count)
-        content = self._file.read_cached(position, count)
+        content = self.read_cached(position, count)
         if content is None:
             raise NotCached(self, position, count)
         return content
 
     def is_cached(self, position: int, count: int) -> bool:
         return self._file.is_cached(position, count)
-
-    def read_cached(self, position: int, count: int) -> bytes | None:
-        return self._file.read_cached(position, count)
 
     def truncate(self, size: int) -> None:
         self._file.truncate(size)

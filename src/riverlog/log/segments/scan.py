@@ -32,6 +32,14 @@ def scan_headers(
         position += header.size
 
 
+def read_batch_header(file: File, position: int, end: int) -> BatchHeader | None:
+    """Read the header of the whole batch that begins here; None where none does."""
+    if end - position < HEADER_BYTES or len(content := file.read(position, HEADER_BYTES)) < HEADER_BYTES:
+        return None
+    header = read_header(content, 0)
+    return header if is_plausible(header) and header.size <= end - position else None
+
+
 def scan_batches(
     file: File, position: int, end: int, *, look_past_prefix: bool = False
 ) -> Iterator[tuple[int, BatchHeader, memoryview]]:

@@ -23,7 +23,7 @@ from riverlog.log.segments.index import (
 from riverlog.log.segments.integrity import Integrity
 from riverlog.log.segments.open_files import HeldFile, OpenFiles, read_file, write_file
 from riverlog.log.segments.quarantine import Quarantine
-from riverlog.log.segments.scan import LOOKUP_CHUNK_BYTES, scan_headers
+from riverlog.log.segments.scan import LOOKUP_CHUNK_BYTES, read_batch_header, scan_headers
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.model.ports import Buffer, Disk, File
@@ -355,9 +355,10 @@ class Segment:
 
     def header_at(self, position: int) -> BatchHeader:
         """Read the header of the batch at this position."""
-        for _, header in scan_headers(self.file(), position, self.size, chunk_bytes=HEADER_BYTES):
-            return header
-        raise self.integrity.damaged(position)
+        header = read_batch_header(self.file(), position, self.size)
+        if header is None:
+            raise self.integrity.damaged(position)
+        return header
 
     def boundary(self, position: int, end: int) -> int:
         """Find a batch boundary at or before `end` and behind `position`; `end` itself where none is known."""
@@ -371,7 +372,8 @@ class Segment:
         """Give the offset with which the batch at `end` begins; within a batch, that behind the one at `position`."""
         if end >= self.size:
             return self.next_offset
-        for _, header in scan_headers(self.file(), end, self.size, chunk_bytes=HEADER_BYTES):
+        header = read_batch_header(self.file(), end, self.size)
+        if header is not None:
             try:
                 self.integrity.verify(end, end + HEADER_BYTES)
                 return header.base_offset
