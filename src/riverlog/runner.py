@@ -110,11 +110,11 @@ class Runner(Generic[Machine, Record, Effect]):
         return len(self._waiting) >= COMMANDS_IN_FLIGHT_MAX
 
     def start(self) -> None:
-        """Make the machine what its log says."""
+        """Load the machine from its log."""
         self._begin(self.replayed())
 
     async def load(self) -> None:
-        """Make the machine what its log says, a piece at a time, so that others get their turn; nothing is submitted
+        """Load the machine from its log, a piece at a time, so that others get their turn; nothing is submitted
         meanwhile."""
         await self.drain()  # what is on its way to the log is to be found there
         machine = self._new_machine()

@@ -22,7 +22,7 @@ from riverlog.transactions.commands import (
     ProducerReply,
     SendMarkers,
     TransactionsCommand,
-    Woken,
+    TransactionTimerDue,
 )
 from riverlog.transactions.incarnations import BatchName
 from riverlog.transactions.machine import TransactionsMachine
@@ -129,7 +129,7 @@ class Coordinator:
         until = self.seconds + seconds
         while (deadline := self.machine.next_deadline()) is not None and deadline <= until:
             self.seconds = max(self.seconds, deadline)
-            self.submit(Woken())
+            self.submit(TransactionTimerDue())
         self.seconds = until
 
     def restart(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.coordination.futures import concluded, refused
 from riverlog.groups.commands import Client, OffsetToCommit
 from riverlog.groups.records import GroupFact
@@ -60,15 +60,15 @@ def ask_coordinator(
     *,
     answer: Callable[[Reply], Response],
     refuse: Callable[[ErrorCode], Response],
-) -> Answer[Response]:
-    """Have the group's coordinator decide now, and return the answer that its reply makes, or the one for a refusal."""
+) -> HandlerResult[Response]:
+    """Submit a command to the group's coordinator now; return the response made of its reply, or of its refusal."""
     return when_decided(ask_group(context, operation, group_id, command), context, answer=answer, refuse=refuse)
 
 
 def ask_group(
     context: Context, operation: Operation, group_id: str, command: Command[GroupFact, Reply]
 ) -> "asyncio.Future[Reply]":
-    """Have the coordinator decide now if the client may ask it to; the future ends with its reply or a Refusal."""
+    """Submit a command now if the client may; the future ends with the coordinator's its reply or a Refusal."""
     if not context.allows(operation, ResourceType.GROUP, group_id):
         return refused(Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Not allowed to use the group {group_id!r}."))
     return context.services.groups.submit(group_id, command)
@@ -80,7 +80,7 @@ def when_decided(
     *,
     answer: Callable[[Reply], Response],
     refuse: Callable[[ErrorCode], Response],
-) -> Answer[Response]:
+) -> HandlerResult[Response]:
     """Return the answer that a coordinator's reply makes, or the one for a refusal, now or when it is there."""
     if asked.done():
         return _answered(asked, context, answer, refuse)

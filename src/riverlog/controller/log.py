@@ -25,7 +25,7 @@ from riverlog.controller.snapshot_files import (
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
 from riverlog.log.log import Log
 from riverlog.log.recovery.recovery import list_folder
-from riverlog.metadata.encoding import BadRecord, decode_record, encode_record
+from riverlog.metadata.encoding import BadMetadataRecord, decode_record, encode_record
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import MetadataRecord, TransactionRecord
 from riverlog.metadata.snapshot import snapshot_records
@@ -100,7 +100,7 @@ class MetadataLog:
 
     @property
     def end_offset(self) -> Offset:
-        """Give the offset behind the last record."""
+        """Return the offset behind the last record."""
         return self._log.log_end_offset
 
     @property
@@ -124,7 +124,7 @@ class MetadataLog:
         return committed
 
     def replay(self) -> Iterator[MetadataRecord]:
-        """Give the records of the snapshot and those behind it."""
+        """Return the records of the snapshot and those behind it."""
         self._refusal = None
         offset = self._log.log_start_offset
         try:
@@ -134,7 +134,7 @@ class MetadataLog:
                 assert content is not None
                 yield from decided(decode_snapshot(content))
             yield from decided(self._read_from(offset))
-        except (BadRecord, CorruptBatch, Refusal) as error:
+        except (BadMetadataRecord, CorruptBatch, Refusal) as error:
             raise BadMetadata(self._log.folder, str(error)) from error
 
     def begin_snapshot(self, image: MetadataImage) -> None:
@@ -288,7 +288,7 @@ def _check_segments(disk: Disk, folder: str) -> None:
 
 
 def _whole_batches(content: memoryview) -> tuple[int, Offset | None]:
-    """Say where the first batch begins that is not whole, and at which offset those before it end."""
+    """Find where the first batch begins that is not whole, and at which offset those before it end."""
     position, next_offset = 0, None
     while _is_batch(content[position:]):
         header = read_header(content, position)
@@ -297,7 +297,7 @@ def _whole_batches(content: memoryview) -> tuple[int, Offset | None]:
 
 
 def _holds_batch(content: memoryview) -> bool:
-    """Tell whether there is a whole batch anywhere behind the beginning."""
+    """Return whether there is a whole batch anywhere behind the beginning."""
     data = bytes(content)
     magic = data.find(MAGIC, MAGIC_POSITION + 1)
     while magic >= 0:

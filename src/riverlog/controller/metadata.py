@@ -63,7 +63,7 @@ class MetadataDriver:
 
     @property
     def end_offset(self) -> Offset:
-        """Give the offset behind the metadata's last record."""
+        """Return the offset behind the metadata's last record."""
         return self._log.end_offset
 
     def start(self) -> None:
@@ -77,7 +77,7 @@ class MetadataDriver:
         self._watchers.append(watcher)
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """Give the settings that hold for a topic."""
+        """Return the settings that hold for a topic."""
         return topic_config(self.image.topic_overrides(topic), self.settings.layers)
 
     def submit(self, command: Command[MetadataRecord, Reply]) -> Awaitable[Reply]:
@@ -85,7 +85,7 @@ class MetadataDriver:
         return self._runner.submit(command)
 
     async def next_producer_id(self) -> ProducerId:
-        """Give an id that no producer ever had; ids are taken from the controller a block at a time."""
+        """Return an id that no producer ever had; ids are taken from the controller a block at a time."""
         while not self._producer_ids:
             if self._next_block is None:
                 self._next_block = asyncio.ensure_future(self._take_block())

@@ -40,7 +40,7 @@ def snapshot_name(end_offset: Offset, epoch: LeaderEpoch) -> str:
 
 
 def snapshot_offset(name: str) -> Offset:
-    """Say where the log goes on behind a snapshot."""
+    """Parse the offset at which the log goes on behind a snapshot."""
     folder, _, file_name = name.rpartition("/")
     stem = file_name.removesuffix(SNAPSHOT_SUFFIX)
     offset, _, epoch = stem.partition("-")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from riverlog.coordination.shard import Shard
 from riverlog.coordination.shards import Shards
-from riverlog.metadata.commands.topics import NewTopic
+from riverlog.metadata.commands.topics import TopicCreation
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.ids import LeaderEpoch, TopicPartition
@@ -22,7 +22,7 @@ class GroupCoordinator(Shards["GroupsMachine", "GroupFact"]):
 
     TOPIC = OFFSETS_TOPIC
 
-    def _new_topic(self) -> NewTopic:
+    def _new_topic(self) -> TopicCreation:
         settings = self._metadata.settings
         return self._internal(
             settings.offsets_topic_num_partitions,

@@ -68,7 +68,7 @@ class MarkerWriter:
         return await self._begin(name, markers)
 
     def _end_commits(self, name: TopicPartition, producer: Producer, marker: Marker) -> "asyncio.Future[ErrorCode]":
-        """Have the groups of a partition write the marker, now, and heed it."""
+        """Write the marker to a partition of group offsets, now, and apply it to its groups."""
         from riverlog.groups.commands import EndTransaction  # a node without groups starts without it
 
         command = EndTransaction(producer, marker.committed, marker.coordinator_epoch)

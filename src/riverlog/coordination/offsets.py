@@ -15,7 +15,7 @@ from riverlog.model.transactions import Producer, VerifyTransaction
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.recovery import Recovering
 from riverlog.partitions.replicas import Replicas
-from riverlog.transactions.verification import Question, Refused
+from riverlog.transactions.verification import Question, VerificationRefused
 
 if TYPE_CHECKING:
     from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply
@@ -33,7 +33,7 @@ class TransactionalOffsets:
     async def commit(
         self, transactional_id: str, command: "CommitOffsets", *, adds: bool, knows_abortable: bool
     ) -> "CommitOffsetsReply":
-        """Have the group remember offsets for when the transaction is committed; Refusal says why it does not.
+        """Store offsets in the group until the transaction ends; Refusal says why not.
 
         With `adds`, the group's partition becomes part of the transaction first.
         """
@@ -51,7 +51,7 @@ class TransactionalOffsets:
                 )
             question = Question(name, transactional_id, verifications, begun, knows_abortable)
             answer = await verify_one(self._verify, question)
-            if isinstance(answer, Refused):
+            if isinstance(answer, VerificationRefused):
                 raise _in_words_of_coordinators(answer)
             if not verifications.stands(begun) and not _has_begun(partition, producer):
                 raise Refusal(ErrorCode.INVALID_TXN_STATE, f"a transaction of {transactional_id!r} has ended meanwhile")
@@ -84,7 +84,7 @@ def _check_epoch(partition: Partition, producer: Producer) -> None:
         )
 
 
-def _in_words_of_coordinators(no: Refused) -> Refusal:
+def _in_words_of_coordinators(no: VerificationRefused) -> Refusal:
     """Members ask a group's coordinator again for other errors than producers a partition."""
     is_to_be_repeated = no.code is ErrorCode.NOT_ENOUGH_REPLICAS
     return Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE if is_to_be_repeated else no.code, no.message)

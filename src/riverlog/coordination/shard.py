@@ -100,7 +100,7 @@ class Shard(Generic[Machine, Fact]):
         return self.tell(command)
 
     def tell(self, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
-        """Have the machine, which is there, decide about what nobody can refuse."""
+        """Submit to the loaded machine what nobody can refuse."""
         reply = self._runner.submit(command)
         self._arm()
         return reply

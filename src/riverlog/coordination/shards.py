@@ -21,7 +21,7 @@ from riverlog.coordination.limits import (
     COORDINATOR_RELOAD_SECONDS_MIN,
 )
 from riverlog.coordination.shard import Shard, still_loading
-from riverlog.metadata.commands.topics import CreateTopics, NewTopic
+from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, TopicId, TopicPartition
@@ -87,7 +87,7 @@ class Shards(ABC, Generic[Machine, Fact]):
             await shard.close()
 
     def submit(self, name: str, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
-        """Have the shard of a name decide now; the future ends with the reply once it rests on committed records.
+        """Submit to the shard of a name now; the future ends with the reply once it rests on committed records.
 
         It ends with a Refusal where there is no coordinator, or not yet.
         """
@@ -98,7 +98,7 @@ class Shards(ABC, Generic[Machine, Fact]):
         return self._shard(index).submit(command)
 
     def submit_to(self, index: int, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
-        """Have the shard of a partition decide now, as above."""
+        """Submit to the shard of a partition now, as above."""
         return self._shard(index).submit(command)
 
     def submit_to_all(self, command: Command[Fact, Reply]) -> "list[asyncio.Future[Reply]]":
@@ -133,7 +133,7 @@ class Shards(ABC, Generic[Machine, Fact]):
             )
 
     @abstractmethod
-    def _new_topic(self) -> NewTopic:
+    def _new_topic(self) -> TopicCreation:
         """Describe the topic as it is to be created."""
 
     @abstractmethod
@@ -143,9 +143,9 @@ class Shards(ABC, Generic[Machine, Fact]):
     def _loaded(self, shard: Shard[Machine, Fact]) -> None:
         """Catch up, in a shard that has read its log, with what it missed."""
 
-    def _internal(self, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> NewTopic:
+    def _internal(self, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> TopicCreation:
         """Describe a topic that keeps the newest fact about everything, on no more brokers than there are."""
-        return NewTopic(
+        return TopicCreation(
             self.TOPIC,
             TopicId(UUID(int=self._random.getrandbits(128), version=4)),
             partitions,

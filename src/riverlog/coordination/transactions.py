@@ -12,7 +12,7 @@ from riverlog.controller.metadata import MetadataDriver
 from riverlog.coordination.futures import answered, concluded, refused, unwatched
 from riverlog.coordination.shard import Shard
 from riverlog.coordination.shards import Shards
-from riverlog.metadata.commands.topics import NewTopic
+from riverlog.metadata.commands.topics import TopicCreation
 from riverlog.metadata.image import TRANSACTIONS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
@@ -65,7 +65,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
         await super().close()
 
     def decide(self, command: "InitProducer | EndTransaction | JoinBatch") -> "asyncio.Future[ProducerReply]":
-        """Have the shard of the command's id decide now, with a producer id that nobody had before if it needs one."""
+        """Submit to the shard of the command's id now, with a producer id that nobody had before if it needs one."""
         from riverlog.transactions.commands import NeedsProducerId
 
         asked = self.submit(command.transactional_id, command)
@@ -109,7 +109,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
         )
         return answered(_only_code(asked)) if asked.done() else asyncio.ensure_future(concluded(asked, _only_code))
 
-    def _new_topic(self) -> NewTopic:
+    def _new_topic(self) -> TopicCreation:
         settings = self._metadata.settings
         return self._internal(
             settings.transaction_state_log_num_partitions,
@@ -120,7 +120,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
     def _new_shard(self, name: TopicPartition, epoch: LeaderEpoch) -> "Shard[TransactionsMachine, Fact]":
         from riverlog.coordination.marker_sender import MarkerSender
         from riverlog.transactions import batches
-        from riverlog.transactions.commands import Woken
+        from riverlog.transactions.commands import TransactionTimerDue
         from riverlog.transactions.machine import TransactionsMachine
 
         sender = self._sender
@@ -133,7 +133,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
             self._clock,
             new_machine=lambda: TransactionsMachine(self._metadata.settings),
             batches=batches,
-            woken=Woken(),
+            woken=TransactionTimerDue(),
             failed=self._failed,
             carry_out=partial(self._carry_out, sender),
         )

@@ -12,7 +12,7 @@ from riverlog.coordination.limits import VERIFICATION_RETRY_SECONDS
 from riverlog.model.errors import ErrorCode
 from riverlog.model.transactions import VerifyTransaction
 from riverlog.partitions.not_yet import NotYet
-from riverlog.transactions.verification import Question, Refused, Verified
+from riverlog.transactions.verification import Question, VerificationRefused, Verified
 
 
 class Verifying(NotYet):
@@ -39,7 +39,7 @@ def verify(port: VerifyTransaction, questions: Sequence[Question]) -> "asyncio.F
     return heard
 
 
-async def verify_one(port: VerifyTransaction, question: Question) -> Verified | Refused:
+async def verify_one(port: VerifyTransaction, question: Question) -> Verified | VerificationRefused:
     """Ask, whatever was answered before, and return the answer; a no is kept for nobody else."""
     return question.settle(await _hear(port, question, _ask(port, question)))
 

@@ -34,7 +34,7 @@ class MetadataDelta:
 
 
 def delta_of(before: MetadataImage, after: MetadataImage, records: Iterable[MetadataRecord]) -> MetadataDelta:
-    """Say what the records, which lead from one image to the other, changed."""
+    """Return what the records, which lead from one image to the other, changed."""
     touched: dict[UUID, None] = {}
     configured: dict[str, None] = {}
     nodes_configured = groups_configured = False

@@ -2,7 +2,7 @@
 
     frame version varint (1) · record type varint · record version varint · fields
 
-The fields are the wire's business. Bytes that are no record raise BadRecord, with one sentence, and nothing else.
+The fields are the wire's business. Bytes that are no record raise BadMetadataRecord, and nothing else.
 """
 
 from typing import Final
@@ -17,7 +17,7 @@ _TYPE_BY_CLASS: Final = {kind.declaration: kind for kind in RECORD_TYPES}
 _TYPE_BY_KEY: Final = {kind.key: kind for kind in RECORD_TYPES}
 
 
-class BadRecord(ValueError):
+class BadMetadataRecord(ValueError):
     """Bytes that are no metadata record, or one that this version of riverlog does not know."""
 
 
@@ -38,16 +38,16 @@ def decode_record(data: bytes) -> MetadataRecord | TransactionRecord:
         version, position = varint(data, position)
         kind = _TYPE_BY_KEY.get(key)
         if frame_version != FRAME_VERSION or kind is None or version > kind.version:
-            raise BadRecord(
+            raise BadMetadataRecord(
                 f"frame version {frame_version}, type {key}, version {version} is not a metadata record that this "
                 f"version of riverlog knows"
             )
         record: MetadataRecord | TransactionRecord
         record, position = decode(kind.declaration, version, data, position)
     except IndexError:
-        raise BadRecord("a metadata record ends early") from None
+        raise BadMetadataRecord("a metadata record ends early") from None
     except MalformedMessage as error:
-        raise BadRecord(f"in a metadata record {error}") from None
+        raise BadMetadataRecord(f"in a metadata record {error}") from None
     if position != len(data):
-        raise BadRecord(f"{len(data) - position} bytes stand behind a metadata record")
+        raise BadMetadataRecord(f"{len(data) - position} bytes stand behind a metadata record")
     return record

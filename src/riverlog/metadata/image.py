@@ -100,7 +100,7 @@ class TopicImage:
 
     @property
     def partitions(self) -> Iterator[PartitionImage]:
-        """Give the partitions in their order."""
+        """Return the partitions in their order."""
         return (self.partition(index) for index in range(self.partition_count))
 
     @property
@@ -109,11 +109,11 @@ class TopicImage:
 
     @property
     def is_internal(self) -> bool:
-        """Tell whether the cluster keeps this topic for itself."""
+        """Return whether the cluster keeps this topic for itself."""
         return self.name in INTERNAL_TOPICS
 
     def partition(self, index: int) -> PartitionImage:
-        """Give one partition; IndexError where there is none."""
+        """Return one partition; IndexError where there is none."""
         if not 0 <= index < self.partition_count:
             raise IndexError(index)
         chunk, row = divmod(index, PARTITIONS_PER_CHUNK)
@@ -121,7 +121,7 @@ class TopicImage:
         return PartitionImage(index, *values)
 
     def with_partition(self, partition: PartitionImage) -> "TopicImage":
-        """Give the topic with this partition changed, or added behind the last one."""
+        """Return the topic with this partition changed, or added behind the last one."""
         index = partition.index
         assert 0 <= index <= self.partition_count, f"{self.name} has {self.partition_count} partitions, not {index}"
         chunk, row = divmod(index, PARTITIONS_PER_CHUNK)
@@ -148,7 +148,7 @@ class BrokerImage:
     log_dirs: tuple[UUID, ...]
 
     def endpoint(self, listener: str) -> Endpoint | None:
-        """Give the broker's address on a listener."""
+        """Return the broker's address on a listener."""
         return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)
 
 
@@ -168,7 +168,7 @@ class MetadataImage:
 
     @property
     def features_epoch(self) -> int:
-        """Give a number that grows with every feature's level: clients keep the newest levels they have seen."""
+        """Return a number that grows with every feature's level: clients keep the newest levels they have seen."""
         return sum(self.features.values())
 
     def topic(self, name: str) -> TopicImage | None:
@@ -179,19 +179,19 @@ class MetadataImage:
         return None if name is None else self.topics.get(name)
 
     def all_topics(self) -> Iterable[TopicImage]:
-        """Give every topic, sorted by name."""
+        """Return every topic, sorted by name."""
         return (topic for _name, topic in self.topics.items())
 
     def config(self, resource: ConfigResource) -> Mapping[str, str]:
-        """Give what was set for a resource."""
+        """Return what was set for a resource."""
         return self.configs.get(resource.key) or _NOTHING_SET
 
     def topic_overrides(self, topic: str) -> Mapping[str, str]:
-        """Give what was set for a topic."""
+        """Return what was set for a topic."""
         return self.config(ConfigResource(ConfigResourceType.TOPIC, topic))
 
     def group_overrides(self, group_id: str) -> Mapping[str, str]:
-        """Give what was set for a group."""
+        """Return what was set for a group."""
         return self.config(ConfigResource(ConfigResourceType.GROUP, group_id))
 
     def configured(self, type_: ConfigResourceType) -> Iterable[str]:
@@ -200,14 +200,14 @@ class MetadataImage:
         return (key.removeprefix(front) for key, _values in self.configs.items() if key.startswith(front))
 
     def after_all(self, records: Iterable[MetadataRecord]) -> "MetadataImage":
-        """Give the view after several records."""
+        """Return the view after several records."""
         image = self
         for record in records:
             image = image.after(record)
         return image
 
     def after(self, record: MetadataRecord) -> "MetadataImage":
-        """Give the view after one more record."""
+        """Return the view after one more record."""
         match record:
             case PartitionRecord():
                 return self._with_partition(record.topic_id, _partition(record))
@@ -289,7 +289,7 @@ class MetadataImage:
 
 
 def folded(name: str) -> str:
-    """Give the form of a topic's name in which "." and "_" are the same, as in names of metrics."""
+    """Return the form of a topic's name in which "." and "_" are the same, as in names of metrics."""
     return name.replace(".", "_")
 
 
@@ -338,5 +338,5 @@ def _shared(replicas: Iterable[int]) -> Replicas:
 
 @lru_cache(maxsize=REPLICA_LISTS_SHARED_MAX)
 def _one_object(replicas: Replicas) -> Replicas:
-    """Give one object for all equal lists of replicas: there are few of them and perhaps millions of partitions."""
+    """Return one object for all equal lists of replicas: there are few of them and perhaps millions of partitions."""
     return replicas

@@ -49,7 +49,7 @@ class MetadataMachine:
         return Decision()
 
     def snapshot(self) -> Iterable[MetadataRecord]:
-        """Give records which make an empty machine equal to this one."""
+        """Return records which make an empty machine equal to this one."""
         return snapshot_records(self.image)
 
     def next_deadline(self) -> Instant | None:

@@ -21,7 +21,7 @@ def place(image: MetadataImage, *, partitions: int, replication_factor: int) -> 
 
 
 def usable_brokers(image: MetadataImage) -> list[BrokerImage]:
-    """Give the brokers that can take partitions, by their number."""
+    """Return the brokers that can take partitions, by their number."""
     return [image.brokers[node_id] for node_id in sorted(image.brokers) if not image.brokers[node_id].fenced]
 
 

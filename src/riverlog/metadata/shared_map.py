@@ -41,18 +41,18 @@ class SharedMap(Generic[Value]):
         return self._count
 
     def items(self) -> Iterator[tuple[str, Value]]:
-        """Give all entries, sorted by key: the same on every node."""
+        """Return all entries, sorted by key: the same on every node."""
         entries = (item for branch in self._branches for bucket in branch for item in bucket.items())
         return iter(sorted(entries, key=lambda item: item[0]))
 
     def with_entry(self, key: str, value: Value) -> "SharedMap[Value]":
-        """Give a map that has this entry and otherwise equals this one."""
+        """Return a map that has this entry and otherwise equals this one."""
         branch, twig = _place(key)
         bucket = self._branches[branch][twig]
         return self._derived(branch, twig, {**bucket, key: value}, self._count + (key not in bucket))
 
     def without(self, key: str) -> "SharedMap[Value]":
-        """Give a map that lacks this key and otherwise equals this one."""
+        """Return a map that lacks this key and otherwise equals this one."""
         branch, twig = _place(key)
         bucket = self._branches[branch][twig]
         if key not in bucket:

@@ -19,7 +19,7 @@ from riverlog.model.ids import NO_NODE
 
 
 def snapshot_records(image: MetadataImage) -> Iterator[MetadataRecord]:
-    """Give the records of a snapshot, metadata.version first: it says how the others are to be read."""
+    """Return the records of a snapshot, metadata.version first: it says how the others are to be read."""
     for name, level in sorted(image.features.items(), key=lambda item: (item[0] != METADATA_VERSION, item[0])):
         yield FeatureLevelRecord(name=name, feature_level=level)
     for _node_id, broker in sorted(image.brokers.items()):

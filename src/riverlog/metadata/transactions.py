@@ -12,7 +12,7 @@ from riverlog.metadata.records import (
 
 
 def decided(records: Iterable[MetadataRecord | TransactionRecord]) -> Iterator[MetadataRecord]:
-    """Give the records that took effect; those of a transaction when it ends."""
+    """Return the records that took effect; those of a transaction when it ends."""
     held: list[MetadataRecord] | None = None
     for record in records:
         if isinstance(record, BeginTransactionRecord):

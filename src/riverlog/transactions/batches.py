@@ -4,7 +4,7 @@
 
 Kind 0 is Kafka's, about a transactional id; 10,000 is ours, about a member of one.
 
-Bytes that cannot be read raise BadRecord, with one sentence, and nothing else; a kind that is not known is passed over.
+Bytes that cannot be read raise BadTransactionRecord, and nothing else; a kind that is not known is skipped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from riverlog.model.ports import Buffer
 from riverlog.records.batch import BatchHeader
 from riverlog.records.record import BATCH_BYTES_MAX, BatchBuilder, Record, check_size
 from riverlog.transactions.limits import TRANSACTION_END_BYTES_MAX, TRANSACTION_PARTITIONS_WRITTEN_MAX
-from riverlog.transactions.members import Member, MemberState
+from riverlog.transactions.members import SharedMember, SharedMemberState
 from riverlog.transactions.records import (
     MEMBER_VERSION,
     VALUE_VERSION,
@@ -65,7 +65,7 @@ _SHORT_BYTES_MAX: Final = 0x7E  # one byte more and the length takes two
 _OWN_TAG_ON_WIRE: Final = varint_bytes(OWN_TAG)
 
 
-class BadRecord(ValueError):
+class BadTransactionRecord(ValueError):
     """Bytes that claim to be a fact about a transactional id and are none."""
 
 
@@ -95,7 +95,7 @@ def _goes_on(fact: Fact) -> bool:
         case TransactionFact():
             return fact.transaction is not None and fact.transaction.state is TransactionState.ONGOING
         case MemberFact():
-            return fact.member is not None and fact.member.state is MemberState.JOINED
+            return fact.member is not None and fact.member.state is SharedMemberState.JOINED
         case _:
             assert_never(fact)
 
@@ -126,7 +126,7 @@ def _transaction(key: Buffer, value: Buffer | None) -> TransactionFact:
     try:
         return TransactionFact(transactional_id, transaction_of(_decoded(TransactionLogValue, version, value)))
     except ValueError as error:
-        raise BadRecord(f"in a record about a transactional id {error}") from None
+        raise BadTransactionRecord(f"in a record about a transactional id {error}") from None
 
 
 def _member(key: Buffer, value: Buffer | None) -> MemberFact:
@@ -138,13 +138,15 @@ def _member(key: Buffer, value: Buffer | None) -> MemberFact:
     try:
         return MemberFact(name, member_of(name.producer_id, _decoded(MemberLogValue, version, value)))
     except ValueError as error:
-        raise BadRecord(f"in a record about a member {error}") from None
+        raise BadTransactionRecord(f"in a record about a member {error}") from None
 
 
 def _known_version(declaration: type[Any], value: Buffer, newest: int) -> int:
     version = _number(value)
     if not 0 <= version <= newest:
-        raise BadRecord(f"version {version} of a {declaration.__name__} is not one that this version of riverlog knows")
+        raise BadTransactionRecord(
+            f"version {version} of a {declaration.__name__} is not one that this version of riverlog knows"
+        )
     return version
 
 
@@ -184,7 +186,7 @@ def _member_key(name: MemberName) -> bytes:
     return _MEMBER_KEY_HEAD.pack(_Kind.MEMBER, len(owner) + 1) + owner + _MEMBER_KEY_TAIL.pack(name.producer_id, 0)
 
 
-def _member_value(member: Member) -> bytes:
+def _member_value(member: SharedMember) -> bytes:
     """Write what holds for a member."""
     incarnation = member.batch.incarnation.encode()
     if len(incarnation) > _SHORT_BYTES_MAX:
@@ -217,7 +219,7 @@ def _behind(number: int, message: object, version: int) -> bytes:
 
 def _number(data: Buffer) -> int:
     if len(data) < 2:
-        raise BadRecord(f"a record about a transactional id begins with two bytes, and this has {len(data)}")
+        raise BadTransactionRecord(f"a record about a transactional id begins with two bytes, and this has {len(data)}")
     return int.from_bytes(data[:2], "big", signed=True)
 
 
@@ -225,7 +227,7 @@ def _decoded(declaration: type[Any], version: int, data: Buffer) -> Any:
     try:
         message, position = decode(declaration, version, data, 2)
     except MalformedMessage as error:
-        raise BadRecord(f"in a record about a transactional id {error}") from None
+        raise BadTransactionRecord(f"in a record about a transactional id {error}") from None
     if position != len(data):
-        raise BadRecord(f"{len(data) - position} bytes stand behind a {declaration.__name__}")
+        raise BadTransactionRecord(f"{len(data) - position} bytes stand behind a {declaration.__name__}")
     return message

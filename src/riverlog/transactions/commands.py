@@ -1,7 +1,7 @@
 """What a transaction coordinator can be asked, what it answers, and what it wants done. Plain data on all sides.
 
 Every command is answered exactly once, by its ticket: most at once, one that came while a transaction was ending
-perhaps when it has ended. Commands that nobody waits for (MarkersWritten, Woken) are answered with None.
+perhaps when it has ended. Commands that nobody waits for (MarkersWritten, TransactionTimerDue) are answered with None.
 """
 
 from dataclasses import dataclass, replace
@@ -171,12 +171,14 @@ class MarkersWritten(Command[Fact, None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Woken(Command[Fact, None]):
+class TransactionTimerDue(Command[Fact, None]):
     """The deadline that the machine named has come."""
 
 
 ClientCommand = InitProducer | AddPartitions | VerifyPartitions | EndTransaction | JoinBatch | EndBatch
-TransactionsCommand = ClientCommand | DescribeBatches | DescribeTransactions | ListTransactions | MarkersWritten | Woken
+TransactionsCommand = (
+    ClientCommand | DescribeBatches | DescribeTransactions | ListTransactions | MarkersWritten | TransactionTimerDue
+)
 
 
 @dataclass(frozen=True, slots=True)

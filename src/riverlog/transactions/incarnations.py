@@ -33,7 +33,7 @@ class Incarnation:
     """What the owner left with the last committed batch."""
 
     def may_follow(self, number: int) -> bool:
-        """Tell whether a batch may be the next: one that was begun is committed before any other."""
+        """Return whether a batch may be the next: one that was begun is committed before any other."""
         return self.opened <= self.committed or number == self.opened
 
 
@@ -60,7 +60,7 @@ class Shared:
         )
 
     def find(self, name: str) -> Incarnation:
-        """Give what is known of an incarnation; of one that nobody has heard of, nothing."""
+        """Return what is known of an incarnation; of one that nobody has heard of, nothing."""
         return next((each for each in self.incarnations if each.name == name), Incarnation(name))
 
     def opened(self, batch: BatchName) -> "Shared":
@@ -79,7 +79,7 @@ class Shared:
         return replace(self, is_open=False)
 
     def renewed(self) -> "Shared":
-        """Let another owner begin again behind what is committed."""
+        """Return it for another owner, who begins behind what is committed."""
         assert not self.is_open
         return replace(self, incarnations=tuple(replace(each, opened=each.committed) for each in self.incarnations))
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from riverlog.model.machine import Ticket
 from riverlog.model.timers import Timers
 from riverlog.transactions.commands import ClientCommand
+from riverlog.transactions.decision_draft import DecisionDraft
 from riverlog.transactions.limits import TRANSACTION_END_WAIT_MS, WAITING_PER_TRANSACTIONAL_ID_MAX
-from riverlog.transactions.turn import Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Waiting:
 
 
 @dataclass(slots=True)
-class Live:
+class WaitingCommands:
     """Who waits, and until when."""
 
     timers: Timers[Deadline] = field(default_factory=Timers)
@@ -52,17 +52,17 @@ class Live:
     expiry_goes_on_at: str = ""
     """The id at which a look for idle ones goes on that one turn did not finish."""
 
-    def wait(self, command: ClientCommand, ticket: Ticket, turn: Turn) -> bool:
+    def wait(self, command: ClientCommand, ticket: Ticket, draft: DecisionDraft) -> bool:
         """Keep a command until its transaction has ended; tell whether there is room for it."""
         waiting = self.waiting.setdefault(command.transactional_id, [])
         if len(waiting) >= WAITING_PER_TRANSACTIONAL_ID_MAX:
             return False
         if not waiting:
-            self.timers.set(WaitEnds(command.transactional_id), turn.in_ms(TRANSACTION_END_WAIT_MS))
+            self.timers.set(WaitEnds(command.transactional_id), draft.in_ms(TRANSACTION_END_WAIT_MS))
         waiting.append(Waiting(command, ticket))
         return True
 
     def release(self, transactional_id: str) -> list[Waiting]:
-        """Give those who wait, in the order in which they came; none waits any more."""
+        """Remove and return those who wait, in the order in which they came."""
         self.timers.cancel(WaitEnds(transactional_id))
         return self.waiting.pop(transactional_id, [])

@@ -32,17 +32,18 @@ from riverlog.transactions.commands import (
     PartitionsReply,
     ProducerReply,
     TransactionsCommand,
+    TransactionTimerDue,
     VerifyPartitions,
-    Woken,
 )
+from riverlog.transactions.decision_draft import DecisionDraft
 from riverlog.transactions.limits import (
     TRANSACTION_ABORT_RETRY_MS,
     TRANSACTIONAL_FACTS_FORGOTTEN_PER_TURN_MAX,
     TRANSACTIONAL_ID_DONE_MS,
     TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX,
 )
-from riverlog.transactions.live import IdsExpire, Live, TransactionEnds, WaitEnds
-from riverlog.transactions.members import Member
+from riverlog.transactions.live import IdsExpire, TransactionEnds, WaitEnds, WaitingCommands
+from riverlog.transactions.members import SharedMember
 from riverlog.transactions.producers import init_producer
 from riverlog.transactions.records import Fact, MemberFact, MemberName, TransactionFact
 from riverlog.transactions.shared_transactions import (
@@ -57,7 +58,6 @@ from riverlog.transactions.shared_transactions import (
 )
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
 from riverlog.transactions.transaction_end import end_transaction
-from riverlog.transactions.turn import Turn
 
 _AT_ONCE: Final = Instant(0.0)
 
@@ -69,20 +69,20 @@ class TransactionsMachine:
 
     def __init__(self, settings: NodeSettings) -> None:
         self.state: dict[str, Transaction] = {}
-        self.pools: dict[str, dict[ProducerId, Member]] = {}
+        self.pools: dict[str, dict[ProducerId, SharedMember]] = {}
         """The members of transactional ids that have some."""
-        self.live = Live()
+        self.live = WaitingCommands()
         self._settings = settings
         self._is_awake = False
 
     def decide(self, command: TransactionsCommand, ticket: Ticket, now: Moment) -> Decision[Fact, Effect]:
         """Name what follows from the command; of all that is remembered, change nothing."""
-        turn = Turn(now, self.state, self.pools)
+        draft = DecisionDraft(now, self.state, self.pools)
         if not self._is_awake:
             self._is_awake = True
-            self._resume(turn)
-        self._decide(command, ticket, turn)
-        return turn.decision()
+            self._resume(draft)
+        self._decide(command, ticket, draft)
+        return draft.decision()
 
     def apply(self, fact: Fact) -> None:
         """Remember one fact."""
@@ -101,23 +101,23 @@ class TransactionsMachine:
 
     def withdraw(self, facts: tuple[Fact, ...], now: Moment) -> Decision[Fact, Effect]:
         """Set the deadlines of the transactions that these facts are about to what is remembered of them."""
-        turn = Turn(now, self.state, self.pools)
+        draft = DecisionDraft(now, self.state, self.pools)
         for transactional_id in {fact.transactional_id for fact in facts if isinstance(fact, TransactionFact)}:
             held = self.state.get(transactional_id)
             if held is None or held.state is not TransactionState.ONGOING:
                 self.live.timers.cancel(TransactionEnds(transactional_id))
             else:
-                self._let_time_run(transactional_id, held, turn, ms_min=TRANSACTION_ABORT_RETRY_MS)
-        return turn.decision()
+                self._let_time_run(transactional_id, held, draft, ms_min=TRANSACTION_ABORT_RETRY_MS)
+        return draft.decision()
 
     def snapshot(self) -> Iterable[Fact]:
-        """Give records which make an empty machine remember what this one does."""
+        """Return records which make an empty machine remember what this one does."""
         yield from (TransactionFact(transactional_id, held) for transactional_id, held in self.state.items())
         for transactional_id, pool in self.pools.items():
             yield from (MemberFact(MemberName(transactional_id, each), member) for each, member in pool.items())
 
     def next_deadline(self) -> Instant | None:
-        """Say when time runs out for somebody; after a replay, at once, so that nothing stays half ended."""
+        """Return when the next timer is due; after a replay, at once, so that nothing stays half ended."""
         return self.live.timers.next() if self._is_awake else _AT_ONCE
 
     def standing(self) -> tuple[Mapping[str, int], int | None]:
@@ -126,150 +126,152 @@ class TransactionsMachine:
         opened_ms = (held.started_ms for held in self.state.values() if held.state is TransactionState.ONGOING)
         return {state.title: count for state, count in by_state.items()}, min(opened_ms, default=None)
 
-    def _decide(self, command: TransactionsCommand, ticket: Ticket, turn: Turn) -> None:
+    def _decide(self, command: TransactionsCommand, ticket: Ticket, draft: DecisionDraft) -> None:
         match command:
             case InitProducer() | AddPartitions() | VerifyPartitions() | EndTransaction() | JoinBatch() | EndBatch():
-                self._decide_for_client(command, ticket, turn)
+                self._decide_for_client(command, ticket, draft)
             case MarkersWritten():
-                self._complete(command, turn)
-                turn.answer(ticket, None)
-            case Woken():
-                self._wake(turn)
-                turn.answer(ticket, None)
+                self._complete(command, draft)
+                draft.answer(ticket, None)
+            case TransactionTimerDue():
+                self._wake(draft)
+                draft.answer(ticket, None)
             case DescribeBatches():
-                turn.answer(ticket, describe_batches(command, self.state.get(command.transactional_id)))
+                draft.answer(ticket, describe_batches(command, self.state.get(command.transactional_id)))
             case DescribeTransactions():
                 found = tuple(self._described(each) for each in command.transactional_ids)
-                turn.answer(ticket, DescribeTransactionsReply(found))
+                draft.answer(ticket, DescribeTransactionsReply(found))
             case ListTransactions():
-                turn.answer(ticket, self._list(command))
+                draft.answer(ticket, self._list(command))
             case _:
                 assert_never(command)
 
-    def _decide_for_client(self, command: ClientCommand, ticket: Ticket, turn: Turn) -> None:
+    def _decide_for_client(self, command: ClientCommand, ticket: Ticket, draft: DecisionDraft) -> None:
         """Answer, or keep the command until the transaction that is in its way has ended."""
-        reply = self._reply(command, turn)
-        if isinstance(command, VerifyPartitions) or not self._waits(command, reply, ticket, turn):
-            turn.answer(ticket, reply)
+        reply = self._reply(command, draft)
+        if isinstance(command, VerifyPartitions) or not self._waits(command, reply, ticket, draft):
+            draft.answer(ticket, reply)
 
-    def _waits(self, command: ClientCommand, reply: ClientReply, ticket: Ticket, turn: Turn) -> bool:
-        return _code(reply) is ErrorCode.CONCURRENT_TRANSACTIONS and self.live.wait(command, ticket, turn)
+    def _waits(self, command: ClientCommand, reply: ClientReply, ticket: Ticket, draft: DecisionDraft) -> bool:
+        return _code(reply) is ErrorCode.CONCURRENT_TRANSACTIONS and self.live.wait(command, ticket, draft)
 
-    def _reply(self, command: ClientCommand, turn: Turn) -> ClientReply:
+    def _reply(self, command: ClientCommand, draft: DecisionDraft) -> ClientReply:
         match command:
             case InitProducer():
-                return init_producer(command, turn, self._settings)
+                return init_producer(command, draft, self._settings)
             case AddPartitions():
-                return self._add(command, turn)
+                return self._add(command, draft)
             case VerifyPartitions():
-                return _verify(command, turn)
+                return _verify(command, draft)
             case EndTransaction():
-                return _end(command, turn)
+                return _end(command, draft)
             case JoinBatch():
-                return self._join(command, turn)
+                return self._join(command, draft)
             case EndBatch():
-                return end_batch(command, turn)
+                return end_batch(command, draft)
             case _:
                 assert_never(command)
 
-    def _join(self, command: JoinBatch, turn: Turn) -> ProducerReply | NeedsProducerId:
-        before = turn.find(command.transactional_id)
-        reply = join_batch(command, turn)
-        opened = turn.find(command.transactional_id)
+    def _join(self, command: JoinBatch, draft: DecisionDraft) -> ProducerReply | NeedsProducerId:
+        before = draft.find(command.transactional_id)
+        reply = join_batch(command, draft)
+        opened = draft.find(command.transactional_id)
         if opened is not None and opened is not before:
-            self.live.timers.set(TransactionEnds(command.transactional_id), turn.in_ms(opened.timeout_ms))
+            self.live.timers.set(TransactionEnds(command.transactional_id), draft.in_ms(opened.timeout_ms))
         return reply
 
-    def _add(self, command: AddPartitions, turn: Turn) -> PartitionsReply:
-        member = turn.find_member(MemberName(command.transactional_id, command.producer.id))
+    def _add(self, command: AddPartitions, draft: DecisionDraft) -> PartitionsReply:
+        member = draft.find_member(MemberName(command.transactional_id, command.producer.id))
         if member is not None:
-            return add_to_member(command, member, turn)
-        held = turn.find(command.transactional_id)
+            return add_to_member(command, member, draft)
+        held = draft.find(command.transactional_id)
         code = _refusal(command, held)
         if code is ErrorCode.NONE:
             assert held is not None
             is_open = held.state is TransactionState.ONGOING
             if not (is_open and held.partitions.issuperset(command.partitions)):
-                turn.write(command.transactional_id, held.joined(command.partitions, command.version, turn.now.wall_ms))
+                draft.write(
+                    command.transactional_id, held.joined(command.partitions, command.version, draft.now.wall_ms)
+                )
             if not is_open:
-                self.live.timers.set(TransactionEnds(command.transactional_id), turn.in_ms(held.timeout_ms))
+                self.live.timers.set(TransactionEnds(command.transactional_id), draft.in_ms(held.timeout_ms))
         return PartitionsReply((code,) * len(command.partitions))
 
-    def _complete(self, command: MarkersWritten, turn: Turn) -> None:
+    def _complete(self, command: MarkersWritten, draft: DecisionDraft) -> None:
         """Note the end, and let those go on who waited for it. What was told before may be told again."""
         name = MemberName(command.transactional_id, command.producer.id)
-        if turn.find_member(name) is not None:
-            has_ended = complete_member(name, command.producer, turn)
+        if draft.find_member(name) is not None:
+            has_ended = complete_member(name, command.producer, draft)
         else:
-            has_ended = _complete_own(command, turn)
+            has_ended = _complete_own(command, draft)
         for waiting in self.live.release(command.transactional_id) if has_ended else ():
-            self._decide_for_client(waiting.command, waiting.ticket, turn)
+            self._decide_for_client(waiting.command, waiting.ticket, draft)
 
-    def _resume(self, turn: Turn) -> None:
+    def _resume(self, draft: DecisionDraft) -> None:
         """Go on after a replay: time runs for open transactions, and the ends of others are told once more."""
         for transactional_id, held in self.state.items():
             if held.state.is_ending:
-                turn.send_markers(transactional_id, held)
+                draft.send_markers(transactional_id, held)
             elif held.state is TransactionState.ONGOING:
-                self._let_time_run(transactional_id, held, turn)
+                self._let_time_run(transactional_id, held, draft)
         for transactional_id, pool in self.pools.items():
             for member in pool.values():
                 if member.state.is_ending:
-                    turn.send_markers_of(transactional_id, member)
-        self._look_for_idle_ids_later(turn)
+                    draft.send_markers_of(transactional_id, member)
+        self._look_for_idle_ids_later(draft)
 
-    def _let_time_run(self, transactional_id: str, held: Transaction, turn: Turn, *, ms_min: int = 0) -> None:
-        left_ms = held.started_ms + held.timeout_ms - turn.now.wall_ms
-        deadline = turn.in_ms(max(min(left_ms, held.timeout_ms), ms_min))
+    def _let_time_run(self, transactional_id: str, held: Transaction, draft: DecisionDraft, *, ms_min: int = 0) -> None:
+        left_ms = held.started_ms + held.timeout_ms - draft.now.wall_ms
+        deadline = draft.in_ms(max(min(left_ms, held.timeout_ms), ms_min))
         self.live.timers.set(TransactionEnds(transactional_id), deadline)
 
-    def _wake(self, turn: Turn) -> None:
+    def _wake(self, draft: DecisionDraft) -> None:
         # What is written stands in one batch, which has to fit, and transactions may be large: one at a time.
-        while not turn.facts and (deadline := self.live.timers.pop(turn.now.instant)) is not None:
+        while not draft.facts and (deadline := self.live.timers.pop(draft.now.instant)) is not None:
             match deadline:
                 case TransactionEnds():
-                    _abort(deadline.transactional_id, turn)
+                    _abort(deadline.transactional_id, draft)
                 case WaitEnds():
                     for waiting in self.live.release(deadline.transactional_id):
-                        turn.answer(waiting.ticket, refused(waiting.command, ErrorCode.CONCURRENT_TRANSACTIONS))
+                        draft.answer(waiting.ticket, refused(waiting.command, ErrorCode.CONCURRENT_TRANSACTIONS))
                 case IdsExpire():
-                    self._expire(turn)
+                    self._expire(draft)
                 case _:
                     assert_never(deadline)
 
-    def _expire(self, turn: Turn) -> None:
+    def _expire(self, draft: DecisionDraft) -> None:
         """Forget ids that were idle for too long; of many a part at a time, so that nobody waits long."""
         ids = sorted(self.state)
         idle_ms_max = self._settings.transactional_id_expiration_ms
         start = bisect_left(ids, self.live.expiry_goes_on_at)
         stop = start + TRANSACTIONAL_IDS_EXPIRED_PER_TURN_MAX
         for position, transactional_id in enumerate(ids[start:stop], start):
-            if len(turn.facts) >= TRANSACTIONAL_FACTS_FORGOTTEN_PER_TURN_MAX:
+            if len(draft.facts) >= TRANSACTIONAL_FACTS_FORGOTTEN_PER_TURN_MAX:
                 stop = position
                 break
-            held = turn.find(transactional_id)
+            held = draft.find(transactional_id)
             is_idle = held is not None and (held.state is TransactionState.EMPTY or held.state.is_ended)
             if not is_idle or held is None:
                 continue
             is_done = held.shared is not None and held.shared.is_done
             kept_ms = min(TRANSACTIONAL_ID_DONE_MS, idle_ms_max) if is_done else idle_ms_max
-            if turn.now.wall_ms - held.updated_ms >= kept_ms:
-                for member in turn.members(transactional_id):
-                    turn.write_member(MemberName(transactional_id, member.producer.id), None)
-                turn.write(transactional_id, None)
+            if draft.now.wall_ms - held.updated_ms >= kept_ms:
+                for member in draft.members(transactional_id):
+                    draft.write_member(MemberName(transactional_id, member.producer.id), None)
+                draft.write(transactional_id, None)
         if stop < len(ids):
             self.live.expiry_goes_on_at = ids[stop]
-            self.live.timers.set(IdsExpire(), turn.in_ms(1))
+            self.live.timers.set(IdsExpire(), draft.in_ms(1))
         else:
             self.live.expiry_goes_on_at = ""
-            self._look_for_idle_ids_later(turn)
+            self._look_for_idle_ids_later(draft)
 
-    def _look_for_idle_ids_later(self, turn: Turn) -> None:
+    def _look_for_idle_ids_later(self, draft: DecisionDraft) -> None:
         interval_ms = self._settings.transaction_remove_expired_transaction_cleanup_interval_ms
-        self.live.timers.set(IdsExpire(), turn.in_ms(interval_ms))
+        self.live.timers.set(IdsExpire(), draft.in_ms(interval_ms))
 
     def _described(self, transactional_id: str) -> Transaction | None:
-        """Give a transaction with all of its partitions, those of members too."""
+        """Return a transaction with all of its partitions, those of members too."""
         held = self.state.get(transactional_id)
         pool = self.pools.get(transactional_id)
         if held is None or pool is None:
@@ -292,7 +294,7 @@ class TransactionsMachine:
 
 
 def refused(command: ClientCommand, code: ErrorCode) -> ProducerReply | PartitionsReply:
-    """Give the reply that says no to a command."""
+    """Return the reply that refuses a command."""
     match command:
         case AddPartitions() | VerifyPartitions():
             return PartitionsReply((code,) * len(command.partitions))
@@ -302,43 +304,43 @@ def refused(command: ClientCommand, code: ErrorCode) -> ProducerReply | Partitio
             assert_never(command)
 
 
-def _abort(transactional_id: str, turn: Turn) -> None:
+def _abort(transactional_id: str, draft: DecisionDraft) -> None:
     """Abort a transaction whose time is up, with an epoch that its producer does not have.
 
     It may go on from there, as after a request whose answer was lost; an owner of members may begin again.
     """
-    held = turn.find(transactional_id)
+    held = draft.find(transactional_id)
     if held is None or held.state is not TransactionState.ONGOING:
         return
-    turn.count(Outcome.TIMED_OUT)
+    draft.count(Outcome.TIMED_OUT)
     if held.is_shared_now:
-        abort_batch(transactional_id, held, turn)
+        abort_batch(transactional_id, held, draft)
     else:
         last = NOBODY if held.is_exhausted else held.producer
-        turn.write(transactional_id, held.fenced(last=last, now_ms=turn.now.wall_ms))
+        draft.write(transactional_id, held.fenced(last=last, now_ms=draft.now.wall_ms))
 
 
-def _complete_own(command: MarkersWritten, turn: Turn) -> bool:
+def _complete_own(command: MarkersWritten, draft: DecisionDraft) -> bool:
     """Note the end of the producer's own transaction; tell whether this was news."""
-    held = turn.find(command.transactional_id)
+    held = draft.find(command.transactional_id)
     if held is None or not held.state.is_ending or held.producer != command.producer:
         return False
     if held.shared is not None and not held.partitions:
         return False  # it ends with its members
-    turn.write(command.transactional_id, held.completed(turn.now.wall_ms))
+    draft.write(command.transactional_id, held.completed(draft.now.wall_ms))
     return True
 
 
-def _end(command: EndTransaction, turn: Turn) -> ProducerReply | NeedsProducerId:
-    member = turn.find_member(MemberName(command.transactional_id, command.producer.id))
-    return end_transaction(command, turn) if member is None else leave_batch(command, member, turn)
+def _end(command: EndTransaction, draft: DecisionDraft) -> ProducerReply | NeedsProducerId:
+    member = draft.find_member(MemberName(command.transactional_id, command.producer.id))
+    return end_transaction(command, draft) if member is None else leave_batch(command, member, draft)
 
 
-def _verify(command: VerifyPartitions, turn: Turn) -> PartitionsReply:
-    member = turn.find_member(MemberName(command.transactional_id, command.producer.id))
+def _verify(command: VerifyPartitions, draft: DecisionDraft) -> PartitionsReply:
+    member = draft.find_member(MemberName(command.transactional_id, command.producer.id))
     if member is not None:
         return verify_member(command, member)
-    held = turn.find(command.transactional_id)
+    held = draft.find(command.transactional_id)
     code = _refusal(command, held)
     if code is not ErrorCode.NONE:
         return PartitionsReply((code,) * len(command.partitions))
@@ -349,7 +351,7 @@ def _verify(command: VerifyPartitions, turn: Turn) -> PartitionsReply:
 
 
 def _refusal(command: AddPartitions | VerifyPartitions, held: Transaction | None) -> ErrorCode:
-    """Say whether the producer may write now. While a transaction ends, its successor may not be known yet."""
+    """Return whether the producer may write now. While a transaction ends, its successor may not be known yet."""
     if held is None:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if held.state.is_ending:

@@ -18,7 +18,7 @@ from riverlog.model.transactions import PRODUCER_EPOCH_MAX, Producer
 from riverlog.transactions.incarnations import BatchName
 
 
-class MemberState(IntEnum):
+class SharedMemberState(IntEnum):
     """Where a member stands, by the number in its record."""
 
     FREE = 0
@@ -28,44 +28,44 @@ class MemberState(IntEnum):
 
     @property
     def is_ending(self) -> bool:
-        return self in (MemberState.COMMITTING, MemberState.ABORTING)
+        return self in (SharedMemberState.COMMITTING, SharedMemberState.ABORTING)
 
 
-class Member(NamedTuple):
+class SharedMember(NamedTuple):
     """One producer of the pool, and the attempt of a task that writes with it, or did last."""
 
     producer: Producer
     batch: BatchName
     task: int
     attempt: int
-    state: MemberState = MemberState.JOINED
+    state: SharedMemberState = SharedMemberState.JOINED
     partitions: frozenset[TopicPartition] = frozenset()
     """Where it has written, or may have; empty while it is free."""
 
     @property
     def is_spent(self) -> bool:
-        """Tell whether nobody can write with this id any more."""
-        return self.state is MemberState.FREE and self.producer.epoch >= PRODUCER_EPOCH_MAX
+        """Return whether nobody can write with this id any more."""
+        return self.state is SharedMemberState.FREE and self.producer.epoch >= PRODUCER_EPOCH_MAX
 
-    def joined(self, batch: BatchName, task: int, attempt: int) -> "Member":
-        """Let an attempt of a task write with the id."""
-        assert self.state is MemberState.FREE
+    def joined(self, batch: BatchName, task: int, attempt: int) -> "SharedMember":
+        """Return it with an attempt of a task as its user."""
+        assert self.state is SharedMemberState.FREE
         assert not self.is_spent
-        return Member(self.producer, batch, task, attempt)
+        return SharedMember(self.producer, batch, task, attempt)
 
-    def added(self, partitions: Iterable[TopicPartition]) -> "Member":
+    def added(self, partitions: Iterable[TopicPartition]) -> "SharedMember":
         """Take partitions into the transaction."""
-        assert self.state is MemberState.JOINED
+        assert self.state is SharedMemberState.JOINED
         return self._replace(partitions=self.partitions.union(partitions))
 
-    def ended(self, *, committed: bool) -> "Member":
+    def ended(self, *, committed: bool) -> "SharedMember":
         """Decide; where nothing was written there is nothing left to do."""
-        assert self.state is MemberState.JOINED
+        assert self.state is SharedMemberState.JOINED
         after = Producer(self.producer.id, ProducerEpoch(self.producer.epoch + 1))
-        state = MemberState.COMMITTING if committed else MemberState.ABORTING
-        return self._replace(producer=after, state=state if self.partitions else MemberState.FREE)
+        state = SharedMemberState.COMMITTING if committed else SharedMemberState.ABORTING
+        return self._replace(producer=after, state=state if self.partitions else SharedMemberState.FREE)
 
-    def completed(self) -> "Member":
+    def completed(self) -> "SharedMember":
         """Note that every partition knows how it ended."""
         assert self.state.is_ending
-        return self._replace(state=MemberState.FREE, partitions=frozenset())
+        return self._replace(state=SharedMemberState.FREE, partitions=frozenset())

@@ -12,27 +12,29 @@ from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerEpoch, Pr
 from riverlog.model.settings import NodeSettings
 from riverlog.model.transactions import Outcome, Producer
 from riverlog.transactions.commands import InitProducer, NeedsProducerId, ProducerReply
+from riverlog.transactions.decision_draft import DecisionDraft
 from riverlog.transactions.shared_transactions import abort_batch
 from riverlog.transactions.states import FIRST_EPOCH, NOBODY, Transaction, TransactionState
-from riverlog.transactions.turn import Turn
 
 
-def init_producer(command: InitProducer, turn: Turn, settings: NodeSettings) -> ProducerReply | NeedsProducerId:
-    """Say who may write from here on. CONCURRENT_TRANSACTIONS means: once the transaction has ended."""
+def init_producer(
+    command: InitProducer, draft: DecisionDraft, settings: NodeSettings
+) -> ProducerReply | NeedsProducerId:
+    """Choose the producer that may write from here on. CONCURRENT_TRANSACTIONS: once the transaction has ended."""
     if not 0 < command.timeout_ms <= settings.transaction_max_timeout_ms:
         return ProducerReply(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-    held = turn.find(command.transactional_id)
+    held = draft.find(command.transactional_id)
     if held is None:
-        return _begin(command, turn)
+        return _begin(command, draft)
     if held.state.is_ending:
         return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS)
     if command.expected is not None and not _may_go_on(held, command.expected):
         return ProducerReply(ErrorCode.PRODUCER_FENCED)
     match held.state:
         case TransactionState.ONGOING:
-            return _fence(command, held, turn)
+            return _fence(command, held, draft)
         case TransactionState.EMPTY | TransactionState.COMPLETE_COMMIT | TransactionState.COMPLETE_ABORT:
-            return _take_over(command, held, turn)
+            return _take_over(command, held, draft)
         case TransactionState.PREPARE_COMMIT | TransactionState.PREPARE_ABORT:
             raise AssertionError("an ending transaction was answered before")
         case TransactionState.DEAD | TransactionState.PREPARE_EPOCH_FENCE:
@@ -41,40 +43,40 @@ def init_producer(command: InitProducer, turn: Turn, settings: NodeSettings) -> 
             assert_never(held.state)
 
 
-def _begin(command: InitProducer, turn: Turn) -> ProducerReply | NeedsProducerId:
+def _begin(command: InitProducer, draft: DecisionDraft) -> ProducerReply | NeedsProducerId:
     """Begin with an id that nobody knows, or that was forgotten for being idle."""
     if command.new_id == NO_PRODUCER:
         return NeedsProducerId()
     producer = Producer(command.new_id, FIRST_EPOCH)
-    turn.write(command.transactional_id, Transaction(producer, command.timeout_ms, turn.now.wall_ms))
+    draft.write(command.transactional_id, Transaction(producer, command.timeout_ms, draft.now.wall_ms))
     return ProducerReply(producer=producer)
 
 
 def _may_go_on(held: Transaction, expected: Producer) -> bool:
-    """Tell whether nobody has taken over from the sender. One whose transaction is open cannot have missed an answer
+    """Return whether nobody has taken over from the sender. One whose transaction is open cannot have missed an answer
     before it."""
     if held.is_of(expected):
         return True
     return expected == held.last and held.state is not TransactionState.ONGOING
 
 
-def _fence(command: InitProducer, held: Transaction, turn: Turn) -> ProducerReply | NeedsProducerId:
+def _fence(command: InitProducer, held: Transaction, draft: DecisionDraft) -> ProducerReply | NeedsProducerId:
     """Abort what is open, so that the sender can take over; what it had itself it may go on from."""
-    turn.count(Outcome.FENCED)
+    draft.count(Outcome.FENCED)
     last = held.producer if command.expected is not None else NOBODY
-    fenced = held.fenced(last=last, now_ms=turn.now.wall_ms)
+    fenced = held.fenced(last=last, now_ms=draft.now.wall_ms)
     if not held.is_shared_now:
-        turn.write(command.transactional_id, fenced)
+        draft.write(command.transactional_id, fenced)
         return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS)
-    abort_batch(command.transactional_id, held, turn, fenced=fenced)
-    aborted = turn.find(command.transactional_id)
+    abort_batch(command.transactional_id, held, draft, fenced=fenced)
+    aborted = draft.find(command.transactional_id)
     assert aborted is not None
     if aborted.state.is_ending:
         return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS)
-    return _take_over(command, aborted, turn)  # no member has written anything
+    return _take_over(command, aborted, draft)  # no member has written anything
 
 
-def _take_over(command: InitProducer, held: Transaction, turn: Turn) -> ProducerReply | NeedsProducerId:
+def _take_over(command: InitProducer, held: Transaction, draft: DecisionDraft) -> ProducerReply | NeedsProducerId:
     if command.expected not in (None, held.producer) and held.is_of(held.producer):  # the answer was lost
         producer, last = held.producer, held.last
     elif held.is_exhausted and command.new_id == NO_PRODUCER:
@@ -82,8 +84,8 @@ def _take_over(command: InitProducer, held: Transaction, turn: Turn) -> Producer
     else:
         producer = _next(held, command.new_id)
         last = Producer(held.producer.id, held.producer.epoch if command.expected is not None else NO_PRODUCER_EPOCH)
-    renewed = held.renewed(producer, last=last, timeout_ms=command.timeout_ms, now_ms=turn.now.wall_ms)
-    turn.write(command.transactional_id, renewed)
+    renewed = held.renewed(producer, last=last, timeout_ms=command.timeout_ms, now_ms=draft.now.wall_ms)
+    draft.write(command.transactional_id, renewed)
     return ProducerReply(producer=producer)
 
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from riverlog.model.ids import NO_PRODUCER_EPOCH, ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.transactions import Producer, TransactionVersion
 from riverlog.transactions.incarnations import BatchName, Incarnation, Shared
-from riverlog.transactions.members import Member, MemberState
+from riverlog.transactions.members import SharedMember, SharedMemberState
 from riverlog.transactions.states import Transaction, TransactionState
 from riverlog.wire.types import (
     INT32,
@@ -131,14 +131,14 @@ class MemberFact:
     """One fact about a member; None where its id has left the pool."""
 
     name: MemberName
-    member: Member | None
+    member: SharedMember | None
 
 
 Fact = TransactionFact | MemberFact
 
 
 def value_of(transaction: Transaction) -> TransactionLogValue:
-    """Say it in Kafka's words."""
+    """Encode it as Kafka's TransactionLogValue."""
     is_empty = transaction.state is TransactionState.EMPTY
     return TransactionLogValue(
         producer_id=transaction.producer.id,
@@ -173,8 +173,8 @@ def transaction_of(value: TransactionLogValue) -> Transaction:
     )
 
 
-def member_value_of(member: Member) -> MemberLogValue:
-    """Say it in words of our own."""
+def member_value_of(member: SharedMember) -> MemberLogValue:
+    """Encode it as a record of our own."""
     return MemberLogValue(
         producer_epoch=member.producer.epoch,
         state=member.state,
@@ -186,14 +186,14 @@ def member_value_of(member: Member) -> MemberLogValue:
     )
 
 
-def member_of(producer_id: ProducerId, value: MemberLogValue) -> Member:
+def member_of(producer_id: ProducerId, value: MemberLogValue) -> SharedMember:
     """Understand them; ValueError for a state that is not known."""
-    return Member(
+    return SharedMember(
         producer=Producer(producer_id, ProducerEpoch(value.producer_epoch)),
         batch=BatchName(value.incarnation, value.batch),
         task=value.task,
         attempt=value.attempt,
-        state=MemberState(value.state),
+        state=SharedMemberState(value.state),
         partitions=_partitions(value.partitions),
     )
 

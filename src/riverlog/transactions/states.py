@@ -40,7 +40,7 @@ class TransactionState(IntEnum):
 
     @property
     def is_ending(self) -> bool:
-        """Tell whether the decision is made, and the markers are on their way."""
+        """Return whether the decision is made, and the markers are on their way."""
         return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
     @property
@@ -75,21 +75,21 @@ class Transaction(NamedTuple):
 
     @property
     def is_shared_now(self) -> bool:
-        """Tell whether the transaction that is open is one of members."""
+        """Return whether the transaction that is open is one of members."""
         return self.shared is not None and self.shared.is_open
 
     @property
     def is_exhausted(self) -> bool:
-        """Tell whether the epochs of the producer's id are used up."""
+        """Return whether the epochs of the producer's id are used up."""
         return self.producer.epoch >= PRODUCER_EPOCH_MAX - 1
 
     def is_of(self, producer: Producer) -> bool:
-        """Tell whether the producer may write; the last epoch of an id only fences."""
+        """Return whether the producer may write; the last epoch of an id only fences."""
         return producer == self.producer and producer.epoch < PRODUCER_EPOCH_MAX
 
     @property
     def successor(self) -> Producer:
-        """Give the producer that may write next."""
+        """Return the producer that may write next."""
         return self.producer if self.next_producer_id == NO_PRODUCER else Producer(self.next_producer_id, FIRST_EPOCH)
 
     @property

@@ -9,13 +9,13 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER
 from riverlog.model.transactions import Outcome, TransactionVersion
 from riverlog.transactions.commands import EndTransaction, NeedsProducerId, ProducerReply
+from riverlog.transactions.decision_draft import DecisionDraft
 from riverlog.transactions.states import Transaction, TransactionState
-from riverlog.transactions.turn import Turn
 
 
-def end_transaction(command: EndTransaction, turn: Turn) -> ProducerReply | NeedsProducerId:
+def end_transaction(command: EndTransaction, draft: DecisionDraft) -> ProducerReply | NeedsProducerId:
     """Decide a transaction, or say how it was decided. CONCURRENT_TRANSACTIONS: its markers are not all written yet."""
-    held = turn.find(command.transactional_id)
+    held = draft.find(command.transactional_id)
     if held is None:
         return ProducerReply(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     code = _refusal(command, held)
@@ -25,16 +25,16 @@ def end_transaction(command: EndTransaction, turn: Turn) -> ProducerReply | Need
     if bumps and held.is_exhausted and command.new_id == NO_PRODUCER:
         return NeedsProducerId()
     ended = held.ended(
-        committed=command.committed, version=command.version, now_ms=turn.now.wall_ms, new_id=command.new_id
+        committed=command.committed, version=command.version, now_ms=draft.now.wall_ms, new_id=command.new_id
     )
-    turn.write(command.transactional_id, ended)
+    draft.write(command.transactional_id, ended)
     if held.state is TransactionState.ONGOING:
-        turn.count(Outcome.COMMITTED if command.committed else Outcome.ABORTED)
+        draft.count(Outcome.COMMITTED if command.committed else Outcome.ABORTED)
     return ProducerReply(producer=ended.successor)
 
 
 def _refusal(command: EndTransaction, held: Transaction) -> ErrorCode | None:
-    """Say why nothing is to be decided, NONE if it has been; None if it is."""
+    """Return why nothing is to be decided, NONE if it has been; None if it is."""
     is_by_epoch = command.version >= TransactionVersion.EPOCH_PER_TRANSACTION
     is_repeated = is_by_epoch and (held.state.is_ending or held.state.is_ended) and command.producer == held.last
     if command.producer.id != held.producer.id and not is_repeated:

@@ -6,7 +6,7 @@ asked: a marker ends what is being verified. A yes holds until then, because a m
 which one was given. Where no answer could be had, no batch overtakes the one that was asked for.
 
     begin -> Asked --settle--> Verified             `end`, a later epoch or `expire` forget each of them, so that an
-                 `---settle--> Refused              answer that is still on its way, or comes twice, lets nothing in
+                 `---settle--> VerificationRefused  answer that is still on its way, or comes twice, lets nothing in
 
 A no is kept only for those who waited for it: behind the last of them the coordinator is asked again.
 """
@@ -45,7 +45,7 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class VerificationRefused:
     """It has said no, in words that a producer knows what to do with."""
 
     code: ErrorCode
@@ -67,7 +67,7 @@ class Verification:
     begun_ms: int
     begins_epoch: bool
     """The producer speaks version 2 of transactions: each has its own epoch."""
-    state: Asked | Verified | Refused = Asked()
+    state: Asked | Verified | VerificationRefused = Asked()
     waiting: int = 0
     """How many requests will come again for the answer."""
 
@@ -79,7 +79,7 @@ class Verification:
     def is_in_the_way(self) -> bool:
         """Return whether earlier epochs are too late. One that was refused for good is in nobody's way, though its no
         may be kept until all who waited for it have heard it."""
-        return not isinstance(self.state, Refused) or self.state.may_change
+        return not isinstance(self.state, VerificationRefused) or self.state.may_change
 
 
 class Verifications:
@@ -109,7 +109,7 @@ class Verifications:
         """Keep the answer, which is on its way or just here, for one more who will come again for it."""
         verification.waiting += 1
 
-    def settle(self, verification: Verification, answer: Verified | Refused) -> None:
+    def settle(self, verification: Verification, answer: Verified | VerificationRefused) -> None:
         """Take the coordinator's answer; it counts as long as the verification stands."""
         verification.state = answer
         if not verification.waiting:
@@ -139,7 +139,7 @@ class Verifications:
                 ErrorCode.INVALID_TXN_STATE,
                 f"no transaction of producer {producer.id} is known to be open here; it may have ended",
             )
-        if isinstance(known.state, Refused):
+        if isinstance(known.state, VerificationRefused):
             raise Refusal(known.state.code, known.state.message)
         first = 0 if known.begins_epoch and not is_known else known.lowest_sequence
         if header.base_sequence > first:
@@ -173,7 +173,7 @@ class Verifications:
     def _forget_no(self, verification: Verification) -> None:
         """Ask again when the producer comes again, whatever it was told; a no that may change keeps its place."""
         no = verification.state
-        if isinstance(no, Refused):
+        if isinstance(no, VerificationRefused):
             verification.state = Asked()
             if not no.may_change:
                 self._remove(verification)
@@ -211,19 +211,23 @@ class Question:
         """Return whether to ask again after so many seconds: the transaction before this one is still ending."""
         return code is ErrorCode.CONCURRENT_TRANSACTIONS and seconds < VERIFICATION_PATIENCE_SECONDS
 
-    def settle(self, code: ErrorCode) -> Verified | Refused:
+    def settle(self, code: ErrorCode) -> Verified | VerificationRefused:
         """Take the coordinator's answer, and return it in words that the client knows."""
         answer = Verified() if code is ErrorCode.NONE else self._refused(code)
         self.verifications.settle(self.verification, answer)
         return answer
 
-    def _refused(self, code: ErrorCode) -> Refused:
+    def _refused(self, code: ErrorCode) -> VerificationRefused:
         """Put a coordinator's no into words that a producer knows what to do with, as Kafka does."""
         if code in _TRY_AGAIN and not (self.adds and code is ErrorCode.CONCURRENT_TRANSACTIONS):
             # Older clients try again only for errors that they expect from a partition.
-            return Refused(ErrorCode.NOT_ENOUGH_REPLICAS, f"the transaction is not verified yet: {code.title}")
+            return VerificationRefused(
+                ErrorCode.NOT_ENOUGH_REPLICAS, f"the transaction is not verified yet: {code.title}"
+            )
         if code is ErrorCode.PRODUCER_FENCED:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
         elif code is ErrorCode.TRANSACTION_ABORTABLE and not self.knows_abortable:
             code = ErrorCode.INVALID_TXN_STATE
-        return Refused(code, f"{self.partition} belongs to no open transaction of this producer: {code.title}")
+        return VerificationRefused(
+            code, f"{self.partition} belongs to no open transaction of this producer: {code.title}"
+        )

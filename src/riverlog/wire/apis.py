@@ -157,12 +157,12 @@ class Api:
 
     @property
     def is_own(self) -> bool:
-        """Tell whether it is riverlog's: no client of Kafka's hears of it."""
+        """Return whether it is riverlog's: no client of Kafka's hears of it."""
         return self.key >= FIRST_OWN_KEY
 
     @property
     def advertised(self) -> Versions:
-        """Give the versions to show in ApiVersions; a request below `versions` is refused all the same."""
+        """Return the versions to show in ApiVersions; a request below `versions` is refused all the same."""
         return self.versions if self.advertised_min is None else Versions(self.advertised_min, self.versions.max)
 
     def is_flexible(self, version: int) -> bool:
@@ -170,12 +170,12 @@ class Api:
 
     @cached_property
     def request(self) -> type[Any]:
-        """Give the dataclass of the request."""
+        """Return the dataclass of the request."""
         return self._message("Request")
 
     @cached_property
     def response(self) -> type[Any]:
-        """Give the dataclass of the response."""
+        """Return the dataclass of the response."""
         return self._message("Response")
 
     def _message(self, direction: str) -> type[Any]:

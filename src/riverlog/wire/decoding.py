@@ -12,7 +12,7 @@ from uuid import UUID
 from riverlog.wire import primitives
 from riverlog.wire.limits import ARRAY_NESTING_MAX, MESSAGE_ELEMENTS_MAX, REQUEST_ELEMENTS_MAX
 from riverlog.wire.primitives import STRING_BYTES_MAX, Decoder
-from riverlog.wire.source import Source, bytes_min
+from riverlog.wire.source import FunctionSource, bytes_min
 from riverlog.wire.types import (
     RECORDS,
     STRING,
@@ -51,7 +51,7 @@ class _Decoding:
     """The writing of one decoder. `_run` holds fixed-size values that are named but not yet read."""
 
     def __init__(self, declaration: type[Any], version: int) -> None:
-        self.source = Source("decode(buffer, p)", _NAMES)
+        self.source = FunctionSource("decode(buffer, p)", _NAMES)
         self._version = version
         self._flexible = is_flexible(declaration, version)
         self._immutable = is_record(declaration)

@@ -12,7 +12,7 @@ from uuid import UUID
 from riverlog.model.ports import FileRange
 from riverlog.wire import primitives
 from riverlog.wire.primitives import Encoder
-from riverlog.wire.source import Source
+from riverlog.wire.source import FunctionSource
 from riverlog.wire.types import (
     RECORDS,
     STRING,
@@ -45,7 +45,7 @@ class _Encoding:
     """The writing of one encoder. `_run` holds fixed-size values that are ready but not yet written."""
 
     def __init__(self, declaration: type[Any], version: int) -> None:
-        self.source = Source("encode(message, out)", _NAMES)
+        self.source = FunctionSource("encode(message, out)", _NAMES)
         self._version = version
         self._flexible = is_flexible(declaration, version)
         self._out = "out"
@@ -198,7 +198,7 @@ class _Encoding:
         return "0" if self._flexible else "-1"
 
     def _counted(self, count: str) -> str:
-        """Give the number on the wire for a count: compact ones are one higher, so that 0 is null."""
+        """Return the number on the wire for a count: compact ones are one higher, so that 0 is null."""
         return f"{count} + 1" if self._flexible else count
 
     def _length(self, length: str, code: str) -> None:

@@ -55,7 +55,7 @@ class FrameBuffer:
         self._end = 0
 
     def room(self) -> memoryview:
-        """Give free memory to receive into, none while no more is lent; ends the life of all views given so far."""
+        """Return free memory to receive into, none while no more is lent; all views returned so far end."""
         if self._start == self._end:
             self._start = self._end = 0
             return self._view
@@ -69,7 +69,7 @@ class FrameBuffer:
         assert self._end <= len(self._buffer)
 
     def next_frame(self) -> memoryview | None:
-        """Give the next frame if it is whole, without its length; raise FrameRefused at a length out of bounds."""
+        """Return the next frame if it is whole, without its length; raise FrameRefused at a length out of bounds."""
         begin = self._start + LENGTH_BYTES
         if self._end < begin:
             return None
@@ -86,7 +86,7 @@ class FrameBuffer:
         return self._view[begin:stop]
 
     def frames(self) -> Iterator[memoryview]:
-        """Give each whole frame that is there."""
+        """Yield each whole frame that is there."""
         while (frame := self.next_frame()) is not None:
             yield frame
 
@@ -96,7 +96,7 @@ class FrameBuffer:
         assert self._start >= 0
 
     def is_filled_by(self, count: int) -> bool:
-        """Tell whether so many bytes are most of this memory: worth more than a copy of them."""
+        """Return whether so many bytes are most of this memory: worth more than a copy of them."""
         return 2 * count >= len(self._buffer)
 
     def leave(self) -> None:
@@ -105,21 +105,21 @@ class FrameBuffer:
 
     @property
     def missing(self) -> int:
-        """Tell how many bytes the unfinished frame still lacks, as far as its own length field tells."""
+        """Return how many bytes the unfinished frame still lacks, as far as its own length field tells."""
         return self._unfinished_frame_bytes() - self.waiting if self.waiting else 0
 
     @property
     def waiting(self) -> int:
-        """Tell how many bytes have arrived that belong to no whole frame yet given out."""
+        """Return how many bytes have arrived that belong to no whole frame yet given out."""
         return self._end - self._start
 
     @property
     def between_frames(self) -> bool:
-        """Tell whether a frame was given out since there was last room: what it needed is needed no more."""
+        """Return whether a frame was given out since there was last room: what it needed is needed no more."""
         return self._start > 0 or self._end == 0
 
     def rest(self) -> None:
-        """Give back memory that no byte has arrived for: of a past large frame, or of one that does not come."""
+        """Release memory that no byte has arrived for: of a past large frame, or of one that does not come."""
         size = RECEIVE_BUFFER_BYTES_MIN
         if self.waiting > size // 2:
             size += self.waiting
@@ -168,7 +168,7 @@ class FrameBuffer:
         self._start, self._end = 0, len(kept)
 
     def _unfinished_frame_bytes(self) -> int:
-        """Say how large the unfinished frame will be, as far as its own length field tells."""
+        """Return how large the unfinished frame will be, as far as its own length field tells."""
         if self._end - self._start < LENGTH_BYTES:
             return LENGTH_BYTES
         (length,) = LENGTH.unpack_from(self._buffer, self._start)

@@ -84,7 +84,7 @@ def read_last_batch(buffer: memoryview, position: int) -> memoryview | None:
 
 
 def one_answer(topic: bytes, version: int, index: int) -> Callable[[int, int, int, int], bytes]:
-    """Give the form of a whole response, frame and header included, to batches that this partition accepted.
+    """Return the form of a whole response, frame and header included, to batches that this partition accepted.
 
     To be filled in are the correlation id, the batch's offset and time stamp, and the offset where the log starts.
     """
@@ -152,7 +152,7 @@ Fetched = Callable[[int, int, int, int, bytes | FileRange], list[Part]]
 
 
 def one_fetched(topic: bytes, version: int, index: int, *, committed: bool) -> Fetched:
-    """Give the form of a whole response, frame and header included, with what was read of this partition.
+    """Return the form of a whole response, frame and header included, with what was read of this partition.
 
     To be filled in are the correlation id, high watermark, last stable offset, the offset where the log starts and the
     records. Where those of transactions are asked for, the form says that none was aborted.

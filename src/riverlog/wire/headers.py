@@ -104,7 +104,7 @@ def with_window(api: Api, version: int, response: list[Part], window_bytes: int)
 
 
 def read_window(api: Api, version: int, frame: Buffer) -> int | None:
-    """Give the window that a response's header tells, without the length in front; None where it tells none."""
+    """Return the window that a response's header tells, without the length in front; None where it tells none."""
     if not _has_tagged_header(api, version) or len(frame) < _WINDOW_HEAD.size:
         return None
     _, tagged_fields, tag, size, window_bytes = _WINDOW_HEAD.unpack_from(frame)

@@ -8,7 +8,7 @@ from typing import Any
 from riverlog.wire.types import Array, Fixed, Struct, Type, Variable, fields_of
 
 
-class Source:
+class FunctionSource:
     """One function being written. `names` are the objects that its lines refer to."""
 
     def __init__(self, signature: str, names: dict[str, object]) -> None:
@@ -29,18 +29,18 @@ class Source:
         self._depth -= 1
 
     def fresh(self) -> str:
-        """Give the name of a new local variable."""
+        """Return the name of a new local variable."""
         self._count += 1
         return f"v{self._count}"
 
     def name(self, value: object, wish: str) -> str:
-        """Give the name under which the function finds `value`, named as near to the wish as is free."""
+        """Return the name under which the function finds `value`, named as near to the wish as is free."""
         while self.names.setdefault(wish, value) is not value:
             wish += "_"
         return wish
 
     def struct(self, codes: str, method: str) -> tuple[str, int]:
-        """Give the name of a struct's method and the struct's size."""
+        """Return the name of a struct's method and the struct's size."""
         packed = struct.Struct(">" + codes)
         name = f"{method}_{codes.replace('?', '_')}"
         self.names.setdefault(name, getattr(packed, method))
@@ -58,7 +58,7 @@ class Source:
 
 
 def bytes_min(type_: Type, version: int, flexible: bool) -> int:
-    """Say how few bytes a value of this type can take, so that a count can be held against the bytes left."""
+    """Return how few bytes a value of this type can take, so that a count can be held against the bytes left."""
     match type_:
         case Fixed(size=size):
             return size

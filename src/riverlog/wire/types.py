@@ -179,13 +179,13 @@ def _field(type_: Type, since: int, until: int, nullable_since: int, tag: int | 
 
 @dataclass_transform()
 def struct(declaration: type[T]) -> type[T]:
-    """Make a declaration a dataclass that other messages nest."""
+    """Turn a declaration into a dataclass that other messages nest."""
     return dataclasses.dataclass(slots=True)(declaration)
 
 
 @dataclass_transform()
 def message(key: ApiKey) -> Callable[[type[T]], type[T]]:
-    """Make a declaration the request or response of an API."""
+    """Turn a declaration into the request or response of an API."""
 
     def declare(declaration: type[T]) -> type[T]:
         declared = struct(declaration)
@@ -197,7 +197,7 @@ def message(key: ApiKey) -> Callable[[type[T]], type[T]]:
 
 @dataclass_transform(frozen_default=True)
 def record(*, flexible_since: int) -> Callable[[type[T]], type[T]]:
-    """Make a declaration a fact of a machine's log: it has versions like a message, never changes, and holds tuples."""
+    """Turn a declaration into a record of a machine's log: versioned as a message is, frozen, with tuples for lists."""
 
     def declare(declaration: type[T]) -> type[T]:
         declared = dataclasses.dataclass(frozen=True, slots=True)(declaration)
@@ -212,7 +212,7 @@ _FLEXIBLE_SINCE_BY_RECORD: Final[dict[type[Any], int]] = {}
 
 
 def fields_of(declaration: type[Any]) -> tuple[Field, ...]:
-    """Give the fields of a declared message or struct, in wire order."""
+    """Return the fields of a declared message or struct, in wire order."""
     return tuple(
         Field(
             field.name,
@@ -224,7 +224,7 @@ def fields_of(declaration: type[Any]) -> tuple[Field, ...]:
 
 
 def key_of(declaration: type[Any]) -> ApiKey:
-    """Tell which API a message belongs to."""
+    """Return the API that a message belongs to."""
     return _KEY_BY_MESSAGE[declaration]
 
 

@@ -10,9 +10,9 @@ from riverlog.metadata.commands.brokers import RegisterBroker
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.partitions import CreatePartitions, NewPartitions
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds, ProducerIdBlock
-from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, NewTopic, TopicDefaults
+from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, TopicCreation, TopicDefaults
 from riverlog.metadata.delta import delta_of
-from riverlog.metadata.encoding import BadRecord, decode_record, encode_record
+from riverlog.metadata.encoding import BadMetadataRecord, decode_record, encode_record
 from riverlog.metadata.image import MetadataImage, folded
 from riverlog.metadata.machine import MetadataCommand, MetadataMachine
 from riverlog.metadata.records import MetadataRecord
@@ -40,7 +40,7 @@ NODE_SETTINGS = st.sampled_from([("max.connections", "5"), ("node.id", "3"), ("l
 @st.composite
 def new_topics(draw: st.DrawFn) -> CreateTopics:
     topics = [
-        NewTopic(
+        TopicCreation(
             name=draw(NAMES),
             id=TopicId(UUID(int=draw(st.integers(1, 2**128 - 1)))),
             partitions=draw(COUNTS),
@@ -170,7 +170,7 @@ def check_blocks(blocks: list[ProducerIdBlock]) -> None:
 def test_bytes_that_are_no_record_are_refused_and_nothing_else_happens(data):
     try:
         record = decode_record(data)
-    except BadRecord:
+    except BadMetadataRecord:
         return
     encode_record(record)
 
@@ -180,12 +180,12 @@ def test_bytes_that_are_no_record_are_refused_and_nothing_else_happens(data):
 def test_a_damaged_record_is_refused_or_read_as_another(seed, position, value):
     life = Life()
     life.live(register(NodeId(1), clean=True))
-    life.live(CreateTopics((NewTopic("orders", TopicId(UUID(int=7)), 1, configs={"retention.ms": "5"}),)))
+    life.live(CreateTopics((TopicCreation("orders", TopicId(UUID(int=7)), 1, configs={"retention.ms": "5"}),)))
     life.live(register(NodeId(1), clean=False))
     data = bytearray(encode_record(Random(seed).choice(life.records)))
     data[position % len(data)] = value
     try:
         record = decode_record(bytes(data))
-    except BadRecord:
+    except BadMetadataRecord:
         return
     assert decode_record(encode_record(record)) == record

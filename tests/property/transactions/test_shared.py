@@ -23,7 +23,7 @@ from riverlog.transactions.commands import (
     SendMarkers,
 )
 from riverlog.transactions.incarnations import BatchName
-from riverlog.transactions.members import Member, MemberState
+from riverlog.transactions.members import SharedMember, SharedMemberState
 from riverlog.transactions.records import MemberFact, MemberName
 from riverlog.transactions.states import NOBODY
 from tests.support.transactions import ID, V2, Coordinator, producer_of
@@ -56,7 +56,7 @@ class Pipeline(RuleBasedStateMachine):
     def begin(self, epoch: int) -> None:
         """Some pools have an id that is near the end of its epochs."""
         self.owners[0] = self.coordinator.init(timeout_ms=TIMEOUT_MS)
-        free = Member(producer_of(7, epoch), BatchName("z", 0), 0, 0, MemberState.FREE)
+        free = SharedMember(producer_of(7, epoch), BatchName("z", 0), 0, 0, SharedMemberState.FREE)
         self.coordinator.log.append(MemberFact(MemberName(ID, ProducerId(7)), free))
         self.coordinator.restart()
 

@@ -13,7 +13,13 @@ from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, Resou
 from riverlog.metadata.commands.outcome import Outcome
 from riverlog.metadata.commands.partitions import CreatePartitions, NewPartitions
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds
-from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, NewTopic, TopicDefaults, TopicsCreated
+from riverlog.metadata.commands.topics import (
+    CreateTopics,
+    DeleteTopics,
+    TopicCreation,
+    TopicCreationReplies,
+    TopicDefaults,
+)
 from riverlog.metadata.encoding import decode_record, encode_record
 from riverlog.metadata.machine import MetadataCommand, MetadataMachine
 from riverlog.metadata.records import MetadataRecord
@@ -81,7 +87,7 @@ class Stage:
         for name in names:
             self.topic_ids += 1
             topic_id = TopicId(UUID(int=self.topic_ids))
-            topics.append(NewTopic(name, topic_id, partitions, replicas, assigned, dict(named)))
+            topics.append(TopicCreation(name, topic_id, partitions, replicas, assigned, dict(named)))
         return CreateTopics(tuple(topics), validate_only="--validate" in plain)
 
     def _delete(self, plain: list[str], named: dict[str, str]) -> MetadataCommand:
@@ -109,7 +115,7 @@ def _ids(text: str) -> tuple[NodeId, ...]:
 
 
 def _said(response: Any) -> list[str]:
-    if isinstance(response, TopicsCreated):
+    if isinstance(response, TopicCreationReplies):
         return [f"{each.name}: {_outcome(each.outcome)}" for each in response.topics]
     if hasattr(response, "outcomes"):
         return [_outcome(each) for each in response.outcomes]

@@ -8,7 +8,7 @@ from uuid import UUID
 from riverlog.controller.log import MetadataLog
 from riverlog.controller.metadata import MetadataDriver
 from riverlog.metadata.commands.brokers import RegisterBroker
-from riverlog.metadata.commands.topics import CreateTopics, NewTopic
+from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.endpoints import Endpoint
@@ -70,8 +70,8 @@ class Node:
         assert [each.outcome.code for each in created.topics] == [ErrorCode.NONE] * len(names)
 
 
-def topic(name: str, partitions: int = 1) -> NewTopic:
-    return NewTopic(name, TopicId(UUID(int=Random(name).getrandbits(128), version=4)), partitions)
+def topic(name: str, partitions: int = 1) -> TopicCreation:
+    return TopicCreation(name, TopicId(UUID(int=Random(name).getrandbits(128), version=4)), partitions)
 
 
 def names(image: MetadataImage) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from riverlog.coordination.limits import REPLAY_READ_BYTES
 from riverlog.coordination.shard_log import Batches, ShardLog
-from riverlog.metadata.commands.topics import CreateTopics, NewTopic
+from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicId, TopicPartition
@@ -49,7 +49,9 @@ async def a_node(universe: Universe, **settings: str) -> AsyncIterator[Node]:
     node = universe.node(**settings)
     await node.start()
     if node._metadata.image.topic(OFFSETS_TOPIC) is None:
-        new = NewTopic(OFFSETS_TOPIC, TOPIC_ID, 2, configs={"cleanup.policy": "compact", "segment.bytes": "2000000"})
+        new = TopicCreation(
+            OFFSETS_TOPIC, TOPIC_ID, 2, configs={"cleanup.policy": "compact", "segment.bytes": "2000000"}
+        )
         await node._metadata.submit(CreateTopics((new,)))
     life = universe.disk.life
     yield node

@@ -14,7 +14,7 @@ import pytest
 from riverlog import Admin
 from riverlog import Producer as Client
 from riverlog.coordination.transactions import TransactionCoordinator
-from riverlog.metadata.commands.topics import CreateTopics, NewTopic
+from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.image import TRANSACTIONS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicId, TopicPartition
@@ -147,7 +147,7 @@ def test_an_end_that_needs_a_new_id_gets_one() -> None:
 async def prepared(node: Node, transactions: TransactionCoordinator) -> Producer:
     """Create the topics, and give a producer with an open transaction on two partitions."""
     await transactions.ensure_topic()
-    await node._metadata.submit(CreateTopics((NewTopic("t", TopicId(UUID(int=9)), 2, 1, configs={}),)))
+    await node._metadata.submit(CreateTopics((TopicCreation("t", TopicId(UUID(int=9)), 2, 1, configs={}),)))
     producer = (await transactions.decide(InitProducer(ID, 60_000))).producer
     await transactions.submit(ID, AddPartitions(ID, producer, (P0, P1), V2))
     return producer

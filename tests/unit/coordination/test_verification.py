@@ -10,7 +10,7 @@ import uvloop
 from riverlog.coordination.verification import verify, verify_one
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
-from riverlog.transactions.verification import Asked, Question, Refused, Verifications, Verified
+from riverlog.transactions.verification import Asked, Question, VerificationRefused, Verifications, Verified
 from tests.support.verification import ORDERS, header, producer, question, refused
 from tests.support.virtual_time import run
 
@@ -150,7 +150,7 @@ async def test_the_end_of_the_transaction_before_is_awaited_for_a_while() -> Non
 async def test_patience_with_the_end_of_the_transaction_before_ends() -> None:
     oracle = Oracle(ErrorCode.CONCURRENT_TRANSACTIONS)
     answer = await verify_one(oracle, question(Verifications(), adds=True))
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, VerificationRefused)
     assert answer.code is ErrorCode.CONCURRENT_TRANSACTIONS
 
 
@@ -185,7 +185,7 @@ def test_a_request_that_comes_directly_behind_an_answer_is_asked_for_anew() -> N
 
     uvloop.run(scenario())
     told, kept = found
-    assert isinstance(told, Refused)
+    assert isinstance(told, VerificationRefused)
     assert kept == Asked()
 
 
@@ -193,7 +193,7 @@ def test_a_request_that_comes_directly_behind_an_answer_is_asked_for_anew() -> N
 async def test_who_asks_alone_is_told_a_no_that_is_kept_for_nobody() -> None:
     verifications = Verifications()
     asked = question(verifications)
-    assert isinstance(await verify_one(Prompt(ErrorCode.PRODUCER_FENCED), asked), Refused)
+    assert isinstance(await verify_one(Prompt(ErrorCode.PRODUCER_FENCED), asked), VerificationRefused)
     assert not verifications.stands(asked.verification)
 
 

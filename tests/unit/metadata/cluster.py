@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from riverlog.metadata.commands.brokers import RegisterBroker, register_broker
-from riverlog.metadata.commands.topics import CreateTopics, NewTopic, TopicDefaults, create_topics
+from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, TopicDefaults, create_topics
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import NodeId, TopicId
@@ -34,7 +34,7 @@ def with_topic(
 ) -> MetadataImage:
     """Give the cluster with one more topic."""
     settings: dict[str, str | None] = {name.replace("_", "."): value for name, value in configs.items()}
-    new = NewTopic(name, topic_id(number), partitions, configs=settings)
+    new = TopicCreation(name, topic_id(number), partitions, configs=settings)
     records, reply = create_topics(image, CreateTopics((new,)), DEFAULTS)
     assert reply.topics[0].outcome.message is None
     return image.after_all(records)

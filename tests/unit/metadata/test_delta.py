@@ -1,6 +1,6 @@
 """What some records changed."""
 
-from riverlog.metadata.commands.topics import CreateTopics, NewTopic, create_topics
+from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, create_topics
 from riverlog.metadata.delta import MetadataDelta, delta_of
 from riverlog.metadata.image import ConfigResourceType, MetadataImage
 from riverlog.metadata.records import ConfigRecord, MetadataRecord, PartitionChangeRecord, RemoveTopicRecord
@@ -17,7 +17,7 @@ def names(topics) -> list[str]:
 
 def test_a_new_topic_is_created_and_nothing_else():
     before = cluster(None)
-    new = NewTopic("orders", topic_id(1), 3, configs={"retention.ms": "5"})
+    new = TopicCreation("orders", topic_id(1), 3, configs={"retention.ms": "5"})
     records, _ = create_topics(before, CreateTopics((new,)), DEFAULTS)
     change = delta(before, *records)
     assert names(change.created) == ["orders"]
@@ -34,7 +34,7 @@ def test_a_deleted_topic_is_given_as_it_was():
 
 def test_a_topic_that_came_and_went_is_not_mentioned():
     before = cluster(None)
-    records, _ = create_topics(before, CreateTopics((NewTopic("brief", topic_id(1)),)), DEFAULTS)
+    records, _ = create_topics(before, CreateTopics((TopicCreation("brief", topic_id(1)),)), DEFAULTS)
     change = delta(before, *records, RemoveTopicRecord(topic_id=topic_id(1)))
     assert (change.created, change.deleted, change.changed) == ((), (), ())
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from riverlog.metadata.encoding import BadRecord, decode_record, encode_record
+from riverlog.metadata.encoding import BadMetadataRecord, decode_record, encode_record
 from riverlog.metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -78,9 +78,9 @@ def test_the_bytes_are_those_that_kafka_writes():
 def test_a_record_that_ends_early_or_late_is_refused(record):
     whole = encode_record(record)
     for size in range(len(whole)):
-        with pytest.raises(BadRecord):
+        with pytest.raises(BadMetadataRecord):
             decode_record(whole[:size])
-    with pytest.raises(BadRecord, match="1 bytes stand behind"):
+    with pytest.raises(BadMetadataRecord, match="1 bytes stand behind"):
         decode_record(whole + b"\x00")
 
 
@@ -93,7 +93,7 @@ def test_a_record_that_ends_early_or_late_is_refused(record):
     ],
 )
 def test_what_a_newer_version_wrote_is_refused_by_name(data):
-    with pytest.raises(BadRecord, match="that this version of riverlog knows"):
+    with pytest.raises(BadMetadataRecord, match="that this version of riverlog knows"):
         decode_record(data)
 
 
@@ -110,7 +110,7 @@ def test_what_a_newer_version_wrote_is_refused_by_name(data):
     ],
 )
 def test_damage_is_named(data, sentence):
-    with pytest.raises(BadRecord, match=sentence):
+    with pytest.raises(BadMetadataRecord, match=sentence):
         decode_record(data)
 
 

@@ -6,10 +6,10 @@ from riverlog.model.errors import Refusal
 from riverlog.model.ids import ProducerId, TopicPartition
 from riverlog.model.transactions import TransactionVersion
 from riverlog.records.record import BatchBuilder, read_batches
-from riverlog.transactions.batches import BadRecord, decode_facts, decode_record, encode_facts
+from riverlog.transactions.batches import BadTransactionRecord, decode_facts, decode_record, encode_facts
 from riverlog.transactions.incarnations import BatchName, Incarnation, Shared
 from riverlog.transactions.limits import TRANSACTION_END_BYTES_MAX
-from riverlog.transactions.members import Member, MemberState
+from riverlog.transactions.members import SharedMember, SharedMemberState
 from riverlog.transactions.records import (
     Fact,
     MemberFact,
@@ -95,7 +95,7 @@ def test_a_fact_is_written_as_the_wire_writes_it(transaction: Transaction, name:
 @pytest.mark.parametrize("partitions", [frozenset(), OPEN.partitions, MANY])
 @pytest.mark.parametrize("name", ["tx", "x" * 126, "x" * 127, "ä" * 300])
 def test_a_member_is_written_as_the_wire_writes_it(partitions: frozenset[TopicPartition], name: str) -> None:
-    member = Member(producer_of(7, 3), BatchName(name, 1 << 40), 4, 5, MemberState.ABORTING, partitions)
+    member = SharedMember(producer_of(7, 3), BatchName(name, 1 << 40), 4, 5, SharedMemberState.ABORTING, partitions)
     key, value = encode(MemberLogKey(name, 7), 0), encode(member_value_of(member), 0)
     fact = MemberFact(MemberName(name, ProducerId(7)), member)
     assert written(fact) == (b"\x27\x10" + key, b"\0\0" + value)
@@ -164,5 +164,5 @@ def test_other_kinds_and_control_batches_are_passed_over() -> None:
     ],
 )
 def test_bytes_that_cannot_be_read_are_an_error_in_one_sentence(key: bytes, value: bytes) -> None:
-    with pytest.raises(BadRecord):
+    with pytest.raises(BadTransactionRecord):
         decode_record(key, value)

@@ -7,10 +7,10 @@ from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.transactions import Producer
 from riverlog.transactions import verification as module
 from riverlog.transactions.limits import VERIFICATION_PATIENCE_SECONDS
-from riverlog.transactions.verification import Asked, Refused, Verifications, Verified
+from riverlog.transactions.verification import Asked, VerificationRefused, Verifications, Verified
 from tests.support.verification import header, producer, question, refused
 
-NO = Refused(ErrorCode.INVALID_TXN_STATE, "it is not open")
+NO = VerificationRefused(ErrorCode.INVALID_TXN_STATE, "it is not open")
 
 
 def answered(verifications: Verifications, code: ErrorCode, *, sequence: int = 0, epoch: int = 0) -> None:
@@ -95,7 +95,7 @@ def test_a_later_epoch_that_was_refused_does_not_stand_in_the_way() -> None:
 def test_a_later_epoch_that_may_be_let_in_yet_keeps_its_place() -> None:
     verifications = Verifications()
     verification = question(verifications, epoch=2).verification
-    verifications.settle(verification, Refused(ErrorCode.NOT_ENOUGH_REPLICAS, "ask again"))
+    verifications.settle(verification, VerificationRefused(ErrorCode.NOT_ENOUGH_REPLICAS, "ask again"))
     assert verification.state == Asked()
     assert verifications.begin(producer(1), 0, begins_epoch=True, now_ms=100) is None
 
@@ -123,7 +123,7 @@ def test_a_no_is_said_in_words_that_the_client_knows(
     answer: ErrorCode, adds: bool, knows_abortable: bool, expected: ErrorCode
 ) -> None:
     refusal = question(Verifications(), adds=adds, knows_abortable=knows_abortable).settle(answer)
-    assert isinstance(refusal, Refused)
+    assert isinstance(refusal, VerificationRefused)
     assert refusal.code is expected
 
 

@@ -4,12 +4,12 @@ import pytest
 
 from riverlog.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from riverlog.wire.messages.fetch import FetchPartition
-from riverlog.wire.source import Source, bytes_min
+from riverlog.wire.source import FunctionSource, bytes_min
 from riverlog.wire.types import INT64, RECORDS, STRING, UUID_, Array, Struct, Type
 
 
 def test_a_function_is_written_compiled_and_run() -> None:
-    source = Source("double(values)", {})
+    source = FunctionSource("double(values)", {})
     total = source.fresh()
     source.line(f"{total} = 0")
     with source.block("for value in values"):
@@ -22,13 +22,13 @@ def test_a_function_is_written_compiled_and_run() -> None:
 
 
 def test_two_values_with_the_same_wish_get_two_names() -> None:
-    source = Source("nothing()", {})
+    source = FunctionSource("nothing()", {})
     first, second = object(), object()
     assert [source.name(value, "it") for value in (first, second, first)] == ["it", "it_", "it"]
 
 
 def test_a_struct_is_named_by_its_codes() -> None:
-    source = Source("nothing()", {})
+    source = FunctionSource("nothing()", {})
     name, size = source.struct("ih?", "pack")
     assert (name, size) == ("pack_ih_", 7)
     assert source.names[name](1, 2, True).hex() == "00000001000201"  # type: ignore[operator]

@@ -16,7 +16,7 @@ _WHY: Final = "No authorizer is configured: everybody may do everything."
 
 
 def describe_acls(request: DescribeAclsRequest, context: Context) -> DescribeAclsResponse:
-    """Say that there are no entries."""
+    """Return no entries: there are no access rules yet."""
     context.stats.failed(_CODE)
     return DescribeAclsResponse(error_code=_CODE, error_message=_WHY)
 

@@ -15,7 +15,7 @@ _FIRST_VERSION_WITH_FENCED: Final = 2
 
 
 async def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) -> AddOffsetsToTxnResponse:
-    """Let the coordinator add the partition in which the group's offsets are kept; it may be the first to need one."""
+    """Add the partition in which the group's offsets are kept; it may be the first to need one."""
     try:
         code = await _add(request, context)
     except Refusal as refusal:

@@ -11,7 +11,7 @@ from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_if_allowed, known_since
 from riverlog.broker.limits import REQUEST_PORTION
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.broker.requests.portions import in_turns
 from riverlog.coordination.futures import answered
 from riverlog.metadata.image import COORDINATOR_TOPICS
@@ -33,8 +33,10 @@ _FIRST_VERSION_WITH_FENCED: Final = 2
 _FIRST_VERSION_OF_BROKERS: Final = 4
 
 
-def add_partitions_to_txn(request: AddPartitionsToTxnRequest, context: Context) -> Answer[AddPartitionsToTxnResponse]:
-    """Let the coordinator of each transaction decide about its partitions."""
+def add_partitions_to_txn(
+    request: AddPartitionsToTxnRequest, context: Context
+) -> HandlerResult[AddPartitionsToTxnResponse]:
+    """Add the partitions to their transactions, each at its coordinator."""
     if _is_of_broker(context) and not context.allows_on_cluster(Operation.CLUSTER_ACTION):
         context.stats.failed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -105,7 +107,7 @@ def _ask(
 
 
 def _refusal(partition: TopicPartition, context: Context) -> ErrorCode:
-    """Say why a partition cannot be part of a transaction; the internal ones are not for clients to name."""
+    """Return why a partition cannot be part of a transaction; the internal ones are not for clients to name."""
     is_for_brokers = partition.topic in COORDINATOR_TOPICS
     if not _is_of_broker(context) and (is_for_brokers or not context.allows_on_topic(Operation.WRITE, partition.topic)):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED

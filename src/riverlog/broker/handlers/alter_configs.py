@@ -50,7 +50,7 @@ async def incremental_alter_configs(
 async def _alter(
     resources: list[ResourceChanges], context: Context, *, replace: bool, validate_only: bool
 ) -> list[Outcome]:
-    """Let the controller decide about the resources that the client may alter; outcomes keep their order."""
+    """Submit the changes of the resources that the client may alter; outcomes keep their order."""
     refused = [_not_allowed(each, context) for each in resources]
     allowed = tuple(each for each, refusal in zip(resources, refused, strict=True) if refusal is None)
     try:

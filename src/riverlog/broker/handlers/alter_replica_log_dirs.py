@@ -13,7 +13,7 @@ from riverlog.wire.messages.alter_replica_log_dirs import (
 
 
 def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, context: Context) -> AlterReplicaLogDirsResponse:
-    """Say of each partition whether it lies where it is wanted."""
+    """Answer for each partition whether it lies in the log directory that is wanted."""
     may = context.allows_on_cluster(Operation.ALTER)
     results: dict[str, AlterReplicaLogDirTopicResult] = {}
     for folder in request.dirs:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_group
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.groups.commands import (
     DescribeConsumerGroups,
     DescribeConsumerGroupsReply,
@@ -30,7 +30,7 @@ _CONSUMER_MEMBER: Final = 1
 
 def consumer_group_describe(
     request: ConsumerGroupDescribeRequest, context: Context
-) -> Answer[ConsumerGroupDescribeResponse]:
+) -> HandlerResult[ConsumerGroupDescribeResponse]:
     """Ask the coordinator of each group."""
     asked = {
         group_id: ask_group(context, Operation.DESCRIBE, group_id, DescribeConsumerGroups((group_id,)))

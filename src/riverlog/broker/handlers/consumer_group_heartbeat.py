@@ -5,7 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from riverlog.broker.coordinator_requests import ask_coordinator, client_of
-from riverlog.broker.requests.context import Answer, Context
+from riverlog.broker.requests.context import Context, HandlerResult
 from riverlog.groups.commands import ConsumerHeartbeat, ConsumerHeartbeatReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
@@ -21,8 +21,8 @@ _FIRST_VERSION_WITH_OWN_IDS: Final = 1
 
 def consumer_group_heartbeat(
     request: ConsumerGroupHeartbeatRequest, context: Context
-) -> Answer[ConsumerGroupHeartbeatResponse]:
-    """Tell the coordinator what has changed, and learn what is to change."""
+) -> HandlerResult[ConsumerGroupHeartbeatResponse]:
+    """Report the member's state to the coordinator; the response says what is to change."""
     names = request.subscribed_topic_names
     if names and not all(context.allows_on_topic(Operation.DESCRIBE, name) for name in names):
         context.stats.failed(ErrorCode.TOPIC_AUTHORIZATION_FAILED)

@@ -19,7 +19,7 @@ from riverlog.wire.messages.create_partitions import (
 
 
 async def create_partitions(request: CreatePartitionsRequest, context: Context) -> CreatePartitionsResponse:
-    """Let the controller decide about the topics that the client may alter; answers keep the request's order."""
+    """Submit the topics that the client may alter to the controller; answers keep the request's order."""
     topics = request.topics
     repeated = repeats(topic.name for topic in topics)
     outcomes: dict[str, Outcome] = {name: Outcome.of(named_twice(name)) for name in repeated}

@@ -3,7 +3,7 @@
 from riverlog.broker.requests.context import Context
 from riverlog.metadata.commands.outcome import Outcome
 from riverlog.metadata.commands.partitions import Assignment
-from riverlog.metadata.commands.topics import CreatedTopic, CreateTopics, NewTopic
+from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, TopicCreationReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
@@ -28,7 +28,7 @@ async def create_topics(request: CreateTopicsRequest, context: Context) -> Creat
         outcome = Outcome(ErrorCode.INVALID_PARTITIONS, message)
         return CreateTopicsResponse(topics=[_refused(topic.name, outcome, context) for topic in request.topics])
     results: list[CreatableTopicResult | None] = []
-    wanted: list[NewTopic] = []
+    wanted: list[TopicCreation] = []
     for topic in request.topics:
         try:
             wanted.append(_new_topic(topic, context))
@@ -39,7 +39,9 @@ async def create_topics(request: CreateTopicsRequest, context: Context) -> Creat
     return CreateTopicsResponse(topics=[next(decided) if result is None else result for result in results])
 
 
-async def _create(wanted: list[NewTopic], request: CreateTopicsRequest, context: Context) -> list[CreatableTopicResult]:
+async def _create(
+    wanted: list[TopicCreation], request: CreateTopicsRequest, context: Context
+) -> list[CreatableTopicResult]:
     if not wanted:
         return []
     try:
@@ -49,11 +51,11 @@ async def _create(wanted: list[NewTopic], request: CreateTopicsRequest, context:
     return [_result(each, context) for each in created.topics]
 
 
-def _new_topic(topic: CreatableTopic, context: Context) -> NewTopic:
+def _new_topic(topic: CreatableTopic, context: Context) -> TopicCreation:
     allowed = context.allows_on_cluster(Operation.CREATE) or context.allows_on_topic(Operation.CREATE, topic.name)
     if not allowed:
         raise Refusal(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"Not allowed to create the topic {topic.name!r}.")
-    return NewTopic(
+    return TopicCreation(
         name=topic.name,
         id=context.services.new_topic_id(),
         partitions=topic.num_partitions,
@@ -64,7 +66,7 @@ def _new_topic(topic: CreatableTopic, context: Context) -> NewTopic:
 
 
 def _assignments(topic: CreatableTopic) -> tuple[Assignment, ...]:
-    """Give the replicas in the order of partitions, which must be 0, 1, 2 and so on."""
+    """Return the replicas in the order of partitions, which must be 0, 1, 2 and so on."""
     ordered = sorted(topic.assignments, key=lambda each: each.partition_index)
     if [each.partition_index for each in ordered] != list(range(len(ordered))):
         raise Refusal(
@@ -79,7 +81,7 @@ def _refused(name: str, outcome: Outcome, context: Context) -> CreatableTopicRes
     return CreatableTopicResult(name=name, error_code=outcome.code, error_message=outcome.message)
 
 
-def _result(created: CreatedTopic, context: Context) -> CreatableTopicResult:
+def _result(created: TopicCreationReply, context: Context) -> CreatableTopicResult:
     topic = created.topic
     if topic is None:
         return _refused(created.name, created.outcome, context)

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Mapping
 
 from riverlog.broker.coordinator_requests import ask_group
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.groups.commands import DeleteGroups, DeleteGroupsReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 
-def delete_groups(request: DeleteGroupsRequest, context: Context) -> Answer[DeleteGroupsResponse]:
+def delete_groups(request: DeleteGroupsRequest, context: Context) -> HandlerResult[DeleteGroupsResponse]:
     """Ask the coordinator of each group."""
     asked = {
         group_id: ask_group(context, Operation.DELETE, group_id, DeleteGroups((group_id,)))

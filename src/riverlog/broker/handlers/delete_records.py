@@ -4,7 +4,7 @@ With `durability=fsync` the answer waits until the new start is on the medium: w
 come back after a crash.
 """
 
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, Offset, TopicPartition
@@ -18,7 +18,7 @@ from riverlog.wire.messages.delete_records import (
 )
 
 
-def delete_records(request: DeleteRecordsRequest, context: Context) -> Answer[DeleteRecordsResponse]:
+def delete_records(request: DeleteRecordsRequest, context: Context) -> HandlerResult[DeleteRecordsResponse]:
     """Answer each partition on its own; readers see the new start at once."""
     response = DeleteRecordsResponse(
         topics=[

@@ -63,7 +63,7 @@ async def _delete(found: list[tuple[DeletableTopicResult, TopicImage]], context:
 
 
 def _find(asked: DeleteTopicState, context: Context) -> TopicImage:
-    """Give the topic that is meant; whoever may not describe it does not learn that it exists."""
+    """Return the topic that is meant; whoever may not describe it does not learn that it exists."""
     by_id = asked.topic_id != NO_TOPIC_ID
     if by_id == (asked.name is not None):
         raise Refusal(ErrorCode.INVALID_REQUEST, "A topic is named either by its name or by its id.")

@@ -17,7 +17,7 @@ _EXACTLY: Final = 0
 
 
 def describe_client_quotas(request: DescribeClientQuotasRequest, context: Context) -> DescribeClientQuotasResponse:
-    """Give no entries for a filter that makes sense."""
+    """Return no entries: there are no quotas yet."""
     try:
         if not context.allows_on_cluster(Operation.DESCRIBE_CONFIGS):
             raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not allowed to see quotas.")

@@ -14,7 +14,7 @@ from riverlog.wire.messages.metadata import OPERATIONS_NOT_ASKED_FOR
 
 
 def describe_cluster(request: DescribeClusterRequest, context: Context) -> DescribeClusterResponse:
-    """Give each broker's address on the listener that the client came through."""
+    """Return each broker's address on the listener that the client came through."""
     if request.endpoint_type != ENDPOINT_BROKERS:
         known = request.endpoint_type == ENDPOINT_CONTROLLERS
         code = ErrorCode.MISMATCHED_ENDPOINT_TYPE if known else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE

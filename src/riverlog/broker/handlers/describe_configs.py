@@ -72,7 +72,7 @@ def _describe(asked: DescribeConfigsResource, context: Context) -> Iterable[Desc
 
 
 def _set_for_all(resource: ConfigResource, context: Context) -> Iterable[Described]:
-    """Give only what was set for all brokers: each has defaults of its own."""
+    """Return what was set for all brokers alone: each has defaults of its own."""
     values = context.image.config(resource)
     described = describe_node(context.services.metadata.settings.layers)
     return [

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_group
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.groups.commands import DescribedGroup, DescribeGroups, DescribeGroupsReply
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
@@ -16,7 +16,7 @@ from riverlog.wire.messages.metadata import OPERATIONS_NOT_ASKED_FOR
 _FIRST_VERSION_THAT_KNOWS_MISSING_GROUPS: Final = 6
 
 
-def describe_groups(request: DescribeGroupsRequest, context: Context) -> Answer[DescribeGroupsResponse]:
+def describe_groups(request: DescribeGroupsRequest, context: Context) -> HandlerResult[DescribeGroupsResponse]:
     """Ask the coordinator of each group."""
     asked = {
         group_id: ask_group(context, Operation.DESCRIBE, group_id, DescribeGroups((group_id,)))

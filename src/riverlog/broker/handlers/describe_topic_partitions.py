@@ -49,7 +49,7 @@ async def describe_topic_partitions(
 
 
 def _asked_for(request: DescribeTopicPartitionsRequest, context: Context) -> Iterator[tuple[str, TopicImage | None]]:
-    """Give the topics of this page and those behind it; None for one that is not there or may not be seen."""
+    """Return the topics of this page and those behind it; None for one that is not there or may not be seen."""
     start = request.cursor.topic_name if request.cursor is not None else ""
     if not request.topics:
         visible = (topic for topic in context.image.all_topics() if _visible(topic.name, context))

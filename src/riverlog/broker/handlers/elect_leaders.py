@@ -59,7 +59,7 @@ def _result(topic: str, index: int, election_type: int, context: Context) -> Par
 
 
 def _why_not(partition: PartitionImage, election_type: int) -> Refusal:
-    """Say why no election is held: the leader is there, or its disk is not."""
+    """Return why no election is held: the leader is there, or its disk is not."""
     if partition.leader == partition.replicas[0] or (election_type == _UNCLEAN and partition.leader >= 0):
         return Refusal(ErrorCode.ELECTION_NOT_NEEDED, f"Broker {partition.leader} leads already.")
     if election_type == _PREFERRED:

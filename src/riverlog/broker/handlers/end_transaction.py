@@ -57,7 +57,7 @@ def _command(request: EndTransactionRequest, context: Context) -> EndBatch:
 
 
 def _offsets(topics: list[EndTransactionTopic], context: Context) -> tuple[OffsetToCommit, ...]:
-    """Give the offsets; one that cannot be committed keeps back the whole batch."""
+    """Return the offsets; one that cannot be committed keeps back the whole batch."""
     offsets: list[OffsetToCommit] = []
     for topic in topics:
         if not context.allows_on_topic(Operation.READ, topic.name):

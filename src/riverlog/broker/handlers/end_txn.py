@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_if_allowed, known_since, when_decided
-from riverlog.broker.requests.context import Answer, Context
+from riverlog.broker.requests.context import Context, HandlerResult
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.transactions import Producer, TransactionVersion
@@ -19,8 +19,8 @@ _FIRST_VERSION_WITH_FENCED: Final = 2
 _FIRST_VERSION_WITH_EPOCHS: Final = 5
 
 
-def end_txn(request: EndTxnRequest, context: Context) -> Answer[EndTxnResponse]:
-    """Let the coordinator decide."""
+def end_txn(request: EndTxnRequest, context: Context) -> HandlerResult[EndTxnResponse]:
+    """End the transaction at its coordinator."""
     has_epochs = context.version >= _FIRST_VERSION_WITH_EPOCHS
     command = EndTransaction(
         request.transactional_id,

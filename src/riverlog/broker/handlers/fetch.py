@@ -18,7 +18,7 @@ from typing import Final
 from uuid import UUID
 
 from riverlog.broker.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MAX, REQUEST_PORTION
-from riverlog.broker.requests.context import Answer, Context, Later, Parts, PendingResponse
+from riverlog.broker.requests.context import Context, HandlerResult, Later, Parts, PendingResponse
 from riverlog.broker.requests.dispatch import encoded, told
 from riverlog.broker.requests.portions import in_turn
 from riverlog.log.producers.aborted_transactions import Aborted
@@ -77,7 +77,7 @@ PartitionRead = tuple[LogRead, bytes | FileRange, list[Aborted] | None, Offset, 
 up to where this reader may read. A bare tuple: there is one for every request."""
 
 
-def fetch(request: FetchRequest, context: Context) -> Answer[FetchResponse]:
+def fetch(request: FetchRequest, context: Context) -> HandlerResult[FetchResponse]:
     """Answer with what is there if it is enough, or if an error must be told; otherwise wait for more."""
     if request.session_epoch > 0:
         context.stats.failed(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)

@@ -6,7 +6,7 @@ transactional ids.
 
 from typing import Final
 
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.groups.commands import Announce
@@ -25,7 +25,7 @@ _GUARDS: Final = {
 }
 
 
-def find_coordinator(request: FindCoordinatorRequest, context: Context) -> Answer[FindCoordinatorResponse]:
+def find_coordinator(request: FindCoordinatorRequest, context: Context) -> HandlerResult[FindCoordinatorResponse]:
     """Name the coordinator of each key."""
     services = context.services
     coordinators = services.transactions if request.key_type == _TRANSACTIONAL_ID else services.groups
@@ -79,7 +79,7 @@ def _coordinator(key: str, key_type: int, context: Context, trouble: Refusal | N
 
 
 def _announce(group_id: str, context: Context) -> None:
-    """Let the coordinator expect one who is likely to join; if it is not there yet, it does without."""
+    """Announce a likely member to the coordinator, if that is loaded."""
     connection = f"{context.client.principal.host}:{context.client.port}"
     context.services.groups.submit(group_id, Announce(group_id, connection))
 

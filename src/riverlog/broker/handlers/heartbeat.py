@@ -3,15 +3,15 @@
 from functools import partial
 
 from riverlog.broker.coordinator_requests import ask_coordinator
-from riverlog.broker.requests.context import Answer, Context
+from riverlog.broker.requests.context import Context, HandlerResult
 from riverlog.groups.commands import Heartbeat, HeartbeatReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
-def heartbeat(request: HeartbeatRequest, context: Context) -> Answer[HeartbeatResponse]:
-    """Tell the coordinator, and learn whether the member must join again."""
+def heartbeat(request: HeartbeatRequest, context: Context) -> HandlerResult[HeartbeatResponse]:
+    """Renew the member's session; the response says whether it must join again."""
     command = Heartbeat(request.group_id, request.member_id, request.generation_id, request.group_instance_id)
     return ask_coordinator(
         context,

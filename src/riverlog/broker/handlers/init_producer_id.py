@@ -18,7 +18,7 @@ _FIRST_VERSION_WITH_FENCED: Final = 4
 
 
 async def init_producer_id(request: InitProducerIdRequest, context: Context) -> InitProducerIdResponse:
-    """Give out an id that nobody had before, or the next epoch of a transactional id."""
+    """Allocate an id that nobody had before, or the next epoch of a transactional id."""
     try:
         if request.transactional_id is None:
             producer = await _new_producer(context)
@@ -48,7 +48,7 @@ async def _next_producer(transactional_id: str, request: InitProducerIdRequest, 
 
 
 def _expected(request: InitProducerIdRequest) -> Producer | None:
-    """Give the producer that the sender is already, if it says so."""
+    """Return the producer that the sender is already, if it says so."""
     if (request.producer_id == NO_PRODUCER) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         raise Refusal(ErrorCode.INVALID_REQUEST, "A producer id comes with its epoch.")
     if request.producer_id == NO_PRODUCER:

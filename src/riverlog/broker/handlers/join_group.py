@@ -5,7 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from riverlog.broker.coordinator_requests import ask_coordinator, client_of, tell_reason
-from riverlog.broker.requests.context import Answer, Context
+from riverlog.broker.requests.context import Context, HandlerResult
 from riverlog.groups.commands import NO_MEMBER, Join, JoinReply, Protocol
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
@@ -17,7 +17,7 @@ _FIRST_VERSION_WITH_NULL_PROTOCOL: Final = 7
 _FIRST_VERSION_THAT_SKIPS_ASSIGNMENT: Final = 9
 
 
-def join_group(request: JoinGroupRequest, context: Context) -> Answer[JoinGroupResponse]:
+def join_group(request: JoinGroupRequest, context: Context) -> HandlerResult[JoinGroupResponse]:
     """Ask the coordinator to take the member in."""
     command = Join(
         request.group_id,

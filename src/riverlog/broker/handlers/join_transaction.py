@@ -12,7 +12,7 @@ from riverlog.wire.messages.join_transaction import JoinTransactionRequest, Join
 
 
 async def join_transaction(request: JoinTransactionRequest, context: Context) -> JoinTransactionResponse:
-    """Let the coordinator find a producer for the member."""
+    """Assign a producer to the member of a shared transaction."""
     try:
         check_transactional_id(context, request.transactional_id)
         if request.task < 0 or request.attempt < 0:
@@ -35,7 +35,7 @@ async def join_transaction(request: JoinTransactionRequest, context: Context) ->
 
 
 def batch_of(incarnation: str, number: int) -> BatchName:
-    """Give the batch's name, or refuse one that is none."""
+    """Return the batch's name, or refuse one that is none."""
     if not 0 < len(incarnation) <= INCARNATION_LENGTH_MAX:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"An incarnation has 1 to {INCARNATION_LENGTH_MAX} characters.")
     if number < 0:

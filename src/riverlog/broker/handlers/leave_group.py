@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_coordinator, tell_reason
-from riverlog.broker.requests.context import Answer, Context
+from riverlog.broker.requests.context import Context, HandlerResult
 from riverlog.groups.commands import Leave, Leaver, LeaveReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
@@ -13,7 +13,7 @@ from riverlog.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResp
 _FIRST_VERSION_WITH_MANY_MEMBERS: Final = 3
 
 
-def leave_group(request: LeaveGroupRequest, context: Context) -> Answer[LeaveGroupResponse]:
+def leave_group(request: LeaveGroupRequest, context: Context) -> HandlerResult[LeaveGroupResponse]:
     """Take the members out of the group."""
     if context.version >= _FIRST_VERSION_WITH_MANY_MEMBERS:
         identities = request.members

@@ -26,7 +26,7 @@ _NAMES: Final[dict[int, Callable[[MetadataImage], Iterable[str]]]] = {
 
 
 def list_config_resources(request: ListConfigResourcesRequest, context: Context) -> ListConfigResourcesResponse:
-    """Give the resources of the types asked for: all types unless some are named, one in version 0."""
+    """Return the resources of the types asked for: all types unless some are named, one in version 0."""
     if not context.allows_on_cluster(Operation.DESCRIBE_CONFIGS):
         return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, context)
     types = list(dict.fromkeys(request.resource_types)) or list(_NAMES)

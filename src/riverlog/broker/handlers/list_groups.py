@@ -2,7 +2,7 @@
 
 import asyncio
 
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.groups.commands import ListedGroup, ListGroups, ListGroupsReply
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import Refusal
@@ -10,7 +10,7 @@ from riverlog.wire.messages import list_groups as wire
 from riverlog.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
-def list_groups(request: ListGroupsRequest, context: Context) -> Answer[ListGroupsResponse]:
+def list_groups(request: ListGroupsRequest, context: Context) -> HandlerResult[ListGroupsResponse]:
     """Ask every coordinator; one that is still reading its log makes the client ask again."""
     command = ListGroups(frozenset(request.states_filter), frozenset(request.types_filter))
     asked = context.services.groups.submit_to_all(command)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.broker.requests.portions import in_turn
 from riverlog.log.times import FoundTime
 from riverlog.model.access import Operation
@@ -33,7 +33,7 @@ _READ_COMMITTED: Final = 1
 _NOWHERE: Final = FoundTime(NO_OFFSET, NO_TIMESTAMP, NO_EPOCH)
 
 
-def list_offsets(request: ListOffsetsRequest, context: Context) -> Answer[ListOffsetsResponse]:
+def list_offsets(request: ListOffsetsRequest, context: Context) -> HandlerResult[ListOffsetsResponse]:
     """Answer each partition on its own; one that is named twice is refused, as Kafka does. Looking for times may take
     long, so that others get their turn in between."""
     response = ListOffsetsResponse()

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from riverlog.broker.requests.context import Context
-from riverlog.metadata.commands.topics import CreateTopics, NewTopic, check_topic_name
+from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, check_topic_name
 from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.access import CLUSTER, Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
@@ -45,7 +45,7 @@ async def metadata(request: MetadataRequest, context: Context) -> MetadataRespon
 
 
 def _asked_by_id(asked: MetadataRequestTopic) -> bool:
-    """Tell whether a topic is asked for by its id; versions 10 and 11 have the field, but their answers need names."""
+    """Return whether a topic is asked for by its id; versions 10 and 11 have the field, but need names."""
     return asked.name is None or asked.topic_id != NO_TOPIC_ID
 
 
@@ -55,7 +55,7 @@ def _refused(asked: MetadataRequestTopic, context: Context) -> MetadataResponseT
 
 
 def _brokers(context: Context) -> list[MetadataResponseBroker]:
-    """Give each broker's address on the listener that the client came through."""
+    """Return each broker's address on the listener that the client came through."""
     listener = context.client.listener
     return [
         MetadataResponseBroker(node_id=broker.id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
@@ -83,7 +83,7 @@ async def _create_missing(
                 refused[coordinators.TOPIC] = refusal.code
     if not missing:
         return refused
-    new = tuple(NewTopic(name, services.new_topic_id()) for name in missing)
+    new = tuple(TopicCreation(name, services.new_topic_id()) for name in missing)
     try:
         created = await services.metadata.submit(CreateTopics(new))
     except Refusal as refusal:
@@ -114,7 +114,7 @@ def _find(
 
 
 def _unknown(name: str, refused: dict[str, ErrorCode]) -> ErrorCode:
-    """Say why a topic that was asked for is not there; a race with its creator is no reason to complain."""
+    """Return why a topic that was asked for is not there; a race with its creator is no reason to complain."""
     try:
         check_topic_name(name)
     except Refusal as refusal:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_coordinator, offset_to_commit, refused_commit
-from riverlog.broker.requests.context import Answer, Context
+from riverlog.broker.requests.context import Context, HandlerResult
 from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply, OffsetToCommit
 from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation
@@ -20,7 +20,7 @@ _FIRST_VERSION_THAT_KNOWS_MISSING_GROUPS: Final = 9
 _FIRST_VERSION_WITH_TOPIC_IDS: Final = 10
 
 
-def offset_commit(request: OffsetCommitRequest, context: Context) -> Answer[OffsetCommitResponse]:
+def offset_commit(request: OffsetCommitRequest, context: Context) -> HandlerResult[OffsetCommitResponse]:
     """Ask the coordinator to remember the offsets of partitions that exist and may be read."""
     response = OffsetCommitResponse()
     offsets: list[OffsetToCommit] = []
@@ -69,7 +69,7 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> Answer[Offs
 
 
 def _find(asked: OffsetCommitRequestTopic, context: Context) -> tuple[ErrorCode, TopicImage | None]:
-    """Give the topic that is meant, or the reason why nothing can be committed for it."""
+    """Return the topic that is meant, or the reason why nothing can be committed for it."""
     by_id = context.version >= _FIRST_VERSION_WITH_TOPIC_IDS
     topic = context.image.topic_by_id(asked.topic_id) if by_id else context.image.topic(asked.name)
     if by_id and topic is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from riverlog.broker.coordinator_requests import ask_coordinator
 from riverlog.broker.limits import REQUEST_PORTION
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.broker.requests.portions import in_turns
 from riverlog.groups.commands import DeleteOffsets, DeleteOffsetsReply
 from riverlog.model.access import Operation
@@ -20,7 +20,7 @@ from riverlog.wire.messages.offset_delete import (
 )
 
 
-def offset_delete(request: OffsetDeleteRequest, context: Context) -> Answer[OffsetDeleteResponse]:
+def offset_delete(request: OffsetDeleteRequest, context: Context) -> HandlerResult[OffsetDeleteResponse]:
     """Ask the coordinator about the partitions that exist and may be read."""
     if sum(1 + len(topic.partitions) for topic in request.topics) > REQUEST_PORTION:
         return Later(_in_turns(request, context), holds_line=True)
@@ -76,7 +76,7 @@ class _Checking:
         self._asked.append(answer)
         self._partitions.append(partition)
 
-    def ask(self, request: OffsetDeleteRequest) -> Answer[OffsetDeleteResponse]:
+    def ask(self, request: OffsetDeleteRequest) -> HandlerResult[OffsetDeleteResponse]:
         """Ask the coordinator to forget what may be forgotten."""
         return ask_coordinator(
             self._context,

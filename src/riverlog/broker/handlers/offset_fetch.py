@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_group
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.groups.commands import FetchOffsets, FetchOffsetsReply, OffsetsOfTopic
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
@@ -25,7 +25,7 @@ _FIRST_VERSION_WITH_MANY_GROUPS: Final = 8
 _FIRST_VERSION_WITH_TOPIC_IDS: Final = 10
 
 
-def offset_fetch(request: OffsetFetchRequest, context: Context) -> Answer[OffsetFetchResponse]:
+def offset_fetch(request: OffsetFetchRequest, context: Context) -> HandlerResult[OffsetFetchResponse]:
     """Ask the coordinator of each group."""
     groups = request.groups
     if context.version < _FIRST_VERSION_WITH_MANY_GROUPS:
@@ -64,7 +64,7 @@ class _Fetch:
         self.reply = ask_group(context, Operation.DESCRIBE, asked.group_id, command)
 
     def answer(self) -> OffsetFetchResponseGroup:
-        """Give the group's offsets; the reply is there."""
+        """Return the group's offsets; the reply is there."""
         try:
             reply = self.reply.result()
         except Refusal as refusal:
@@ -78,7 +78,7 @@ class _Fetch:
         return OffsetFetchResponseGroup(self._asked.group_id, topics)
 
     def _find(self, position: int, asked: OffsetFetchRequestTopic) -> OffsetsOfTopic | None:
-        """Say what to ask the coordinator for a topic, or note why nothing."""
+        """Return what to ask the coordinator for a topic, or note why nothing."""
         by_id = self._context.version >= _FIRST_VERSION_WITH_TOPIC_IDS
         image = self._context.image
         topic = image.topic_by_id(asked.topic_id) if by_id else image.topic(asked.name)
@@ -94,7 +94,7 @@ class _Fetch:
         return None
 
     def _named(self, reply: FetchOffsetsReply) -> list[OffsetFetchResponseTopic]:
-        """Give the topics in the order in which they were asked for."""
+        """Return the topics in the order in which they were asked for."""
         found = iter(_partitions(reply))
         return [
             OffsetFetchResponseTopic(
@@ -108,7 +108,7 @@ class _Fetch:
         ]
 
     def _everything(self, reply: FetchOffsetsReply) -> list[OffsetFetchResponseTopic]:
-        """Give all topics that the client may see; by id, only those that still exist."""
+        """Return all topics that the client may see; by id, only those that still exist."""
         topics: dict[str, OffsetFetchResponseTopic] = {}
         for each, partition in zip(reply.offsets, _partitions(reply), strict=True):
             known = self._context.image.topic(each.topic)

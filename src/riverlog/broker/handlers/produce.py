@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, Self
 from uuid import UUID
 
-from riverlog.broker.requests.context import Answer, Context, Hangup, Later, Parts, PendingResponse
+from riverlog.broker.requests.context import Context, HandlerResult, Hangup, Later, Parts, PendingResponse
 from riverlog.broker.requests.dispatch import encoded, told
 from riverlog.coordination.verification import Verifying, verify
 from riverlog.log.segments.gathered_write import Appended
@@ -93,7 +93,7 @@ class Terms:
             )
 
 
-def produce(request: ProduceRequest, context: Context) -> Answer[ProduceResponse]:
+def produce(request: ProduceRequest, context: Context) -> HandlerResult[ProduceResponse]:
     """Append every batch that may be appended; a refused one does not spoil its neighbours."""
     terms = Terms.of(request.transactional_id, context)
     if context.services.replicas.has_unopened:

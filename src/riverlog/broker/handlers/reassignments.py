@@ -41,7 +41,7 @@ def alter_partition_reassignments(
 def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, context: Context
 ) -> ListPartitionReassignmentsResponse:
-    """Say that nothing is on the move."""
+    """Return no reassignments: on one node nothing can move."""
     if not context.allows_on_cluster(Operation.DESCRIBE):
         context.stats.failed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return ListPartitionReassignmentsResponse(

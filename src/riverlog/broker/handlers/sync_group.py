@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_coordinator
-from riverlog.broker.requests.context import Answer, Context
+from riverlog.broker.requests.context import Context, HandlerResult
 from riverlog.groups.commands import Sync, SyncReply
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
@@ -13,7 +13,7 @@ from riverlog.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespons
 _FIRST_VERSION_WITH_PROTOCOL: Final = 5
 
 
-def sync_group(request: SyncGroupRequest, context: Context) -> Answer[SyncGroupResponse]:
+def sync_group(request: SyncGroupRequest, context: Context) -> HandlerResult[SyncGroupResponse]:
     """Ask the coordinator for the member's assignment, and hand in everybody's if this is the leader."""
     protocol_missing = request.protocol_type is None or request.protocol_name is None
     if protocol_missing and context.version >= _FIRST_VERSION_WITH_PROTOCOL:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.groups.consumer.subscriptions import matching
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
@@ -58,7 +58,7 @@ async def _find(transactional_id: str, context: Context) -> Transaction:
     return found
 
 
-def list_transactions(request: ListTransactionsRequest, context: Context) -> Answer[ListTransactionsResponse]:
+def list_transactions(request: ListTransactionsRequest, context: Context) -> HandlerResult[ListTransactionsResponse]:
     """Ask every coordinator, and name the states in the filter that do not exist."""
     unknown = [title for title in request.state_filters if title not in _STATE_BY_TITLE]
     response = ListTransactionsResponse(unknown_state_filters=unknown)

@@ -23,7 +23,7 @@ _FIRST_VERSION_THAT_ADDS: Final = 5
 
 
 async def txn_offset_commit(request: TxnOffsetCommitRequest, context: Context) -> TxnOffsetCommitResponse:
-    """Let the group keep offsets of partitions that exist and may be read, until the transaction ends."""
+    """Store offsets of partitions that exist and may be read, until the transaction ends."""
     response = TxnOffsetCommitResponse()
     offsets: list[OffsetToCommit] = []
     asked: list[TxnOffsetCommitResponsePartition] = []
@@ -79,7 +79,7 @@ def _known(code: ErrorCode, context: Context) -> ErrorCode:
 
 
 def _find(name: str, context: Context) -> tuple[ErrorCode, TopicImage | None]:
-    """Give the topic, or the reason why nothing can be committed for it."""
+    """Return the topic, or the reason why nothing can be committed for it."""
     if not context.allows_on_topic(Operation.READ, name):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED, None
     topic = context.image.topic(name)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from riverlog.broker.limits import REQUEST_PORTION
-from riverlog.broker.requests.context import Answer, Context, Later
+from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.broker.requests.portions import in_turns
 from riverlog.coordination.futures import answered
 from riverlog.model.access import Operation
@@ -29,7 +29,7 @@ from riverlog.wire.messages.write_txn_markers import (
 )
 
 
-def write_txn_markers(request: WriteTxnMarkersRequest, context: Context) -> Answer[WriteTxnMarkersResponse]:
+def write_txn_markers(request: WriteTxnMarkersRequest, context: Context) -> HandlerResult[WriteTxnMarkersResponse]:
     """Write the markers now, in arrival order; requests behind one that takes several turns wait for it.
 
     Each partition of each producer is answered on its own.

@@ -24,7 +24,7 @@ from riverlog.broker.network.outbox import Outbox
 from riverlog.broker.network.response_queue import ResponseQueue
 from riverlog.broker.requests.context import Client, Hangup, memory_of
 from riverlog.broker.requests.dispatch import Dispatcher, Promise, Unserved
-from riverlog.broker.requests.memory import Share
+from riverlog.broker.requests.memory import ConnectionMemory
 from riverlog.model.limits import UNSENT_BYTES_PER_CONNECTION_MAX
 from riverlog.model.ports import Clock, Socket
 from riverlog.observe.stats import Closed
@@ -78,7 +78,7 @@ class Connection:
         self._closed = closed
         self._failed = failed
         self._loop = asyncio.get_running_loop()
-        self._memory = Share(
+        self._memory = ConnectionMemory(
             client.memory,
             granted=self._watch_socket,
             give_back=self._give_back,
@@ -107,11 +107,11 @@ class Connection:
 
     @property
     def idle(self) -> bool:
-        """Tell whether nothing is under way, so that closing loses nothing."""
+        """Return whether nothing is under way, so that closing loses nothing."""
         return not self._responses.waiting and not self._outbox.parts
 
     def rest(self) -> None:
-        """Give back memory that only a busy connection needs."""
+        """Release memory that only a busy connection needs."""
         if not self._memory.waits:
             self._frames.rest()
 
@@ -121,7 +121,7 @@ class Connection:
             self._receive()
 
     def keeps_others_waiting(self) -> bool:
-        """Tell whether others need the memory of a request that has hardly grown since this was last asked."""
+        """Return whether others need the memory of a request that has hardly grown since this was last asked."""
         grown, self._heard_before = self._heard_bytes - self._heard_before, self._heard_bytes
         memory = self._memory
         slow = memory.in_demand and self._reading and grown < REQUEST_BYTES_PER_SECOND_MIN * IDLE_SWEEP_SECONDS
@@ -272,7 +272,7 @@ class Connection:
             self.fail(bug)
 
     def _may_go_on(self) -> bool:
-        """Tell whether the next request may start: everything that a client can pile up is bounded here."""
+        """Return whether the next request may start: everything that a client can pile up is bounded here."""
         responses = self._responses
         return (
             not self._stopped
@@ -371,7 +371,7 @@ class Connection:
             self._hold_back(not reading and self._phase is not _ENDING)
 
     def _give_back(self) -> None:
-        """Let others have the memory of a request that is done; the next one waits its turn."""
+        """Release the memory of a request that is done; the next one queues for its own."""
         if self._frames.between_frames:
             self.rest()
 

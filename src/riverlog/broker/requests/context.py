@@ -92,7 +92,7 @@ class Hangup(Exception):
     """A handler's wish to end the connection: the only word that reaches a client who asked for no answer."""
 
 
-Answer: TypeAlias = Response | Later[Response] | PendingResponse | None
+HandlerResult: TypeAlias = Response | Later[Response] | PendingResponse | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Services:
     """Who does a portion of a large request: one at a time, or all others would wait for as many as there are."""
 
     def new_topic_id(self) -> TopicId:
-        """Make up an id for a topic."""
+        """Return a new random topic id."""
         return TopicId(UUID(int=self.random.getrandbits(128), version=4))
 
 
@@ -161,7 +161,7 @@ class Context:
 
     @property
     def image(self) -> MetadataImage:
-        """Give the newest view of the cluster's metadata; it never changes under its holder."""
+        """Return the newest view of the cluster's metadata; it never changes under its holder."""
         return self.services.metadata.image
 
     def allows(self, operation: Operation, resource: ResourceType, name: str) -> bool:
@@ -175,5 +175,5 @@ class Context:
         return self.services.authorizer.allows(self.client.principal, operation, ResourceType.CLUSTER, CLUSTER)
 
     def operations_allowed(self, resource: ResourceType, name: str) -> int:
-        """Give the bit field of what the client may do with a resource."""
+        """Return the bit field of what the client may do with a resource."""
         return operations_allowed(self.services.authorizer, self.client.principal, resource, name)

@@ -65,7 +65,7 @@ class Promise(PendingResponse):
         self.awaited.cancel()
 
     def encode(self) -> Parts:
-        """Give the answer's bytes, none where no answer is wanted; the awaited part is done. Raises what it raised."""
+        """Return the response's bytes, none where no response is wanted; raises what the awaited part raised."""
         response = self.awaited.result()
         if response is None:
             return []
@@ -154,7 +154,7 @@ class Dispatcher:
         return row.stats, PendingResponse(_server_error(row.api, header))
 
     def _refuse_version(self, row: Row, header: RequestHeader, client: Client) -> Parts:
-        """Tell a client that is newer than us our range, in the oldest form (KIP-511); only ApiVersions can."""
+        """Answer a client that is newer than us with our range, in the oldest form (KIP-511); only ApiVersions can."""
         if row.api.key is not ApiKey.API_VERSIONS:
             raise Unserved(
                 f"{row.api.name} version {header.api_version} is not served here; {row.lowest} to {row.highest} are"
@@ -205,5 +205,5 @@ def encoded(api: Api, context: Context, response: object, correlation_id: int | 
 
 
 def told(client: Client, api: Api, version: int, parts: Parts) -> Parts:
-    """Tell the client its window along with an answer."""
+    """Add the client's window to a response."""
     return with_window(api, version, parts, client.memory.window_bytes)

@@ -41,8 +41,8 @@ class RequestMemory:
         self.answer_bytes = 0
         """Answers in memory that peers have not taken yet."""
         self._answer_bytes_max = bytes_max // ANSWERS_MEMORY_PART
-        self.bulk = Pool(bytes_max - reserve_bytes, stats, later)
-        self.reserve = Pool(reserve_bytes, stats, later)
+        self.bulk = MemoryPool(bytes_max - reserve_bytes, stats, later)
+        self.reserve = MemoryPool(reserve_bytes, stats, later)
 
     @property
     def answers_crowded(self) -> bool:
@@ -51,13 +51,13 @@ class RequestMemory:
 
     @property
     def window_bytes(self) -> int:
-        """Say how much a client that listens should send unanswered: less while others wait for memory."""
+        """Return how many bytes a client should have unanswered: less while others wait for memory."""
         if not self.bulk.crowded:
             return self.window_bytes_max
         return min(max(self.bulk.fair_share, CONNECTION_WINDOW_BYTES_MIN), self.window_bytes_max)
 
 
-class Share:
+class ConnectionMemory:
     """One connection's part of the request memory, and the lender of its receive buffer."""
 
     __slots__ = (
@@ -92,7 +92,7 @@ class Share:
 
     @property
     def in_demand(self) -> bool:
-        """Tell whether others wait for what is held here."""
+        """Return whether others wait for what is held here."""
         return self.bytes > 0 and self.pool.crowded
 
     def lend(self, size: int, *, step: int, frame: memoryview) -> bool:
@@ -124,31 +124,31 @@ class Share:
         self._memory.reserve.forget(self)
 
 
-class Pool:
+class MemoryPool:
     """A number of bytes, those who hold some, and the line of those who wait for some."""
 
     def __init__(self, bytes_max: int, stats: ConnectionStats, later: Later) -> None:
         self.bytes_max = bytes_max
         self.used = 0
         self.short = False  # somebody waits, or more is lent than there is: nothing is kept for requests to come
-        self._holders: dict[Share, None] = {}
-        self._line: dict[Share, int] = {}  # in order of arrival, with the size that each wants
+        self._holders: dict[ConnectionMemory, None] = {}
+        self._line: dict[ConnectionMemory, int] = {}  # in order of arrival, with the size that each wants
         self._stats = stats
         self._later = later
         self._watching = False
 
     @property
     def crowded(self) -> bool:
-        """Tell whether anybody waits."""
+        """Return whether anybody waits."""
         return bool(self._line)
 
     @property
     def fair_share(self) -> int:
-        """Say what everyone would get if all who hold or want memory got the same."""
+        """Return how many bytes everyone would get if all who hold or want memory got the same."""
         return self.bytes_max // max(1, len(self._holders | self._line))
 
-    def claim(self, share: Share, size: int) -> bool:
-        """Let the share hold `size` bytes in all if there are enough and nobody waits; else put it in line."""
+    def claim(self, share: ConnectionMemory, size: int) -> bool:
+        """Grant the connection `size` bytes in all if there are enough and nobody waits; else queue it."""
         if self.claim_spare(share, size):
             return True
         if not self._line:
@@ -164,14 +164,14 @@ class Pool:
             share.pool._serve()  # if all who hold memory there now wait, its line must go on
         return share.pool is self and share.bytes >= size
 
-    def claim_spare(self, share: Share, size: int) -> bool:
-        """Let the share hold `size` bytes in all if there are enough and nobody waits."""
+    def claim_spare(self, share: ConnectionMemory, size: int) -> bool:
+        """Grant the connection `size` bytes in all if there are enough and nobody waits; else do nothing."""
         if self._line or not self._fits(share, size):
             return False
         self._grant(share, size)
         return True
 
-    def release(self, share: Share, kept: int) -> None:
+    def release(self, share: ConnectionMemory, kept: int) -> None:
         """Take back all but `kept` bytes, and let those who wait go on."""
         self._count(kept - share.bytes)
         share.bytes = kept
@@ -179,8 +179,8 @@ class Pool:
             del self._holders[share]
         self._serve()
 
-    def forget(self, share: Share) -> None:
-        """Let go of a connection that has ended."""
+    def forget(self, share: ConnectionMemory) -> None:
+        """Forget a connection that has ended."""
         if self._line.pop(share, None) is not None:
             share.waits = False
         if share in self._holders:
@@ -225,11 +225,11 @@ class Pool:
             share.granted()
         self.short = self.crowded or self.used > self.bytes_max
 
-    def _fits(self, share: Share, size: int) -> bool:
+    def _fits(self, share: ConnectionMemory, size: int) -> bool:
         held = self._held_by(share)
         return self.used - held + size <= self.bytes_max or self.used == held
 
-    def _grant(self, share: Share, size: int) -> None:
+    def _grant(self, share: ConnectionMemory, size: int) -> None:
         self._count(size - self._held_by(share))
         self._holders[share] = None
         before, bytes_before = share.pool, share.bytes
@@ -238,12 +238,12 @@ class Pool:
         if bytes_before and before is not self:
             before._leave(share, bytes_before)
 
-    def _leave(self, share: Share, count: int) -> None:
+    def _leave(self, share: ConnectionMemory, count: int) -> None:
         self._count(-count)
         del self._holders[share]
         self._serve()
 
-    def _held_by(self, share: Share) -> int:
+    def _held_by(self, share: ConnectionMemory) -> int:
         return share.bytes if share.pool is self else 0
 
     def _count(self, change: int) -> None:

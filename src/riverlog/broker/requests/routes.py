@@ -23,7 +23,7 @@ class Route(Protocol):
 
     @property
     def kind(self) -> int:
-        """Give API key and version, as one number."""
+        """Return API key and version, as one number."""
         ...
 
     @property

@@ -94,7 +94,7 @@ def register_broker(image: MetadataImage, command: RegisterBroker) -> tuple[list
 
 
 def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
-    """Give the level of every feature that has none: every metadata log begins with metadata.version."""
+    """Return the level of every feature that has none: every metadata log begins with metadata.version."""
     return [
         FeatureLevelRecord(name=name, feature_level=levels.highest)
         for name, levels in SUPPORTED_FEATURES.items()
@@ -103,7 +103,7 @@ def _first_facts(image: MetadataImage) -> list[MetadataRecord]:
 
 
 def _changes(image: MetadataImage, command: RegisterBroker, before: BrokerImage | None) -> list[MetadataRecord]:
-    """Make the broker lead what it may and nobody leads, and anew what it led, if it may have forgotten something.
+    """Return new leaders: the broker leads what it may and nobody leads, and in a new epoch what it led.
 
     Each of its replicas gets a log directory, if it has none yet. One that may lie in a directory which is away is
     lost, and not made anew, until it is found.

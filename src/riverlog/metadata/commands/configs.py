@@ -72,7 +72,7 @@ def alter_configs(
 
 
 def resource_of(image: MetadataImage, type_: int, name: str) -> ConfigResource:
-    """Give the resource that a client names, if there is one."""
+    """Return the resource that a client names, if there is one."""
     if type_ == ConfigResourceType.TOPIC:
         if image.topic(name) is None:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
@@ -111,7 +111,7 @@ def _changed(
 
 
 def _value(resource: ConfigResource, before: Mapping[str, str], change: ConfigChange) -> str | None:
-    """Give the setting's new value, None where it goes back to its default."""
+    """Return the setting's new value, None where it goes back to its default."""
     match change.operation:
         case ConfigOperation.DELETE:
             return None
@@ -141,7 +141,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _setting(resource: ConfigResource, name: str) -> Setting | None:
-    """Give the table's row for a setting; None for those that mean nothing here."""
+    """Return the table's row for a setting; None for those that mean nothing here."""
     if resource.type is ConfigResourceType.TOPIC:
         return TOPIC_SETTINGS.get(name)
     if resource.type is ConfigResourceType.GROUP:

@@ -26,7 +26,7 @@ DONE = Outcome()
 
 
 def repeats(names: Iterable[Named]) -> set[Named]:
-    """Give the names that a request holds more than once: which of them is meant, nobody can say."""
+    """Return the names that a request holds more than once: which of them is meant, nobody can say."""
     return {name for name, count in Counter(names).items() if count > 1}
 
 

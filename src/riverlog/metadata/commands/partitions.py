@@ -72,7 +72,7 @@ def create_partitions(
 def partition_records(
     image: MetadataImage, topic_id: TopicId, replicas: Sequence[Assignment], *, first: int
 ) -> list[MetadataRecord]:
-    """Give the records of new partitions, all replicas in sync and the first one leading."""
+    """Return the records of new partitions, all replicas in sync and the first one leading."""
     return [
         PartitionRecord(
             partition_id=first + index,
@@ -99,7 +99,7 @@ def directory_for(log_dirs: Sequence[UUID], topic_id: UUID, index: int) -> UUID:
 
 
 def replication_factor_of(image: MetadataImage, wanted: int, default: int) -> int:
-    """Give the number of replicas to make; the default is as many as there are brokers if that is less."""
+    """Return the number of replicas to make; the default is as many as there are brokers if that is less."""
     brokers = len(usable_brokers(image))
     if wanted == -1 and brokers:
         return min(default, brokers)

@@ -34,7 +34,7 @@ _NAME_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ
 
 
 @dataclass(frozen=True, slots=True)
-class NewTopic:
+class TopicCreation:
     """A topic to create. -1 stands for the default; assignments name the replicas of each partition instead.
 
     The id is chance, so it comes with the command.
@@ -49,10 +49,10 @@ class NewTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTopics(Command[MetadataRecord, "TopicsCreated"]):
+class CreateTopics(Command[MetadataRecord, "TopicCreationReplies"]):
     """Create topics, or only see whether it could be done."""
 
-    topics: tuple[NewTopic, ...]
+    topics: tuple[TopicCreation, ...]
     validate_only: bool = False
 
 
@@ -66,7 +66,7 @@ class TopicDefaults:
 
 
 @dataclass(frozen=True, slots=True)
-class CreatedTopic:
+class TopicCreationReply:
     """What became of one topic; the topic as it is now, or would be, unless it was refused."""
 
     name: str
@@ -76,21 +76,21 @@ class CreatedTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsCreated:
+class TopicCreationReplies:
     """The reply to CreateTopics, topic by topic."""
 
-    topics: tuple[CreatedTopic, ...]
+    topics: tuple[TopicCreationReply, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteTopics(Command[MetadataRecord, "TopicsDeleted"]):
+class DeleteTopics(Command[MetadataRecord, "TopicDeletionReplies"]):
     """Delete topics, each by its id."""
 
     topic_ids: tuple[TopicId, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TopicsDeleted:
+class TopicDeletionReplies:
     """The reply to DeleteTopics, in the order of the ids."""
 
     outcomes: tuple[Outcome, ...]
@@ -98,10 +98,10 @@ class TopicsDeleted:
 
 def create_topics(
     image: MetadataImage, command: CreateTopics, defaults: TopicDefaults
-) -> tuple[list[MetadataRecord], TopicsCreated]:
+) -> tuple[list[MetadataRecord], TopicCreationReplies]:
     """Decide about each topic on its own; one that cannot be created does not hold up the others."""
     records: list[MetadataRecord] = []
-    created: list[CreatedTopic] = []
+    created: list[TopicCreationReply] = []
     repeated = repeats(topic.name for topic in command.topics)
     partitions_left = PARTITIONS_PER_REQUEST_MAX
     for new in command.topics:
@@ -110,18 +110,18 @@ def create_topics(
                 raise named_twice(new.name)
             facts = _topic_records(image, new, defaults, partitions_left)
         except Refusal as refusal:
-            created.append(CreatedTopic(new.name, Outcome.of(refusal)))
+            created.append(TopicCreationReply(new.name, Outcome.of(refusal)))
             continue
         image = image.after_all(facts)
         topic = image.topic(new.name)
         assert topic is not None
         partitions_left -= topic.partition_count
         records += facts
-        created.append(CreatedTopic(new.name, DONE, topic, image.topic_overrides(new.name)))
-    return [] if command.validate_only else records, TopicsCreated(tuple(created))
+        created.append(TopicCreationReply(new.name, DONE, topic, image.topic_overrides(new.name)))
+    return [] if command.validate_only else records, TopicCreationReplies(tuple(created))
 
 
-def delete_topics(image: MetadataImage, command: DeleteTopics) -> tuple[list[MetadataRecord], TopicsDeleted]:
+def delete_topics(image: MetadataImage, command: DeleteTopics) -> tuple[list[MetadataRecord], TopicDeletionReplies]:
     """Decide about each topic on its own."""
     records: list[MetadataRecord] = []
     outcomes: list[Outcome] = []
@@ -133,7 +133,7 @@ def delete_topics(image: MetadataImage, command: DeleteTopics) -> tuple[list[Met
         image = image.after(record)
         records.append(record)
         outcomes.append(DONE)
-    return records, TopicsDeleted(tuple(outcomes))
+    return records, TopicDeletionReplies(tuple(outcomes))
 
 
 def check_topic_name(name: str) -> None:
@@ -158,7 +158,7 @@ def _name_problem(name: str) -> str | None:
 
 
 def _topic_records(
-    image: MetadataImage, new: NewTopic, defaults: TopicDefaults, partitions_left: int
+    image: MetadataImage, new: TopicCreation, defaults: TopicDefaults, partitions_left: int
 ) -> list[MetadataRecord]:
     assert new.id != NO_TOPIC_ID
     assert image.topic_by_id(new.id) is None
@@ -182,7 +182,7 @@ def _topic_records(
     ]
 
 
-def _as_kept(new: NewTopic) -> NewTopic:
+def _as_kept(new: TopicCreation) -> TopicCreation:
     """Set what the topic of checkpoints needs, whoever asks for it first; Refusal for anything else."""
     if new.name != CHECKPOINTS_TOPIC:
         return new
@@ -202,7 +202,9 @@ def check_kept(name: str, configs: Mapping[str, str]) -> None:
         raise Refusal(ErrorCode.INVALID_CONFIG, f"{setting} of {name} must be {value}: else checkpoints are lost.")
 
 
-def _replicas(image: MetadataImage, new: NewTopic, defaults: TopicDefaults, partitions_left: int) -> list[Assignment]:
+def _replicas(
+    image: MetadataImage, new: TopicCreation, defaults: TopicDefaults, partitions_left: int
+) -> list[Assignment]:
     if new.assignments:
         if new.partitions != -1 or new.replication_factor != -1:
             raise Refusal(
@@ -245,7 +247,7 @@ def _checked_configs(configs: Mapping[str, str | None], layers: Layers) -> dict[
 
 
 def config_records(resource: ConfigResource, values: Mapping[str, str | None]) -> Iterable[MetadataRecord]:
-    """Give the records that set these values, sorted by name; None takes a value away."""
+    """Return the records that set these values, sorted by name; None takes a value away."""
     return [
         ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=value)
         for name, value in sorted(values.items())

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from riverlog.broker.limits import CONNECTION_WINDOW_BYTES_MIN, REQUEST_MEMORY_RESERVE_PART, STALLED_FRAME_SECONDS
-from riverlog.broker.requests.memory import Pool, RequestMemory, Share
+from riverlog.broker.requests.memory import ConnectionMemory, MemoryPool, RequestMemory
 from riverlog.model.limits import RECEIVE_BUFFER_BYTES, RECEIVE_BUFFER_BYTES_MIN
 from riverlog.observe.stats import ConnectionStats
 
@@ -28,7 +28,7 @@ class Node:
         self.idle: set[str] = set()
         self.sent_away: list[str] = []
 
-    def share(self, name: str) -> Share:
+    def share(self, name: str) -> ConnectionMemory:
         def give_back() -> None:
             if name in self.idle:
                 share.returned(RECEIVE_BUFFER_BYTES_MIN)
@@ -42,7 +42,7 @@ class Node:
                 share.stalled = True
                 share.returned(UNIT // 2)
 
-        share = Share(
+        share = ConnectionMemory(
             self.memory,
             granted=lambda: self.granted.append(name),
             give_back=give_back,
@@ -292,5 +292,5 @@ def test_whatever_happens_the_bound_holds_and_all_finish(data: st.DataObject) ->
     assert node.stats.request_bytes == 0
 
 
-def _holders(pool: Pool, shares: list[Share]) -> list[Share]:
+def _holders(pool: MemoryPool, shares: list[ConnectionMemory]) -> list[ConnectionMemory]:
     return [share for share in shares if share.bytes and share.pool is pool]

@@ -5,7 +5,7 @@ import pytest
 from riverlog.metadata.commands.topics import (
     CreateTopics,
     DeleteTopics,
-    NewTopic,
+    TopicCreation,
     TopicDefaults,
     check_topic_name,
     create_topics,
@@ -34,7 +34,7 @@ def test_names_that_cannot_be(name):
 
 
 def test_the_reply_describes_the_new_topic():
-    new = NewTopic("orders", topic_id(1), 3, configs={"retention.ms": "5"})
+    new = TopicCreation("orders", topic_id(1), 3, configs={"retention.ms": "5"})
     records, reply = create_topics(cluster(None), CreateTopics((new,)), DEFAULTS)
     created = reply.topics[0]
     assert created.topic is not None
@@ -44,7 +44,7 @@ def test_the_reply_describes_the_new_topic():
 
 
 def test_a_rehearsal_describes_and_writes_nothing():
-    command = CreateTopics((NewTopic("orders", topic_id(1)),), validate_only=True)
+    command = CreateTopics((TopicCreation("orders", topic_id(1)),), validate_only=True)
     records, reply = create_topics(cluster(None), command, DEFAULTS)
     assert records == []
     assert reply.topics[0].topic is not None
@@ -52,21 +52,21 @@ def test_a_rehearsal_describes_and_writes_nothing():
 
 def test_defaults_are_the_nodes_and_replicas_as_many_as_fit():
     defaults = TopicDefaults(partitions=4, replication_factor=3)
-    _, reply = create_topics(cluster(None, None), CreateTopics((NewTopic("orders", topic_id(1)),)), defaults)
+    _, reply = create_topics(cluster(None, None), CreateTopics((TopicCreation("orders", topic_id(1)),)), defaults)
     topic = reply.topics[0].topic
     assert topic is not None
     assert (topic.partition_count, topic.replication_factor) == (4, 2)
 
 
 def test_names_that_collide_within_one_request():
-    command = CreateTopics((NewTopic("a.b", topic_id(1)), NewTopic("a_b", topic_id(2))))
+    command = CreateTopics((TopicCreation("a.b", topic_id(1)), TopicCreation("a_b", topic_id(2))))
     _, reply = create_topics(cluster(None), command, DEFAULTS)
     assert [each.outcome.code for each in reply.topics] == [ErrorCode.NONE, ErrorCode.INVALID_TOPIC_EXCEPTION]
 
 
 def test_the_bound_counts_all_topics_of_a_request():
     half = PARTITIONS_PER_REQUEST_MAX // 2
-    command = CreateTopics(tuple(NewTopic(f"t{number}", topic_id(number), half) for number in range(1, 4)))
+    command = CreateTopics(tuple(TopicCreation(f"t{number}", topic_id(number), half) for number in range(1, 4)))
     _, reply = create_topics(cluster(None), command, DEFAULTS)
     assert [each.outcome.code for each in reply.topics] == [
         ErrorCode.NONE,
@@ -76,7 +76,7 @@ def test_the_bound_counts_all_topics_of_a_request():
 
 
 def test_a_setting_without_a_value_is_refused():
-    command = CreateTopics((NewTopic("orders", topic_id(1), configs={"retention.ms": None}),))
+    command = CreateTopics((TopicCreation("orders", topic_id(1), configs={"retention.ms": None}),))
     _, reply = create_topics(cluster(None), command, DEFAULTS)
     assert reply.topics[0].outcome.code is ErrorCode.INVALID_CONFIG
     assert reply.topics[0].outcome.message == "retention.ms has no value."
@@ -84,19 +84,19 @@ def test_a_setting_without_a_value_is_refused():
 
 def test_settings_are_checked_together_with_the_nodes():
     defaults = TopicDefaults(1, 1, Layers(static={"log.cleaner.min.compaction.lag.ms": "10"}))
-    command = CreateTopics((NewTopic("orders", topic_id(1), configs={"max.compaction.lag.ms": "5"}),))
+    command = CreateTopics((TopicCreation("orders", topic_id(1), configs={"max.compaction.lag.ms": "5"}),))
     _, reply = create_topics(cluster(None), command, defaults)
     assert reply.topics[0].outcome.code is ErrorCode.INVALID_CONFIG
 
 
 def test_without_brokers_nothing_can_be_created():
-    _, reply = create_topics(MetadataImage(), CreateTopics((NewTopic("orders", topic_id(1)),)), DEFAULTS)
+    _, reply = create_topics(MetadataImage(), CreateTopics((TopicCreation("orders", topic_id(1)),)), DEFAULTS)
     assert reply.topics[0].outcome.code is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
 def test_replicas_assigned_by_hand_stay_as_they_are():
     assigned = ((NodeId(2), NodeId(1)), (NodeId(1), NodeId(2)))
-    command = CreateTopics((NewTopic("orders", topic_id(1), assignments=assigned),))
+    command = CreateTopics((TopicCreation("orders", topic_id(1), assignments=assigned),))
     _, reply = create_topics(cluster(None, None), command, DEFAULTS)
     topic = reply.topics[0].topic
     assert topic is not None
@@ -131,6 +131,6 @@ def test_the_topic_of_checkpoints_gets_what_it_needs_whoever_asks_for_it():
     ],
 )
 def test_the_topic_of_checkpoints_is_no_other(partitions, configs, code):
-    new = NewTopic(CHECKPOINTS_TOPIC, topic_id(1), partitions, configs=configs)
+    new = TopicCreation(CHECKPOINTS_TOPIC, topic_id(1), partitions, configs=configs)
     records, reply = create_topics(cluster(None), CreateTopics((new,)), DEFAULTS)
     assert (records, reply.topics[0].outcome.code) == ([], code)

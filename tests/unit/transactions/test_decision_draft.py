@@ -1,15 +1,15 @@
 from riverlog.model.machine import Instant, Moment, Reply, Ticket
 from riverlog.transactions.commands import SendMarkers
+from riverlog.transactions.decision_draft import DecisionDraft
 from riverlog.transactions.records import TransactionFact
 from riverlog.transactions.states import Transaction
-from riverlog.transactions.turn import Turn
 from tests.support.transactions import P0, P1, V2, producer_of
 
 OPEN = Transaction(producer_of(7, 3), timeout_ms=1_000, updated_ms=5).joined([P1, P0], V2, 10)
 
 
-def turn() -> Turn:
-    return Turn(Moment(Instant(1.0), 1_000), {"a": OPEN})
+def turn() -> DecisionDraft:
+    return DecisionDraft(Moment(Instant(1.0), 1_000), {"a": OPEN})
 
 
 def test_a_turn_shows_what_its_facts_make_of_an_id() -> None:
