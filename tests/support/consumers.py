@@ -5,8 +5,6 @@ from typing import Any
 from uuid import UUID
 
 from riverlog.groups.classic.consumer_metadata import (
-    NamedPartitions,
-    Subscription,
     by_id,
     read_assignment,
     write_assignment,
@@ -26,6 +24,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.machine import Ticket
 from riverlog.model.settings import NodeSettings
 from riverlog.wire.codec import encode_parts, joined
+from riverlog.wire.consumer_protocol import Subscription, TopicShare
 from tests.support.groups import CLIENT, Coordinator, settings_of
 from tests.support.shapes import Shapes, topic_id
 
@@ -170,7 +169,7 @@ class FakeClassicConsumer:
             self.has = {}
         assert isinstance(self.coordinator.topics, Shapes)
         owned = tuple(
-            NamedPartitions(self.coordinator.topics.by_id[topic].name, tuple(sorted(indexes)))
+            TopicShare(self.coordinator.topics.by_id[topic].name, tuple(sorted(indexes)))
             for topic, indexes in self.has.items()
             if topic in self.coordinator.topics.by_id
         )

@@ -151,5 +151,5 @@ class Coordinator:
 
     @property
     def phase(self) -> str:
-        group = self.machine.live.groups.get("g")
+        group = self.machine.soft.groups.get("g")
         return "-" if group is None else group.phase

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from riverlog.groups.commands import CommitOffsets, FetchOffsets, ListedGroup, OffsetToCommit
-from riverlog.groups.turn import Turn
+from riverlog.groups.effects import GroupEffects
 from riverlog.model.errors import ErrorCode
 
 
@@ -18,7 +18,7 @@ class Retention:
 class Membership(Protocol):
     """The groups of one protocol, by their ids."""
 
-    def commit_refusal(self, command: CommitOffsets, turn: Turn) -> ErrorCode:
+    def commit_refusal(self, command: CommitOffsets, effects: GroupEffects) -> ErrorCode:
         """Say whether the sender may commit offsets; a member that may is alive."""
         ...
 
@@ -50,7 +50,7 @@ class Membership(Protocol):
         """Count the group's members."""
         ...
 
-    def forget(self, group_id: str, turn: Turn) -> None:
+    def forget(self, group_id: str, effects: GroupEffects) -> None:
         """Write that an empty group is no more."""
         ...
 

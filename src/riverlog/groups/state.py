@@ -1,7 +1,7 @@
 """What a group coordinator remembers: exactly what its records say, so that replaying them gives it again.
 
 `apply` is the only place where it changes. A classic group stands here as its last record; one without members is
-Empty, and one with members is Stable until its live part (`classic/live.py`) knows better. A group that only ever
+Empty, and one with members is Stable until the soft state (`soft_state.py`) knows better. A group that only ever
 committed offsets has no record of its own: it exists as long as its offsets do.
 """
 

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from riverlog.groups.classic.live import LiveGroup, Phase, SessionEnds
+from riverlog.groups.classic.group import ClassicGroup, ClassicPhase
 from riverlog.groups.commands import (
     Announce,
     CommitOffsets,
@@ -31,6 +31,7 @@ from riverlog.groups.commands import (
     SyncReply,
     TopicsDeleted,
 )
+from riverlog.groups.effects import SessionEnds
 from riverlog.groups.records import GroupMetadataKey, GroupRecord
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, ProducerEpoch, ProducerId, TopicPartition
@@ -206,7 +207,7 @@ class Groups(RuleBasedStateMachine):
     @invariant()
     def whoever_is_not_answered_is_waited_for(self) -> None:
         waiting = Counter[Ticket]()
-        for group in self.coordinator.machine.live.groups.values():
+        for group in self.coordinator.machine.soft.groups.values():
             waiting.update(group.joining.values())
             waiting.update(group.syncing.values())
         assert waiting == Counter(self.unanswered())
@@ -219,14 +220,14 @@ class Groups(RuleBasedStateMachine):
 
     @invariant()
     def live_groups_are_whole(self) -> None:
-        for group in self.coordinator.machine.live.groups.values():
+        for group in self.coordinator.machine.soft.groups.values():
             self._check(group)
 
-    def _check(self, group: LiveGroup) -> None:
-        assert group.members or group.handed_out or group.phase is Phase.PREPARING
-        assert (group.phase is Phase.EMPTY) <= (not group.members)
-        assert not group.joining or group.phase is Phase.PREPARING
-        assert not group.syncing or group.phase is Phase.COMPLETING
+    def _check(self, group: ClassicGroup) -> None:
+        assert group.members or group.handed_out or group.phase is ClassicPhase.PREPARING
+        assert (group.phase is ClassicPhase.EMPTY) <= (not group.members)
+        assert not group.joining or group.phase is ClassicPhase.PREPARING
+        assert not group.syncing or group.phase is ClassicPhase.COMPLETING
         assert group.joining.keys() | group.syncing.keys() | group.unsynced <= group.members.keys()
         assert not group.handed_out & group.members.keys()
         assert (group.leader in group.members) == bool(group.members)
@@ -234,12 +235,12 @@ class Groups(RuleBasedStateMachine):
         assert group.supporters == Counter(
             offered.name for each in group.members.values() for offered in each.protocols
         )
-        assert group.phase is not Phase.STABLE or not group.members or group.chosen_protocol()
-        timers = self.coordinator.machine.live.timers
+        assert group.phase is not ClassicPhase.STABLE or not group.members or group.chosen_protocol()
+        timers = self.coordinator.machine.soft.timers
         for member_id in group.members.keys() | group.handed_out:
             is_awaited = member_id in group.joining or member_id in group.syncing
             assert is_awaited or timers.get(SessionEnds(group.id, member_id)) is not None
-        if group.phase is Phase.STABLE:
+        if group.phase is ClassicPhase.STABLE:
             assert self.coordinator.machine.state.classic[group.id] == group.record()
 
     @invariant()
@@ -277,7 +278,7 @@ class Groups(RuleBasedStateMachine):
         assert self.unanswered() == set()
         for group in self.coordinator.machine.state.classic.values():
             assert group.members == ()
-        assert self.coordinator.machine.live.groups == {}
+        assert self.coordinator.machine.soft.groups == {}
 
 
 TestGroups = Groups.TestCase

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from riverlog.groups.commands import ConsumerHeartbeatReply, DescribeConsumerGroups, Heartbeat, Leave, Leaver
-from riverlog.groups.consumer.group import MemberState
+from riverlog.groups.consumer.group import ConsumerMemberState
 from riverlog.groups.records import (
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataValue,
@@ -183,7 +183,7 @@ def _value(value: object) -> str:
         case ConsumerGroupTargetAssignmentMemberValue():
             return _partitions(value.topic_partitions)
         case ConsumerGroupCurrentMemberAssignmentValue():
-            state = MemberState(value.state).name
+            state = ConsumerMemberState(value.state).name
             revoking = value.partitions_pending_revocation
             gives = f", gives up {_partitions(revoking)}" if revoking else ""
             return f"{state} epoch {value.member_epoch}: {_partitions(value.assigned_partitions)}{gives}"

@@ -1,4 +1,4 @@
-"""What consumers tell each other in the classic protocol: their subscriptions, and who is assigned what.
+"""What consumers tell one another in the classic protocol: their subscriptions, and who is assigned what.
 
 To a coordinator all that is opaque, and of other protocol types nothing is known. It reads which topics consumers
 subscribe to, since offsets of those are not deleted and do not expire; and it reads and writes all of it where members
@@ -10,7 +10,8 @@ from typing import Final
 from riverlog.groups.consumer.assignors.subscriber import Partitions
 from riverlog.groups.topics import Topics
 from riverlog.wire.codec import MalformedMessage, decode, encode_parts, joined
-from riverlog.wire.types import INT32, STRING, array, binary, int16, int32, record, string, struct
+from riverlog.wire.consumer_protocol import Assignment, Subscription, TopicShare
+from riverlog.wire.types import STRING, array, int16, record
 
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 
@@ -24,33 +25,6 @@ class SubscribedTopics:
 
     version: int = int16()
     topics: tuple[str, ...] = array(STRING, default_factory=tuple)
-
-
-@struct
-class NamedPartitions:
-    """Partitions of a topic."""
-
-    topic: str = string()
-    partitions: tuple[int, ...] = array(INT32, default_factory=tuple)
-
-
-@record(flexible_since=_NEVER_FLEXIBLE)
-class Subscription:
-    """What a consumer wants to read, and, if it need not give everything up before it joins, what it has."""
-
-    topics: tuple[str, ...] = array(STRING, default_factory=tuple)
-    user_data: bytes | None = binary(nullable_since=0)
-    owned_partitions: tuple[NamedPartitions, ...] = array(NamedPartitions, since=1, default_factory=tuple)
-    generation_id: int = int32(since=2, default=-1)
-    rack_id: str | None = string(since=3, nullable_since=3)
-
-
-@record(flexible_since=_NEVER_FLEXIBLE)
-class Assigned:
-    """What a consumer is to read."""
-
-    assigned_partitions: tuple[NamedPartitions, ...] = array(NamedPartitions, default_factory=tuple)
-    user_data: bytes | None = binary(nullable_since=0)
 
 
 def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
@@ -71,12 +45,12 @@ def read_subscription(metadata: bytes) -> Subscription | None:
     return subscription
 
 
-def read_assignment(assignment: bytes) -> Assigned | None:
+def read_assignment(assignment: bytes) -> Assignment | None:
     """Read an assignment of any version; a member without one has b"". None if it cannot be read."""
     if not assignment:
-        return Assigned()
+        return Assignment()
     try:
-        assigned, _ = decode(Assigned, 0, assignment, 2)
+        assigned, _ = decode(Assignment, 0, assignment, 2)
     except MalformedMessage:
         return None
     return assigned
@@ -94,14 +68,14 @@ def write_assignment(partitions: Partitions, topics: Topics, metadata: bytes) ->
     """Write an assignment in the version of the member's subscription; topics that are gone are left out."""
     version = _readable(_version(metadata))
     named = tuple(
-        NamedPartitions(topic.name, tuple(sorted(partitions[topic.id])))
+        TopicShare(topic.name, tuple(sorted(partitions[topic.id])))
         for topic_id in sorted(partitions)
         if (topic := topics.topic_by_id(topic_id)) is not None
     )
-    return joined(encode_parts(Assigned(named), version, bytearray(version.to_bytes(2, "big"))))
+    return joined(encode_parts(Assignment(named), version, bytearray(version.to_bytes(2, "big"))))
 
 
-def by_id(named: tuple[NamedPartitions, ...], topics: Topics) -> Partitions:
+def by_id(named: tuple[TopicShare, ...], topics: Topics) -> Partitions:
     """Give partitions by the ids of their topics; topics that do not exist are left out."""
     return {
         topic.id: frozenset(each.partitions)
@@ -110,7 +84,7 @@ def by_id(named: tuple[NamedPartitions, ...], topics: Topics) -> Partitions:
     }
 
 
-def _each(named: tuple[NamedPartitions, ...]) -> set[tuple[str, int]]:
+def _each(named: tuple[TopicShare, ...]) -> set[tuple[str, int]]:
     return {(each.topic, partition) for each in named for partition in each.partitions}
 
 

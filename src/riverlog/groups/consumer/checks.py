@@ -2,7 +2,7 @@
 
 from riverlog.groups.commands import NO_MEMBER, ConsumerHeartbeat
 from riverlog.groups.consumer.assignors.subscriber import NO_PARTITIONS, Partitions
-from riverlog.groups.consumer.group import JOINING, LEFT, LEFT_FOR_A_WHILE, Member, MemberState, Owned
+from riverlog.groups.consumer.group import JOINING, LEFT, LEFT_FOR_A_WHILE, ConsumerMember, ConsumerMemberState, Owned
 from riverlog.groups.consumer.subscriptions import check_pattern
 from riverlog.model.errors import ErrorCode, Refusal
 
@@ -33,12 +33,12 @@ def check_heartbeat(command: ConsumerHeartbeat, assignors: tuple[str, ...]) -> N
         check_pattern(command.subscribed_topic_regex)
 
 
-def check_epoch(member: Member, epoch: int, reported: Partitions | None) -> None:
+def check_epoch(member: ConsumerMember, epoch: int, reported: Partitions | None) -> None:
     """Fence a member that is not where the coordinator knows it to be. An answer that was lost is no reason to.
 
     Before its epoch grew the member had given up what it had to, so what it has is part of what it is to have.
     """
-    if member.state is MemberState.UNKNOWN and (reported is None or reported):
+    if member.state is ConsumerMemberState.UNKNOWN and (reported is None or reported):
         raise Refusal(
             ErrorCode.FENCED_MEMBER_EPOCH,
             f"The state of member {member.id!r} was written by another version. It must give up all its partitions and "
@@ -53,7 +53,7 @@ def check_epoch(member: Member, epoch: int, reported: Partitions | None) -> None
         )
 
 
-def checked_holder(holder: Member | None, member_id: str, instance_id: str) -> Member:
+def checked_holder(holder: ConsumerMember | None, member_id: str, instance_id: str) -> ConsumerMember:
     """Give the member that holds an instance, if that is who asks."""
     if holder is None:
         raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"There is no member with instance {instance_id!r}.")

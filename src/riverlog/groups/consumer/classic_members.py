@@ -7,12 +7,10 @@ are to have, and a heartbeat calls them to join again when they have to give up 
 
 from riverlog.groups.classic.consumer_metadata import (
     CONSUMER_PROTOCOL_TYPE,
-    Subscription,
     by_id,
     read_subscription,
     write_assignment,
 )
-from riverlog.groups.classic.live import Live
 from riverlog.groups.commands import (
     NO_MEMBER,
     Heartbeat,
@@ -28,59 +26,63 @@ from riverlog.groups.commands import (
 from riverlog.groups.consumer.assignors.subscriber import Partitions
 from riverlog.groups.consumer.checks import checked_holder, unknown_member
 from riverlog.groups.consumer.draft import Draft
-from riverlog.groups.consumer.group import ConsumerGroup, Member, MemberState
+from riverlog.groups.consumer.group import ConsumerGroup, ConsumerMember, ConsumerMemberState
 from riverlog.groups.consumer.migration import classic_metadata
 from riverlog.groups.consumer.protocol import ConsumerProtocol, without_epochs
 from riverlog.groups.consumer.rebalance import ConsumerRebalance
+from riverlog.groups.effects import GroupEffects
 from riverlog.groups.records import ClassicMemberMetadata, ConsumerGroupMemberMetadataValue
+from riverlog.groups.soft_state import GroupsSoftState
 from riverlog.groups.state import GroupsState
-from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.machine import Ticket
 from riverlog.model.settings import NodeSettings
+from riverlog.wire.consumer_protocol import Subscription
 
 
 class ClassicConsumers:
     """Translates the classic protocol for consumer groups; all state is in what it was given."""
 
-    def __init__(self, state: GroupsState, live: Live, settings: NodeSettings, consumer: ConsumerProtocol) -> None:
+    def __init__(
+        self, state: GroupsState, soft: GroupsSoftState, settings: NodeSettings, consumer: ConsumerProtocol
+    ) -> None:
         self._state = state
-        self._live = live
+        self._soft = soft
         self._settings = settings
         self._consumer = consumer
-        self._rebalance = ConsumerRebalance(live, settings)
+        self._rebalance = ConsumerRebalance(soft, settings)
 
-    def join(self, command: Join, ticket: Ticket, turn: Turn) -> None:
+    def join(self, command: Join, ticket: Ticket, effects: GroupEffects) -> None:
         """Take a member in, or let it take its next step; the answer is its epoch."""
         try:
-            reply = self._join(command, turn)
+            reply = self._join(command, effects)
         except Refusal as refusal:
             reply = JoinReply(refusal.code, command.member_id)
-        turn.answer(ticket, reply)
+        effects.answer(ticket, reply)
 
-    def sync(self, command: Sync, ticket: Ticket, turn: Turn) -> None:
+    def sync(self, command: Sync, ticket: Ticket, effects: GroupEffects) -> None:
         """Give a member what it is to have."""
         try:
-            reply = self._sync(command, turn)
+            reply = self._sync(command, effects)
         except Refusal as refusal:
             reply = SyncReply(refusal.code)
-        turn.answer(ticket, reply)
+        effects.answer(ticket, reply)
 
-    def heartbeat(self, command: Heartbeat, ticket: Ticket, turn: Turn) -> None:
+    def heartbeat(self, command: Heartbeat, ticket: Ticket, effects: GroupEffects) -> None:
         """Begin the member's session anew, and call it to join if it can take a step."""
         try:
             group = self._state.consumers[command.group_id]
             member = _member(group, command.member_id, command.group_instance_id, command.generation_id)
-            self._rebalance.sessions.heard_of(group.id, member, turn)
+            self._rebalance.sessions.heard_of(group.id, member, effects)
             code = ErrorCode.NONE
             if _can_step(group, member):
-                self._rebalance.sessions.called(group.id, member, turn)
+                self._rebalance.sessions.called(group.id, member, effects)
                 code = ErrorCode.REBALANCE_IN_PROGRESS
         except Refusal as refusal:
             code = refusal.code
-        turn.answer(ticket, HeartbeatReply(code))
+        effects.answer(ticket, HeartbeatReply(code))
 
-    def leave(self, command: Leave, ticket: Ticket, turn: Turn) -> None:
+    def leave(self, command: Leave, ticket: Ticket, effects: GroupEffects) -> None:
         """Remove members."""
         draft = Draft(self._state.consumers[command.group_id])
         codes: list[ErrorCode] = []
@@ -95,11 +97,11 @@ class ClassicConsumers:
             if member_id not in leaving:
                 leaving.append(member_id)
         if leaving:
-            self._consumer.remove(draft, leaving, turn)
-            draft.hand_over(turn.facts)
-        turn.answer(ticket, LeaveReply(codes=tuple(codes)))
+            self._consumer.remove(draft, leaving, effects)
+            draft.hand_over(effects.facts)
+        effects.answer(ticket, LeaveReply(codes=tuple(codes)))
 
-    def _join(self, command: Join, turn: Turn) -> JoinReply:
+    def _join(self, command: Join, effects: GroupEffects) -> JoinReply:
         draft = Draft(self._state.consumers[command.group_id])
         subscription = self._checked(draft.group, command)
         holder = draft.group.static_member(command.group_instance_id)
@@ -119,17 +121,17 @@ class ClassicConsumers:
             rebalance_timeout_ms=command.rebalance_timeout_ms,
             classic_member_metadata=classic_metadata(command.session_timeout_ms, command.protocols),
         )
-        resubscribed = self._rebalance.subscribe(draft, member_id, metadata, turn)
-        self._rebalance.update(draft, turn, resubscribed=resubscribed)
-        has: Partitions = by_id(subscription.owned_partitions, self._live.topics)
-        member = self._rebalance.reconcile(draft, member_id, has, turn, resubscribed=resubscribed)
+        resubscribed = self._rebalance.subscribe(draft, member_id, metadata, effects)
+        self._rebalance.update(draft, effects, resubscribed=resubscribed)
+        has: Partitions = by_id(subscription.owned_partitions, self._soft.topics)
+        member = self._rebalance.reconcile(draft, member_id, has, effects, resubscribed=resubscribed)
         if holder is not None and not holder.is_classic and self._consumer.is_for_classic(draft.group.members):
-            self._consumer.downgrade(draft, draft.group, turn)
+            self._consumer.downgrade(draft, draft.group, effects)
         else:
-            draft.hand_over(turn.facts)
-            self._rebalance.sessions.heard_of(draft.group.id, member, turn)
+            draft.hand_over(effects.facts)
+            self._rebalance.sessions.heard_of(draft.group.id, member, effects)
             self._rebalance.sessions.synced(draft.group.id, member.id)
-            self._rebalance.sessions.called(draft.group.id, member, turn)
+            self._rebalance.sessions.called(draft.group.id, member, effects)
         return JoinReply(
             member_id=member.id,
             generation_id=member.epoch,
@@ -153,7 +155,7 @@ class ClassicConsumers:
             raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "The group's members do not offer these protocols.")
         return subscription
 
-    def _sync(self, command: Sync, turn: Turn) -> SyncReply:
+    def _sync(self, command: Sync, effects: GroupEffects) -> SyncReply:
         group = self._state.consumers[command.group_id]
         member = _member(group, command.member_id, command.group_instance_id, command.generation_id)
         protocol = _classic(member).supported_protocols[0]
@@ -162,16 +164,16 @@ class ClassicConsumers:
             protocol.name,
         ):
             raise Refusal(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "The protocol is not the one that was answered.")
-        if group.target_epoch > member.epoch and member.state is not MemberState.UNREVOKED:
-            self._rebalance.sessions.called(group.id, member, turn)
+        if group.target_epoch > member.epoch and member.state is not ConsumerMemberState.UNREVOKED:
+            self._rebalance.sessions.called(group.id, member, effects)
             raise Refusal(ErrorCode.REBALANCE_IN_PROGRESS, "The member can take another step.")
         self._rebalance.sessions.synced(group.id, member.id)
-        self._rebalance.sessions.heard_of(group.id, member, turn)
-        assignment = write_assignment(without_epochs(member.assigned), self._live.topics, protocol.metadata)
+        self._rebalance.sessions.heard_of(group.id, member, effects)
+        assignment = write_assignment(without_epochs(member.assigned), self._soft.topics, protocol.metadata)
         return SyncReply(protocol_type=CONSUMER_PROTOCOL_TYPE, protocol_name=protocol.name, assignment=assignment)
 
 
-def _member(group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int) -> Member:
+def _member(group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int) -> ConsumerMember:
     """Find the sender among the members that speak the classic protocol, in this generation."""
     member = group.members.get(member_id)
     if instance_id is not None:
@@ -193,9 +195,9 @@ def _leaver(group: ConsumerGroup, leaver: Leaver) -> str:
     return checked_holder(holder, named, leaver.group_instance_id).id
 
 
-def _can_step(group: ConsumerGroup, member: Member) -> bool:
+def _can_step(group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Tell whether joining again would move the member on."""
-    if member.epoch < group.target_epoch or member.state is MemberState.UNREVOKED:
+    if member.epoch < group.target_epoch or member.state is ConsumerMemberState.UNREVOKED:
         return True
     missing = (
         (topic, index)
@@ -203,7 +205,9 @@ def _can_step(group: ConsumerGroup, member: Member) -> bool:
         for index in indexes
         if index not in member.assigned.get(topic, ())
     )
-    return member.state is MemberState.UNRELEASED and all(partition not in group.owners for partition in missing)
+    return member.state is ConsumerMemberState.UNRELEASED and all(
+        partition not in group.owners for partition in missing
+    )
 
 
 def _agrees(group: ConsumerGroup, command: Join) -> bool:
@@ -213,7 +217,7 @@ def _agrees(group: ConsumerGroup, command: Join) -> bool:
     return any(all(protocol.name in names for names in offered) for protocol in command.protocols)
 
 
-def _classic(member: Member) -> ClassicMemberMetadata:
+def _classic(member: ConsumerMember) -> ClassicMemberMetadata:
     metadata = member.metadata.classic_member_metadata
     assert metadata is not None
     return metadata

@@ -51,7 +51,7 @@ LEFT_FOR_A_WHILE: Final = -2
 """The epoch with which a static member leaves that means to come back: its partitions are kept for it."""
 
 
-class GroupPhase(StrEnum):
+class ConsumerPhase(StrEnum):
     """Where a consumer group stands, in Kafka's words."""
 
     EMPTY = "Empty"
@@ -60,7 +60,7 @@ class GroupPhase(StrEnum):
     STABLE = "Stable"
 
 
-class MemberState(IntEnum):
+class ConsumerMemberState(IntEnum):
     """Where a member stands on the way to its target, with Kafka's codes."""
 
     STABLE = 0
@@ -72,19 +72,19 @@ class MemberState(IntEnum):
     """Written by a Kafka that knows more states."""
 
     @classmethod
-    def _missing_(cls, value: object) -> "MemberState":
+    def _missing_(cls, value: object) -> "ConsumerMemberState":
         return cls.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ConsumerMember:
     """A member: what it says of itself, and what it has."""
 
     id: str
     metadata: ConsumerGroupMemberMetadataValue = ConsumerGroupMemberMetadataValue()  # noqa: RUF009 - it is frozen
     epoch: int = JOINING
     previous_epoch: int = JOINING
-    state: MemberState = MemberState.STABLE
+    state: ConsumerMemberState = ConsumerMemberState.STABLE
     assigned: Owned = field(default_factory=dict)
     revoking: Owned = field(default_factory=dict)
     """What it has been asked to give up."""
@@ -95,7 +95,7 @@ class Member:
         return self.metadata.classic_member_metadata is not None
 
     def has_reached(self, target_epoch: int) -> bool:
-        return self.state is MemberState.STABLE and self.epoch == target_epoch
+        return self.state is ConsumerMemberState.STABLE and self.epoch == target_epoch
 
     def owns_since(self, topic_id: UUID, partition: int) -> int | None:
         """Give the epoch since which the member has a partition; None if it has not."""
@@ -124,7 +124,7 @@ class ConsumerGroup:
     metadata_hash: int = 0
     target_epoch: int = 0
     target_made_ms: int = 0
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, ConsumerMember] = field(default_factory=dict)
     target: dict[str, Partitions] = field(default_factory=dict)
     patterns: dict[str, ConsumerGroupRegularExpressionValue] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
@@ -147,14 +147,14 @@ class ConsumerGroup:
         )
 
     @property
-    def phase(self) -> GroupPhase:
+    def phase(self) -> ConsumerPhase:
         if not self.members:
-            return GroupPhase.EMPTY
+            return ConsumerPhase.EMPTY
         if self.epoch > self.target_epoch:
-            return GroupPhase.ASSIGNING
-        return GroupPhase.RECONCILING if self.behind else GroupPhase.STABLE
+            return ConsumerPhase.ASSIGNING
+        return ConsumerPhase.RECONCILING if self.behind else ConsumerPhase.STABLE
 
-    def static_member(self, instance_id: str | None) -> Member | None:
+    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
         """Give the member of a static instance, if it has one."""
         return None if instance_id is None else self.members.get(self.static_ids.get(instance_id, ""))
 
@@ -245,7 +245,7 @@ class ConsumerGroup:
         if old is not None and self.static_ids.get(old.metadata.instance_id or "") == member_id:
             del self.static_ids[old.metadata.instance_id or ""]
         if value is not None:
-            self._keep(replace(old or Member(member_id), metadata=value))
+            self._keep(replace(old or ConsumerMember(member_id), metadata=value))
             if value.instance_id is not None:
                 self.static_ids[value.instance_id] = member_id
         elif old is not None:
@@ -259,14 +259,14 @@ class ConsumerGroup:
             self._disown(old)
         if value is None:
             if old is not None:
-                self._keep(Member(member_id, old.metadata, LEFT, LEFT))
+                self._keep(ConsumerMember(member_id, old.metadata, LEFT, LEFT))
             return
-        member = Member(
+        member = ConsumerMember(
             member_id,
-            Member(member_id).metadata if old is None else old.metadata,
+            ConsumerMember(member_id).metadata if old is None else old.metadata,
             value.member_epoch,
             value.previous_member_epoch,
-            MemberState(value.state),
+            ConsumerMemberState(value.state),
             _read(value.assigned_partitions, value.member_epoch),
             _read(value.partitions_pending_revocation, value.member_epoch),
         )
@@ -274,14 +274,14 @@ class ConsumerGroup:
         for owned in (member.assigned, member.revoking):
             self.owners.update(((topic_id, index), member_id) for topic_id in owned for index in owned[topic_id])
 
-    def _keep(self, member: Member) -> None:
+    def _keep(self, member: ConsumerMember) -> None:
         self.members[member.id] = member
         if member.has_reached(self.target_epoch):
             self.behind.discard(member.id)
         else:
             self.behind.add(member.id)
 
-    def _disown(self, member: Member) -> None:
+    def _disown(self, member: ConsumerMember) -> None:
         for owned in (member.assigned, member.revoking):
             for topic_id, partitions in owned.items():
                 for index in partitions:

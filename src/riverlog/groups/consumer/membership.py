@@ -1,7 +1,6 @@
 """Consumer groups as offsets and administration see them."""
 
 from riverlog.groups.classic.consumer_metadata import CONSUMER_PROTOCOL_TYPE
-from riverlog.groups.classic.live import Live
 from riverlog.groups.commands import (
     NO_MEMBER,
     Client,
@@ -14,12 +13,13 @@ from riverlog.groups.commands import (
     OffsetToCommit,
 )
 from riverlog.groups.consumer.assignors.subscriber import Partitions
-from riverlog.groups.consumer.group import ConsumerGroup, Member
+from riverlog.groups.consumer.group import ConsumerGroup, ConsumerMember
 from riverlog.groups.consumer.sessions import ConsumerSessions
 from riverlog.groups.consumer.target import preferred_assignor
+from riverlog.groups.effects import GroupEffects
 from riverlog.groups.membership import Retention
+from riverlog.groups.soft_state import GroupsSoftState
 from riverlog.groups.state import GroupsState
-from riverlog.groups.turn import Turn
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_TOPIC_ID
 from riverlog.model.settings import NodeSettings
@@ -28,13 +28,13 @@ from riverlog.model.settings import NodeSettings
 class ConsumerMembership:
     """The consumer groups by their ids."""
 
-    def __init__(self, state: GroupsState, live: Live, settings: NodeSettings) -> None:
+    def __init__(self, state: GroupsState, soft: GroupsSoftState, settings: NodeSettings) -> None:
         self._state = state
-        self._live = live
+        self._soft = soft
         self._settings = settings
-        self._sessions = ConsumerSessions(live, settings)
+        self._sessions = ConsumerSessions(soft, settings)
 
-    def commit_refusal(self, command: CommitOffsets, turn: Turn) -> ErrorCode:
+    def commit_refusal(self, command: CommitOffsets, effects: GroupEffects) -> ErrorCode:
         """Say whether a member may commit; without members, a tool may."""
         group = self._state.consumers[command.group_id]
         in_transaction = command.producer is not None
@@ -54,7 +54,7 @@ class ConsumerMembership:
         member = self._state.consumers[command.group_id].members.get(command.member_id)
         if member is None or command.generation_id == member.epoch:
             return ErrorCode.NONE
-        topic = self._live.topics.topic(offset.topic)
+        topic = self._soft.topics.topic(offset.topic)
         topic_id = topic.id if offset.topic_id == NO_TOPIC_ID and topic is not None else offset.topic_id
         since = member.owns_since(topic_id, offset.partition)
         return _stale(member) if since is None or command.generation_id < since else ErrorCode.NONE
@@ -88,11 +88,11 @@ class ConsumerMembership:
         """Count the group's members."""
         return len(self._state.consumers[group_id].members)
 
-    def forget(self, group_id: str, turn: Turn) -> None:
+    def forget(self, group_id: str, effects: GroupEffects) -> None:
         """Write that an empty group is no more."""
         group = self._state.consumers[group_id]
         for key in group.tombstones():
-            turn.write(key, None)
+            effects.write(key, None)
         self._sessions.dissolve(group)
 
     def listed(self, group_id: str) -> ListedGroup:
@@ -120,7 +120,7 @@ class ConsumerMembership:
             tuple(self._described(group, member) for member in group.members.values()),
         )
 
-    def _described(self, group: ConsumerGroup, member: Member) -> DescribedConsumer:
+    def _described(self, group: ConsumerGroup, member: ConsumerMember) -> DescribedConsumer:
         metadata = member.metadata
         has = {
             topic: frozenset((*member.assigned.get(topic, ()), *member.revoking.get(topic, ())))
@@ -140,9 +140,9 @@ class ConsumerMembership:
         )
 
     def _that_exist(self, partitions: Partitions) -> Partitions:
-        topics = self._live.topics
+        topics = self._soft.topics
         return {topic: partitions[topic] for topic in sorted(partitions) if topics.topic_by_id(topic) is not None}
 
 
-def _stale(member: Member) -> ErrorCode:
+def _stale(member: ConsumerMember) -> ErrorCode:
     return ErrorCode.ILLEGAL_GENERATION if member.is_classic else ErrorCode.STALE_MEMBER_EPOCH

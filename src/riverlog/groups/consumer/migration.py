@@ -15,12 +15,11 @@ from riverlog.groups.classic.consumer_metadata import (
     read_subscription,
     write_assignment,
 )
-from riverlog.groups.classic.live import LiveGroup, Phase
-from riverlog.groups.classic.live import Member as ClassicMember
+from riverlog.groups.classic.group import ClassicGroup, ClassicMember, ClassicPhase
 from riverlog.groups.commands import Client, Protocol
 from riverlog.groups.consumer.assignors.subscriber import Partitions
 from riverlog.groups.consumer.draft import Draft
-from riverlog.groups.consumer.group import ConsumerGroup, Member, target_record
+from riverlog.groups.consumer.group import ConsumerGroup, ConsumerMember, target_record
 from riverlog.groups.records import (
     ClassicMemberMetadata,
     ClassicProtocol,
@@ -49,7 +48,7 @@ def may_downgrade(settings: NodeSettings) -> bool:
     return settings.group_consumer_migration_policy in ("bidirectional", "downgrade")
 
 
-def check_upgrade(group: LiveGroup, settings: NodeSettings) -> None:
+def check_upgrade(group: ClassicGroup, settings: NodeSettings) -> None:
     """Refuse to make a consumer group of one that cannot be."""
     if not may_upgrade(settings):
         raise _refused(group, "the setting group.consumer.migration.policy forbids it")
@@ -59,7 +58,7 @@ def check_upgrade(group: LiveGroup, settings: NodeSettings) -> None:
         raise _refused(group, f"it has more than {settings.group_consumer_max_size} members")
 
 
-def upgraded(group: LiveGroup, topics: Topics) -> Draft:
+def upgraded(group: ClassicGroup, topics: Topics) -> Draft:
     """Write a classic group as a consumer group, in which all members speak the classic protocol."""
     draft = Draft(ConsumerGroup(group.id))
     taken: set[tuple[UUID, int]] = set()
@@ -77,10 +76,14 @@ def upgraded(group: LiveGroup, topics: Topics) -> Draft:
     return draft
 
 
-def downgraded(group: ConsumerGroup, topics: Topics, now_ms: int) -> LiveGroup:
+def downgraded(group: ConsumerGroup, topics: Topics, now_ms: int) -> ClassicGroup:
     """Make a classic group of a consumer group in which all members speak the classic protocol."""
-    classic = LiveGroup(
-        group.id, since_ms=now_ms, generation=group.epoch, protocol_type=CONSUMER_PROTOCOL_TYPE, phase=Phase.STABLE
+    classic = ClassicGroup(
+        group.id,
+        since_ms=now_ms,
+        generation=group.epoch,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        phase=ClassicPhase.STABLE,
     )
     for member in group.members.values():
         classic.add(_downgraded(member, topics))
@@ -90,8 +93,8 @@ def downgraded(group: ConsumerGroup, topics: Topics, now_ms: int) -> LiveGroup:
 
 
 def _upgraded(
-    group: LiveGroup, classic: ClassicMember, topics: Topics, taken: set[tuple[UUID, int]]
-) -> tuple[Member, Partitions]:
+    group: ClassicGroup, classic: ClassicMember, topics: Topics, taken: set[tuple[UUID, int]]
+) -> tuple[ConsumerMember, Partitions]:
     subscription = read_subscription(classic.metadata(group.protocol_name) or classic.protocols[0].metadata)
     assigned = read_assignment(classic.assignment)
     if subscription is None or assigned is None:
@@ -115,11 +118,11 @@ def _upgraded(
         rebalance_timeout_ms=classic.rebalance_timeout_ms,
         classic_member_metadata=classic_metadata(classic.session_timeout_ms, classic.protocols),
     )
-    member = Member(classic.id, metadata, group.generation, group.generation, assigned=owned)
+    member = ConsumerMember(classic.id, metadata, group.generation, group.generation, assigned=owned)
     return member, {topic: frozenset(epochs) for topic, epochs in owned.items()}
 
 
-def _downgraded(member: Member, topics: Topics) -> ClassicMember:
+def _downgraded(member: ConsumerMember, topics: Topics) -> ClassicMember:
     metadata, classic = member.metadata, member.metadata.classic_member_metadata
     assert classic is not None
     protocols = tuple(Protocol(each.name, each.metadata) for each in classic.supported_protocols)
@@ -142,7 +145,7 @@ def classic_metadata(session_timeout_ms: int, protocols: tuple[Protocol, ...]) -
     )
 
 
-def _refused(group: LiveGroup, reason: str) -> Refusal:
+def _refused(group: ClassicGroup, reason: str) -> Refusal:
     return Refusal(
         ErrorCode.GROUP_ID_NOT_FOUND, f"Classic group {group.id!r} cannot become a consumer group: {reason}."
     )

@@ -18,29 +18,29 @@ from typing import Final
 from uuid import UUID
 
 from riverlog.groups.consumer.assignors.subscriber import Partitions
-from riverlog.groups.consumer.group import NOTHING_OWNED, Member, MemberState, Owned
+from riverlog.groups.consumer.group import NOTHING_OWNED, ConsumerMember, ConsumerMemberState, Owned
 
 _NONE: Final[frozenset[int]] = frozenset()
 
 
 def reconciled(
-    member: Member,
+    member: ConsumerMember,
     *,
     target: Partitions,
     target_epoch: int,
     subscribed: frozenset[UUID],
     reported: Partitions | None,
     owners: Mapping[tuple[UUID, int], str],
-) -> Member:
+) -> ConsumerMember:
     """Give the member as it stands after one more step; the same one if it cannot take a step."""
-    if member.state is MemberState.UNREVOKED and _has_any(reported, member.revoking):
+    if member.state is ConsumerMemberState.UNREVOKED and _has_any(reported, member.revoking):
         return _asked_for_more(member, subscribed)
     # A topic that the member no longer wants is given up at once, even if the target does not know yet.
     wanted = {topic: indexes for topic, indexes in target.items() if topic in subscribed}
     kept = _only(member.assigned, wanted)
     revoking = _without(member.assigned, wanted)
     if revoking and _has_any(reported, revoking):
-        return replace(member, state=MemberState.UNREVOKED, assigned=kept, revoking=revoking)
+        return replace(member, state=ConsumerMemberState.UNREVOKED, assigned=kept, revoking=revoking)
     missing = [(topic, index) for topic, indexes in wanted.items() for index in indexes - kept.get(topic, {}).keys()]
     free = [partition for partition in missing if owners.get(partition) in (None, member.id)]
     assigned = {topic: dict(epochs) for topic, epochs in kept.items()}
@@ -48,7 +48,7 @@ def reconciled(
         assigned.setdefault(topic, {})[index] = target_epoch
     return replace(
         member,
-        state=MemberState.STABLE if len(free) == len(missing) else MemberState.UNRELEASED,
+        state=ConsumerMemberState.STABLE if len(free) == len(missing) else ConsumerMemberState.UNRELEASED,
         epoch=target_epoch,
         # Stays what it was while the epoch does: the member may not have heard of this one yet.
         previous_epoch=member.previous_epoch if member.epoch == target_epoch else member.epoch,
@@ -57,7 +57,7 @@ def reconciled(
     )
 
 
-def _asked_for_more(member: Member, subscribed: frozenset[UUID]) -> Member:
+def _asked_for_more(member: ConsumerMember, subscribed: frozenset[UUID]) -> ConsumerMember:
     """Ask a member that is still giving up partitions also for those that it has unsubscribed from meanwhile."""
     dropped = {topic: epochs for topic, epochs in member.assigned.items() if topic not in subscribed}
     if not dropped:

@@ -4,13 +4,12 @@ Members learn everything at their next heartbeat. So while partitions move, and 
 are asked for more often: a member is missed long before its session ends.
 """
 
-from riverlog.groups.classic.live import Live
-from riverlog.groups.consumer.group import ConsumerGroup, GroupPhase, Member
-from riverlog.groups.consumer.live import (
+from riverlog.groups.consumer.group import ConsumerGroup, ConsumerMember, ConsumerPhase
+from riverlog.groups.effects import (
     AssignmentDue,
     ClassicMemberEnds,
     ConsumerSessionEnds,
-    LiveConsumers,
+    GroupEffects,
     RevocationEnds,
     SilenceNoticed,
 )
@@ -21,7 +20,7 @@ from riverlog.groups.limits import (
     UNHURRIED_HEARTBEAT_MS,
     WAITING_HEARTBEAT_MS,
 )
-from riverlog.groups.turn import Turn
+from riverlog.groups.soft_state import ConsumerSoftState, GroupsSoftState
 from riverlog.model.group_config import GroupConfig, group_config
 from riverlog.model.settings import NodeSettings
 
@@ -29,85 +28,85 @@ from riverlog.model.settings import NodeSettings
 class ConsumerSessions:
     """The sessions of all consumer groups; all state is in what it was given."""
 
-    def __init__(self, live: Live, settings: NodeSettings) -> None:
-        self._live = live
+    def __init__(self, soft: GroupsSoftState, settings: NodeSettings) -> None:
+        self._soft = soft
         self._settings = settings
         self._usual = group_config({}, settings)
 
     def config(self, group_id: str) -> GroupConfig:
         """Give the settings that hold for a group."""
-        overrides = self._live.topics.group_overrides(group_id)
+        overrides = self._soft.topics.group_overrides(group_id)
         return group_config(overrides, self._settings) if overrides else self._usual
 
-    def live(self, group_id: str, turn: Turn) -> LiveConsumers:
-        """Give the live part of a group."""
-        return self._live.consumers.setdefault(group_id, LiveConsumers(turn.now.instant))
+    def soft(self, group_id: str, effects: GroupEffects) -> ConsumerSoftState:
+        """Return the soft state of a group."""
+        return self._soft.consumers.setdefault(group_id, ConsumerSoftState(effects.now.instant))
 
-    def heard_of(self, group_id: str, member: Member, turn: Turn) -> None:
+    def heard_of(self, group_id: str, member: ConsumerMember, effects: GroupEffects) -> None:
         """Begin a member's session anew."""
         classic = member.metadata.classic_member_metadata
         if classic is not None:
-            ends = turn.in_ms(classic.session_timeout_ms)
-            self._live.timers.set(ConsumerSessionEnds(group_id, member.id), ends)
+            ends = effects.in_ms(classic.session_timeout_ms)
+            self._soft.timers.set(ConsumerSessionEnds(group_id, member.id), ends)
             return
         silence_ms = _silence_ms(self.config(group_id))
-        self._live.timers.set(SilenceNoticed(group_id, member.id), turn.in_ms(silence_ms))
-        silent = self.live(group_id, turn).silent
+        effects.set_timer(SilenceNoticed(group_id, member.id), silence_ms)
+        silent = self.soft(group_id, effects).silent
         if member.id in silent:
             silent.remove(member.id)
-            self._live.timers.cancel(ConsumerSessionEnds(group_id, member.id))
+            self._soft.timers.cancel(ConsumerSessionEnds(group_id, member.id))
 
-    def called(self, group_id: str, member: Member, turn: Turn) -> None:
+    def called(self, group_id: str, member: ConsumerMember, effects: GroupEffects) -> None:
         """Give a member that speaks the classic protocol so long to join and to sync; a second call gives no more."""
         deadline = ClassicMemberEnds(group_id, member.id)
-        if self._live.timers.get(deadline) is None:
-            self._live.timers.set(deadline, turn.in_ms(max(0, member.metadata.rebalance_timeout_ms)))
+        if self._soft.timers.get(deadline) is None:
+            effects.set_timer(deadline, max(0, member.metadata.rebalance_timeout_ms))
 
     def synced(self, group_id: str, member_id: str) -> None:
         """Note that a member that speaks the classic protocol has its assignment."""
-        self._live.timers.cancel(ClassicMemberEnds(group_id, member_id))
+        self._soft.timers.cancel(ClassicMemberEnds(group_id, member_id))
 
-    def missed(self, group_id: str, member_id: str, turn: Turn) -> None:
+    def missed(self, group_id: str, member_id: str, effects: GroupEffects) -> None:
         """Note that a member has not been heard of when it should; the others are told to look out."""
-        self.live(group_id, turn).silent.add(member_id)
+        self.soft(group_id, effects).silent.add(member_id)
         config = self.config(group_id)
         left_ms = config.consumer_session_timeout_ms - _silence_ms(config)
-        self._live.timers.set(ConsumerSessionEnds(group_id, member_id), turn.in_ms(left_ms))
+        effects.set_timer(ConsumerSessionEnds(group_id, member_id), left_ms)
 
-    def away(self, group_id: str, member_id: str, turn: Turn) -> None:
+    def away(self, group_id: str, member_id: str, effects: GroupEffects) -> None:
         """Give a member that has left for a while one session to come back; nobody need look out for it."""
         self.forget(group_id, member_id)
-        ends = turn.in_ms(self.config(group_id).consumer_session_timeout_ms)
-        self._live.timers.set(ConsumerSessionEnds(group_id, member_id), ends)
+        ends = effects.in_ms(self.config(group_id).consumer_session_timeout_ms)
+        self._soft.timers.set(ConsumerSessionEnds(group_id, member_id), ends)
 
     def forget(self, group_id: str, member_id: str) -> None:
         """Let no time run out any more for a member."""
         for deadline in (SilenceNoticed, ConsumerSessionEnds, RevocationEnds, ClassicMemberEnds):
-            self._live.timers.cancel(deadline(group_id, member_id))
-        live = self._live.consumers.get(group_id)
-        if live is not None:
-            live.silent.discard(member_id)
-            live.untold.discard(member_id)
-            live.hurried.pop(member_id, None)
+            self._soft.timers.cancel(deadline(group_id, member_id))
+        soft = self._soft.consumers.get(group_id)
+        if soft is not None:
+            soft.silent.discard(member_id)
+            soft.unconfirmed.discard(member_id)
+            soft.hurried.pop(member_id, None)
 
     def dissolve(self, group: ConsumerGroup) -> None:
         """End a group's life; its records are the caller's business."""
         for member_id in group.members:
             self.forget(group.id, member_id)
-        self._live.timers.cancel(AssignmentDue(group.id))
-        self._live.consumers.pop(group.id, None)
+        self._soft.timers.cancel(AssignmentDue(group.id))
+        self._soft.consumers.pop(group.id, None)
 
-    def interval_ms(self, group: ConsumerGroup, member: Member, turn: Turn) -> int:
+    def interval_ms(self, group: ConsumerGroup, member: ConsumerMember, effects: GroupEffects) -> int:
         """Say when a member is to come again: soon, while the group has not settled or somebody is missing."""
         usual_ms = self.config(group.id).consumer_heartbeat_interval_ms
-        live = self.live(group.id, turn)
-        is_settled = group.phase is GroupPhase.STABLE and turn.now.instant - live.changed >= usual_ms / 1000
-        if is_settled and not live.silent:
-            live.hurried.pop(member.id, None)
+        soft = self.soft(group.id, effects)
+        is_settled = group.phase is ConsumerPhase.STABLE and effects.now.instant - soft.changed >= usual_ms / 1000
+        if is_settled and not soft.silent:
+            soft.hurried.pop(member.id, None)
             return usual_ms
-        live.hurried[member.id] += 1
+        soft.hurried[member.id] += 1
         soon_ms = HURRIED_HEARTBEAT_MS if member.assigned else WAITING_HEARTBEAT_MS
-        if live.hurried[member.id] > HURRIED_HEARTBEATS_MAX:
+        if soft.hurried[member.id] > HURRIED_HEARTBEATS_MAX:
             soon_ms = UNHURRIED_HEARTBEAT_MS
         fair_ms = len(group.members) * 1000 // HURRIED_HEARTBEATS_PER_SECOND_MAX
         return min(usual_ms, max(soon_ms, fair_ms))

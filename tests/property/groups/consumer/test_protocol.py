@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from riverlog.groups.commands import ConsumerHeartbeat
-from riverlog.groups.consumer.group import ConsumerGroup, Member
+from riverlog.groups.consumer.group import ConsumerGroup, ConsumerMember
 from riverlog.groups.state import GroupsState
 from riverlog.model.errors import ErrorCode
 from tests.support.consumers import ConsumerCoordinator, FakeClassicConsumer, FakeConsumer, at_once
@@ -167,7 +167,7 @@ class ConsumerGroupEvents(RuleBasedStateMachine):
         return self.coordinator.machine.state.consumers.get("g", ConsumerGroup("g"))
 
 
-def _owned(member: Member) -> list[tuple[UUID, int]]:
+def _owned(member: ConsumerMember) -> list[tuple[UUID, int]]:
     return [(topic, index) for owned in (member.assigned, member.revoking) for topic in owned for index in owned[topic]]
 
 

@@ -3,8 +3,6 @@
 import pytest
 
 from riverlog.groups.classic.consumer_metadata import (
-    NamedPartitions,
-    Subscription,
     by_id,
     must_give_up,
     read_assignment,
@@ -12,6 +10,7 @@ from riverlog.groups.classic.consumer_metadata import (
     subscribed_topics,
     write_assignment,
 )
+from riverlog.wire.consumer_protocol import Subscription, TopicShare
 from tests.support.groups import subscription
 from tests.support.shapes import Shapes, topic_id
 
@@ -35,8 +34,8 @@ OWNED = "00000001 0001 61 00000002 00000000 00000002"
     ("written", "read"),
     [
         ("0000 00000001 0001 61 ffffffff", Subscription(("a",))),
-        (f"0001 00000001 0001 61 00000001 07 {OWNED}", Subscription(("a",), b"\x07", (NamedPartitions("a", (0, 2)),))),
-        (f"0002 00000000 ffffffff {OWNED} 00000005", Subscription((), None, (NamedPartitions("a", (0, 2)),), 5)),
+        (f"0001 00000001 0001 61 00000001 07 {OWNED}", Subscription(("a",), b"\x07", (TopicShare("a", (0, 2)),))),
+        (f"0002 00000000 ffffffff {OWNED} 00000005", Subscription((), None, (TopicShare("a", (0, 2)),), 5)),
         ("0003 00000000 ffffffff 00000000 00000005 0001 72", Subscription((), None, (), 5, "r")),
         ("0009 00000000 ffffffff 00000000 00000005 ffff 1234", Subscription((), None, (), 5)),
     ],
@@ -58,7 +57,7 @@ def test_an_assignment_is_written_in_the_version_of_the_subscription_and_read_ag
     assigned = read_assignment(written)
     assert assigned is not None
     assert by_id(assigned.assigned_partitions, topics) == {topic_id("orders"): frozenset({0, 2})}
-    assert by_id((NamedPartitions("orders"), NamedPartitions("gone", (1,))), topics) == {}
+    assert by_id((TopicShare("orders"), TopicShare("gone", (1,))), topics) == {}
     assert read_assignment(b"") is not None
     assert read_assignment(b"\x00\x00\x00") is None
 

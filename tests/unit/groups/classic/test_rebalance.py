@@ -50,7 +50,7 @@ def test_everybody_leaving_during_the_first_round_leaves_an_empty_group() -> Non
     member_id, _ = coordinator.enter()
     coordinator.ask(Leave("g", (Leaver(member_id),)))
     coordinator.pass_time(3)
-    assert coordinator.machine.live.groups == {}
+    assert coordinator.machine.soft.groups == {}
     assert coordinator.machine.state.classic["g"].members == ()
 
 
@@ -118,7 +118,7 @@ def test_a_handed_out_id_expires() -> None:
     coordinator = Coordinator()
     handed_out = coordinator.answers[coordinator.join(**SHORT)].member_id
     coordinator.pass_time(10)
-    assert coordinator.machine.live.groups == {}
+    assert coordinator.machine.soft.groups == {}
     assert coordinator.answers[coordinator.join(member_id=handed_out)].code is ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -207,7 +207,7 @@ def test_sessions_begin_anew_with_each_generation() -> None:
     coordinator.pass_time(9)
     assert coordinator.phase == "CompletingRebalance"
     coordinator.pass_time(1)
-    assert coordinator.machine.live.groups == {}
+    assert coordinator.machine.soft.groups == {}
 
 
 def test_sessions_begin_anew_with_an_assignment() -> None:
@@ -228,26 +228,15 @@ def test_sessions_begin_anew_with_an_assignment() -> None:
     assert coordinator.phase == "PreparingRebalance", "the follower is silent"
 
 
-def test_sessions_begin_anew_after_a_fail_over() -> None:
-    coordinator = Coordinator()
-    members = coordinator.stable(2, **SHORT)
-    coordinator.pass_time(9)
-    coordinator.fail_over()
-    coordinator.pass_time(9)
-    assert coordinator.beat(members[0]) is ErrorCode.NONE
-    coordinator.pass_time(1)
-    assert coordinator.beat(members[0]) is ErrorCode.REBALANCE_IN_PROGRESS
-
-
 def test_many_members_cost_little() -> None:
     coordinator = Coordinator()
     members = coordinator.stable(200, **SHORT)
-    heap = len(coordinator.machine.live.timers._heap)
+    heap = len(coordinator.machine.soft.timers._heap)
     for _ in range(20):
         for member in members:
             assert coordinator.beat(member) is ErrorCode.NONE
         coordinator.pass_time(1)
-    assert len(coordinator.machine.live.timers._heap) <= heap
+    assert len(coordinator.machine.soft.timers._heap) <= heap
 
 
 def announced(coordinator: Coordinator, *connections: str) -> None:

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from riverlog.groups.consumer.checks import check_epoch, checked_holder
-from riverlog.groups.consumer.group import Member, MemberState
+from riverlog.groups.consumer.group import ConsumerMember, ConsumerMemberState
 from riverlog.model.errors import ErrorCode, Refusal
 from tests.support.shapes import topic_id
 
 ORDERS = topic_id("orders")
-MEMBER = Member("m", epoch=5, previous_epoch=3, assigned={ORDERS: {0: 3, 1: 5}})
+MEMBER = ConsumerMember("m", epoch=5, previous_epoch=3, assigned={ORDERS: {0: 3, 1: 5}})
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_any_other_member_is_fenced(epoch: int, reported: dict | None) -> None:
 @pytest.mark.parametrize("reported", [None, {ORDERS: frozenset({0})}])
 def test_a_state_that_only_others_know_ends_in_joining_again(reported: dict | None) -> None:
     with pytest.raises(Refusal) as refused:
-        check_epoch(replace(MEMBER, state=MemberState(99)), 5, reported)
+        check_epoch(replace(MEMBER, state=ConsumerMemberState(99)), 5, reported)
     assert refused.value.code is ErrorCode.FENCED_MEMBER_EPOCH
 
 

@@ -1,6 +1,13 @@
 """A consumer group is what its records say, in any order that compaction leaves them in."""
 
-from riverlog.groups.consumer.group import LEFT, ConsumerGroup, GroupPhase, Member, MemberState, target_record
+from riverlog.groups.consumer.group import (
+    LEFT,
+    ConsumerGroup,
+    ConsumerMember,
+    ConsumerMemberState,
+    ConsumerPhase,
+    target_record,
+)
 from riverlog.groups.encoding import decode_record, encode_key, encode_value
 from riverlog.groups.records import (
     ClassicMemberMetadata,
@@ -42,7 +49,7 @@ def metadata(member_id: str, value: ConsumerGroupMemberMetadataValue | None) -> 
     return GroupRecord(ConsumerGroupMemberMetadataKey("g", member_id), value)
 
 
-def current(member: Member | str) -> GroupRecord:
+def current(member: ConsumerMember | str) -> GroupRecord:
     """Say where a member stands; by its id alone, that it stands nowhere any more."""
     if isinstance(member, str):
         return GroupRecord(ConsumerGroupCurrentMemberAssignmentKey("g", member), None)
@@ -59,8 +66,10 @@ GROUP = [
     GroupRecord(ConsumerGroupTargetAssignmentMemberKey("g", "a"), target_record({ORDERS: frozenset({2, 1})})),
     GroupRecord(ConsumerGroupTargetAssignmentMemberKey("g", "b"), target_record({})),
     GroupRecord(ConsumerGroupTargetAssignmentMetadataKey("g"), ConsumerGroupTargetAssignmentMetadataValue(3, 99)),
-    current(Member("a", epoch=3, previous_epoch=2, assigned={ORDERS: {1: 2, 2: 3}})),
-    current(Member("b", epoch=2, previous_epoch=2, state=MemberState.UNREVOKED, revoking={ORDERS: {0: 1}})),
+    current(ConsumerMember("a", epoch=3, previous_epoch=2, assigned={ORDERS: {1: 2, 2: 3}})),
+    current(
+        ConsumerMember("b", epoch=2, previous_epoch=2, state=ConsumerMemberState.UNREVOKED, revoking={ORDERS: {0: 1}})
+    ),
 ]
 
 
@@ -76,7 +85,7 @@ def test_a_group_is_its_records() -> None:
     state = after(*GROUP)
     group = state.consumers["g"]
     assert (group.epoch, group.metadata_hash, group.target_epoch, group.target_made_ms) == (3, -7, 3, 99)
-    assert group.members["a"] == Member("a", ALICE, 3, 2, assigned={ORDERS: {1: 2, 2: 3}})
+    assert group.members["a"] == ConsumerMember("a", ALICE, 3, 2, assigned={ORDERS: {1: 2, 2: 3}})
     assert group.target == {"a": {ORDERS: frozenset({1, 2})}, "b": {}}
     assert group.owners == {(ORDERS, 0): "b", (ORDERS, 1): "a", (ORDERS, 2): "a"}
     assert group.static_ids == {"i-a": "a"}
@@ -116,26 +125,26 @@ def test_tombstones_leave_nothing() -> None:
 
 def test_the_phase_follows_from_epochs_and_members() -> None:
     group = ConsumerGroup("g", epoch=2)
-    assert group.phase is GroupPhase.EMPTY
+    assert group.phase is ConsumerPhase.EMPTY
     group.apply(ConsumerGroupMemberMetadataKey("g", "a"), ALICE)
-    assert group.phase is GroupPhase.ASSIGNING
+    assert group.phase is ConsumerPhase.ASSIGNING
     group.apply(ConsumerGroupTargetAssignmentMetadataKey("g"), ConsumerGroupTargetAssignmentMetadataValue(2, 1))
-    assert group.phase is GroupPhase.RECONCILING
-    group.apply(ConsumerGroupCurrentMemberAssignmentKey("g", "a"), Member("a", epoch=2).record())
-    assert group.phase is GroupPhase.STABLE
+    assert group.phase is ConsumerPhase.RECONCILING
+    group.apply(ConsumerGroupCurrentMemberAssignmentKey("g", "a"), ConsumerMember("a", epoch=2).record())
+    assert group.phase is ConsumerPhase.STABLE
 
 
 def test_a_member_without_a_place_has_left() -> None:
     group = after(*GROUP, current("a")).consumers["g"]
-    assert group.members["a"] == Member("a", ALICE, LEFT, LEFT)
+    assert group.members["a"] == ConsumerMember("a", ALICE, LEFT, LEFT)
     assert group.owners == {(ORDERS, 0): "b"}
 
 
 def test_a_partition_that_compaction_shows_with_two_owners_ends_with_the_last() -> None:
     gave_up_later = [
-        current(Member("a", epoch=1, assigned={ORDERS: {0: 1}})),
-        current(Member("b", epoch=3, assigned={ORDERS: {0: 3}})),
-        current(Member("a", epoch=4)),
+        current(ConsumerMember("a", epoch=1, assigned={ORDERS: {0: 1}})),
+        current(ConsumerMember("b", epoch=3, assigned={ORDERS: {0: 3}})),
+        current(ConsumerMember("a", epoch=4)),
     ]
     assert after(*gave_up_later).consumers["g"].owners == {(ORDERS, 0): "b"}
 

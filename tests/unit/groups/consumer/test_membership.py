@@ -160,7 +160,7 @@ def test_what_a_member_is_giving_up_is_still_its_own(
 ) -> None:
     coordinator.change_topics(orders=0, payments=0)
     pair[0].beat(topic_partitions=None)
-    coordinator.topics = coordinator.machine.live.topics = type(coordinator.topics).of(orders=4)
+    coordinator.topics = coordinator.machine.soft.topics = type(coordinator.topics).of(orders=4)
     member = coordinator.ask(DescribeConsumerGroups(("g",))).groups[0].members[0]
     assert (member.assignment, member.target_assignment) == ({ORDERS: frozenset({0, 1})}, {})
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.groups.classic.live import Phase
+from riverlog.groups.classic.group import ClassicPhase
 from riverlog.groups.commands import Leave, Leaver, ListGroups, Protocol
 from riverlog.model.errors import ErrorCode
 from tests.support.consumers import ConsumerCoordinator, FakeClassicConsumer, at_once
@@ -21,7 +21,7 @@ def classic_pair(coordinator: ConsumerCoordinator, **more: bool) -> list[FakeCla
     replies = [(first, coordinator.answers[again]), (second, coordinator.answers[waiting])]
     for member, reply in sorted(replies, key=lambda each: not each[1].members):
         assert member.joined(reply) is ErrorCode.NONE
-    assert coordinator.phase == Phase.STABLE
+    assert coordinator.phase == ClassicPhase.STABLE
     assert (first.reads, second.reads) == ({"orders": [0, 2]}, {"orders": [1, 3]})
     return [first, second]
 
@@ -47,7 +47,7 @@ def test_a_classic_group_is_upgraded_one_member_after_the_other(is_cooperative: 
     modern = coordinator.consumer("m")
     assert modern.beat().code is ErrorCode.NONE
     assert listed(coordinator) == [("consumer", "Reconciling")]
-    assert coordinator.machine.live.groups == {}
+    assert coordinator.machine.soft.groups == {}
     settle([*classic, modern])
     reads = sorted(index for each in (*classic, modern) for index in each.reads["orders"])
     assert reads == [0, 1, 2, 3]
@@ -169,7 +169,7 @@ def test_while_a_classic_group_assigns_members_keep_what_they_said_to_have() -> 
     waiting = first.join()
     joined = second.join()
     assert coordinator.answers[waiting].code is coordinator.answers[joined].code is ErrorCode.NONE
-    assert coordinator.phase == Phase.COMPLETING
+    assert coordinator.phase == ClassicPhase.COMPLETING
     coordinator.consumer("m").beat()
     owners = coordinator.group.owners
     assert {index: owners[ORDERS, index] for index in range(4)} == {
@@ -186,7 +186,7 @@ def test_a_policy_may_forbid_the_upgrade(policy: str) -> None:
     FakeClassicConsumer(coordinator).rejoin()
     reply = coordinator.consumer("m").beat()
     assert (reply.code, "forbids" in (reply.message or "")) == (ErrorCode.GROUP_ID_NOT_FOUND, True)
-    assert coordinator.phase == Phase.STABLE
+    assert coordinator.phase == ClassicPhase.STABLE
 
 
 def test_a_policy_may_forbid_the_downgrade() -> None:
@@ -205,7 +205,7 @@ def test_groups_that_are_not_of_consumers_are_left_alone() -> None:
     coordinator = ConsumerCoordinator()
     coordinator.stable(protocol_type="connect")
     assert coordinator.consumer("m").beat().code is ErrorCode.GROUP_ID_NOT_FOUND
-    assert coordinator.phase == Phase.STABLE
+    assert coordinator.phase == ClassicPhase.STABLE
 
 
 @pytest.mark.parametrize(
@@ -226,4 +226,4 @@ def test_groups_that_cannot_be_read_are_left_alone(metadata: bytes) -> None:
     coordinator.stable(protocols=(Protocol("range", metadata),))
     reply = coordinator.consumer("m").beat()
     assert (reply.code, "cannot be read" in (reply.message or "")) == (ErrorCode.GROUP_ID_NOT_FOUND, True)
-    assert coordinator.phase == Phase.STABLE
+    assert coordinator.phase == ClassicPhase.STABLE

@@ -75,7 +75,7 @@ def test_a_member_that_leaves_frees_its_partitions_at_once() -> None:
     assert named(alice.beat().assignment) == {"orders": [0, 1, 2, 3]}
     alice.leave()
     assert coordinator.group.phase == "Empty"
-    assert coordinator.machine.live.consumers == {}
+    assert coordinator.machine.soft.consumers == {}
 
 
 def test_a_silent_member_makes_the_others_look_out_and_loses_its_place_with_its_session() -> None:
@@ -323,7 +323,7 @@ def test_nobody_looks_out_for_one_who_left_for_a_while_also_after_a_fail_over() 
     for _ in range(5):
         bob.beat()
         coordinator.pass_time(5)
-    assert coordinator.machine.live.consumers["g"].silent == set()
+    assert coordinator.machine.soft.consumers["g"].silent == set()
     for _ in range(5):
         bob.beat()
         coordinator.pass_time(5)
@@ -391,7 +391,7 @@ def test_a_wrong_heartbeat_is_refused_with_one_sentence_and_leaves_nothing(
     assert reply.code is code
     assert (reply.message or "").endswith(".")
     assert coordinator.log == []
-    assert coordinator.machine.live.consumers == {}
+    assert coordinator.machine.soft.consumers == {}
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,18 @@
 
 import pytest
 
-from riverlog.groups.consumer.group import ConsumerGroup, Member
+from riverlog.groups.consumer.group import ConsumerGroup, ConsumerMember
 from riverlog.groups.consumer.target import ASSIGNORS, new_target, preferred_assignor
 from riverlog.groups.records import ConsumerGroupMemberMetadataValue, ConsumerGroupRegularExpressionValue
 from riverlog.model.settings import NodeSettings
 from tests.support.shapes import Shapes, topic_id
 
 
-def member(name: str, *topics: str, regex: str | None = None, assignor: str | None = None) -> Member:
-    return Member(name, ConsumerGroupMemberMetadataValue(None, None, "", "", topics, regex, 1000, assignor))
+def member(name: str, *topics: str, regex: str | None = None, assignor: str | None = None) -> ConsumerMember:
+    return ConsumerMember(name, ConsumerGroupMemberMetadataValue(None, None, "", "", topics, regex, 1000, assignor))
 
 
-def group(*members: Member, **matched: tuple[str, ...]) -> ConsumerGroup:
+def group(*members: ConsumerMember, **matched: tuple[str, ...]) -> ConsumerGroup:
     patterns = {pattern: ConsumerGroupRegularExpressionValue(topics) for pattern, topics in matched.items()}
     return ConsumerGroup("g", members={each.id: each for each in members}, patterns=patterns)
 

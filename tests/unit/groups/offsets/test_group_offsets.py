@@ -244,7 +244,7 @@ def test_many_offsets_of_a_deleted_topic_are_forgotten_a_part_at_a_time(monkeypa
     left = {group_id: set(of_group) for group_id, of_group in coordinator.machine.state.offsets.by_group.items()}
     other, first, second = TopicPartition("u", 0), TopicPartition("t", 1), TopicPartition("t", 2)
     assert left == {"g": {other}, "h": {other, first}, "i": {other, second}}, "what is of the new topic t is kept"
-    assert coordinator.machine.live.gone_topics == set()
+    assert coordinator.machine.soft.gone_topics == set()
 
 
 # ---- expiring

@@ -2,16 +2,16 @@
 
 import pytest
 
-from riverlog.groups.classic.arrivals import Arrivals
+from riverlog.groups.classic.expected_members import ExpectedMembers
 from riverlog.groups.limits import ASKED_TOGETHER_MS, ASKS_REMEMBERED_MAX, ASKS_REMEMBERED_MS
 from riverlog.model.machine import Instant
 
 
 def expected(*asks: tuple[int, str], at_ms: int = 0) -> int:
-    arrivals = Arrivals()
+    members = ExpectedMembers()
     for asked_at_ms, connection in asks:
-        arrivals.asked("g", connection, Instant(asked_at_ms / 1000))
-    return arrivals.expected("g", Instant(max((at_ms, *(when for when, _ in asks))) / 1000))
+        members.note_lookup("g", connection, Instant(asked_at_ms / 1000))
+    return members.count("g", Instant(max((at_ms, *(when for when, _ in asks))) / 1000))
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,10 @@ def test_whoever_asked_long_ago_is_not_expected_any_more() -> None:
 
 
 def test_groups_are_told_apart() -> None:
-    arrivals = Arrivals()
-    arrivals.asked("g", "a", Instant(0.0))
-    arrivals.asked("h", "b", Instant(0.0))
-    assert arrivals.expected("g", Instant(0.0)) == arrivals.expected("h", Instant(0.0)) == 1
+    members = ExpectedMembers()
+    members.note_lookup("g", "a", Instant(0.0))
+    members.note_lookup("h", "b", Instant(0.0))
+    assert members.count("g", Instant(0.0)) == members.count("h", Instant(0.0)) == 1
 
 
 def test_of_too_many_questions_the_oldest_are_forgotten() -> None:

@@ -1,23 +1,30 @@
-"""The live part of a classic group: votes, leaders, who is who."""
+"""A classic group: votes, leaders, who is who."""
 
 import pytest
 
-from riverlog.groups.classic.live import LiveGroup, Member, Phase
+from riverlog.groups.classic.group import ClassicGroup, ClassicMember, ClassicPhase
 from riverlog.groups.commands import Client, Protocol
+from riverlog.groups.effects import GroupEffects
 from riverlog.groups.records import GroupMetadataValue
 from riverlog.model.errors import ErrorCode
+from riverlog.model.machine import Instant, Moment
+from riverlog.model.timers import Timers
 from tests.support.groups import subscription
 
 CLIENT = Client("c", "/h")
 
 
-def member(name: str, *protocols: str, instance: str | None = None) -> Member:
+def effects() -> GroupEffects:
+    return GroupEffects(Moment(Instant(1.0), 1_000), Timers())
+
+
+def member(name: str, *protocols: str, instance: str | None = None) -> ClassicMember:
     offered = tuple(Protocol(each, subscription(f"{name}-{each}")) for each in protocols or ("range",))
-    return Member(name, instance, CLIENT, 10_000, 60_000, offered)
+    return ClassicMember(name, instance, CLIENT, 10_000, 60_000, offered)
 
 
-def group_of(*members: Member) -> LiveGroup:
-    group = LiveGroup("g", Phase.STABLE, 5, 3, "consumer", "range")
+def group_of(*members: ClassicMember) -> ClassicGroup:
+    group = ClassicGroup("g", ClassicPhase.STABLE, 5, 3, "consumer", "range")
     for each in members:
         group.add(each)
     return group
@@ -27,7 +34,7 @@ def test_a_group_and_its_record_say_the_same() -> None:
     group = group_of(member("a"), member("b", instance="i"))
     group.members["a"].assignment = b"x"
     group.subscribed = group.read_subscriptions()
-    copy = LiveGroup.from_record("g", group.record())
+    copy = ClassicGroup.from_record("g", group.record())
     assert copy == group
     assert copy.record() == group.record()
 
@@ -35,11 +42,13 @@ def test_a_group_and_its_record_say_the_same() -> None:
 def test_an_old_record_without_a_rebalance_time_out_means_the_session_time_out() -> None:
     record = group_of(member("a")).record()
     record.members[0].rebalance_timeout = -1
-    assert LiveGroup.from_record("g", record).members["a"].rebalance_timeout_ms == 10_000
+    assert ClassicGroup.from_record("g", record).members["a"].rebalance_timeout_ms == 10_000
 
 
 def test_an_empty_record_is_an_empty_group() -> None:
-    assert LiveGroup.from_record("g", GroupMetadataValue(generation=4)) == LiveGroup("g", Phase.EMPTY, generation=4)
+    assert ClassicGroup.from_record("g", GroupMetadataValue(generation=4)) == ClassicGroup(
+        "g", ClassicPhase.EMPTY, generation=4
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,12 +81,12 @@ def test_a_newcomer_must_fit() -> None:
 def test_a_protocol_that_is_offered_twice_counts_once() -> None:
     group = group_of(member("a", "range", "range"), member("b", "range"))
     assert group.chosen_protocol() == "range"
-    group.remove("a")
+    group.remove("a", effects())
     assert group.chosen_protocol() == "range"
 
 
 def test_an_empty_group_takes_any_type_but_none() -> None:
-    group = LiveGroup("g", protocol_type="consumer")
+    group = ClassicGroup("g", protocol_type="consumer")
     assert group.supports("connect", (Protocol("x", b""),))
     assert not group.supports("", (Protocol("x", b""),))
     assert not group.supports("connect", ())
@@ -87,10 +96,10 @@ def test_the_first_member_leads_and_the_next_one_follows_it() -> None:
     group = group_of(member("a"), member("b"))
     group.unsynced = {"a", "b"}
     assert group.leader == "a"
-    group.remove("a")
+    group.remove("a", effects())
     assert group.unsynced == {"b"}
     assert group.leader == "b"
-    group.remove("b")
+    group.remove("b", effects())
     assert group.leader is None
     assert not group.supporters
 
@@ -98,7 +107,7 @@ def test_the_first_member_leads_and_the_next_one_follows_it() -> None:
 def test_a_static_member_keeps_its_place_under_a_new_id() -> None:
     group = group_of(member("a", instance="i"), member("b"))
     group.members["a"].assignment = b"x"
-    assert group.replace("a", "a2").assignment == b"x"
+    assert group.replace("a", "a2", effects()).assignment == b"x"
     assert group.leader == "a2"
     assert group.static_ids == {"i": "a2"}
     assert set(group.members) == {"a2", "b"}
@@ -129,7 +138,7 @@ def test_what_a_group_reads() -> None:
     group.subscribed = group.read_subscriptions()
     assert group.reads("a-range")
     assert not group.reads("c-range")
-    group.add(Member("c", None, CLIENT, 1, 1, (Protocol("range", b"?"),)))
+    group.add(ClassicMember("c", None, CLIENT, 1, 1, (Protocol("range", b"?"),)))
     group.subscribed = group.read_subscriptions()
     assert group.reads("anything"), "a consumer that cannot be understood might read it"
     group.protocol_type = "connect"

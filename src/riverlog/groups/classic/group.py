@@ -1,34 +1,24 @@
-"""The live part of groups: who waits, and until when. None of it is remembered; all of it may be lost at a fail-over.
+"""A classic group: its members, who of them waits, and how long each is known to be alive.
 
-A classic group lives here while it has members, or ids that it has handed out. Between a rebalance's beginning and its
-end this part is ahead of the record in `state.py`; in the phase Stable both say the same.
-
-        Empty <---------------------- all left ---------------------+
-          |  first join                                             |
-          v                                                         |
-     PreparingRebalance --- all have joined, or time is up ---> CompletingRebalance
-          ^        ^                                                |  the leader's assignment
-          |        +------ join, leave, session ended --------------+
-          +------------------------ the same --------------------- Stable
+A member that waits for the next generation (Join) or for its assignment (Sync) is answered: by it, by its next request,
+or when it is removed. Between the beginning and the end of a rebalance the group is ahead of its record; in the phase
+Stable both agree.
 """
 
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from riverlog.groups.classic.arrivals import Arrivals
 from riverlog.groups.classic.consumer_metadata import CONSUMER_PROTOCOL_TYPE, subscribed_topics
-from riverlog.groups.commands import Client, JoinedMember, JoinReply, Protocol
-from riverlog.groups.consumer.live import ConsumerDeadline, LiveConsumers
-from riverlog.groups.records import GroupMetadataValue, MemberMetadata
-from riverlog.groups.topics import NoTopics, Topics
+from riverlog.groups.commands import Client, JoinedMember, JoinReply, Protocol, SyncReply
+from riverlog.groups.effects import GroupEffects, SessionEnds, SyncEnds
+from riverlog.groups.records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from riverlog.model.errors import ErrorCode
 from riverlog.model.machine import Instant, Ticket
-from riverlog.model.timers import Timers
 
 
-class Phase(StrEnum):
-    """Where a classic group stands, in Kafka's words."""
+class ClassicPhase(StrEnum):
+    """The state of a classic group, in Kafka's words."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -37,43 +27,8 @@ class Phase(StrEnum):
     DEAD = "Dead"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnds:
-    """A member of a classic group must have been heard of by then."""
-
-    group_id: str
-    member_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class JoinEnds:
-    """Members that have not joined by then are left behind."""
-
-    group_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class SyncEnds:
-    """Members that have not asked for their assignment by then are removed."""
-
-    group_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class OffsetsExpire:
-    """It is time to look for offsets that nobody needs any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class GoneForgotten:
-    """There is more to forget of topics that are gone."""
-
-
-Deadline = SessionEnds | JoinEnds | SyncEnds | OffsetsExpire | GoneForgotten | ConsumerDeadline
-
-
 @dataclass(slots=True)
-class Member:
+class ClassicMember:
     """A member of a classic group."""
 
     id: str
@@ -84,34 +39,34 @@ class Member:
     protocols: tuple[Protocol, ...]
     assignment: bytes = b""
     is_new: bool = False
-    """It has not been part of a generation yet, so it has no reason to send heartbeats."""
+    """Whether it has not been part of a generation yet and so has no reason to send heartbeats."""
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        """Give what the member says about itself in one of its protocols."""
+        """Return what the member says about itself in one of its protocols."""
         return next((each.metadata for each in self.protocols if each.name == protocol_name), b"")
 
     def vote(self, candidates: set[str]) -> str:
-        """Choose the candidate that the member likes best."""
+        """Return the candidate that the member prefers."""
         return next(each.name for each in self.protocols if each.name in candidates)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstRound:
-    """An empty group waits for more members before its first assignment: longer if some came, but not for ever."""
+    """The wait of an empty group for more members before its first assignment: longer if some came, but bounded."""
 
     wait_ms: int
     latest: Instant
     counts_members: bool = False
-    """It is known how many are on their way: when they are there, it is time to go on."""
+    """Whether the number of members to come is known, so that the wait ends when they are there."""
     more_came: bool = False
 
 
 @dataclass(slots=True)
-class LiveGroup:
-    """A classic group, its members and its waiters."""
+class ClassicGroup:
+    """A classic group with its members and those who wait."""
 
     id: str
-    phase: Phase = Phase.EMPTY
+    phase: ClassicPhase = ClassicPhase.EMPTY
     since_ms: int = -1
     generation: int = 0
     protocol_type: str | None = None
@@ -120,9 +75,9 @@ class LiveGroup:
     subscribed: frozenset[str] | None = None
     """Topics that the members read; None if that is not known."""
     first_round: FirstRound | None = None
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, ClassicMember] = field(default_factory=dict)
     static_ids: dict[str, str] = field(default_factory=dict)
-    """Member ids by instance ids."""
+    """ClassicMember ids by instance ids."""
     handed_out: set[str] = field(default_factory=set)
     """Ids of newcomers that were sent back to join with them."""
     joining: dict[str, Ticket] = field(default_factory=dict)
@@ -135,18 +90,18 @@ class LiveGroup:
     """How many members offer each protocol."""
 
     @classmethod
-    def from_record(cls, group_id: str, value: GroupMetadataValue) -> "LiveGroup":
-        """Make a group what its record says."""
+    def from_record(cls, group_id: str, value: GroupMetadataValue) -> "ClassicGroup":
+        """Build a group from its record."""
         group = cls(
             group_id,
-            phase=Phase.STABLE if value.members else Phase.EMPTY,
+            phase=ClassicPhase.STABLE if value.members else ClassicPhase.EMPTY,
             since_ms=value.current_state_timestamp,
             generation=value.generation,
             protocol_type=value.protocol_type or None,
             protocol_name=value.protocol,
         )
         for each in value.members:
-            member = Member(
+            member = ClassicMember(
                 each.member_id,
                 each.group_instance_id,
                 Client(each.client_id, each.client_host),
@@ -162,7 +117,7 @@ class LiveGroup:
         return group
 
     def record(self) -> GroupMetadataValue:
-        """Say what is to be remembered of the group."""
+        """Return the record of the group."""
         return GroupMetadataValue(
             protocol_type=self.protocol_type or "",
             generation=self.generation,
@@ -184,12 +139,18 @@ class LiveGroup:
             ),
         )
 
-    def enter(self, phase: Phase, now_ms: int) -> None:
+    def enter(self, phase: ClassicPhase, effects: GroupEffects) -> None:
         self.phase = phase
-        self.since_ms = now_ms
+        self.since_ms = effects.now.wall_ms
 
-    def add(self, member: Member) -> None:
-        """Take a member in; the first one decides about the protocol type and leads."""
+    def write(self, effects: GroupEffects) -> None:
+        """Write the record of the group as it is now."""
+        effects.write(GroupMetadataKey(self.id), self.record())
+
+    # ---- members
+
+    def add(self, member: ClassicMember) -> None:
+        """Add a member; the first one decides about the protocol type and leads."""
         assert member.id not in self.members
         self.members[member.id] = member
         self.supporters.update(_names(member.protocols))
@@ -199,8 +160,34 @@ class LiveGroup:
         if self.leader is None:
             self.leader = member.id
 
-    def remove(self, member_id: str) -> Member:
-        """Let a member go; if it led, another one does."""
+    def remove(self, member_id: str, effects: GroupEffects) -> None:
+        """Remove a member; what follows for the group is up to the caller. If it led, another member does."""
+        self.answer_join(member_id, JoinReply(ErrorCode.UNKNOWN_MEMBER_ID), effects)
+        self.answer_sync(member_id, SyncReply(ErrorCode.UNKNOWN_MEMBER_ID), effects)
+        effects.timers.cancel(SessionEnds(self.id, member_id))
+        self._drop(member_id)
+
+    def take_back(self, member_id: str, effects: GroupEffects) -> None:
+        """Forget an id that was handed out."""
+        self.handed_out.remove(member_id)
+        effects.timers.cancel(SessionEnds(self.id, member_id))
+
+    def replace(self, old_id: str, new_id: str, effects: GroupEffects) -> ClassicMember:
+        """Give a static member that came back its new id and fence the old one; the member keeps its role."""
+        self.answer_join(old_id, JoinReply(ErrorCode.FENCED_INSTANCE_ID, old_id), effects)
+        self.answer_sync(old_id, SyncReply(ErrorCode.FENCED_INSTANCE_ID), effects)
+        self.mark_synced(old_id, effects)
+        effects.timers.cancel(SessionEnds(self.id, old_id))
+        led = self.leader == old_id
+        member = self._drop(old_id)
+        member.id = new_id
+        self.add(member)
+        if led:
+            self.leader = new_id
+        self.restart_session(member, effects)
+        return member
+
+    def _drop(self, member_id: str) -> ClassicMember:
         member = self.members.pop(member_id)
         self._withdraw(member.protocols)
         self.unsynced.discard(member_id)
@@ -210,18 +197,8 @@ class LiveGroup:
             self.leader = next(iter(self.members), None)
         return member
 
-    def replace(self, old_id: str, new_id: str) -> Member:
-        """Give a static member that came back its new id; it keeps its place."""
-        led = self.leader == old_id
-        member = self.remove(old_id)
-        member.id = new_id
-        self.add(member)
-        if led:
-            self.leader = new_id
-        return member
-
-    def update(self, member: Member, protocols: tuple[Protocol, ...]) -> None:
-        """Take over what a member now offers."""
+    def update(self, member: ClassicMember, protocols: tuple[Protocol, ...]) -> None:
+        """Replace the protocols that a member offers."""
         self._withdraw(member.protocols)
         member.protocols = protocols
         self.supporters.update(_names(protocols))
@@ -230,9 +207,36 @@ class LiveGroup:
         self.supporters.subtract(_names(protocols))
         self.supporters = +self.supporters  # names that nobody offers any more are not kept
 
+    # ---- those who wait, and sessions
+
+    def answer_join(self, member_id: str, reply: JoinReply, effects: GroupEffects) -> None:
+        """Answer a member that waits for a generation, if it does."""
+        ticket = self.joining.pop(member_id, None)
+        if ticket is not None:
+            effects.answer(ticket, reply)
+
+    def answer_sync(self, member_id: str, reply: SyncReply, effects: GroupEffects) -> None:
+        """Answer a member that waits for its assignment, if it does."""
+        ticket = self.syncing.pop(member_id, None)
+        if ticket is not None:
+            effects.answer(ticket, reply)
+            self.restart_session(self.members[member_id], effects)  # while it waited, its session could not end
+
+    def mark_synced(self, member_id: str, effects: GroupEffects) -> None:
+        """Note that a member asks for its assignment."""
+        self.unsynced.discard(member_id)
+        if not self.unsynced:
+            effects.timers.cancel(SyncEnds(self.id))
+
+    def restart_session(self, member: ClassicMember, effects: GroupEffects) -> None:
+        """Begin the session of a member anew: it sent something, or is given time."""
+        effects.set_timer(SessionEnds(self.id, member.id), member.session_timeout_ms)
+
+    # ---- protocols and generations
+
     def supports(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
-        """Tell whether somebody who offers this can be a member."""
-        if self.phase is Phase.EMPTY:
+        """Return whether somebody who offers this can be a member."""
+        if self.phase is ClassicPhase.EMPTY:
             return bool(protocol_type and protocols)
         everybody = len(self.members)
         return protocol_type == self.protocol_type and any(
@@ -240,7 +244,7 @@ class LiveGroup:
         )
 
     def chosen_protocol(self) -> str:
-        """Let the members vote among the protocols that all of them offer."""
+        """Return the protocol that wins the vote among those that all members offer."""
         candidates = {name for name, supporters in self.supporters.items() if supporters == len(self.members)}
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return votes.most_common(1)[0][0]
@@ -250,11 +254,15 @@ class LiveGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The patience of the most patient member."""
+        """Return the longest rebalance timeout of the members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
-    def generation_for(self, member: Member) -> JoinReply:
-        """Tell a member about the generation that holds; its leader, also who is in it."""
+    def assignment_of(self, member_id: str) -> SyncReply:
+        """Return the answer to a Sync once the leader's assignment is there."""
+        return SyncReply(ErrorCode.NONE, self.protocol_type, self.protocol_name, self.members[member_id].assignment)
+
+    def generation_for(self, member: ClassicMember) -> JoinReply:
+        """Return the answer to a Join in this generation; the leader's also names the members."""
         members: tuple[JoinedMember, ...] = ()
         if self.leader == member.id:
             members = tuple(
@@ -271,27 +279,27 @@ class LiveGroup:
         )
 
     def member_refusal(self, member_id: str, group_instance_id: str | None) -> ErrorCode:
-        """Say whether somebody is the member they claim to be."""
+        """Return why somebody is not the member they claim to be, or NONE."""
         if group_instance_id is not None and self.static_ids.get(group_instance_id, member_id) != member_id:
             return ErrorCode.FENCED_INSTANCE_ID
         is_known = member_id in self.members and (group_instance_id is None or group_instance_id in self.static_ids)
         return ErrorCode.NONE if is_known else ErrorCode.UNKNOWN_MEMBER_ID
 
     def generation_refusal(self, member_id: str, group_instance_id: str | None, generation_id: int) -> ErrorCode:
-        """Say whether somebody is a member and knows the generation that holds."""
+        """Return why somebody is not a member of this generation, or NONE."""
         code = self.member_refusal(member_id, group_instance_id)
         if code is ErrorCode.NONE and generation_id != self.generation:
             return ErrorCode.ILLEGAL_GENERATION
         return code
 
     def reads(self, topic: str) -> bool:
-        """Tell whether a member subscribes to the topic; if that cannot be known, consumers might."""
+        """Return whether a member subscribes to the topic; if that cannot be known, consumers might."""
         if self.subscribed is None:
             return self.protocol_type == CONSUMER_PROTOCOL_TYPE
         return topic in self.subscribed
 
     def read_subscriptions(self) -> frozenset[str] | None:
-        """Put together what the members subscribe to, where they are consumers that can be understood."""
+        """Return the topics that the members subscribe to; None unless all are consumers and can be understood."""
         if self.protocol_type != CONSUMER_PROTOCOL_TYPE:
             return None
         topics: set[str] = set()
@@ -304,23 +312,5 @@ class LiveGroup:
 
 
 def _names(protocols: tuple[Protocol, ...]) -> set[str]:
-    """A protocol that is offered twice counts once."""
+    """Return the names of protocols; one that is offered twice counts once."""
     return {each.name for each in protocols}
-
-
-@dataclass(slots=True)
-class Live:
-    """All that is not remembered."""
-
-    groups: dict[str, LiveGroup] = field(default_factory=dict)
-    consumers: dict[str, LiveConsumers] = field(default_factory=dict)
-    """Consumer groups with members."""
-    topics: Topics = field(default_factory=NoTopics)
-    timers: Timers[Deadline] = field(default_factory=Timers)
-    arrivals: Arrivals = field(default_factory=Arrivals)
-    expiry_goes_on_at: str = ""
-    """The group at which a look for expired offsets goes on that one turn did not finish."""
-    gone_topics: set[str] = field(default_factory=set)
-    """Topics that are gone, as long as somebody's offsets in them may not be forgotten yet."""
-    groups_to_search: list[str] = field(default_factory=list)
-    """Groups that may have such offsets; the next one stands last."""

@@ -17,18 +17,18 @@ class _Ask(NamedTuple):
     connection: str
 
 
-class Arrivals:
-    """Remembers for a moment who asked for which group's coordinator."""
+class ExpectedMembers:
+    """Counts the members that are about to join, by the connections that looked up the coordinator."""
 
     def __init__(self) -> None:
         self._asks: deque[_Ask] = deque(maxlen=ASKS_REMEMBERED_MAX)  # in the order of time; too many: the oldest go
 
-    def asked(self, group_id: str, connection: str, now: Instant) -> None:
-        """Note that somebody asked."""
+    def note_lookup(self, group_id: str, connection: str, now: Instant) -> None:
+        """Note that somebody asked for the coordinator of a group."""
         self._asks.append(_Ask(now, group_id, connection))
 
-    def expected(self, group_id: str, now: Instant) -> int:
-        """Give the most connections that asked for the group within any short stretch of the last moments."""
+    def count(self, group_id: str, now: Instant) -> int:
+        """Return the most connections that asked for the group within any short stretch of the last moments."""
         while self._asks and self._asks[0].at < now - ASKS_REMEMBERED_MS / 1000:
             self._asks.popleft()
         together: deque[_Ask] = deque()

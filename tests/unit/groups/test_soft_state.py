@@ -8,7 +8,7 @@ def test_nothing_live_is_needed_to_go_on() -> None:
     members = [coordinator.consumer(each) for each in "ab"]
     coordinator.settle(*members)
     coordinator.fail_over()
-    assert coordinator.machine.live.consumers == {}
+    assert coordinator.machine.soft.consumers == {}
     coordinator.settle(*members)
-    assert coordinator.machine.live.consumers["g"].is_current
-    assert coordinator.machine.live.consumers["g"].silent == set()
+    assert coordinator.machine.soft.consumers["g"].is_current
+    assert coordinator.machine.soft.consumers["g"].silent == set()

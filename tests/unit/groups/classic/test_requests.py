@@ -88,7 +88,7 @@ def test_joins_that_are_refused(fields: dict[str, Any], code: ErrorCode) -> None
     assert reply.code is code
     assert reply.member_id == fields.get("member_id", "")
     assert coordinator.machine.state == known
-    assert "new" not in coordinator.machine.live.groups
+    assert "new" not in coordinator.machine.soft.groups
 
 
 def test_a_full_group_turns_newcomers_away() -> None:
@@ -101,7 +101,7 @@ def test_a_full_group_turns_newcomers_away() -> None:
 def test_ids_are_not_handed_out_without_end() -> None:
     coordinator = Coordinator()
     coordinator.join()
-    handed_out = coordinator.machine.live.groups["g"].handed_out
+    handed_out = coordinator.machine.soft.groups["g"].handed_out
     handed_out |= {f"newcomer {number}" for number in range(HANDED_OUT_MEMBER_IDS_MAX - 1)}
     assert coordinator.answers[coordinator.join()].code is ErrorCode.GROUP_MAX_SIZE_REACHED
 
@@ -247,7 +247,7 @@ def test_the_last_one_to_leave_empties_the_group() -> None:
     value = last_group(coordinator)
     assert (value.generation, value.protocol_type, value.protocol, value.leader) == (2, "consumer", None, None)
     assert value.members == ()
-    assert coordinator.machine.live.groups == {}
+    assert coordinator.machine.soft.groups == {}
 
 
 def test_an_empty_group_may_begin_anew_with_another_protocol_type() -> None:
@@ -386,40 +386,6 @@ def test_a_static_member_that_came_back_is_not_waited_for_under_its_old_id() -> 
     static(coordinator, **long)
     coordinator.pass_time(31)
     assert coordinator.phase == "Stable"
-
-
-# ---- after a fail-over
-
-
-def test_everybody_goes_on_after_a_fail_over() -> None:
-    coordinator = Coordinator()
-    leader, follower = coordinator.stable(2)
-    before = coordinator.machine.state
-    coordinator.fail_over()
-    assert coordinator.machine.state == before
-    assert coordinator.machine.next_deadline() == 0
-    assert coordinator.beat(follower) is ErrorCode.NONE
-    assert coordinator.answers[coordinator.sync(leader)].assignment == leader.member_id.encode()
-
-
-def test_a_rebalance_that_was_under_way_is_forgotten() -> None:
-    coordinator = Coordinator()
-    leader, follower = coordinator.stable(2)
-    coordinator.join(member_id=leader.member_id)
-    coordinator.fail_over()
-    assert coordinator.beat(follower) is ErrorCode.NONE
-    assert coordinator.phase == "Stable"
-
-
-def test_a_group_that_is_too_large_after_a_fail_over_gives_its_places_to_the_first() -> None:
-    coordinator = Coordinator()
-    members = coordinator.stable(3)
-    coordinator.settings = settings_of(group_initial_rebalance_delay_ms=0, group_max_size=2)
-    coordinator.fail_over()
-    assert coordinator.beat(members[0]) is ErrorCode.REBALANCE_IN_PROGRESS
-    tickets = [coordinator.join(member_id=each.member_id) for each in members]
-    assert coordinator.answers[tickets[2]].code is ErrorCode.GROUP_MAX_SIZE_REACHED
-    assert [coordinator.answers[each].generation_id for each in tickets[:2]] == [3, 3]
 
 
 def test_the_id_of_a_member_names_its_client() -> None:
