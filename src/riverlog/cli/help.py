@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Final
 
-from riverlog.cli.command_table import COMMANDS, GROUPS, Command
+from riverlog.cli.command_table import COMMANDS, GROUPS, CliCommand
 from riverlog.cli.terminal.exits import MEANINGS
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def group(program: str, name: str) -> str:
     )
 
 
-def page(program: str, command: Command) -> str:
+def page(program: str, command: CliCommand) -> str:
     """Read the page of a command."""
     with open(os.path.join(MANUAL, file_name(command)), encoding="utf-8") as file:
         return file.read().removeprefix(ORIGIN).replace(PROGRAM, program)
@@ -75,12 +75,12 @@ def exit_codes() -> str:
     return "Exit codes:\n" + _columns((str(code.value), meaning) for code, meaning in MEANINGS.items())
 
 
-def file_name(command: Command) -> str:
+def file_name(command: CliCommand) -> str:
     """Name the page of a command."""
     return command.words.replace(" ", "-") + ".txt"
 
 
-def make_page(command: Command) -> str:
+def make_page(command: CliCommand) -> str:
     """Render a command's page from its declarations."""
     import click
 
@@ -94,7 +94,8 @@ def make_page(command: Command) -> str:
     if arguments:
         blocks.append("Arguments:\n" + _columns((each.metavar, each.help) for each in arguments))
     blocks.append("Options:\n" + _columns([*map(_option_row, options), ("-h, --help", "Show this page.")]))
-    blocks.append("Examples:\n" + "".join(f"  {PROGRAM} {example}\n" for example in command.examples))
+    examples = (f"  {PROGRAM} {command.words} {example}".rstrip() for example in command.examples)
+    blocks.append("Examples:\n" + "".join(f"{example}\n" for example in examples))
     return ORIGIN + "\n".join(blocks)
 
 

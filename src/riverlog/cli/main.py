@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from riverlog.cli import help as pages
-from riverlog.cli.command_table import COMMAND_BY_WORDS, GROUPS, Command
+from riverlog.cli.command_table import COMMAND_BY_WORDS, GROUPS, CliCommand
 from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
 
 HELP_FLAGS: Final = frozenset({"--help", "-h"})
@@ -82,7 +82,7 @@ def _is_text(argument: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
-def _find(arguments: list[str]) -> tuple[Command | str, list[str]]:
+def _find(arguments: list[str]) -> tuple[CliCommand | str, list[str]]:
     """Find the command and its arguments; the name of a group where no more than that was given."""
     group = ""
     for depth, word in enumerate(arguments):
@@ -99,7 +99,7 @@ def _find(arguments: list[str]) -> tuple[Command | str, list[str]]:
     return group, []
 
 
-def _call(command: Command, arguments: list[str]) -> int | None:
+def _call(command: CliCommand, arguments: list[str]) -> int | None:
     """Let click read the arguments, then call the function."""
     import click
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import click
 import pytest
 
-from riverlog.cli.command_table import COMMAND_BY_WORDS, COMMANDS, GROUPS, Command
+from riverlog.cli.command_table import COMMAND_BY_WORDS, COMMANDS, GROUPS, CliCommand
 from riverlog.cli.help import MANUAL, SECTIONS, WIDTH, file_name, make_page, page
 from riverlog.cli.terminal.options import Argument
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
-def test_the_shipped_page_is_current(command: Command) -> None:
+def test_the_shipped_page_is_current(command: CliCommand) -> None:
     assert Path(MANUAL, file_name(command)).read_text(encoding="utf-8") == make_page(command), (
         "run `python -m riverlog.cli.help`"
     )
@@ -22,7 +22,7 @@ def test_no_page_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
-def test_a_page_says_it_all(command: Command) -> None:
+def test_a_page_says_it_all(command: CliCommand) -> None:
     loaded = command.load()
     assert loaded.help is not None
     assert loaded.help.splitlines()[0] == f"{command.summary}."

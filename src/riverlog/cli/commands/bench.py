@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from riverlog.cli.client_settings import made, run, settings_of
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.commands.produce import ACKS, CODECS
 from riverlog.cli.load.latencies import PERCENTILES, Latencies
 from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
 from riverlog.cli.terminal.options import (
     INT16_MAX,
     INT32_MAX,
-    bootstrap_option,
     choice_option,
-    client_settings_option,
     count_option,
-    output_option,
 )
-from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural, size_text
+from riverlog.cli.terminal.render import Row, draw_table, plural, size_text
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 
@@ -117,9 +115,7 @@ class Plan:
     metavar="MS",
     help="How long a producer waits for a batch to fill.",
 )
-@bootstrap_option
-@client_settings_option
-@output_option
+@cluster_options
 def bench(
     topic: str | None,
     parts: tuple[str, ...],
@@ -134,9 +130,7 @@ def bench(
     acks: str,
     compression: str,
     linger_ms: float,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Measure how fast a cluster takes records, gives them back, and passes one on.
 
@@ -150,10 +144,10 @@ def bench(
         raise usage("--records and --seconds exclude each other; give one of them")
     if topic is not None and (partitions is not None or replication_factor is not None):
         raise usage(f"--partitions and --replication-factor are for a topic that is made; '{topic}' has its own")
-    for_producer, for_consumer = settings_of([Producer, Consumer], settings)
+    for_producer, for_consumer = settings_of([Producer, Consumer], cluster.settings)
     for_producer = {"acks": acks, "compression": compression, "linger_ms": linger_ms, **for_producer}
     for client, fixed in ((Producer, for_producer), (Consumer, for_consumer)):
-        made(client, bootstrap, (), fixed)  # a mistake is better said once, before anything is started
+        made(client, cluster.bootstrap, (), fixed)  # a mistake is better said once, before anything is started
     plan = Plan(
         parts=tuple(part for part in PARTS if part in parts or not parts),
         record_bytes=record_bytes,
@@ -169,15 +163,17 @@ def bench(
         from riverlog.cli.load.client import Share
 
         made_topic = topic or f"riverlog-bench-{uuid.uuid4().hex[:8]}"
-        share = Share(part="", bootstrap=bootstrap, topic=made_topic, producer=for_producer, consumer=for_consumer)
+        share = Share(
+            part="", bootstrap=cluster.bootstrap, topic=made_topic, producer=for_producer, consumer=for_consumer
+        )
         async with (
-            made(Admin, bootstrap, ()) as admin,
+            made(Admin, cluster.bootstrap, ()) as admin,
             _topic(admin, topic, made_topic, partitions, replication_factor),
         ):
             return [row async for row in _measure(admin, plan, share)]
 
     rows = run(work())
-    emit(rows, output, lambda: show(rows))
+    cluster.emit(rows, lambda: show(rows))
 
 
 async def _measure(admin: "Admin", plan: Plan, share: "Share") -> AsyncIterator[Row]:

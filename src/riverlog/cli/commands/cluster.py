@@ -4,17 +4,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from riverlog.cli.client_settings import made, run
-from riverlog.cli.terminal.options import bootstrap_option, client_settings_option, output_option
-from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural, size_text
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options
+from riverlog.cli.terminal.render import Row, draw_table, plural, size_text
 from riverlog.model.ids import NO_NODE, Address
 
 if TYPE_CHECKING:
+    from riverlog import Admin
     from riverlog.client.admin.admin import ClusterDescription, LogDirectory
     from riverlog.client.network.cluster import Topic
 
 
-class Facts(NamedTuple):
+class ClusterFacts(NamedTuple):
     """What the cluster was asked."""
 
     cluster: "ClusterDescription"
@@ -23,42 +23,25 @@ class Facts(NamedTuple):
 
 
 @click.command
-@bootstrap_option
-@client_settings_option
-@output_option
-def status(bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None) -> None:
+@cluster_options
+def status(cluster: ClusterOptions) -> None:
     """Show brokers, controller, partitions and log directories."""
 
-    async def work() -> Facts:
-        from riverlog import Admin
+    async def work(admin: "Admin") -> ClusterFacts:
+        topics = await admin.list_topics(internal=True)
+        return ClusterFacts(await admin.describe_cluster(), topics, await admin.describe_log_dirs())
 
-        async with made(Admin, bootstrap, settings) as admin:
-            return Facts(
-                await admin.describe_cluster(),
-                await admin.list_topics(internal=True),
-                await admin.describe_log_dirs(),
-            )
-
-    facts = run(work())
+    facts = cluster.ask(work)
     row = summary(facts)
-    emit([row], output, lambda: _show(facts, row))
+    cluster.emit([row], lambda: _show(facts, row))
 
 
 @click.command
-@bootstrap_option
-@client_settings_option
-@output_option
-def under_replicated(bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None) -> None:
+@cluster_options
+def under_replicated(cluster: ClusterOptions) -> None:
     """List partitions that lack replicas or a leader."""
-
-    async def work() -> "list[Topic]":
-        from riverlog import Admin
-
-        async with made(Admin, bootstrap, settings) as admin:
-            return await admin.list_topics(internal=True)
-
-    rows = lacking(run(work()))
-    emit(rows, output, lambda: _show_lacking(rows))
+    rows = lacking(cluster.ask(lambda admin: admin.list_topics(internal=True)))
+    cluster.emit(rows, lambda: _show_lacking(rows))
 
 
 def lacking(topics: "list[Topic]") -> list[Row]:
@@ -77,7 +60,7 @@ def lacking(topics: "list[Topic]") -> list[Row]:
     ]
 
 
-def summary(facts: Facts) -> Row:
+def summary(facts: ClusterFacts) -> Row:
     """Count what was answered."""
     partitions = [partition for topic in facts.topics for partition in topic.partitions]
     controller = facts.cluster.controller
@@ -126,7 +109,7 @@ def _show_lacking(rows: list[Row]) -> None:
     )
 
 
-def _show(facts: Facts, row: Row) -> None:
+def _show(facts: ClusterFacts, row: Row) -> None:
     controller = "there is no controller" if row["controller"] is None else f"controller is broker {row['controller']}"
     print(f"Cluster {row['cluster_id']}; {controller}")
     print(

@@ -7,7 +7,7 @@ import click
 
 from riverlog.cli.terminal.exits import usage
 from riverlog.cli.terminal.options import Argument, output_option
-from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit
+from riverlog.cli.terminal.render import OutputFormat, Row, emit, emit_table
 from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
 from riverlog.model.resolution import VARIABLE_PREFIX, can_change, unknown_name
 from riverlog.model.setting import NodeName, Setting
@@ -82,7 +82,7 @@ def _list(output: OutputFormat | None) -> None:
         setting, node_name = _rows(name)
         scopes = [word for word, table in (("topic", TOPIC_SETTINGS), ("node", NODE_SETTINGS)) if name in table]
         rows.append({"name": name, "scope": "+".join(scopes), "default": _default(setting, node_name)})
-    emit(rows, output, lambda: draw_table(["name", "scope", "default"], [list(row.values()) for row in rows]))
+    emit_table(rows, output, ["name", "scope", "default"])
 
 
 def _rows(name: str) -> tuple[Setting, NodeName | None]:

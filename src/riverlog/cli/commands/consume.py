@@ -7,14 +7,16 @@ obeying them. The command ends after --max-messages, at the end with --exit, or 
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from riverlog.cli.client_settings import made, run
+from riverlog.cli.client_settings import run
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
 from riverlog.cli.terminal.expressions import Edge, Start, moment_ms, start
-from riverlog.cli.terminal.options import Argument, bootstrap_option, client_settings_option, output_format_option
+from riverlog.cli.terminal.options import Argument, output_format_option
 from riverlog.cli.terminal.record_formats import (
     NULL,
     Piece,
@@ -67,9 +69,10 @@ class Moment(int):
 @click.option("-e", "--exit", "exit_at_end", is_flag=True, help="Stop at what is the end when the command starts.")
 @click.option("-f", "--format", "template", metavar="FORMAT", help=r"Print each record so, as in '%t-%p@%o %k: %s\n'.")
 @click.option("-Z", "--null", is_flag=True, help="Print null keys and values as NULL.")
-@bootstrap_option
-@client_settings_option
-@output_format_option(metavar="json|yaml", help="Print all of each record, not its value alone.")
+@partial(
+    cluster_options,
+    output=output_format_option(metavar="json|yaml", help="Print all of each record, not its value alone."),
+)
 def consume(
     topic: str,
     from_beginning: bool,
@@ -81,9 +84,7 @@ def consume(
     exit_at_end: bool,
     template: str | None,
     null: bool,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     r"""Print the records of a topic.
 
@@ -94,7 +95,7 @@ def consume(
     each record is a line of JSON; bytes that are not UTF-8 become {"base64": "…"}.
     """
     begin = where_to_start(from_beginning=from_beginning, offset=offset, from_time=from_time)
-    show = printer(template, output, null=null, terminal=sys.stdout.isatty())
+    show = printer(template, cluster.output, null=null, terminal=sys.stdout.isatty())
     if group is not None and (offset is not None or from_time is not None or partitions or exit_at_end):
         raise usage("a group decides what its members read: --group goes with --from-beginning and --max-messages only")
 
@@ -102,7 +103,7 @@ def consume(
         from riverlog import Consumer
 
         wanted = {"group": group, "auto_offset_reset": "earliest" if from_beginning else "latest"}
-        async with made(Consumer, bootstrap, settings, wanted) as consumer:
+        async with cluster.client(Consumer, wanted) as consumer:
             await _partition_count(consumer, topic)
             consumer.subscribe([topic])
             await _print(consumer, show, count=count, ends=None)
@@ -110,7 +111,7 @@ def consume(
     async def work() -> None:
         from riverlog import Consumer
 
-        async with made(Consumer, bootstrap, settings, {"auto_offset_reset": "earliest"}) as consumer:
+        async with cluster.client(Consumer, {"auto_offset_reset": "earliest"}) as consumer:
             chosen = choose(topic, await _partition_count(consumer, topic), partitions)
             consumer.assign(chosen)
             ends = await consumer.end_offsets(chosen)

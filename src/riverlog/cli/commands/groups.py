@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 import click
 
-from riverlog.cli.client_settings import made, run
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
 from riverlog.cli.group_facts import (
     At,
     Move,
@@ -24,13 +24,12 @@ from riverlog.cli.group_facts import (
 from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
 from riverlog.cli.terminal.expressions import Edge, moment_ms
 from riverlog.cli.terminal.names import Naming
-from riverlog.cli.terminal.options import bootstrap_option, client_settings_option, output_option, text_output_option
-from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural
+from riverlog.cli.terminal.options import yes_option
+from riverlog.cli.terminal.render import Row, draw_table, plural
 from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:
     from riverlog import Admin
-    from riverlog.client.admin.groups import GroupListing
 
 GROUP: Final = Naming("group", "--group")
 
@@ -47,46 +46,30 @@ GROUP: Final = Naming("group", "--group")
     metavar="classic|consumer",
     help="Only groups of this protocol.",
 )
-@bootstrap_option
-@client_settings_option
-@output_option
+@cluster_options
 def list_groups(
     state: tuple[str, ...],
     kind: tuple[str, ...],
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """List the groups."""
-
-    async def work() -> "list[GroupListing]":
-        from riverlog import Admin
-
-        async with made(Admin, bootstrap, settings) as admin:
-            return await admin.list_groups(states=state, kinds=kind)
-
+    groups = cluster.ask(lambda admin: admin.list_groups(states=state, kinds=kind))
     rows = [
-        {"group": each.name, "state": each.state, "type": each.kind, "protocol": each.protocol_type}
-        for each in run(work())
+        {"group": each.name, "state": each.state, "type": each.kind, "protocol": each.protocol_type} for each in groups
     ]
-    emit(rows, output, lambda: draw_table(["group", "state", "type", "protocol"], [list(row.values()) for row in rows]))
+    cluster.emit_table(rows, ["group", "state", "type", "protocol"])
 
 
 @click.command
 @GROUP.one
-@bootstrap_option
-@client_settings_option
-@text_output_option
+@cluster_text_options
 def describe(
-    name: str | None,
-    name_option: str | None,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    name: str,
+    cluster: ClusterOptions,
 ) -> None:
     """Show a group's members, what each reads, and how far the group has come."""
-    found = run(_standing(GROUP.the(name, name_option), bootstrap, settings))
-    emit([description(found)], output or OutputFormat.TABLE, lambda: _show(found))
+    found = cluster.ask(lambda admin: standing(admin, name))
+    cluster.emit([description(found)], lambda: _show(found))
 
 
 @click.command
@@ -100,12 +83,9 @@ def describe(
 @click.option("--shift-by", type=int, metavar="N", help="Forward by so many offsets, or back where N is below zero.")
 @click.option("--by-duration", metavar="LENGTH", help="To the first record of the last 15m, 2h, PT1H30M…")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done.")
-@bootstrap_option
-@client_settings_option
-@output_option
+@cluster_options
 def reset_offsets(
-    name: str | None,
-    name_option: str | None,
+    name: str,
     topics: tuple[str, ...],
     all_topics: bool,
     to_earliest: bool,
@@ -115,15 +95,12 @@ def reset_offsets(
     shift_by: int | None,
     by_duration: str | None,
     dry_run: bool,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Let a group without live members go on elsewhere.
 
     The plan is shown with the number of records that will be replayed or skipped, and then carried out.
     """
-    group = GROUP.the(name, name_option)
     if bool(topics) is all_topics:
         raise usage("say which topics: --topic TOPIC, once or more often, or --all-topics")
     now = datetime.now().astimezone()
@@ -142,58 +119,36 @@ def reset_offsets(
         )
     wanted = partitions_meant(topics)
 
-    async def work() -> list[Move]:
-        from riverlog import Admin
+    async def work(admin: "Admin") -> list[Move]:
+        committed: dict[TopicPartition, int] = {
+            at: found.offset for at, found in (await admin.group_offsets(name)).items()
+        }
+        partitions = await _partitions(admin, wanted, committed)
+        await _refuse_members(admin, name)
+        moves = await _plan(admin, partitions, chosen[0], committed)
+        if not dry_run:
+            await admin.alter_group_offsets(name, {move.partition: move.after for move in moves})
+        return moves
 
-        async with made(Admin, bootstrap, settings) as admin:
-            committed: dict[TopicPartition, int] = {
-                at: found.offset for at, found in (await admin.group_offsets(group)).items()
-            }
-            partitions = await _partitions(admin, wanted, committed)
-            await _refuse_members(admin, group)
-            moves = await _plan(admin, partitions, chosen[0], committed)
-            if not dry_run:
-                await admin.alter_group_offsets(group, {move.partition: move.after for move in moves})
-            return moves
-
-    moves = run(work())
-    rows = [{"group": group, **move.row(), "dry_run": dry_run} for move in moves]
-    emit(rows, output, lambda: _show_moves(group, moves, dry_run=dry_run))
+    moves = cluster.ask(work)
+    rows = [{"group": name, **move.row(), "dry_run": dry_run} for move in moves]
+    cluster.emit(rows, lambda: _show_moves(name, moves, dry_run=dry_run))
 
 
 @click.command
 @GROUP.many
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@bootstrap_option
-@client_settings_option
-@output_option
+@yes_option
+@cluster_options
 def delete(
-    names: tuple[str, ...],
-    names_option: tuple[str, ...],
+    names: list[str],
     yes: bool,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Delete groups without members, with their committed offsets.
 
     On a terminal it asks first.
     """
-    wanted = GROUP.all(names, names_option)
-    if not yes and sys.stdin.isatty():
-        print(f"Delete {', '.join(wanted)} with all committed offsets? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise Trouble("nothing was deleted")
-
-    async def work() -> None:
-        from riverlog import Admin
-
-        async with made(Admin, bootstrap, settings) as admin:
-            await admin.delete_groups(wanted)
-
-    run(work())
-    rows = [{"group": name, "deleted": True} for name in wanted]
-    emit(rows, output, lambda: print(f"Deleted {plural(len(wanted), 'group')}: {', '.join(wanted)}"))
+    cluster.delete("group", names, "committed offsets", lambda admin: admin.delete_groups(names), yes=yes)
 
 
 @click.command
@@ -202,34 +157,25 @@ def delete(
 @click.option(
     "--interval", type=click.FloatRange(0.1, 3600), default=2.0, show_default=True, metavar="SECONDS", help="How often."
 )
-@bootstrap_option
-@client_settings_option
-@output_option
+@cluster_options
 def lag(
-    name: str | None,
-    name_option: str | None,
+    name: str,
     watch: bool,
     interval: float,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Show how many records wait for a group, in each partition and in all."""
-    group = GROUP.the(name, name_option)
 
-    async def work() -> None:
-        from riverlog import Admin
+    async def work(admin: "Admin") -> None:
+        while True:
+            found = await standing(admin, name)
+            cluster.emit([{"group": name, **each.row()} for each in found.progress], lambda: _show_lag(found))  # noqa: B023 - called at once
+            if not watch:
+                return
+            sys.stdout.flush()
+            await asyncio.sleep(interval)
 
-        async with made(Admin, bootstrap, settings) as admin:
-            while True:
-                found = await standing(admin, group)
-                emit([{"group": group, **each.row()} for each in found.progress], output, lambda: _show_lag(found))  # noqa: B023 - called at once
-                if not watch:
-                    return
-                sys.stdout.flush()
-                await asyncio.sleep(interval)
-
-    run(work())
+    cluster.ask(work)
 
 
 # What is said ---------------------------------------------------------------------------------------------
@@ -309,13 +255,6 @@ def _show_moves(group: str, moves: Sequence[Move], *, dry_run: bool) -> None:
 
 
 # What is asked --------------------------------------------------------------------------------------------
-
-
-async def _standing(group: str, bootstrap: str, settings: tuple[str, ...]) -> Standing:
-    from riverlog import Admin
-
-    async with made(Admin, bootstrap, settings) as admin:
-        return await standing(admin, group)
 
 
 async def _refuse_members(admin: "Admin", group: str) -> None:

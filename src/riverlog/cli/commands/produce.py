@@ -6,19 +6,12 @@ from typing import Any, Final
 
 import click
 
-from riverlog.cli.client_settings import made, run
+from riverlog.cli.client_settings import run
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.line_sender import Sent, Shape, Source, progress_bar, send
 from riverlog.cli.terminal.exits import usage
 from riverlog.cli.terminal.expressions import pair, unescape
-from riverlog.cli.terminal.options import (
-    INT32_MAX,
-    Argument,
-    bootstrap_option,
-    choice_option,
-    client_settings_option,
-    output_option,
-)
-from riverlog.cli.terminal.render import OutputFormat, emit
+from riverlog.cli.terminal.options import INT32_MAX, Argument, choice_option
 from riverlog.records.batch import Compression
 
 CODECS: Final = [codec.name.lower() for codec in Compression]
@@ -44,9 +37,7 @@ ACKS: Final = ["0", "1", "all"]
 @choice_option("-z", "--compression", among=CODECS, default="none", help="How to compress.")
 @choice_option("--acks", among=ACKS, default="all", help="Who must have a record before it counts.")
 @click.option("--rate", type=click.FloatRange(0.001), metavar="N", help="Send at most N records a second.")
-@bootstrap_option
-@client_settings_option
-@output_option
+@cluster_options
 def produce(
     topic: str,
     files: tuple[Path, ...],
@@ -59,9 +50,7 @@ def produce(
     compression: str,
     acks: str,
     rate: float | None,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Send lines of standard input or of files as records.
 
@@ -89,9 +78,9 @@ def produce(
         from riverlog import Producer
 
         fixed: dict[str, Any] = {"acks": acks, "compression": compression}
-        async with made(Producer, bootstrap, settings, fixed) as producer:
+        async with cluster.client(Producer, fixed) as producer:
             with progress_bar(sources) as progress:
                 return await send(producer, shape, sources, whole=whole, rate=rate, progress=progress)
 
     sent = run(work())
-    emit([sent._asdict()], output, lambda: print(sent))
+    cluster.emit([sent._asdict()], lambda: print(sent))

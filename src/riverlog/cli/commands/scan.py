@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from riverlog.cli.client_settings import client_settings, told
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.terminal.exits import Trouble, usage
 from riverlog.cli.terminal.expressions import Edge, start
-from riverlog.cli.terminal.options import Argument, bootstrap_option, client_settings_option, output_option
+from riverlog.cli.terminal.options import Argument
 from riverlog.cli.terminal.record_formats import plain, visible
 from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, draw_table, plural
 
@@ -47,9 +48,7 @@ _EDGES: Final = {Edge.BEGINNING: "earliest", Edge.END: "latest"}
 )
 @click.option("--uncommitted", is_flag=True, help="Read the records of open and of aborted transactions, too.")
 @click.option("-w", "--write", type=click.Path(path_type=Path), metavar="FILE", help="Write a .parquet or .arrow file.")
-@bootstrap_option
-@client_settings_option
-@output_option
+@cluster_options
 def scan(
     topic: str,
     since: str | None,
@@ -60,17 +59,15 @@ def scan(
     limit: int | None,
     uncommitted: bool,
     write: Path | None,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Print a topic as a table, or write it to a file.
 
     Reads what is there between two places, and ends. Needs `pip install 'riverlog[scan]'`.
     """
-    if write is not None and output is not None:
+    if write is not None and cluster.output is not None:
         raise usage("--write and --output exclude each other; give one of them")
-    form = output or (OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.JSON)
+    form = cluster.output or (OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.JSON)
     chosen: dict[str, Any] = {
         "since": where_to_start(since, offset),
         "until": until,
@@ -81,7 +78,7 @@ def scan(
     if columns is not None:
         chosen["columns"] = [name.strip() for name in columns.split(",")]
     with told():
-        found = _scan(topic, bootstrap, settings, chosen)
+        found = _scan(topic, cluster, chosen)
         if write is not None:
             print(f"{plural(write_file(found, write), 'row')} written to {write}")
         else:
@@ -98,7 +95,7 @@ def where_to_start(since: str | None, offset: str | None) -> str | int:
     return _EDGES[begin] if isinstance(begin, Edge) else begin
 
 
-def _scan(topic: str, bootstrap: str, settings: tuple[str, ...], chosen: dict[str, Any]) -> "Scan":
+def _scan(topic: str, cluster: ClusterOptions, chosen: dict[str, Any]) -> "Scan":
     try:
         from riverlog.arrow.scan import scan
     except ImportError as error:
@@ -106,7 +103,7 @@ def _scan(topic: str, bootstrap: str, settings: tuple[str, ...], chosen: dict[st
     from riverlog.client.network.cluster import Cluster
 
     try:
-        return scan(topic, bootstrap=bootstrap, **chosen, **client_settings(Cluster, settings))
+        return scan(topic, bootstrap=cluster.bootstrap, **chosen, **client_settings(Cluster, cluster.settings))
     except ValueError as error:
         raise usage(str(error)) from error
 

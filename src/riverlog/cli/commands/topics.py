@@ -1,26 +1,19 @@
 """`topics`: create, list, describe, alter and delete, on any Kafka-compatible cluster."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from riverlog.cli.client_settings import made, run
-from riverlog.cli.terminal.exits import Trouble, usage
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
+from riverlog.cli.terminal.exits import usage
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.names import Naming
-from riverlog.cli.terminal.options import (
-    INT16_MAX,
-    INT32_MAX,
-    bootstrap_option,
-    client_settings_option,
-    output_option,
-    text_output_option,
-)
-from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural
+from riverlog.cli.terminal.options import INT16_MAX, INT32_MAX, yes_option
+from riverlog.cli.terminal.render import Row
 
 if TYPE_CHECKING:
+    from riverlog import Admin
     from riverlog.client.admin.admin import ConfigEntry
     from riverlog.client.network.cluster import Partition, Topic
 
@@ -43,67 +36,51 @@ config_option: Final = click.option(
 )
 @config_option
 @click.option("--if-not-exists", is_flag=True, help="Leave a topic alone that exists already.")
-@bootstrap_option
-@client_settings_option
-@output_option
+@cluster_options
 def create(
-    name: str | None,
-    name_option: str | None,
+    name: str,
     partitions: int | None,
     replication_factor: int | None,
     config: tuple[str, ...],
     if_not_exists: bool,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Create a topic."""
-    topic = TOPIC.the(name, name_option)
     configs = pairs(config, option="--config")
 
-    async def work() -> Row:
-        from riverlog import Admin, KafkaError
+    async def work(admin: "Admin") -> Row:
+        from riverlog import KafkaError
         from riverlog.model.errors import ErrorCode
 
-        async with made(Admin, bootstrap, settings) as admin:
-            try:
-                created = await admin.create_topic(
-                    topic, partitions=partitions or -1, replication_factor=replication_factor or -1, configs=configs
-                )
-            except KafkaError as error:
-                if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
-                    raise
-                return {"topic": topic, "created": False}
-            return {
-                "topic": topic,
-                "created": True,
-                "topic_id": str(created.topic_id),
-                "partitions": created.partitions,
-                "replication_factor": created.replication_factor,
-            }
+        try:
+            created = await admin.create_topic(
+                name, partitions=partitions or -1, replication_factor=replication_factor or -1, configs=configs
+            )
+        except KafkaError as error:
+            if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
+                raise
+            return {"topic": name, "created": False}
+        return {
+            "topic": name,
+            "created": True,
+            "topic_id": str(created.topic_id),
+            "partitions": created.partitions,
+            "replication_factor": created.replication_factor,
+        }
 
-    row = run(work())
-    sentence = f"Topic {topic} exists already."
+    row = cluster.ask(work)
+    sentence = f"Topic {name} exists already."
     if row["created"]:
         count, copies = row["partitions"], row["replication_factor"]
-        sentence = f"Created topic {topic}: Partitions={count}, ReplicationFactor={copies}"
-    emit([row], output, lambda: print(sentence))
+        sentence = f"Created topic {name}: Partitions={count}, ReplicationFactor={copies}"
+    cluster.emit([row], lambda: print(sentence))
 
 
 @click.command
 @click.option("--internal", is_flag=True, help="Also those that the cluster keeps for itself.")
-@bootstrap_option
-@client_settings_option
-@output_option
-def list_topics(internal: bool, bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None) -> None:
+@cluster_options
+def list_topics(internal: bool, cluster: ClusterOptions) -> None:
     """List the topics."""
-
-    async def work() -> "list[Topic]":
-        from riverlog import Admin
-
-        async with made(Admin, bootstrap, settings) as admin:
-            return await admin.list_topics(internal=internal)
-
     rows = [
         {
             "name": topic.name,
@@ -111,43 +88,32 @@ def list_topics(internal: bool, bootstrap: str, settings: tuple[str, ...], outpu
             "replication_factor": len(topic.partitions[0].replicas),
             "internal": topic.is_internal,
         }
-        for topic in run(work())
+        for topic in cluster.ask(lambda admin: admin.list_topics(internal=internal))
     ]
-    columns = ["topic", "partitions", "replication"]
-    emit(rows, output, lambda: draw_table(columns, [list(row.values())[:3] for row in rows]))
+    cluster.emit_table(rows, ["topic", "partitions", "replication"])
 
 
 @click.command
 @TOPIC.many
 @click.option("--all", "every_setting", is_flag=True, help="All settings, not only the topic's own.")
-@bootstrap_option
-@client_settings_option
-@text_output_option
+@cluster_text_options
 def describe(
-    names: tuple[str, ...],
-    names_option: tuple[str, ...],
+    names: list[str],
     every_setting: bool,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Show a topic's partitions and settings.
 
     One line for each partition: `Partition 0: Leader=1, ISR=[1,2,3]`. Then the settings that were made for this
     topic.
     """
-    wanted = TOPIC.all(names, names_option)
 
-    async def work() -> "list[tuple[Topic, dict[str, ConfigEntry]]]":
-        from riverlog import Admin
+    async def work(admin: "Admin") -> "list[tuple[Topic, dict[str, ConfigEntry]]]":
+        topics = await admin.describe_topics(names)
+        return [(topic, await admin.describe_configs(topic=topic.name)) for topic in topics]
 
-        async with made(Admin, bootstrap, settings) as admin:
-            topics = await admin.describe_topics(wanted)
-            return [(topic, await admin.describe_configs(topic=topic.name)) for topic in topics]
-
-    rows = [description(topic, configs, every_setting=every_setting) for topic, configs in run(work())]
-    # This text is one line per partition by definition; it stays so in a pipe.
-    emit(rows, output or OutputFormat.TABLE, lambda: print("\n\n".join(map(lines_of, rows))))
+    rows = [description(topic, configs, every_setting=every_setting) for topic, configs in cluster.ask(work)]
+    cluster.emit(rows, lambda: print("\n\n".join(map(lines_of, rows))))
 
 
 @click.command
@@ -157,85 +123,57 @@ def describe(
 )
 @config_option
 @click.option("--delete-config", multiple=True, metavar="NAME", help="Take a setting back to its default.")
-@bootstrap_option
-@client_settings_option
-@output_option
+@cluster_options
 def alter(
-    name: str | None,
-    name_option: str | None,
+    name: str,
     partitions: int | None,
     config: tuple[str, ...],
     delete_config: tuple[str, ...],
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Add partitions to a topic, or change its settings.
 
     Records stay where they are; records with a key may go to another partition than before once there are more.
     """
-    topic = TOPIC.the(name, name_option)
     changes: dict[str, str | None] = {**pairs(config, option="--config"), **dict.fromkeys(delete_config)}
     if partitions is None and not changes:
         raise usage("nothing to change: give --partitions, --config or --delete-config")
 
-    async def work() -> None:
-        from riverlog import Admin
+    async def work(admin: "Admin") -> None:
+        if changes and partitions is not None:
+            await admin.create_partitions(name, partitions, validate_only=True)  # all or nothing
+        if changes:
+            await admin.alter_configs(changes, topic=name)
+        if partitions is not None:
+            await admin.create_partitions(name, partitions)
 
-        async with made(Admin, bootstrap, settings) as admin:
-            if changes and partitions is not None:
-                await admin.create_partitions(topic, partitions, validate_only=True)  # all or nothing
-            if changes:
-                await admin.alter_configs(changes, topic=topic)
-            if partitions is not None:
-                await admin.create_partitions(topic, partitions)
-
-    run(work())
-    row: dict[str, object] = {"topic": topic}
+    cluster.ask(work)
+    row: dict[str, object] = {"topic": name}
     if partitions is not None:
         row["partitions"] = partitions
     if changes:
         row["configs"] = changes
     done = [
-        f"{name}={value}" if value is not None else f"{name} back to its default" for name, value in changes.items()
+        f"{each}={value}" if value is not None else f"{each} back to its default" for each, value in changes.items()
     ]
     done += [f"Partitions={partitions}"] if partitions is not None else []
-    emit([row], output, lambda: print(f"Altered topic {topic}: {', '.join(done)}"))
+    cluster.emit([row], lambda: print(f"Altered topic {name}: {', '.join(done)}"))
 
 
 @click.command
 @TOPIC.many
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@bootstrap_option
-@client_settings_option
-@output_option
+@yes_option
+@cluster_options
 def delete(
-    names: tuple[str, ...],
-    names_option: tuple[str, ...],
+    names: list[str],
     yes: bool,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Delete topics with all their records.
 
     On a terminal it asks first.
     """
-    wanted = TOPIC.all(names, names_option)
-    if not yes and sys.stdin.isatty():
-        print(f"Delete {', '.join(wanted)} with all records? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise Trouble("nothing was deleted")
-
-    async def work() -> None:
-        from riverlog import Admin
-
-        async with made(Admin, bootstrap, settings) as admin:
-            await admin.delete_topics(wanted)
-
-    run(work())
-    rows = [{"topic": name, "deleted": True} for name in wanted]
-    emit(rows, output, lambda: print(f"Deleted {plural(len(wanted), 'topic')}: {', '.join(wanted)}"))
+    cluster.delete("topic", names, "records", lambda admin: admin.delete_topics(names), yes=yes)
 
 
 def description(topic: "Topic", configs: "Mapping[str, ConfigEntry]", *, every_setting: bool) -> Row:

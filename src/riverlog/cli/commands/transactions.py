@@ -1,25 +1,25 @@
 """`transactions`: list and describe transactional ids, find transactions that hang, and abort them."""
 
-import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from riverlog.cli.client_settings import made, run
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
 from riverlog.cli.group_facts import duration_ms
 from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
 from riverlog.cli.terminal.names import Naming
-from riverlog.cli.terminal.options import bootstrap_option, client_settings_option, output_option, text_output_option
-from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit
+from riverlog.cli.terminal.options import confirm, yes_option
+from riverlog.cli.terminal.render import Row, draw_table
 from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:
     from riverlog import Admin
-    from riverlog.client.admin.transactions import ProducerDescription, TransactionDescription, TransactionListing
+    from riverlog.client.admin.transactions import ProducerDescription, TransactionDescription
 
 TRANSACTIONAL_ID: Final = Naming("transactional id", "--transactional-id")
+_NOT_ABORTED: Final = "nothing was aborted"
 _HUNG_AFTER: Final = "15m"  # no transaction may be open for longer, unless transaction.max.timeout.ms says so
 
 
@@ -32,9 +32,7 @@ _HUNG_AFTER: Final = "15m"  # no transaction may be open for longer, unless tran
 @click.option("--older-than", metavar="LENGTH", help="Only transactions that are open for longer: 90s, 15m, PT1H30M…")
 @click.option("--hung", is_flag=True, help="Show transactions that are open in a partition and that nobody will end.")
 @click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="With --hung: look in this topic alone.")
-@bootstrap_option
-@client_settings_option
-@output_option
+@cluster_options
 def list_transactions(
     state: tuple[str, ...],
     producer_ids: tuple[int, ...],
@@ -42,9 +40,7 @@ def list_transactions(
     older_than: str | None,
     hung: bool,
     topics: tuple[str, ...],
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """List transactional ids and what each is doing, or the transactions that hang.
 
@@ -58,86 +54,62 @@ def list_transactions(
         raise usage("--topic goes with --hung: a transactional id belongs to no topic")
     older_than_ms = duration_ms(older_than) if older_than else -1
 
-    async def listed() -> "list[TransactionListing]":
-        from riverlog import Admin
-
-        async with made(Admin, bootstrap, settings) as admin:
-            return await admin.list_transactions(
-                states=state, producer_ids=producer_ids, older_than_ms=older_than_ms, pattern=pattern
-            )
-
-    async def hanging() -> "list[ProducerDescription]":
-        from riverlog import Admin
-
-        async with made(Admin, bootstrap, settings) as admin:
-            found = await (admin.describe_topics(topics) if topics else admin.list_topics(internal=True))
-            partitions = [TopicPartition(topic.name, each.index) for topic in found for each in topic.partitions]
-            age_ms = older_than_ms if older_than else duration_ms(_HUNG_AFTER)
-            return await admin.hung_transactions(partitions, older_than_ms=age_ms)
+    async def hanging(admin: "Admin") -> "list[ProducerDescription]":
+        found = await (admin.describe_topics(topics) if topics else admin.list_topics(internal=True))
+        partitions = [TopicPartition(topic.name, each.index) for topic in found for each in topic.partitions]
+        age_ms = older_than_ms if older_than else duration_ms(_HUNG_AFTER)
+        return await admin.hung_transactions(partitions, older_than_ms=age_ms)
 
     if hung:
-        _show_hung([hung_row(each) for each in run(hanging())], output)
-    else:
-        rows = [
-            {
-                "transactional_id": each.transactional_id,
-                "state": each.state,
-                "producer_id": each.producer_id,
-                "coordinator": each.coordinator,
-            }
-            for each in run(listed())
-        ]
-        columns = ["transactional id", "state", "producer id", "coordinator"]
-        emit(rows, output, lambda: draw_table(columns, [list(row.values()) for row in rows]))
+        hung_rows = [hung_row(each) for each in cluster.ask(hanging)]
+        cluster.emit(hung_rows, lambda: _show_hung(hung_rows))
+        return
+    listed = cluster.ask(
+        lambda admin: admin.list_transactions(
+            states=state, producer_ids=producer_ids, older_than_ms=older_than_ms, pattern=pattern
+        )
+    )
+    rows = [
+        {
+            "transactional_id": each.transactional_id,
+            "state": each.state,
+            "producer_id": each.producer_id,
+            "coordinator": each.coordinator,
+        }
+        for each in listed
+    ]
+    cluster.emit_table(rows, ["transactional id", "state", "producer id", "coordinator"])
 
 
 @click.command
 @TRANSACTIONAL_ID.one
-@bootstrap_option
-@client_settings_option
-@text_output_option
+@cluster_text_options
 def describe(
-    name: str | None,
-    name_option: str | None,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    name: str,
+    cluster: ClusterOptions,
 ) -> None:
     """Show what a transactional id is doing.
 
     That is its state and its producer, and the partitions that its transaction has touched, where one is open.
     """
-    transactional_id = TRANSACTIONAL_ID.the(name, name_option)
-
-    async def work() -> "TransactionDescription":
-        from riverlog import Admin
-
-        async with made(Admin, bootstrap, settings) as admin:
-            return await admin.describe_transaction(transactional_id)
-
-    found = run(work())
-    emit([description(found)], output or OutputFormat.TABLE, lambda: print(lines_of(found)))
+    found = cluster.ask(lambda admin: admin.describe_transaction(name))
+    cluster.emit([description(found)], lambda: print(lines_of(found)))
 
 
 @click.command
-@TRANSACTIONAL_ID.one
+@partial(TRANSACTIONAL_ID.one, required=False)
 @click.option("--topic", metavar="TOPIC", help="The topic of a transaction that hangs.")
 @click.option("--partition", type=click.IntRange(0), metavar="N", help="Its partition.")
 @click.option("--producer-id", type=int, metavar="N", help="The producer whose transaction is open there.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@bootstrap_option
-@client_settings_option
-@output_option
+@yes_option
+@cluster_options
 def abort(
     name: str | None,
-    name_option: str | None,
     topic: str | None,
     partition: int | None,
     producer_id: int | None,
     yes: bool,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> None:
     """Abort what a transactional id has open, or a transaction that hangs in a partition.
 
@@ -146,19 +118,21 @@ def abort(
     partition alone. Do so only for what hangs: a transaction that its coordinator knows would be torn apart, and one
     that several producers share is refused. On a terminal it asks first.
     """
-    place = _place(topic, partition, producer_id, named=name is not None or name_option is not None)
+    place = _place(topic, partition, producer_id, named=name is not None)
     if place is None:
-        transactional_id = TRANSACTIONAL_ID.the(name, name_option)
-        _ask(f"Abort what {transactional_id} has open, and fence its producer?", yes=yes)
-        run(_abort_id(transactional_id, bootstrap, settings))
-        row: Row = {"transactional_id": transactional_id, "aborted": True}
-        emit([row], output, lambda: print(f"Aborted: {transactional_id} has no transaction open"))
+        assert name is not None
+        transactional_id = name
+        confirm(f"Abort what {name} has open, and fence its producer?", yes=yes, otherwise=_NOT_ABORTED)
+        cluster.ask(lambda admin: admin.abort_transaction(transactional_id))
+        row: Row = {"transactional_id": name, "aborted": True}
+        cluster.emit([row], lambda: print(f"Aborted: {name} has no transaction open"))
         return
     where, producer = place
-    _ask(f"Abort what producer {producer} has open in {where}, and nowhere else?", yes=yes)
-    aborted = run(_abort_in(where, producer, bootstrap, settings))
+    question = f"Abort what producer {producer} has open in {where}, and nowhere else?"
+    confirm(question, yes=yes, otherwise=_NOT_ABORTED)
+    aborted = cluster.ask(lambda admin: _abort_in(admin, where, producer))
     row = {**hung_row(aborted), "aborted": True}
-    emit([row], output, lambda: print(f"Aborted: producer {producer} has no transaction open in {where}"))
+    cluster.emit([row], lambda: print(f"Aborted: producer {producer} has no transaction open in {where}"))
 
 
 # What is said ---------------------------------------------------------------------------------------------
@@ -200,16 +174,12 @@ def hung_row(each: "ProducerDescription") -> Row:
     }
 
 
-def _show_hung(rows: Sequence[Row], output: OutputFormat | None) -> None:
+def _show_hung(rows: list[Row]) -> None:
+    if not rows:
+        print("No transaction hangs")
+        return
     columns = ["topic", "partition", "producer id", "epoch", "first offset", "last written"]
-
-    def show() -> None:
-        if rows:
-            draw_table(columns, [list(row.values()) for row in rows])
-        else:
-            print("No transaction hangs")
-
-    emit(rows, output, show)
+    draw_table(columns, [list(row.values()) for row in rows])
 
 
 def _time(timestamp_ms: int) -> str | None:
@@ -236,38 +206,18 @@ def _place(
     return TopicPartition(topic, partition), producer_id
 
 
-def _ask(question: str, *, yes: bool) -> None:
-    if yes or not sys.stdin.isatty():
-        return
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Trouble("nothing was aborted")
-
-
-async def _abort_id(transactional_id: str, bootstrap: str, settings: tuple[str, ...]) -> None:
-    from riverlog import Admin
-
-    async with made(Admin, bootstrap, settings) as admin:
-        await admin.abort_transaction(transactional_id)
-
-
-async def _abort_in(
-    where: TopicPartition, producer_id: int, bootstrap: str, settings: tuple[str, ...]
-) -> "ProducerDescription":
-    from riverlog import Admin
-
-    async with made(Admin, bootstrap, settings) as admin:
-        producer = await _open_in(admin, where, producer_id)
-        known = await admin.transaction_of(producer)
-        if known is not None and known.producer_id != producer_id:
-            owner = known.transactional_id
-            raise Trouble(
-                f"producer {producer_id} does not hang: it writes in the transaction of {owner}, which its coordinator "
-                f"ends everywhere at once. To abort all of it: riverlog transactions abort {owner}",
-                ExitCode.REFUSED,
-            )
-        await admin.abort_in_partition(producer)
-        return producer
+async def _abort_in(admin: "Admin", where: TopicPartition, producer_id: int) -> "ProducerDescription":
+    producer = await _open_in(admin, where, producer_id)
+    known = await admin.transaction_of(producer)
+    if known is not None and known.producer_id != producer_id:
+        owner = known.transactional_id
+        raise Trouble(
+            f"producer {producer_id} does not hang: it writes in the transaction of {owner}, which its coordinator "
+            f"ends everywhere at once. To abort all of it: riverlog transactions abort {owner}",
+            ExitCode.REFUSED,
+        )
+    await admin.abort_in_partition(producer)
+    return producer
 
 
 async def _open_in(admin: "Admin", where: TopicPartition, producer_id: int) -> "ProducerDescription":

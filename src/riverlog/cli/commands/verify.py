@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from riverlog.cli.client_settings import made, run, settings_of
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.terminal.exits import ExitCode, usage
 from riverlog.cli.terminal.options import (
     INT16_MAX,
     INT32_MAX,
-    bootstrap_option,
     choice_option,
-    client_settings_option,
     count_option,
-    output_option,
 )
-from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural
+from riverlog.cli.terminal.render import Row, draw_table, plural
 from riverlog.verify.limits import VERIFIED_RECORDS_MAX
 
 if TYPE_CHECKING:
@@ -90,9 +88,7 @@ PARTITIONS_MAX: Final = 1_000
     metavar="N",
     help="Chooses partitions, sizes, and when members leave. Without it: another each time.",
 )
-@bootstrap_option
-@client_settings_option
-@output_option
+@cluster_options
 def verify(
     seconds: float,
     topics: int,
@@ -104,9 +100,7 @@ def verify(
     protocol: str,
     rate: float,
     seed: int | None,
-    bootstrap: str,
-    settings: tuple[str, ...],
-    output: OutputFormat | None,
+    cluster: ClusterOptions,
 ) -> int:
     """Find out whether a cluster keeps its promises.
 
@@ -120,13 +114,13 @@ def verify(
     from riverlog.verify.load.run import Load
     from riverlog.verify.load.run import verify as verify_cluster
 
-    for_producer, for_consumer = settings_of([Producer, Consumer], settings)
+    for_producer, for_consumer = settings_of([Producer, Consumer], cluster.settings)
     if for_producer.keys() & {"acks", "idempotent", "transactional_id", "transaction_timeout_ms"}:
         raise usage("verify holds a cluster to what acks=all and idempotence promise; they cannot be set with -X")
     if for_consumer.keys() & {"group", "group_protocol", "auto_commit", "auto_offset_reset", "isolation_level"}:
         raise usage("verify chooses groups, commits and isolation by itself; --group says by which protocol")
     for client, chosen in ((Producer, for_producer), (Consumer, for_consumer)):
-        made(client, bootstrap, (), chosen)  # a mistake is better said once, before anything is started
+        made(client, cluster.bootstrap, (), chosen)  # a mistake is better said once, before anything is started
     load = Load(
         seconds=seconds,
         topics=topics,
@@ -143,12 +137,12 @@ def verify(
     async def work() -> "Report":
         with _progress() as say:
             return await verify_cluster(
-                bootstrap, load, producer=for_producer, consumer=for_consumer, say=say, warn=_warn
+                cluster.bootstrap, load, producer=for_producer, consumer=for_consumer, say=say, warn=_warn
             )
 
     report = run(work())
     row = row_of(report, load.seed)
-    emit([row], output, lambda: show(row))
+    cluster.emit([row], lambda: show(row))
     return ExitCode.DONE if report.clean else ExitCode.FOUND
 
 

@@ -1,11 +1,13 @@
-"""Options that many commands share, each described once, and arguments that explain themselves."""
+"""What many commands share: options, arguments with a line of help, and the question before something is deleted."""
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
 import click
 
+from riverlog.cli.terminal.exits import Trouble
 from riverlog.cli.terminal.render import OutputFormat
 
 INT16_MAX: Final = 2**15 - 1
@@ -42,15 +44,27 @@ text_output_option: Final = output_format_option(help="How to print. Without it:
 """For commands whose text is made of lines that a program can read as well."""
 
 
+yes_option: Final = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+
+
+def confirm(question: str, *, yes: bool, otherwise: str) -> None:
+    """Ask on a terminal whether to go on; without --yes and a `y`, say what was left undone and end."""
+    if yes or not sys.stdin.isatty():
+        return
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Trouble(otherwise)
+
+
 def count_option(name: str, *, default: int, most: int, least: int = 1, help: str) -> Callable[[Any], Any]:
-    """Ask how many, with an answer for those who do not say."""
+    """Declare an option that takes a count."""
     return click.option(
         name, type=click.IntRange(least, most), default=default, show_default=True, metavar="N", help=help
     )
 
 
 def choice_option(*names: str, among: Sequence[str], default: str, help: str) -> Callable[[Any], Any]:
-    """Ask for one of some words, with an answer for those who do not say."""
+    """Declare an option that takes one of some words."""
     return click.option(
         *names, type=click.Choice(among), default=default, show_default=True, metavar="|".join(among), help=help
     )
@@ -68,10 +82,10 @@ class Argument(click.Argument):
 
     @property
     def usage(self) -> str:
-        """Write it as in a line of usage: `NAME`, `[NAME]` where it may be left out, `NAME…` for one or more."""
+        """Return it as in a line of usage: `NAME`, `[NAME]` where it may be left out, `NAME…` for one or more."""
         name = self.metavar + ("…" if self.nargs == -1 else "")
         return name if self.required else f"[{name}]"
 
     def get_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Give click the same for its own usage line."""
+        """Return the same for the usage line of click itself."""
         return [self.usage]

@@ -32,6 +32,11 @@ def emit(rows: Sequence[Row], output: OutputFormat | None, text: Callable[[], No
             print("\n".join(as_yaml(list(rows))))
 
 
+def emit_table(rows: Sequence[Row], output: OutputFormat | None, columns: Sequence[str]) -> None:
+    """Print rows in the chosen format; the text is a table of as many of their values as there are columns."""
+    emit(rows, output, lambda: draw_table(columns, [list(row.values())[: len(columns)] for row in rows]))
+
+
 def as_json(row: Row) -> str:
     """Render one row as one line."""
     return json.dumps(row, ensure_ascii=False)
@@ -77,7 +82,7 @@ def draw_table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: 
 
 
 def size_text(count: int) -> str:
-    """Say a number of bytes as a person would."""
+    """Return a number of bytes as people read it."""
     size = float(count)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":

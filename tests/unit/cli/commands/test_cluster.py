@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from riverlog.cli.commands.cluster import Facts, lacking, summary
+from riverlog.cli.commands.cluster import ClusterFacts, lacking, summary
 from riverlog.client.admin.admin import ClusterDescription, LogDirectory
 from riverlog.client.network.cluster import Broker, Partition, Topic
 from riverlog.model.errors import ErrorCode
@@ -35,7 +35,7 @@ def test_partitions_and_directories_are_counted() -> None:
         LogDirectory(TWO, "/bad", {}, error=ErrorCode.KAFKA_STORAGE_ERROR),
     ]
     brokers = (Broker(ONE, "a", 9092, "rack-1"), Broker(TWO, "::1", 9093))
-    row = summary(Facts(ClusterDescription("id", ONE, brokers), [TOPIC], directories))
+    row = summary(ClusterFacts(ClusterDescription("id", ONE, brokers), [TOPIC], directories))
     assert row == {
         "cluster_id": "id",
         "controller": 1,
@@ -71,4 +71,4 @@ def test_partitions_and_directories_are_counted() -> None:
 
 
 def test_a_cluster_without_controller_says_so() -> None:
-    assert summary(Facts(ClusterDescription("id", NOBODY, ()), [], []))["controller"] is None
+    assert summary(ClusterFacts(ClusterDescription("id", NOBODY, ()), [], []))["controller"] is None

@@ -1,5 +1,7 @@
 """What a command is about, named in one way or the other."""
 
+from functools import partial
+
 import click
 import pytest
 
@@ -12,8 +14,8 @@ PARCEL = Naming("parcel", "--parcel")
 def the(*arguments: str) -> str:
     @click.command
     @PARCEL.one
-    def command(name: str | None, name_option: str | None) -> str:
-        return PARCEL.the(name, name_option)
+    def command(name: str) -> str:
+        return name
 
     seen: str = command(arguments, standalone_mode=False)
     return seen
@@ -22,8 +24,8 @@ def the(*arguments: str) -> str:
 def those(*arguments: str) -> list[str]:
     @click.command
     @PARCEL.many
-    def command(names: tuple[str, ...], names_option: tuple[str, ...]) -> list[str]:
-        return PARCEL.all(names, names_option)
+    def command(names: list[str]) -> list[str]:
+        return names
 
     seen: list[str] = command(arguments, standalone_mode=False)
     return seen
@@ -47,3 +49,13 @@ def test_none_is_too_few(arguments: list[str]) -> None:
     for asked in (the, those):
         with pytest.raises(Trouble, match="name a parcel, as NAME or with --parcel NAME"):
             asked(*arguments)
+
+
+def test_a_name_may_be_left_out_where_another_option_can_take_its_place() -> None:
+    @click.command
+    @partial(PARCEL.one, required=False)
+    def command(name: str | None) -> str | None:
+        return name
+
+    assert command([], standalone_mode=False) is None
+    assert command(["a"], standalone_mode=False) == "a"

@@ -10,7 +10,7 @@ import click
 
 from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
 from riverlog.cli.terminal.options import Argument, output_option
-from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit
+from riverlog.cli.terminal.render import OutputFormat, Row, emit, emit_table
 
 if TYPE_CHECKING:
     from riverlog.checkpoints.remote import RemoteFile, RemoteStore
@@ -44,7 +44,7 @@ def list_checkpoints(path: str | None, address: str, output: OutputFormat | None
         else:
             rows = checkpoints(store.walk("/"))
             columns = ["checkpoint", "planned", "committed", "files", "bytes"]
-    emit(rows, output, lambda: draw_table(columns, [list(row.values()) for row in rows]))
+    emit_table(rows, output, columns)
 
 
 @click.command

@@ -75,8 +75,7 @@ def picture(file: Path, svg: Path | None, master: str | None, conf: tuple[str, .
 @store_option
 @output_option
 def replay(
-    name: str | None,
-    name_option: str | None,
+    name: str,
     number: int | None,
     file: Path | None,
     debug: bool,
@@ -92,17 +91,16 @@ def replay(
     and --pdb work in them. Late rows are those that were late then; what windows and joins held from batches before is
     not there. Spark remembers the last hundred batches, and the topics must still have their records.
     """
-    named = PIPELINE.the(name, name_option)
     if file is not None:
         check_file(file)
-    path = path_of(named)
+    path = path_of(name)
     with opened(address) as store:
         batch = _batch(store, path, number)
     place = f"webhdfs://{address.removeprefix('webhdfs://')}"
     with (
         bootstrap_for_all(bootstrap),
         session(
-            named, master=master or "local[1]", conf=conf, bootstrap=bootstrap, store=place,
+            name, master=master or "local[1]", conf=conf, bootstrap=bootstrap, store=place,
             folder=None if file is None else file.parent,
         ) as spark,
         _debugged(debug=debug),
@@ -131,8 +129,7 @@ def replay(
 @store_option
 @output_option
 def state(
-    name: str | None,
-    name_option: str | None,
+    name: str,
     operator: int | None,
     limit: int,
     master: str | None,
@@ -144,7 +141,7 @@ def state(
 
     It is that of the last committed batch, as Spark's own reader of state gives it. The pipeline may run meanwhile.
     """
-    path = path_of(PIPELINE.the(name, name_option))
+    path = path_of(name)
     with opened(address) as store:
         found = store.query(path)
     if found["batch"] is None:

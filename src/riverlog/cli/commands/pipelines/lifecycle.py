@@ -1,6 +1,5 @@
 """`pipelines stop` and `reset`: end a query behind its batch, and let one begin anew. Both work from any machine."""
 
-import sys
 import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -11,7 +10,7 @@ from riverlog.cli.commands.pipelines.checkpoints import opened, store_option
 from riverlog.cli.commands.pipelines.queries import PIPELINE, path_of
 from riverlog.cli.terminal.exits import Trouble, usage
 from riverlog.cli.terminal.expressions import moment_ms
-from riverlog.cli.terminal.options import output_option
+from riverlog.cli.terminal.options import confirm, output_option, yes_option
 from riverlog.cli.terminal.render import OutputFormat, Row, emit, plural
 
 if TYPE_CHECKING:
@@ -36,8 +35,7 @@ _STOP_SECONDS: Final = 120
 @store_option
 @output_option
 def stop(
-    names: tuple[str, ...],
-    names_option: tuple[str, ...],
+    names: list[str],
     seconds_max: int,
     address: str,
     output: OutputFormat | None,
@@ -47,12 +45,11 @@ def stop(
     Their sessions hear it in the answer to their next report, within seconds; those of riverlog.spark.session report. A
     pipeline under `riverlog pipelines run` stops with all its outputs.
     """
-    wanted = PIPELINE.all(names, names_option)
     with opened(address) as store:
-        for name in wanted:
+        for name in names:
             store.stop(path_of(name))
         deadline = time.monotonic() + seconds_max
-        rows: list[Row] = [{"pipeline": name, **_stopped(store, name, deadline)} for name in wanted]
+        rows: list[Row] = [{"pipeline": name, **_stopped(store, name, deadline)} for name in names]
     emit(rows, output, lambda: print("\n".join(_sentence(row) for row in rows)))
     running = [str(row["pipeline"]) for row in rows if row["state"] == "running"]
     if running and seconds_max:
@@ -67,12 +64,11 @@ def stop(
     "--to-datetime", metavar="TIME", help="Begin at the first record at or after a time: -15m, 15:00, ISO 8601."
 )
 @click.option("--force", is_flag=True, help="Though nobody reports whether it runs. Make sure that it does not.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@yes_option
 @store_option
 @output_option
 def reset(
-    names: tuple[str, ...],
-    names_option: tuple[str, ...],
+    names: list[str],
     to_earliest: bool,
     to_latest: bool,
     to_datetime: str | None,
@@ -88,18 +84,14 @@ def reset(
     checkpoints export` keeps a copy. Only pipelines of riverlog.pipelines heed the place; other queries of Spark begin
     where their startingOffsets say.
     """
-    wanted = PIPELINE.all(names, names_option)
     start = _start(to_earliest, to_latest, to_datetime)
-    if not yes and sys.stdin.isatty():
-        print(f"Delete the checkpoint and state of {', '.join(wanted)}? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise Trouble("nothing was reset")
+    confirm(f"Delete the checkpoint and state of {', '.join(names)}?", yes=yes, otherwise="nothing was reset")
     rows: list[Row] = []
     with opened(address) as store:
-        for name in wanted:
+        for name in names:
             store.reset(path_of(name), start, force=force)
             rows.append({"pipeline": name, "reset": True, "start": None if start is None else start.told()})
-    emit(rows, output, lambda: print(f"Reset {plural(len(rows), 'pipeline')}: {', '.join(wanted)}"))
+    emit(rows, output, lambda: print(f"Reset {plural(len(rows), 'pipeline')}: {', '.join(names)}"))
 
 
 def _stopped(store: "RemoteStore", name: str, deadline: float) -> Row:

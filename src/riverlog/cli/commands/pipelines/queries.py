@@ -44,13 +44,13 @@ def list_pipelines(address: str, output: OutputFormat | None) -> None:
 @PIPELINE.one
 @store_option
 @text_output_option
-def describe(name: str | None, name_option: str | None, address: str, output: OutputFormat | None) -> None:
+def describe(name: str, address: str, output: OutputFormat | None) -> None:
     """Show how a query goes: offsets and lag, rates, watermark, late rows, state, the last error.
 
     A pipeline has the name of its checkpoint's folder in /pipelines; elsewhere its name is the whole path.
     """
     with opened(address) as store:
-        found = store.query(path_of(PIPELINE.the(name, name_option)))
+        found = store.query(path_of(name))
     emit([found], output or OutputFormat.TABLE, lambda: _show(found))
 
 

@@ -1,0 +1,48 @@
+"""The options of commands that talk to a cluster, as one argument."""
+
+import click
+import pytest
+
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
+from riverlog.cli.terminal.exits import Trouble
+from riverlog.cli.terminal.render import OutputFormat
+
+
+def given(*arguments: str) -> ClusterOptions:
+    @click.command
+    @cluster_options
+    def command(cluster: ClusterOptions) -> ClusterOptions:
+        return cluster
+
+    seen: ClusterOptions = command(arguments, standalone_mode=False)
+    return seen
+
+
+def test_three_options_are_one_argument() -> None:
+    assert given("-b", "a:1", "-X", "b=2", "-o", "json") == ClusterOptions("a:1", ("b=2",), OutputFormat.JSON)
+    assert given("-b", "a:1").output is None
+
+
+def test_text_stays_text_in_a_pipe_where_programs_can_read_it() -> None:
+    @click.command
+    @cluster_text_options
+    def command(cluster: ClusterOptions) -> ClusterOptions:
+        return cluster
+
+    assert command([], standalone_mode=False).output is OutputFormat.TABLE
+    assert command(["-o", "yaml"], standalone_mode=False).output is OutputFormat.YAML
+
+
+def test_what_the_person_does_not_confirm_is_not_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin.readline", lambda: "no\n")
+    with pytest.raises(Trouble, match="nothing was deleted"):
+        given().delete("topic", ["orders"], "records", lambda admin: admin.delete_topics("orders"), yes=False)
+
+
+def test_rows_become_a_table_of_their_first_values(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    given("-o", "table").emit_table([{"a": 1, "b": 2}], ["first"])
+    assert capsys.readouterr().out.split() == ["first", "─────", "1"]
