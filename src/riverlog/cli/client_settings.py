@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.options import INT32_MAX
 from riverlog.model.errors import ErrorCode
@@ -34,7 +34,7 @@ def run(work: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]],
 
     SIGTERM ends it as Ctrl-C does: what is open is closed, and a member leaves its group.
     """
-    with told():
+    with client_errors():
         try:
             return runner(_until_terminated(work))
         except asyncio.CancelledError:
@@ -42,7 +42,7 @@ def run(work: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]],
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def client_errors() -> Iterator[None]:
     """Turn what the cluster refuses into a sentence."""
     from riverlog.client.errors import KafkaError, TimedOut, Unreachable
 
@@ -50,13 +50,13 @@ def told() -> Iterator[None]:
         yield
     except Unreachable as error:
         sentence = f"{error.message} `riverlog doctor` looks closer; -b HOST:PORT names another broker"
-        raise Trouble(sentence, ExitCode.UNREACHABLE) from error
+        raise CommandError(sentence, ExitCode.UNREACHABLE) from error
     except TimedOut as error:
-        raise Trouble(f"{error.message}; `riverlog doctor` looks closer", ExitCode.UNREACHABLE) from error
+        raise CommandError(f"{error.message}; `riverlog doctor` looks closer", ExitCode.UNREACHABLE) from error
     except KafkaError as error:
         unknown = error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         hint = "; `riverlog topics list` shows what there is" if unknown else ""
-        raise Trouble(f"{error}{hint}", ExitCode.REFUSED) from error
+        raise CommandError(f"{error}{hint}", ExitCode.REFUSED) from error
 
 
 async def _until_terminated(work: Coroutine[Any, Any, T]) -> T:
@@ -73,15 +73,17 @@ def addresses(bootstrap: str) -> tuple[Address, ...]:
     try:
         return parse_addresses(bootstrap)
     except ValueError as error:
-        raise usage(str(error)) from error
+        raise usage_error(str(error)) from error
 
 
-def made(client: Callable[..., T], bootstrap: str, texts: Sequence[str], fixed: Mapping[str, Any] | None = None) -> T:
+def new_client(
+    client: Callable[..., T], bootstrap: str, texts: Sequence[str], fixed: Mapping[str, Any] | None = None
+) -> T:
     """Make a client; `texts` are what was given with -X and win over `fixed`, the options that have a flag."""
     try:
         return client(bootstrap, **{**(fixed or {}), **client_settings(client, texts)})
     except ValueError as error:
-        raise usage(str(error)) from error
+        raise usage_error(str(error)) from error
 
 
 def client_settings(client: Callable[..., object], texts: Sequence[str]) -> dict[str, Any]:
@@ -95,7 +97,7 @@ def settings_of(clients: Sequence[Callable[..., object]], texts: Sequence[str]) 
     chosen: list[dict[str, Any]] = [{} for _ in clients]
     for name, text in pairs(texts, option="-X").items():
         if not any(name in names for names in known):
-            raise usage(f"the client has no setting '{name}'; it has {', '.join(sorted({*chain(*known)}))}")
+            raise usage_error(f"the client has no setting '{name}'; it has {', '.join(sorted({*chain(*known)}))}")
         for settings, names in zip(chosen, known, strict=True):
             if name in names:
                 parameter, hint = names[name]
@@ -132,11 +134,11 @@ def _parsed(name: str, text: str, kind: type) -> bool | int | float:
     if kind is bool:
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
-        raise usage(f"-X {name} takes true or false, not '{text}'")
+        raise usage_error(f"-X {name} takes true or false, not '{text}'")
     try:
         number = int(text) if kind is int else float(text)
     except ValueError:
-        raise usage(f"-X {name} takes a number, not '{text}'") from None
+        raise usage_error(f"-X {name} takes a number, not '{text}'") from None
     if not -INT32_MAX <= number <= INT32_MAX:
-        raise usage(f"-X {name} takes a number up to {INT32_MAX}, not '{text}'")
+        raise usage_error(f"-X {name} takes a number up to {INT32_MAX}, not '{text}'")
     return number

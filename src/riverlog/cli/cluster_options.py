@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from riverlog.cli.client_settings import made, run
+from riverlog.cli.client_settings import new_client, run
 from riverlog.cli.terminal.options import (
     bootstrap_option,
     client_settings_option,
@@ -41,7 +41,7 @@ class ClusterOptions:
 
     def client(self, client: Callable[..., T], fixed: Mapping[str, Any] | None = None) -> T:
         """Create a client; `fixed` are the options of the command that are settings of the client."""
-        return made(client, self.bootstrap, self.settings, fixed)
+        return new_client(client, self.bootstrap, self.settings, fixed)
 
     def emit(self, rows: Sequence[Row], text: Callable[[], None]) -> None:
         """Print rows as -o chose."""

@@ -35,7 +35,7 @@ SLOW_SECONDS: Final = 1.0
 NAMES_SHOWN_MAX: Final = 5
 
 
-class Step(NamedTuple):
+class CheckResult(NamedTuple):
     """One thing that was tried. `advice` is there where something is wrong or deserves a look."""
 
     subject: str
@@ -50,7 +50,7 @@ class Examination:
     """Tries everything once; `steps` tells what came out, in order."""
 
     def __init__(self, seconds: float) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[CheckResult] = []
         self._seconds = seconds
 
     async def examine(self, bootstrap: Sequence[Address]) -> None:
@@ -191,10 +191,10 @@ class Examination:
     def _note(self, subject: str, step: str, found: str, seconds: float | None = None) -> None:
         slow = seconds is not None and seconds > SLOW_SECONDS
         advice = "That is slow: look at the network between, or at the load of either side." if slow else None
-        self.steps.append(Step(subject, step, True, _milliseconds(seconds), found, advice))
+        self.steps.append(CheckResult(subject, step, True, _milliseconds(seconds), found, advice))
 
     def _fail(self, subject: str, step: str, found: str, advice: str) -> None:
-        self.steps.append(Step(subject, step, False, None, found, advice))
+        self.steps.append(CheckResult(subject, step, False, None, found, advice))
 
 
 async def _http_date(host: str, port: int) -> datetime:

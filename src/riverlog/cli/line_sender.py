@@ -10,15 +10,15 @@ import stat
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from riverlog.cli.terminal.exits import usage
+from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.lines import LINE_BYTES_MAX, blocks, lines
-from riverlog.cli.terminal.render import plural, size_text
+from riverlog.cli.terminal.render import ProgressCallback, plural, size_text
 
 if TYPE_CHECKING:
     from riverlog.client.producer.deliveries import Delivery
@@ -28,7 +28,7 @@ STANDARD_INPUT: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LineFormat:
     """How a line becomes a record."""
 
     topic: str
@@ -45,11 +45,13 @@ class Shape:
             key, found, value = line.partition(self.key_separator)
             if not found:
                 separator = self.key_separator.decode(errors="backslashreplace")
-                raise usage(f"line {number} of {source} has no {separator!r} between key and value; it was not sent")
+                raise usage_error(
+                    f"line {number} of {source} has no {separator!r} between key and value; it was not sent"
+                )
         return (key or None, value or None) if self.null else (key, value)
 
 
-class Source(NamedTuple):
+class LineSource(NamedTuple):
     """Where lines come from; only a file's size is known beforehand."""
 
     descriptor: int
@@ -82,7 +84,7 @@ class Source(NamedTuple):
         async for block in blocks(self.descriptor):
             content += block
             if len(content) > LINE_BYTES_MAX:
-                raise usage(f"{self.name} is too large for one record: it has more than {LINE_BYTES_MAX} bytes")
+                raise usage_error(f"{self.name} is too large for one record: it has more than {LINE_BYTES_MAX} bytes")
         yield [bytes(content)]
 
     def close(self) -> None:
@@ -107,18 +109,14 @@ class Sent(NamedTuple):
         )
 
 
-Progress = Callable[[int, int], None]
-"""Is told how many records and bytes of input were read so far."""
-
-
 async def send(
     producer: "Producer",
-    shape: Shape,
-    sources: Sequence[Source],
+    shape: LineFormat,
+    sources: Sequence[LineSource],
     *,
     whole: bool,
     rate: float | None,
-    progress: Progress,
+    progress: ProgressCallback,
 ) -> Sent:
     """Send everything and wait until all of it is acknowledged; the first refusal is raised."""
     began = time.monotonic()
@@ -156,7 +154,7 @@ def pause_seconds(count: int, rate: float, elapsed: float) -> float:
 
 
 @contextmanager
-def progress_bar(sources: Sequence[Source]) -> Iterator[Progress]:
+def progress_bar(sources: Sequence[LineSource]) -> Iterator[ProgressCallback]:
     """Show progress on the terminal, if there is one and nobody is typing there."""
     if not sys.stderr.isatty() or any(source.is_terminal for source in sources):
         yield lambda _records, _bytes: None

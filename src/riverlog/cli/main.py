@@ -12,7 +12,7 @@ from typing import Final
 
 from riverlog.cli import help as pages
 from riverlog.cli.command_table import COMMAND_BY_WORDS, GROUPS, CliCommand
-from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 
 HELP_FLAGS: Final = frozenset({"--help", "-h"})
 NAMES: Final = ("riverlog", "streaming-system")
@@ -31,7 +31,7 @@ def guarded(act: Callable[[], int | None]) -> int:
     try:
         code = act() or ExitCode.DONE
         sys.stdout.flush()
-    except Trouble as trouble:
+    except CommandError as trouble:
         print(f"{program_name()}: {trouble}", file=sys.stderr)
         return trouble.exit_code
     except KeyboardInterrupt:
@@ -56,7 +56,7 @@ def program_name() -> str:
 def _run(arguments: list[str]) -> int | None:
     for argument in arguments:
         if not _is_text(argument):
-            raise usage(f"the argument {argument!r} is not text in UTF-8")
+            raise usage_error(f"the argument {argument!r} is not text in UTF-8")
     if not arguments or arguments[0] in HELP_FLAGS or arguments == ["help"]:
         print(pages.overview(program_name()), end="")
         return ExitCode.DONE
@@ -65,7 +65,7 @@ def _run(arguments: list[str]) -> int | None:
     if arguments[0] == "help":
         arguments = [*arguments[1:], "--help"]
     if arguments[0].startswith("-"):
-        raise usage(f"options stand behind the command, as in `{program_name()} topics list {arguments[0]} …`")
+        raise usage_error(f"options stand behind the command, as in `{program_name()} topics list {arguments[0]} …`")
     command, rest = _find(arguments)
     if isinstance(command, str):
         print(pages.group(program_name(), command), end="")
@@ -94,7 +94,7 @@ def _find(arguments: list[str]) -> tuple[CliCommand | str, list[str]]:
         if words not in GROUPS:
             names = [each.removeprefix(f"{group} ") for each in [*GROUPS, *COMMAND_BY_WORDS] if each.startswith(group)]
             where = f"{program_name()} {group}".strip()
-            raise usage(f"there is no command '{words}'{_nearest(word, names)} See `{where} --help`.")
+            raise usage_error(f"there is no command '{words}'{_nearest(word, names)} See `{where} --help`.")
         group = words
     return group, []
 

@@ -6,7 +6,7 @@ import signal
 from dataclasses import replace
 from typing import Final
 
-from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.controller.snapshot_files import BadMetadata
 from riverlog.log.identity import DirectoryRefused
 from riverlog.model.errors import Refusal
@@ -21,10 +21,10 @@ STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 async def serve_until_told(settings: NodeSettings) -> int:
     """Serve until SIGTERM or Ctrl-C; a second one does not wait for the node to finish."""
     loop = asyncio.get_running_loop()
-    told = asyncio.Event()
+    stopping = asyncio.Event()
 
     def tell() -> None:
-        told.set()
+        stopping.set()
         for each in STOPPING:
             loop.remove_signal_handler(each)
 
@@ -35,17 +35,17 @@ async def serve_until_told(settings: NodeSettings) -> int:
     try:
         await node.start()
     except (DirectoryRefused, BadMetadata, Refusal) as error:
-        raise Trouble(str(error)) from error
+        raise CommandError(str(error)) from error
     try:
         node.stats.startup_seconds = seconds_since_start()
         print(ready_line(node.endpoints[0].address, node.metrics, node.checkpoints, settings.log_dirs), flush=True)
         failing = asyncio.create_task(node.run())
-        waiting = asyncio.create_task(told.wait())
+        waiting = asyncio.create_task(stopping.wait())
         await asyncio.wait({failing, waiting}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         await node.stop()
     if failing.done():
-        raise Trouble(f"the node could not go on: {failing.result()}; its log says more") from failing.result()
+        raise CommandError(f"the node could not go on: {failing.result()}; its log says more") from failing.result()
     failing.cancel()
     return ExitCode.DONE
 

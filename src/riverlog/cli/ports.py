@@ -8,7 +8,7 @@ import socket
 import sys
 from typing import Final, NamedTuple
 
-from riverlog.cli.terminal.exits import Trouble
+from riverlog.cli.terminal.exits import CommandError
 from riverlog.model.endpoints import PORT_MAX, Endpoint
 from riverlog.model.resolution import client_listeners
 from riverlog.model.settings import NodeSettings
@@ -16,7 +16,7 @@ from riverlog.model.settings import NodeSettings
 PORTS_TRIED_MAX: Final = 100
 
 
-class Door(NamedTuple):
+class ListenPort(NamedTuple):
     """A port to be opened, and the flag that moves it."""
 
     host: str
@@ -24,23 +24,23 @@ class Door(NamedTuple):
     flag: str
 
 
-def doors(settings: NodeSettings) -> list[Door]:
+def listen_ports(settings: NodeSettings) -> list[ListenPort]:
     """List the doors: the listeners in their order, then metrics and checkpoints, where they are served."""
     listeners = client_listeners(settings)
     found = [
-        Door(each.host, each.port, f"--set listeners={Endpoint(each.listener, each.host, 0)}"[:-1] + "PORT")
+        ListenPort(each.host, each.port, f"--set listeners={Endpoint(each.listener, each.host, 0)}"[:-1] + "PORT")
         for each in listeners
     ]
     for name, (host, port) in _others(settings).items():
         if port >= 0:
-            found.append(Door(host or listeners[0].host, port, f"--set {name}=PORT"))
+            found.append(ListenPort(host or listeners[0].host, port, f"--set {name}=PORT"))
     return found
 
 
 def moved(settings: NodeSettings) -> dict[str, str]:
     """Give the settings that move busy doors to the next free ports, and tell the person about each."""
     taken: list[int] = []
-    for door in doors(settings):
+    for door in listen_ports(settings):
         port = next_free(door, taken)
         if port != door.port:
             print(f"riverlog: port {door.port} is in use; taking {port} instead", file=sys.stderr)
@@ -65,15 +65,15 @@ def _others(settings: NodeSettings) -> dict[str, tuple[str, int]]:
     }
 
 
-def next_free(door: Door, taken: list[int]) -> int:
+def next_free(door: ListenPort, taken: list[int]) -> int:
     """Give the door's port, or the next one that is free and not taken; 0 stays 0."""
     for port in range(door.port, min(door.port + PORTS_TRIED_MAX, PORT_MAX + 1)):
         if port == 0 or (port not in taken and is_free(door._replace(port=port))):
             return port
-    raise Trouble(f"none of {PORTS_TRIED_MAX} ports from {door.port} on is free; choose one with {door.flag}")
+    raise CommandError(f"none of {PORTS_TRIED_MAX} ports from {door.port} on is free; choose one with {door.flag}")
 
 
-def is_free(door: Door) -> bool:
+def is_free(door: ListenPort) -> bool:
     """Tell whether the port can be listened on; what else may be wrong is for the node to meet and to say."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(

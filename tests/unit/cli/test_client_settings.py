@@ -5,8 +5,8 @@ from typing import Literal
 import pytest
 
 from riverlog import Producer
-from riverlog.cli.client_settings import addresses, client_settings, made, run, settings_of
-from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.client_settings import addresses, client_settings, new_client, run, settings_of
+from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.client.errors import KafkaError, TimedOut, Unreachable
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address
@@ -49,7 +49,7 @@ def test_each_of_several_clients_gets_the_settings_it_has() -> None:
         {"client_id": "me", "linger_ms": 5.0},
         {"client_id": "me", "rack": "r"},
     ]
-    with pytest.raises(Trouble, match=r"the client has no setting 'nonsense'; it has .*linger\.ms, rack"):
+    with pytest.raises(CommandError, match=r"the client has no setting 'nonsense'; it has .*linger\.ms, rack"):
         settings_of([Client, other], ["nonsense=1"])
 
 
@@ -65,20 +65,20 @@ def test_each_of_several_clients_gets_the_settings_it_has() -> None:
     ],
 )
 def test_a_setting_that_cannot_be_is_one_sentence(text: str, sentence: str) -> None:
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(CommandError) as trouble:
         client_settings(Client, [text])
     assert str(trouble.value).startswith(sentence)
     assert trouble.value.exit_code == ExitCode.USAGE
 
 
 def test_a_client_is_made_with_flags_and_settings_win() -> None:
-    client = made(Client, "a:1", ["linger.ms=5"], {"linger_ms": 1.0, "client_id": "flag"})
+    client = new_client(Client, "a:1", ["linger.ms=5"], {"linger_ms": 1.0, "client_id": "flag"})
     assert client.given == ("a:1", 5.0, 1, None, "flag", "read_uncommitted", None)
 
 
 def test_what_the_client_refuses_is_a_usage_error() -> None:
-    with pytest.raises(Trouble, match="must not be negative") as trouble:
-        made(Client, "a:1", ["batch.size=-1"])
+    with pytest.raises(CommandError, match="must not be negative") as trouble:
+        new_client(Client, "a:1", ["batch.size=-1"])
     assert trouble.value.exit_code == ExitCode.USAGE
 
 
@@ -88,7 +88,7 @@ def test_the_real_producer_takes_kafkas_names() -> None:
 
 def test_addresses() -> None:
     assert addresses("a:1, b") == (Address("a", 1), Address("b", 9092))
-    with pytest.raises(Trouble, match="is no bootstrap address") as trouble:
+    with pytest.raises(CommandError, match="is no bootstrap address") as trouble:
         addresses("a:port")
     assert trouble.value.exit_code == ExitCode.USAGE
 
@@ -105,6 +105,6 @@ def test_the_clients_errors_are_sentences(error: KafkaError, code: ExitCode, wor
     async def fail() -> None:
         raise error
 
-    with pytest.raises(Trouble, match=words) as trouble:
+    with pytest.raises(CommandError, match=words) as trouble:
         run(fail())
     assert trouble.value.exit_code == code

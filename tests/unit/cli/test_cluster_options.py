@@ -4,7 +4,7 @@ import click
 import pytest
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
-from riverlog.cli.terminal.exits import Trouble
+from riverlog.cli.terminal.exits import CommandError
 from riverlog.cli.terminal.render import OutputFormat
 
 
@@ -36,7 +36,7 @@ def test_text_stays_text_in_a_pipe_where_programs_can_read_it() -> None:
 def test_what_the_person_does_not_confirm_is_not_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("sys.stdin.readline", lambda: "no\n")
-    with pytest.raises(Trouble, match="nothing was deleted"):
+    with pytest.raises(CommandError, match="nothing was deleted"):
         given().delete("topic", ["orders"], "records", lambda admin: admin.delete_topics("orders"), yes=False)
 
 

@@ -7,31 +7,33 @@ from pathlib import Path
 import pytest
 
 from riverlog.cli import line_sender
-from riverlog.cli.line_sender import Sent, Shape, Source, pause_seconds
-from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.line_sender import LineFormat, LineSource, Sent, pause_seconds
+from riverlog.cli.terminal.exits import CommandError, ExitCode
 
 
 @pytest.mark.parametrize(
     ("shape", "line", "expected"),
     [
-        (Shape("t"), b"a:b", (None, b"a:b")),
-        (Shape("t"), b"", (None, b"")),
-        (Shape("t", key=b"k"), b"a:b", (b"k", b"a:b")),
-        (Shape("t", key_separator=b":"), b"a:b:c", (b"a", b"b:c")),
-        (Shape("t", key_separator=b":"), b":", (b"", b"")),
-        (Shape("t", key_separator=b"--"), b"a--", (b"a", b"")),
-        (Shape("t", null=True), b"", (None, None)),
-        (Shape("t", key_separator=b":", null=True), b"a:", (b"a", None)),
-        (Shape("t", key_separator=b":", null=True), b":b", (None, b"b")),
+        (LineFormat("t"), b"a:b", (None, b"a:b")),
+        (LineFormat("t"), b"", (None, b"")),
+        (LineFormat("t", key=b"k"), b"a:b", (b"k", b"a:b")),
+        (LineFormat("t", key_separator=b":"), b"a:b:c", (b"a", b"b:c")),
+        (LineFormat("t", key_separator=b":"), b":", (b"", b"")),
+        (LineFormat("t", key_separator=b"--"), b"a--", (b"a", b"")),
+        (LineFormat("t", null=True), b"", (None, None)),
+        (LineFormat("t", key_separator=b":", null=True), b"a:", (b"a", None)),
+        (LineFormat("t", key_separator=b":", null=True), b":b", (None, b"b")),
     ],
 )
-def test_a_line_becomes_key_and_value(shape: Shape, line: bytes, expected: tuple[bytes | None, bytes | None]) -> None:
+def test_a_line_becomes_key_and_value(
+    shape: LineFormat, line: bytes, expected: tuple[bytes | None, bytes | None]
+) -> None:
     assert shape.split(line, 1, "standard input") == expected
 
 
 def test_a_line_without_the_separator_is_named() -> None:
-    with pytest.raises(Trouble, match=r"line 7 of a\.txt has no '\\t' between key and value") as trouble:
-        Shape("t", key_separator=b"\t").split(b"no tab", 7, "a.txt")
+    with pytest.raises(CommandError, match=r"line 7 of a\.txt has no '\\t' between key and value") as trouble:
+        LineFormat("t", key_separator=b"\t").split(b"no tab", 7, "a.txt")
     assert trouble.value.exit_code == ExitCode.USAGE
 
 
@@ -42,7 +44,7 @@ def test_a_pace_of_ten_a_second(count: int, elapsed: float, expected: float) -> 
     assert pause_seconds(count, 10.0, elapsed) == pytest.approx(expected)
 
 
-async def collect(source: Source, *, whole: bool) -> list[bytes]:
+async def collect(source: LineSource, *, whole: bool) -> list[bytes]:
     return [line async for some in source.records(whole=whole) for line in some]
 
 
@@ -50,7 +52,7 @@ def test_a_file_is_lines_or_one_record(tmp_path: Path) -> None:
     path = tmp_path / "two.txt"
     path.write_bytes(b"one\ntwo\n")
     for whole, expected in ((False, [b"one", b"two"]), (True, [b"one\ntwo\n"])):
-        source = Source.of_file(path)
+        source = LineSource.of_file(path)
         assert (source.name, source.size, source.is_terminal) == (str(path), 8, False)
         assert asyncio.run(collect(source, whole=whole)) == expected
         os.close(source.descriptor)
@@ -60,8 +62,8 @@ def test_a_whole_file_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path = tmp_path / "large"
     path.write_bytes(b"x" * 11)
     monkeypatch.setattr(line_sender, "LINE_BYTES_MAX", 10)
-    source = Source.of_file(path)
-    with pytest.raises(Trouble, match="too large for one record"):
+    source = LineSource.of_file(path)
+    with pytest.raises(CommandError, match="too large for one record"):
         asyncio.run(collect(source, whole=True))
     os.close(source.descriptor)
 

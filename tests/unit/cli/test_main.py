@@ -9,7 +9,7 @@ import pytest
 
 from riverlog.cli.command_table import COMMANDS, GROUPS
 from riverlog.cli.main import guarded, main
-from riverlog.cli.terminal.exits import MEANINGS, ExitCode, Trouble
+from riverlog.cli.terminal.exits import MEANINGS, CommandError, ExitCode
 
 HEAVY = ("rich", "click", "asyncio", "riverlog.client", "riverlog.node", "uvloop", "structlog")
 
@@ -100,7 +100,7 @@ def test_the_other_name_is_used_where_it_was_typed(
 
 def test_trouble_is_a_sentence_and_its_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     def act() -> None:
-        raise Trouble("the disk is full; make room", ExitCode.REFUSED)
+        raise CommandError("the disk is full; make room", ExitCode.REFUSED)
 
     assert guarded(act) == ExitCode.REFUSED
     assert capsys.readouterr().err == "riverlog: the disk is full; make room\n"

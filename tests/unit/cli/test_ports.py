@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from riverlog.cli.ports import Door, doors, is_free, moved, next_free
-from riverlog.cli.terminal.exits import Trouble
+from riverlog.cli.ports import ListenPort, is_free, listen_ports, moved, next_free
+from riverlog.cli.terminal.exits import CommandError
 from riverlog.model.resolution import configure
 from riverlog.model.settings import NodeSettings
 
@@ -29,36 +29,36 @@ def test_doors_are_the_listeners_and_what_is_served_beside_them() -> None:
         listeners="PLAINTEXT://127.0.0.1:9092,INSIDE://[::1]:9095",
         listener_security_protocol_map="PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT",
     )
-    assert doors(settings) == [
-        Door("127.0.0.1", 9092, "--set listeners=PLAINTEXT://127.0.0.1:PORT"),
-        Door("::1", 9095, "--set listeners=INSIDE://[::1]:PORT"),
-        Door("127.0.0.1", 9644, "--set metrics.port=PORT"),
-        Door("127.0.0.1", 9870, "--set checkpoints.port=PORT"),
+    assert listen_ports(settings) == [
+        ListenPort("127.0.0.1", 9092, "--set listeners=PLAINTEXT://127.0.0.1:PORT"),
+        ListenPort("::1", 9095, "--set listeners=INSIDE://[::1]:PORT"),
+        ListenPort("127.0.0.1", 9644, "--set metrics.port=PORT"),
+        ListenPort("127.0.0.1", 9870, "--set checkpoints.port=PORT"),
     ]
-    assert len(doors(settings_of(metrics_port="-1"))) == 2
-    assert len(doors(settings_of(metrics_port="-1", checkpoints_port="-1"))) == 1
+    assert len(listen_ports(settings_of(metrics_port="-1"))) == 2
+    assert len(listen_ports(settings_of(metrics_port="-1", checkpoints_port="-1"))) == 1
 
 
 def test_a_port_in_use_is_not_free(busy_port: int) -> None:
-    assert not is_free(Door(HOST, busy_port, ""))
-    assert is_free(Door(HOST, 0, ""))
+    assert not is_free(ListenPort(HOST, busy_port, ""))
+    assert is_free(ListenPort(HOST, 0, ""))
 
 
 def test_what_is_not_about_the_port_is_left_to_the_node() -> None:
-    assert is_free(Door("host.invalid", 9092, ""))
+    assert is_free(ListenPort("host.invalid", 9092, ""))
 
 
 def test_the_next_free_port_is_taken(busy_port: int) -> None:
-    free = next_free(Door(HOST, busy_port, ""), [])
+    free = next_free(ListenPort(HOST, busy_port, ""), [])
     assert free > busy_port
-    assert next_free(Door(HOST, busy_port, ""), [free]) > free
-    assert next_free(Door(HOST, 0, ""), [0]) == 0
+    assert next_free(ListenPort(HOST, busy_port, ""), [free]) > free
+    assert next_free(ListenPort(HOST, 0, ""), [0]) == 0
 
 
 def test_the_search_for_a_port_ends(busy_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("riverlog.cli.ports.PORTS_TRIED_MAX", 1)
-    with pytest.raises(Trouble, match=r"none of 1 ports from \d+ on is free; choose one with --port"):
-        next_free(Door(HOST, busy_port, "--port PORT"), [])
+    with pytest.raises(CommandError, match=r"none of 1 ports from \d+ on is free; choose one with --port"):
+        next_free(ListenPort(HOST, busy_port, "--port PORT"), [])
 
 
 def test_busy_doors_move_and_the_person_is_told(busy_port: int, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,24 +13,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from riverlog.cli.client_settings import made, run, settings_of
+from riverlog.cli.client_settings import new_client, run, settings_of
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.commands.produce import ACKS, CODECS
 from riverlog.cli.load.latencies import PERCENTILES, Latencies
-from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.options import (
     INT16_MAX,
     INT32_MAX,
     choice_option,
     count_option,
 )
-from riverlog.cli.terminal.render import Row, draw_table, plural, size_text
+from riverlog.cli.terminal.render import ProgressCallback, Row, draw_table, plural, size_text
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:
-    from riverlog.cli.load.client import Outcome, Range, Share
-    from riverlog.cli.load.client_processes import Progress
+    from riverlog.cli.load.client import ClientLoad, ClientOutcome, Range
     from riverlog.client.admin.admin import Admin
 
 PARTS: Final = ("produce", "consume", "end-to-end")
@@ -141,13 +140,13 @@ def bench(
     from riverlog import Consumer, Producer
 
     if records is not None and seconds is not None:
-        raise usage("--records and --seconds exclude each other; give one of them")
+        raise usage_error("--records and --seconds exclude each other; give one of them")
     if topic is not None and (partitions is not None or replication_factor is not None):
-        raise usage(f"--partitions and --replication-factor are for a topic that is made; '{topic}' has its own")
+        raise usage_error(f"--partitions and --replication-factor are for a topic that is made; '{topic}' has its own")
     for_producer, for_consumer = settings_of([Producer, Consumer], cluster.settings)
     for_producer = {"acks": acks, "compression": compression, "linger_ms": linger_ms, **for_producer}
     for client, fixed in ((Producer, for_producer), (Consumer, for_consumer)):
-        made(client, cluster.bootstrap, (), fixed)  # a mistake is better said once, before anything is started
+        new_client(client, cluster.bootstrap, (), fixed)  # a mistake is better said once, before anything is started
     plan = Plan(
         parts=tuple(part for part in PARTS if part in parts or not parts),
         record_bytes=record_bytes,
@@ -160,14 +159,14 @@ def bench(
 
     async def work() -> list[Row]:
         from riverlog import Admin
-        from riverlog.cli.load.client import Share
+        from riverlog.cli.load.client import ClientLoad
 
         made_topic = topic or f"riverlog-bench-{uuid.uuid4().hex[:8]}"
-        share = Share(
+        share = ClientLoad(
             part="", bootstrap=cluster.bootstrap, topic=made_topic, producer=for_producer, consumer=for_consumer
         )
         async with (
-            made(Admin, cluster.bootstrap, ()) as admin,
+            new_client(Admin, cluster.bootstrap, ()) as admin,
             _topic(admin, topic, made_topic, partitions, replication_factor),
         ):
             return [row async for row in _measure(admin, plan, share)]
@@ -176,7 +175,7 @@ def bench(
     cluster.emit(rows, lambda: show(rows))
 
 
-async def _measure(admin: "Admin", plan: Plan, share: "Share") -> AsyncIterator[Row]:
+async def _measure(admin: "Admin", plan: Plan, share: "ClientLoad") -> AsyncIterator[Row]:
     """Do the parts one after another. What is consumed is what was produced, or else all that the topic holds."""
     from riverlog.cli.load.client_processes import work
 
@@ -185,14 +184,14 @@ async def _measure(admin: "Admin", plan: Plan, share: "Share") -> AsyncIterator[
         last = await _offsets(admin, share.topic, "latest")
         ranges = [(partition, first[partition], last[partition]) for partition in sorted(first)]
         if part == "consume" and all(begin == end for _, begin, end in ranges):
-            raise Trouble(f"topic {share.topic} has no records to consume", ExitCode.REFUSED)
+            raise CommandError(f"topic {share.topic} has no records to consume", ExitCode.REFUSED)
         shares = shares_of(part, plan, share, ranges)
         with _progress(part, plan) as progress:
             outcomes = await work(shares, progress)
         yield row_of(part, share.topic, outcomes)
 
 
-def shares_of(part: str, plan: Plan, share: "Share", ranges: "Sequence[Range]") -> "list[Share]":
+def shares_of(part: str, plan: Plan, share: "ClientLoad", ranges: "Sequence[Range]") -> "list[ClientLoad]":
     """Divide a part's work among its client processes."""
     share = replace(share, part=part, record_bytes=plan.record_bytes, seconds=plan.seconds, records=plan.records)
     match part:
@@ -221,7 +220,7 @@ def cut(ranges: "Sequence[Range]", records: int | None) -> "list[Range]":
     return kept
 
 
-def row_of(part: str, topic: str, outcomes: "Sequence[Outcome]") -> Row:
+def row_of(part: str, topic: str, outcomes: "Sequence[ClientOutcome]") -> Row:
     """Add up what the processes did; together they took as long as the slowest."""
     latencies = Latencies()
     for outcome in outcomes:
@@ -281,7 +280,7 @@ def _spread(total: int | None, count: int) -> list[int | None]:
 
 
 @contextmanager
-def _progress(part: str, plan: Plan) -> "Iterator[Progress]":
+def _progress(part: str, plan: Plan) -> Iterator[ProgressCallback]:
     """Show on a terminal how far a part has come."""
     if not sys.stderr.isatty():
         yield lambda _records, _bytes: None

@@ -5,7 +5,7 @@ from typing import Final
 
 import click
 
-from riverlog.cli.terminal.exits import usage
+from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.options import Argument, output_option
 from riverlog.cli.terminal.render import OutputFormat, Row, emit, emit_table
 from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
@@ -39,7 +39,7 @@ def explain(name: str | None, output: OutputFormat | None) -> None:
         emit([row], output or OutputFormat.TABLE, lambda: print(f"{name}\n  {meaning}"))
     else:
         sentence = unknown_name(name, [*TOPIC_SETTINGS, *NODE_SETTINGS])
-        raise usage(f"{sentence[0].lower()}{sentence[1:]} `riverlog config explain` lists them all")
+        raise usage_error(f"{sentence[0].lower()}{sentence[1:]} `riverlog config explain` lists them all")
 
 
 def facts_of(name: str) -> Row:

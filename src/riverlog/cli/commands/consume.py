@@ -14,8 +14,8 @@ import click
 
 from riverlog.cli.client_settings import run
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
-from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
-from riverlog.cli.terminal.expressions import Edge, Start, moment_ms, start
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
+from riverlog.cli.terminal.expressions import LogEdge, Start, moment_ms, start
 from riverlog.cli.terminal.options import Argument, output_format_option
 from riverlog.cli.terminal.record_formats import (
     NULL,
@@ -37,7 +37,7 @@ POLL_MS: Final = 200
 RECORDS_PER_POLL: Final = 1_000
 
 
-class Moment(int):
+class TimestampMs(int):
     """A time in milliseconds, where a number alone would be an offset."""
 
 
@@ -97,7 +97,9 @@ def consume(
     begin = where_to_start(from_beginning=from_beginning, offset=offset, from_time=from_time)
     show = printer(template, cluster.output, null=null, terminal=sys.stdout.isatty())
     if group is not None and (offset is not None or from_time is not None or partitions or exit_at_end):
-        raise usage("a group decides what its members read: --group goes with --from-beginning and --max-messages only")
+        raise usage_error(
+            "a group decides what its members read: --group goes with --from-beginning and --max-messages only"
+        )
 
     async def share() -> None:
         from riverlog import Consumer
@@ -122,22 +124,22 @@ def consume(
     run(work() if group is None else share())
 
 
-def where_to_start(*, from_beginning: bool, offset: str | None, from_time: str | None) -> Start | Moment:
+def where_to_start(*, from_beginning: bool, offset: str | None, from_time: str | None) -> Start | TimestampMs:
     """Turn three options, of which one may be given, into the place to start; the end without any."""
     given = [from_beginning, offset is not None, from_time is not None]
     if sum(given) > 1:
-        raise usage("--from-beginning, --offset and --from-time exclude each other; give one of them")
+        raise usage_error("--from-beginning, --offset and --from-time exclude each other; give one of them")
     if from_beginning:
-        return Edge.BEGINNING
+        return LogEdge.BEGINNING
     if from_time is not None:
-        return Moment(moment_ms(from_time, now=datetime.now().astimezone()))
-    return start(offset) if offset is not None else Edge.END
+        return TimestampMs(moment_ms(from_time, now=datetime.now().astimezone()))
+    return start(offset) if offset is not None else LogEdge.END
 
 
 def printer(template: str | None, output: OutputFormat | None, *, null: bool, terminal: bool) -> Piece:
     """Choose how records are written."""
     if template is not None and output is not None:
-        raise usage("--format and --output exclude each other; give one of them")
+        raise usage_error("--format and --output exclude each other; give one of them")
     instead_of_null = NULL if null else b""
     if template is not None:
         return compile_format(template, null=instead_of_null)
@@ -155,22 +157,22 @@ def choose(topic: str, total: int, wanted: Sequence[int] | None) -> list[TopicPa
     """Give the partitions to read: those wanted, or all."""
     for partition in wanted or ():
         if partition >= total:
-            raise Trouble(f"topic {topic} has partitions 0 to {total - 1}, not {partition}", ExitCode.REFUSED)
+            raise CommandError(f"topic {topic} has partitions 0 to {total - 1}, not {partition}", ExitCode.REFUSED)
     return [TopicPartition(topic, partition) for partition in (dict.fromkeys(wanted) if wanted else range(total))]
 
 
 def position_of(partition: TopicPartition, begin: Start, *, log_start_offset: int, log_end_offset: int) -> int:
     """Give the offset to start at; an offset that the partition does not have is refused, not guessed."""
     match begin:
-        case Edge.BEGINNING:
+        case LogEdge.BEGINNING:
             return log_start_offset
-        case Edge.END:
+        case LogEdge.END:
             return log_end_offset
         case int():
             if begin < 0:
                 return max(log_start_offset, log_end_offset + begin)
             if not log_start_offset <= begin <= log_end_offset:
-                raise Trouble(
+                raise CommandError(
                     f"{partition} has no offset {begin}: it begins at {log_start_offset} and ends before "
                     f"{log_end_offset}; try --offset beginning, or --partition N for another one",
                     ExitCode.REFUSED,
@@ -187,13 +189,16 @@ async def _partition_count(consumer: "Consumer", topic: str) -> int:
         if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise
         hint = f"`riverlog topics list` shows what there is, `riverlog topics create {topic}` makes it"
-        raise Trouble(f"there is no topic {topic}; {hint}", ExitCode.REFUSED) from error
+        raise CommandError(f"there is no topic {topic}; {hint}", ExitCode.REFUSED) from error
 
 
 async def _positions(
-    consumer: "Consumer", chosen: Sequence[TopicPartition], begin: Start | Moment, ends: Mapping[TopicPartition, int]
+    consumer: "Consumer",
+    chosen: Sequence[TopicPartition],
+    begin: Start | TimestampMs,
+    ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
-    if isinstance(begin, Moment):
+    if isinstance(begin, TimestampMs):
         found = await consumer.list_offsets(dict.fromkeys(chosen, int(begin)))
         return {each: ends[each] if found[each].offset == NO_OFFSET else found[each].offset for each in chosen}
     starts = await consumer.beginning_offsets(chosen)

@@ -7,7 +7,7 @@ from itertools import groupby
 import click
 
 from riverlog.cli.client_settings import addresses
-from riverlog.cli.examination import Examination, Step
+from riverlog.cli.examination import CheckResult, Examination
 from riverlog.cli.terminal.exits import ExitCode
 from riverlog.cli.terminal.options import bootstrap_option, text_output_option
 from riverlog.cli.terminal.render import OutputFormat, emit, plural
@@ -40,7 +40,7 @@ def doctor(bootstrap: str, seconds: float, output: OutputFormat | None) -> int:
     return ExitCode.DONE if all(step.ok for step in steps) else ExitCode.FOUND
 
 
-def report(steps: Sequence[Step]) -> str:
+def report(steps: Sequence[CheckResult]) -> str:
     """Write the findings as a person reads them: what was tried, then what to do."""
     lines = []
     for subject, tried in groupby(steps, key=lambda step: step.subject):

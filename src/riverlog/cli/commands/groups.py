@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Final, assert_never
 import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
-from riverlog.cli.group_facts import (
-    At,
+from riverlog.cli.group_offsets import (
+    AtTimestamp,
+    GroupLag,
     Move,
-    Place,
-    Progress,
-    Shift,
-    Standing,
+    PartitionLag,
+    ResetTarget,
+    ShiftBy,
     duration_ms,
+    group_lag,
     offsets_at,
     plan_moves,
-    standing,
 )
-from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
-from riverlog.cli.terminal.expressions import Edge, moment_ms
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
+from riverlog.cli.terminal.expressions import LogEdge, moment_ms
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import yes_option
 from riverlog.cli.terminal.render import Row, draw_table, plural
@@ -68,7 +68,7 @@ def describe(
     cluster: ClusterOptions,
 ) -> None:
     """Show a group's members, what each reads, and how far the group has come."""
-    found = cluster.ask(lambda admin: standing(admin, name))
+    found = cluster.ask(lambda admin: group_lag(admin, name))
     cluster.emit([description(found)], lambda: _show(found))
 
 
@@ -102,18 +102,18 @@ def reset_offsets(
     The plan is shown with the number of records that will be replayed or skipped, and then carried out.
     """
     if bool(topics) is all_topics:
-        raise usage("say which topics: --topic TOPIC, once or more often, or --all-topics")
+        raise usage_error("say which topics: --topic TOPIC, once or more often, or --all-topics")
     now = datetime.now().astimezone()
     places = [
-        Edge.BEGINNING if to_earliest else None,
-        Edge.END if to_latest else None,
-        None if to_datetime is None else At(moment_ms(to_datetime, now=now)),
-        None if by_duration is None else At(round(now.timestamp() * 1000) - duration_ms(by_duration)),
+        LogEdge.BEGINNING if to_earliest else None,
+        LogEdge.END if to_latest else None,
+        None if to_datetime is None else AtTimestamp(moment_ms(to_datetime, now=now)),
+        None if by_duration is None else AtTimestamp(round(now.timestamp() * 1000) - duration_ms(by_duration)),
         to_offset,
-        None if shift_by is None else Shift(shift_by),
+        None if shift_by is None else ShiftBy(shift_by),
     ]
     if len(chosen := [place for place in places if place is not None]) != 1:
-        raise usage(
+        raise usage_error(
             "say where to, in one way: "
             "--to-earliest, --to-latest, --to-datetime, --to-offset, --shift-by or --by-duration"
         )
@@ -168,7 +168,7 @@ def lag(
 
     async def work(admin: "Admin") -> None:
         while True:
-            found = await standing(admin, name)
+            found = await group_lag(admin, name)
             cluster.emit([{"group": name, **each.row()} for each in found.progress], lambda: _show_lag(found))  # noqa: B023 - called at once
             if not watch:
                 return
@@ -181,7 +181,7 @@ def lag(
 # What is said ---------------------------------------------------------------------------------------------
 
 
-def description(found: Standing) -> Row:
+def description(found: GroupLag) -> Row:
     """Gather what is to be said about a group."""
     group = found.group
     return {
@@ -205,7 +205,7 @@ def description(found: Standing) -> Row:
     }
 
 
-def lines_of(found: Standing) -> str:
+def lines_of(found: GroupLag) -> str:
     """Write a group's description: a line for the group and one for each member."""
     group = found.group
     lines = [
@@ -222,7 +222,7 @@ def lines_of(found: Standing) -> str:
     return "\n".join(lines)
 
 
-def _show(found: Standing) -> None:
+def _show(found: GroupLag) -> None:
     print(lines_of(found))
     if found.progress:
         print()
@@ -230,7 +230,7 @@ def _show(found: Standing) -> None:
         draw_table(columns, [_cells(each) for each in found.progress])
 
 
-def _show_lag(found: Standing) -> None:
+def _show_lag(found: GroupLag) -> None:
     draw_table(
         ["topic", "partition", "committed", "end", "lag", "member"],
         [_cells(each)[:6] for each in found.progress],
@@ -238,7 +238,7 @@ def _show_lag(found: Standing) -> None:
     )
 
 
-def _cells(each: Progress) -> list[object]:
+def _cells(each: PartitionLag) -> list[object]:
     row = each.row()
     names = ("topic", "partition", "committed", "end", "lag", "member", "client", "host")
     return ["-" if row[name] is None else row[name] for name in names]
@@ -268,7 +268,7 @@ async def _refuse_members(admin: "Admin", group: str) -> None:
             raise
         return  # a group that is not there yet can be given offsets before its first member comes
     if members:
-        raise Trouble(
+        raise CommandError(
             f"group {group} has {plural(len(members), 'live member')}, which would go on where they are; "
             "stop them first, and nothing was changed",
             ExitCode.REFUSED,
@@ -276,21 +276,21 @@ async def _refuse_members(admin: "Admin", group: str) -> None:
 
 
 async def _plan(
-    admin: "Admin", partitions: list[TopicPartition], place: Place, committed: Mapping[TopicPartition, int]
+    admin: "Admin", partitions: list[TopicPartition], place: ResetTarget, committed: Mapping[TopicPartition, int]
 ) -> list[Move]:
     """Find out where each partition goes."""
     starts, ends = await offsets_at(admin, partitions, "earliest"), await offsets_at(admin, partitions, "latest")
     match place:
-        case Edge.BEGINNING:
+        case LogEdge.BEGINNING:
             targets = starts
-        case Edge.END:
+        case LogEdge.END:
             targets = ends
-        case At(timestamp_ms):
+        case AtTimestamp(timestamp_ms):
             found = await offsets_at(admin, partitions, timestamp_ms)
             targets = {at: offset if offset >= 0 else ends[at] for at, offset in found.items()}
-        case Shift(count):
+        case ShiftBy(count):
             if missing := [str(at) for at in partitions if at not in committed]:
-                raise usage(
+                raise usage_error(
                     f"--shift-by starts from committed offsets, and there is none for {', '.join(missing)}; "
                     "name partitions that have one, as in --topic orders:0,1"
                 )
@@ -308,14 +308,14 @@ async def _partitions(
     """Give the partitions that are meant; without a topic all that have a committed offset."""
     if not wanted:
         if not committed:
-            raise Trouble("the group has committed no offsets; name its topics with --topic", ExitCode.REFUSED)
+            raise CommandError("the group has committed no offsets; name its topics with --topic", ExitCode.REFUSED)
         return sorted(committed)
     partitions = []
     for topic in await admin.describe_topics(wanted):
         count = len(topic.partitions)
         for index in wanted[topic.name] or range(count):
             if index >= count:
-                raise usage(f"topic {topic.name} has partitions 0 to {count - 1}, not {index}")
+                raise usage_error(f"topic {topic.name} has partitions 0 to {count - 1}, not {index}")
             partitions.append(TopicPartition(topic.name, index))
     return partitions
 
@@ -334,5 +334,5 @@ def _topic(text: str) -> tuple[str, tuple[int, ...]]:
     name, colon, numbers = text.partition(":")
     parts = numbers.split(",") if colon else []
     if not name or not all(part.strip().isdecimal() for part in parts):
-        raise usage(f"--topic takes TOPIC or TOPIC:0,1, not '{text}'")
+        raise usage_error(f"--topic takes TOPIC or TOPIC:0,1, not '{text}'")
     return name, tuple(int(part) for part in parts)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import click
 
-from riverlog.cli.terminal.exits import ExitCode, usage
+from riverlog.cli.terminal.exits import ExitCode, usage_error
 from riverlog.cli.terminal.options import Argument, text_output_option
 from riverlog.cli.terminal.record_formats import plain
 from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, plural, size_text
@@ -69,19 +69,19 @@ def dump(paths: tuple[Path, ...], records: bool, quiet: bool, output: OutputForm
     node has found damaged and put into quarantine is named. The files may be Kafka's own. The exit code is 5 if
     something is wrong.
     """
-    tally = Tally()
+    totals = DumpTotals()
     form = output or OutputFormat.TABLE
     for file in [file for path in paths for file in files_at(path)]:
         heading = f"{file.path}\n" if form is OutputFormat.TABLE else ""
         for row in rows_of(file, records=records):
-            tally.count(row)
+            totals.count(row)
             if quiet and row["problem"] is None:
                 continue
             print(heading + rendered(row, form))
             heading = ""
     if form is OutputFormat.TABLE:
-        print(tally)
-    return ExitCode.FOUND if tally.problems else ExitCode.DONE
+        print(totals)
+    return ExitCode.FOUND if totals.problems else ExitCode.DONE
 
 
 def files_at(path: Path) -> list[DumpedFile]:
@@ -93,14 +93,14 @@ def files_at(path: Path) -> list[DumpedFile]:
             file for each in sorted(path.iterdir()) if each.is_dir() for file in _files_in(each)
         ]
         if not found:
-            raise usage(f"{path} holds no segments, and neither do the folders in it")
+            raise usage_error(f"{path} holds no segments, and neither do the folders in it")
         return found
     if path.name == QUARANTINE_FILE:
         return [_quarantine_in(path.parent)]
     name = _FILE_NAME.fullmatch(path.name)
     if name is None:
         kinds = ", ".join((*KINDS, SNAPSHOT_SUFFIX))
-        raise usage(f"{path} is not named as a segment, index or snapshot: 20 digits and {kinds}")
+        raise usage_error(f"{path} is not named as a segment, index or snapshot: 20 digits and {kinds}")
     return [DumpedFile(str(path.parent), Offset(int(name[1])), name[2])]
 
 
@@ -149,7 +149,7 @@ def rows_of(file: DumpedFile, *, records: bool) -> Iterator[Row]:
                 yield from _batch_rows(file, batch, records=records)
 
 
-class Tally:
+class DumpTotals:
     """Counts what was seen."""
 
     def __init__(self) -> None:

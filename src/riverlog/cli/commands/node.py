@@ -12,8 +12,8 @@ from typing import Final
 
 import click
 
-from riverlog.cli.ports import doors, is_free, moved
-from riverlog.cli.terminal.exits import Trouble, usage
+from riverlog.cli.ports import is_free, listen_ports, moved
+from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.model.endpoints import PORT_MAX
 from riverlog.model.properties import read_properties
@@ -42,7 +42,7 @@ def dev(port: int | None, data: str | None, ephemeral: bool, settings: tuple[str
     if port is not None:
         _exclude("--port", "listeners", flags)
         if not 0 <= port <= PORT_MAX:
-            raise usage(f"--port takes a number from 0 to {PORT_MAX}, not {port}")
+            raise usage_error(f"--port takes a number from 0 to {PORT_MAX}, not {port}")
         flags["listeners"] = f"PLAINTEXT://127.0.0.1:{port}"
         if port == 0:
             flags.setdefault("metrics.port", "0")
@@ -82,11 +82,11 @@ def serve(config: str | None, settings: tuple[str, ...]) -> int:
     try:
         file = read_properties(_read(config)) if config is not None else {}
     except (BadSetting, UnicodeDecodeError) as error:
-        raise usage(f"{config}: {error}") from error
+        raise usage_error(f"{config}: {error}") from error
     configured = _configure("serve", file=file, flags=pairs(settings, option="--set"))
-    for door in doors(configured.settings):
+    for door in listen_ports(configured.settings):
         if not is_free(door):
-            raise Trouble(f"port {door.port} is in use; stop who uses it, or choose another port with {door.flag}")
+            raise CommandError(f"port {door.port} is in use; stop who uses it, or choose another port with {door.flag}")
     return _run(configured)
 
 
@@ -97,14 +97,14 @@ def _read(path: str) -> str:
 
 def _exclude(flag: str, name: str, flags: dict[str, str]) -> None:
     if name in flags:
-        raise usage(f"{flag} and {name} say the same thing; give one of them")
+        raise usage_error(f"{flag} and {name} say the same thing; give one of them")
 
 
 def _configure(profile: str, *, flags: dict[str, str], file: dict[str, str] | None = None) -> Configured:
     try:
         return configure(profile=profile, file=file, variables=os.environ, flags=flags)
     except BadSetting as error:
-        raise usage(f"{error} `riverlog config explain` lists every setting") from error
+        raise usage_error(f"{error} `riverlog config explain` lists every setting") from error
 
 
 def _run(configured: Configured) -> int:

@@ -8,8 +8,8 @@ import click
 
 from riverlog.cli.client_settings import run
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
-from riverlog.cli.line_sender import Sent, Shape, Source, progress_bar, send
-from riverlog.cli.terminal.exits import usage
+from riverlog.cli.line_sender import LineFormat, LineSource, Sent, progress_bar, send
+from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.expressions import pair, unescape
 from riverlog.cli.terminal.options import INT32_MAX, Argument, choice_option
 from riverlog.records.batch import Compression
@@ -58,11 +58,11 @@ def produce(
     the exit code is 0 only if every record was acknowledged.
     """
     if key is not None and key_separator is not None:
-        raise usage("--key and --key-separator exclude each other: the key is either fixed or in the line")
+        raise usage_error("--key and --key-separator exclude each other: the key is either fixed or in the line")
     if key_separator == "":
-        raise usage("--key-separator needs at least one character")
+        raise usage_error("--key-separator needs at least one character")
     named = [pair(text, option="--header") for text in headers]
-    shape = Shape(
+    shape = LineFormat(
         topic=topic,
         partition=partition,
         key=None if key is None else key.encode(),
@@ -70,7 +70,7 @@ def produce(
         headers=tuple((name, value.encode()) for name, value in named),
         null=null,
     )
-    sources = [Source.of_file(path) for path in files] or [Source.of_standard_input()]
+    sources = [LineSource.of_file(path) for path in files] or [LineSource.of_standard_input()]
     if any(source.is_terminal for source in sources):
         print("Each line becomes a record; Ctrl-D ends.", file=sys.stderr)
 

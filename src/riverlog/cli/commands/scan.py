@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from riverlog.cli.client_settings import client_settings, told
+from riverlog.cli.client_settings import client_errors, client_settings
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
-from riverlog.cli.terminal.exits import Trouble, usage
-from riverlog.cli.terminal.expressions import Edge, start
+from riverlog.cli.terminal.exits import CommandError, usage_error
+from riverlog.cli.terminal.expressions import LogEdge, start
 from riverlog.cli.terminal.options import Argument
 from riverlog.cli.terminal.record_formats import plain, visible
 from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, draw_table, plural
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TABLE_ROWS: Final = 50
 PRINTED_ROWS: Final = 1_000
-_EDGES: Final = {Edge.BEGINNING: "earliest", Edge.END: "latest"}
+_EDGES: Final = {LogEdge.BEGINNING: "earliest", LogEdge.END: "latest"}
 
 
 @click.command
@@ -66,7 +66,7 @@ def scan(
     Reads what is there between two places, and ends. Needs `pip install 'riverlog[scan]'`.
     """
     if write is not None and cluster.output is not None:
-        raise usage("--write and --output exclude each other; give one of them")
+        raise usage_error("--write and --output exclude each other; give one of them")
     form = cluster.output or (OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.JSON)
     chosen: dict[str, Any] = {
         "since": where_to_start(since, offset),
@@ -77,7 +77,7 @@ def scan(
     }
     if columns is not None:
         chosen["columns"] = [name.strip() for name in columns.split(",")]
-    with told():
+    with client_errors():
         found = _scan(topic, cluster, chosen)
         if write is not None:
             print(f"{plural(write_file(found, write), 'row')} written to {write}")
@@ -88,24 +88,24 @@ def scan(
 def where_to_start(since: str | None, offset: str | None) -> str | int:
     """Turn two options, of which one may be given, into a place; the beginning without any."""
     if since is not None and offset is not None:
-        raise usage("--since and --offset exclude each other; give one of them")
+        raise usage_error("--since and --offset exclude each other; give one of them")
     if offset is None:
         return since or "earliest"
     begin = start(offset)
-    return _EDGES[begin] if isinstance(begin, Edge) else begin
+    return _EDGES[begin] if isinstance(begin, LogEdge) else begin
 
 
 def _scan(topic: str, cluster: ClusterOptions, chosen: dict[str, Any]) -> "Scan":
     try:
         from riverlog.arrow.scan import scan
     except ImportError as error:
-        raise Trouble(str(error)) from error
+        raise CommandError(str(error)) from error
     from riverlog.client.network.cluster import Cluster
 
     try:
         return scan(topic, bootstrap=cluster.bootstrap, **chosen, **client_settings(Cluster, cluster.settings))
     except ValueError as error:
-        raise usage(str(error)) from error
+        raise usage_error(str(error)) from error
 
 
 def print_rows(found: "Scan", form: OutputFormat) -> None:
@@ -157,7 +157,9 @@ def write_file(found: "Scan", path: Path) -> int:
 
     kinds: dict[str, Callable[[str, pa.Schema], Any]] = {".parquet": _parquet, ".arrow": pa.ipc.new_file}
     if path.suffix not in kinds:
-        raise usage(f"{path} is of no kind that can be written; name it {' or '.join(f'*{kind}' for kind in kinds)}")
+        raise usage_error(
+            f"{path} is of no kind that can be written; name it {' or '.join(f'*{kind}' for kind in kinds)}"
+        )
     beside = path.with_name(f"{path.name}.part")
     rows = 0
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
-from riverlog.cli.terminal.exits import usage
+from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import INT16_MAX, INT32_MAX, yes_option
@@ -137,7 +137,7 @@ def alter(
     """
     changes: dict[str, str | None] = {**pairs(config, option="--config"), **dict.fromkeys(delete_config)}
     if partitions is None and not changes:
-        raise usage("nothing to change: give --partitions, --config or --delete-config")
+        raise usage_error("nothing to change: give --partitions, --config or --delete-config")
 
     async def work(admin: "Admin") -> None:
         if changes and partitions is not None:

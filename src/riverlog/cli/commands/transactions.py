@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
-from riverlog.cli.group_facts import duration_ms
-from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
+from riverlog.cli.group_offsets import duration_ms
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import confirm, yes_option
 from riverlog.cli.terminal.render import Row, draw_table
@@ -49,9 +49,9 @@ def list_transactions(
     verify what is written (Kafka before 3.6); `transactions abort` ends it.
     """
     if hung and (state or producer_ids or pattern):
-        raise usage("--hung looks into partitions: it goes with --topic and --older-than alone")
+        raise usage_error("--hung looks into partitions: it goes with --topic and --older-than alone")
     if topics and not hung:
-        raise usage("--topic goes with --hung: a transactional id belongs to no topic")
+        raise usage_error("--topic goes with --hung: a transactional id belongs to no topic")
     older_than_ms = duration_ms(older_than) if older_than else -1
 
     async def hanging(admin: "Admin") -> "list[ProducerDescription]":
@@ -197,12 +197,12 @@ def _place(
     """Give the place of a transaction that hangs, where one is described; None where a transactional id is named."""
     if topic is None and partition is None and producer_id is None:
         if not named:
-            raise usage("name a transactional id, or what hangs: --topic TOPIC --partition N --producer-id N")
+            raise usage_error("name a transactional id, or what hangs: --topic TOPIC --partition N --producer-id N")
         return None
     if named:
-        raise usage("name a transactional id or a place, not both")
+        raise usage_error("name a transactional id or a place, not both")
     if topic is None or partition is None or producer_id is None:
-        raise usage("a place needs all three: --topic TOPIC --partition N --producer-id N")
+        raise usage_error("a place needs all three: --topic TOPIC --partition N --producer-id N")
     return TopicPartition(topic, partition), producer_id
 
 
@@ -211,7 +211,7 @@ async def _abort_in(admin: "Admin", where: TopicPartition, producer_id: int) -> 
     known = await admin.transaction_of(producer)
     if known is not None and known.producer_id != producer_id:
         owner = known.transactional_id
-        raise Trouble(
+        raise CommandError(
             f"producer {producer_id} does not hang: it writes in the transaction of {owner}, which its coordinator "
             f"ends everywhere at once. To abort all of it: riverlog transactions abort {owner}",
             ExitCode.REFUSED,
@@ -224,4 +224,4 @@ async def _open_in(admin: "Admin", where: TopicPartition, producer_id: int) -> "
     for each in await admin.describe_producers([where]):
         if each.producer_id == producer_id and each.transaction_offset >= 0:
             return each
-    raise Trouble(f"producer {producer_id} has no transaction open in {where}; nothing was done", ExitCode.REFUSED)
+    raise CommandError(f"producer {producer_id} has no transaction open in {where}; nothing was done", ExitCode.REFUSED)

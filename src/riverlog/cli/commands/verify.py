@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from riverlog.cli.client_settings import made, run, settings_of
+from riverlog.cli.client_settings import new_client, run, settings_of
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
-from riverlog.cli.terminal.exits import ExitCode, usage
+from riverlog.cli.terminal.exits import ExitCode, usage_error
 from riverlog.cli.terminal.options import (
     INT16_MAX,
     INT32_MAX,
@@ -116,11 +116,11 @@ def verify(
 
     for_producer, for_consumer = settings_of([Producer, Consumer], cluster.settings)
     if for_producer.keys() & {"acks", "idempotent", "transactional_id", "transaction_timeout_ms"}:
-        raise usage("verify holds a cluster to what acks=all and idempotence promise; they cannot be set with -X")
+        raise usage_error("verify holds a cluster to what acks=all and idempotence promise; they cannot be set with -X")
     if for_consumer.keys() & {"group", "group_protocol", "auto_commit", "auto_offset_reset", "isolation_level"}:
-        raise usage("verify chooses groups, commits and isolation by itself; --group says by which protocol")
+        raise usage_error("verify chooses groups, commits and isolation by itself; --group says by which protocol")
     for client, chosen in ((Producer, for_producer), (Consumer, for_consumer)):
-        made(client, cluster.bootstrap, (), chosen)  # a mistake is better said once, before anything is started
+        new_client(client, cluster.bootstrap, (), chosen)  # a mistake is better said once, before anything is started
     load = Load(
         seconds=seconds,
         topics=topics,

@@ -22,9 +22,9 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from riverlog.cli.client_settings import made, run
+from riverlog.cli.client_settings import new_client, run
 from riverlog.cli.load.latencies import Latencies
-from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ Range = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class ClientLoad:
     """What one client process does. It stops after `records` or after `seconds`, whichever is given and comes first."""
 
     part: str
@@ -72,7 +72,7 @@ class Share:
 
 
 @dataclass(slots=True)
-class Tally:
+class LoadCounter:
     """What has been acknowledged or received so far, and when each record was."""
 
     records: int = 0
@@ -87,7 +87,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ClientOutcome:
     """What one client process did, as it is told to the one that started it."""
 
     records: int
@@ -106,23 +106,23 @@ Gate = Callable[[], Awaitable[None]]
 """Says that this process is ready, and returns when all others are, too."""
 
 
-async def produce(share: Share, tally: Tally, gate: Gate) -> None:
+async def produce(share: ClientLoad, counter: LoadCounter, gate: Gate) -> None:
     """Send records and time each until its acknowledgement."""
     from riverlog import Producer
 
-    async with made(Producer, share.bootstrap, (), share.producer) as producer:
+    async with new_client(Producer, share.bootstrap, (), share.producer) as producer:
         values = sample_values(share.record_bytes)
         await producer.send(share.topic, next(values))  # sets up connection, metadata and producer id
         await gate()
-        await _send(producer, share, tally, values)
+        await _send(producer, share, counter, values)
         await producer.flush()
 
 
-async def consume(share: Share, tally: Tally, gate: Gate) -> None:
+async def consume(share: ClientLoad, counter: LoadCounter, gate: Gate) -> None:
     """Read ranges of offsets from their beginning."""
     from riverlog import Consumer
 
-    async with made(Consumer, share.bootstrap, (), share.consumer) as consumer:
+    async with new_client(Consumer, share.bootstrap, (), share.consumer) as consumer:
         await consumer.partitions(share.topic)
         await gate()
         await _assign(consumer, share)
@@ -132,19 +132,19 @@ async def consume(share: Share, tally: Tally, gate: Gate) -> None:
         while unread and (deadline is None or now() < deadline):
             for record in await consumer.poll(POLL_MS, POLL_RECORDS_MAX):
                 if record.offset < ends[TopicPartition(share.topic, record.partition)]:
-                    tally.records += 1
-                    tally.bytes += len(record.value or b"") + len(record.key or b"")
+                    counter.records += 1
+                    counter.bytes += len(record.value or b"") + len(record.key or b"")
             # By position, not by the last record seen: the end may be a marker that is never given out.
             unread = {each for each in unread if await consumer.position(each) < ends[each]}
 
 
-async def end_to_end(share: Share, tally: Tally, gate: Gate) -> None:
+async def end_to_end(share: ClientLoad, counter: LoadCounter, gate: Gate) -> None:
     """Send records at a steady rate and read them beside it; time each from the one to the other."""
     from riverlog import Consumer, Producer
 
     async with (
-        made(Producer, share.bootstrap, (), share.producer) as producer,
-        made(Consumer, share.bootstrap, (), share.consumer) as consumer,
+        new_client(Producer, share.bootstrap, (), share.producer) as producer,
+        new_client(Consumer, share.bootstrap, (), share.consumer) as consumer,
     ):
         padding = bytes(share.record_bytes - CLOCK.size)
         await _assign(consumer, share)
@@ -152,17 +152,17 @@ async def end_to_end(share: Share, tally: Tally, gate: Gate) -> None:
         await gate()
         began_ns = time.monotonic_ns()
 
-        sent, all_sent = Tally(), False
+        sent, all_sent = LoadCounter(), False
 
         async def receive() -> None:
-            while not all_sent or tally.records < sent.records:
+            while not all_sent or counter.records < sent.records:
                 records = await consumer.poll(ARRIVAL_POLL_MS, POLL_RECORDS_MAX)
                 arrived_ns = time.monotonic_ns()
                 for record in records:
                     value = record.value or b""
                     sent_ns = CLOCK.unpack_from(value)[0] if len(value) == share.record_bytes else 0
                     if began_ns <= sent_ns <= arrived_ns:  # others may write to the same topic
-                        tally.count(len(value), (arrived_ns - sent_ns) / 1e9)
+                        counter.count(len(value), (arrived_ns - sent_ns) / 1e9)
 
         receiving = asyncio.create_task(receive())
         try:
@@ -171,20 +171,20 @@ async def end_to_end(share: Share, tally: Tally, gate: Gate) -> None:
             all_sent = True
             await asyncio.wait_for(receiving, ARRIVAL_SECONDS_MAX)
         except TimeoutError:
-            missing = f"{sent.records - tally.records} of {sent.records} records"
-            raise Trouble(f"{missing} did not reach the consumer within {ARRIVAL_SECONDS_MAX} s") from None
+            missing = f"{sent.records - counter.records} of {sent.records} records"
+            raise CommandError(f"{missing} did not reach the consumer within {ARRIVAL_SECONDS_MAX} s") from None
         finally:
             receiving.cancel()
 
 
-PARTS: Final[dict[str, Callable[[Share, Tally, Gate], Coroutine[Any, Any, None]]]] = {
+PARTS: Final[dict[str, Callable[[ClientLoad, LoadCounter, Gate], Coroutine[Any, Any, None]]]] = {
     "produce": produce,
     "consume": consume,
     "end-to-end": end_to_end,
 }
 
 
-async def bursts(share: Share, now: Callable[[], float] = time.monotonic) -> AsyncIterator[list[float]]:
+async def bursts(share: ClientLoad, now: Callable[[], float] = time.monotonic) -> AsyncIterator[list[float]]:
     """Say when to send: give the moments from which some records count, as soon as they may be sent.
 
     At a given rate, a record counts from when it was due if the client came to it late: a broker that holds up its
@@ -217,28 +217,28 @@ def sample_values(size: int) -> Iterator[bytes]:
     return itertools.cycle([random.randbytes(size // 2).hex().encode().ljust(size, b"-") for _ in range(count)])
 
 
-async def _send(producer: "Producer", share: Share, tally: Tally, values: Iterator[bytes]) -> None:
+async def _send(producer: "Producer", share: ClientLoad, counter: LoadCounter, values: Iterator[bytes]) -> None:
     """Send as `bursts` says. Records of a batch are acknowledged together, so one callback serves them all."""
     waiting: dict[asyncio.Future[Any], list[float]] = {}
 
     def acknowledged(future: "asyncio.Future[Any]") -> None:
         moment = now()
         if future.cancelled() or future.exception() is not None:
-            tally.refused = True  # what was refused and why is raised by the producer's flush
+            counter.refused = True  # what was refused and why is raised by the producer's flush
             return
         for since in waiting.pop(future):
-            tally.count(share.record_bytes, moment - since)
+            counter.count(share.record_bytes, moment - since)
 
     async for moments in bursts(share):
         await producer.ready(len(moments) * share.record_bytes)
-        if tally.refused:
+        if counter.refused:
             return
         for moment in moments:
             delivery = producer.send_soon(share.topic, next(values))
             future = delivery.batch_future
             if future is None:  # the topic has vanished: the delivery says so, or it came back
                 await delivery
-                tally.count(share.record_bytes, now() - moment)
+                counter.count(share.record_bytes, now() - moment)
             elif future in waiting:
                 waiting[future].append(moment)
             else:
@@ -246,18 +246,18 @@ async def _send(producer: "Producer", share: Share, tally: Tally, values: Iterat
                 future.add_done_callback(acknowledged)
 
 
-async def _assign(consumer: "Consumer", share: Share) -> None:
+async def _assign(consumer: "Consumer", share: ClientLoad) -> None:
     consumer.assign(TopicPartition(share.topic, partition) for partition, _, _ in share.ranges)
     for partition, first, _ in share.ranges:
         await consumer.seek(TopicPartition(share.topic, partition), first)
 
 
-async def _work(share: Share) -> Outcome:
+async def _work(share: ClientLoad) -> ClientOutcome:
     """Do the share between the signal to go and its end, saying every so often how far it has come."""
     loop = asyncio.get_running_loop()
     commands = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
-    tally = Tally()
+    counter = LoadCounter()
     began = cpu_began = 0.0
     beside: list[asyncio.Task[None]] = []
     working = asyncio.current_task()
@@ -278,20 +278,20 @@ async def _work(share: Share) -> Outcome:
     async def report() -> None:
         while True:
             await asyncio.sleep(PROGRESS_SECONDS)
-            _say({"records": tally.records, "bytes": tally.bytes})
+            _say({"records": counter.records, "bytes": counter.bytes})
 
     try:
-        await PARTS[share.part](share, tally, gate)
+        await PARTS[share.part](share, counter, gate)
     finally:
         for each in beside:
             each.cancel()
-    return Outcome(
-        records=tally.records,
-        bytes=tally.bytes,
+    return ClientOutcome(
+        records=counter.records,
+        bytes=counter.bytes,
         seconds=now() - began,
         cpu_seconds=time.process_time() - cpu_began,
-        latency_counts=sorted(tally.latencies.counts.items()),
-        latency_largest=tally.latencies.largest,
+        latency_counts=sorted(counter.latencies.counts.items()),
+        latency_largest=counter.latencies.largest,
     )
 
 
@@ -303,10 +303,10 @@ def main() -> int:
     """Read the share, do it, and tell the outcome."""
     import uvloop
 
-    share = Share(**json.loads(sys.stdin.readline()))
+    share = ClientLoad(**json.loads(sys.stdin.readline()))
     try:
         _say(asdict(run(_work(share), runner=uvloop.run)))
-    except Trouble as trouble:
+    except CommandError as trouble:
         _say({"trouble": str(trouble), "exit_code": trouble.exit_code})
     except (asyncio.CancelledError, BrokenPipeError, KeyboardInterrupt):
         return ExitCode.INTERRUPTED  # whoever wanted to know is gone

@@ -12,18 +12,16 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from typing import Any, Final
 
-from riverlog.cli.load.client import Outcome, Share
-from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.load.client import ClientLoad, ClientOutcome
+from riverlog.cli.terminal.exits import CommandError, ExitCode
+from riverlog.cli.terminal.render import ProgressCallback
 
 COMMAND: Final = (sys.executable, "-m", "riverlog.cli.load.client")
 LINE_BYTES_MAX: Final = 1024 * 1024
 """An outcome with every bucket of latencies in use takes a fifth of it."""
 
-Progress = Callable[[int, int], None]
-"""Told how many records and bytes all processes together have come to."""
 
-
-async def work(shares: Sequence[Share], progress: Progress) -> list[Outcome]:
+async def work(shares: Sequence[ClientLoad], progress: ProgressCallback) -> list[ClientOutcome]:
     """Let each share be done by a process of its own, all from the same moment on."""
     async with _processes(len(shares)) as processes:
         for process, share in zip(processes, shares, strict=True):
@@ -69,12 +67,12 @@ async def _tell(process: Process, request: object) -> None:
         pass  # its last words, or their absence, say why
 
 
-async def _outcome(process: Process, number: int, note: Callable[[int, dict[str, Any]], None]) -> Outcome:
+async def _outcome(process: Process, number: int, note: Callable[[int, dict[str, Any]], None]) -> ClientOutcome:
     while True:
         answer = await _answer(process)
         note(number, answer)
         if "seconds" in answer:
-            return Outcome(**answer)
+            return ClientOutcome(**answer)
 
 
 async def _answer(process: Process) -> dict[str, Any]:
@@ -82,8 +80,8 @@ async def _answer(process: Process) -> dict[str, Any]:
     assert process.stdout is not None
     line = await process.stdout.readline()
     if not line:
-        raise Trouble(f"a client process ended with code {await process.wait()} before it had done its share")
+        raise CommandError(f"a client process ended with code {await process.wait()} before it had done its share")
     answer: dict[str, Any] = json.loads(line)
     if "trouble" in answer:
-        raise Trouble(answer["trouble"], ExitCode(answer["exit_code"]))
+        raise CommandError(answer["trouble"], ExitCode(answer["exit_code"]))
     return answer

@@ -28,7 +28,7 @@ MEANINGS: Final = {
 }
 
 
-class Trouble(Exception):
+class CommandError(Exception):
     """A command cannot go on. The message is one sentence: what, why, and what to do about it."""
 
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
@@ -36,6 +36,6 @@ class Trouble(Exception):
         self.exit_code = exit_code
 
 
-def usage(message: str) -> Trouble:
+def usage_error(message: str) -> CommandError:
     """Make the trouble for something typed wrongly."""
-    return Trouble(message, ExitCode.USAGE)
+    return CommandError(message, ExitCode.USAGE)

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Final
 
-from riverlog.cli.terminal.exits import usage
+from riverlog.cli.terminal.exits import usage_error
 from riverlog.model import moments
 
 _ESCAPE: Final = re.compile(rb"\\(x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
@@ -17,7 +17,7 @@ def pair(text: str, *, option: str) -> tuple[str, str]:
     """Split `name=value` at the first equals sign."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise usage(f"{option} needs name=value, but '{text}' was given")
+        raise usage_error(f"{option} needs name=value, but '{text}' was given")
     return name.strip(), value
 
 
@@ -27,7 +27,7 @@ def pairs(texts: Sequence[str], *, option: str) -> dict[str, str]:
     for text in texts:
         name, value = pair(text, option=option)
         if name in found:
-            raise usage(f"{option} names '{name}' twice")
+            raise usage_error(f"{option} names '{name}' twice")
         found[name] = value
     return found
 
@@ -37,17 +37,17 @@ def moment_ms(text: str, *, now: datetime) -> int:
     try:
         return moments.moment_ms(text, now=now)
     except ValueError as error:
-        raise usage(str(error)) from None
+        raise usage_error(str(error)) from None
 
 
-class Edge(Enum):
+class LogEdge(Enum):
     """Where a partition begins and ends."""
 
     BEGINNING = auto()
     END = auto()
 
 
-Start = Edge | int
+Start = LogEdge | int
 """Where to start reading: an edge, an offset, or (below zero) that many records before the end."""
 
 
@@ -55,13 +55,13 @@ def start(text: str) -> Start:
     """Read a starting offset: a number, `-N` for the last N, `beginning` or `end`."""
     match text.strip().lower():
         case "beginning" | "earliest":
-            return Edge.BEGINNING
+            return LogEdge.BEGINNING
         case "end" | "latest":
-            return Edge.END
+            return LogEdge.END
         case number if re.fullmatch(r"-?\d{1,19}", number):
             return int(number)
         case _:
-            raise usage(f"'{text}' is not an offset; give a number, -N for the last N records, beginning or end")
+            raise usage_error(f"'{text}' is not an offset; give a number, -N for the last N records, beginning or end")
 
 
 def unescape(text: str) -> bytes:
@@ -72,7 +72,9 @@ def unescape(text: str) -> bytes:
         if len(name) > 1:
             return bytes([int(name[1:], 16)])
         if name not in _ESCAPED:
-            raise usage(rf"'\{name.decode(errors='replace')}' is not an escape; known are \n \r \t \0 \\ and \xNN")
+            raise usage_error(
+                rf"'\{name.decode(errors='replace')}' is not an escape; known are \n \r \t \0 \\ and \xNN"
+            )
         return _ESCAPED[name]
 
     return _ESCAPE.sub(replace, text.encode())

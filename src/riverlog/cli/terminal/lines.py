@@ -9,7 +9,7 @@ import os
 from collections.abc import AsyncIterator
 from typing import Final
 
-from riverlog.cli.terminal.exits import usage
+from riverlog.cli.terminal.exits import usage_error
 
 BLOCK_BYTES: Final = 64 * 1024
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -29,7 +29,7 @@ async def lines(descriptor: int, name: str) -> AsyncIterator[list[bytes]]:
         pieces.append(rest)
         pending += len(rest)
         if pending > LINE_BYTES_MAX:
-            raise usage(f"{name} has a line of more than {LINE_BYTES_MAX} bytes; is it a text file?")
+            raise usage_error(f"{name} has a line of more than {LINE_BYTES_MAX} bytes; is it a text file?")
     if pending:
         yield [b"".join(pieces).removesuffix(b"\r")]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from riverlog.cli.terminal.exits import usage
+from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.options import Argument
 
 
@@ -24,7 +24,7 @@ class Naming:
         @wraps(command)
         def call(*, name: str | None, name_option: str | None, **rest: Any) -> Any:
             if name is not None and name_option is not None and name != name_option:
-                raise usage(f"two {self.noun}s were named, {name} and {name_option}; name one")
+                raise usage_error(f"two {self.noun}s were named, {name} and {name_option}; name one")
             named = name_option if name is None else name
             return command(name=self._checked(named) if required or named is not None else None, **rest)
 
@@ -43,7 +43,7 @@ class Naming:
 
     def _checked(self, name: str | None) -> str:
         if not name:
-            raise usage(f"name a {self.noun}, as NAME or with {self.option} NAME")
+            raise usage_error(f"name a {self.noun}, as NAME or with {self.option} NAME")
         return name
 
     def _help(self, ending: str = "") -> str:

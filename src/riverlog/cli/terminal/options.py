@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from riverlog.cli.terminal.exits import Trouble
+from riverlog.cli.terminal.exits import CommandError
 from riverlog.cli.terminal.render import OutputFormat
 
 INT16_MAX: Final = 2**15 - 1
@@ -53,7 +53,7 @@ def confirm(question: str, *, yes: bool, otherwise: str) -> None:
         return
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Trouble(otherwise)
+        raise CommandError(otherwise)
 
 
 def count_option(name: str, *, default: int, most: int, least: int = 1, help: str) -> Callable[[Any], Any]:

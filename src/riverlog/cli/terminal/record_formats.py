@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Final, Protocol
 
-from riverlog.cli.terminal.exits import usage
+from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.expressions import unescape
 from riverlog.cli.terminal.render import Row, as_json, as_yaml
 
@@ -60,7 +60,9 @@ def compile_format(text: str, *, null: bytes = b"") -> Piece:
         if not letter:
             continue
         if letter[1:] not in letters:
-            raise usage(f"'{letter}' means nothing in a format; known are {' '.join(f'%{each}' for each in letters)}")
+            raise usage_error(
+                f"'{letter}' means nothing in a format; known are {' '.join(f'%{each}' for each in letters)}"
+            )
         pieces.append(letters[letter[1:]])
     return lambda record: b"".join([piece(record) for piece in pieces])
 

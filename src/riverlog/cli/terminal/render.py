@@ -11,6 +11,9 @@ from enum import StrEnum
 
 Row = Mapping[str, object]
 
+ProgressCallback = Callable[[int, int], None]
+"""Called with how many records and bytes have been handled so far."""
+
 
 class OutputFormat(StrEnum):
     """How rows are printed."""

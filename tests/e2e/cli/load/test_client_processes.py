@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from riverlog.cli.load import client_processes
-from riverlog.cli.load.client import Share
-from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.load.client import ClientLoad
+from riverlog.cli.terminal.exits import CommandError, ExitCode
 
 PRELUDE = """
 import json, os, pathlib, sys
@@ -34,10 +34,10 @@ def work(
     folder: Path,
     program: str,
     progress: client_processes.Progress = lambda _records, _bytes: None,
-) -> list[client_processes.Outcome]:
+) -> list[client_processes.ClientOutcome]:
     """Let two processes run a program; it finds the folder in its share and leaves its process id there."""
     monkeypatch.setattr(client_processes, "COMMAND", (sys.executable, "-c", PRELUDE + program))
-    shares = [Share(part="produce", bootstrap="", topic=str(folder), records=number) for number in (0, 1)]
+    shares = [ClientLoad(part="produce", bootstrap="", topic=str(folder), records=number) for number in (0, 1)]
     return asyncio.run(client_processes.work(shares, progress))
 
 
@@ -58,12 +58,12 @@ def test_outcomes_come_back_and_progress_is_the_sum(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_trouble_of_one_is_the_end_of_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(Trouble, match="it is closed") as raised:
+    with pytest.raises(CommandError, match="it is closed") as raised:
         work(monkeypatch, tmp_path, ONE_FAILS)
     assert raised.value.exit_code is ExitCode.REFUSED
     assert [pid.name for pid in tmp_path.iterdir() if is_running(pid.name)] == []
 
 
 def test_a_process_that_dies_without_a_word_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with pytest.raises(Trouble, match="a client process ended with code 7 before it had done its share"):
+    with pytest.raises(CommandError, match="a client process ended with code 7 before it had done its share"):
         work(monkeypatch, tmp_path, "sys.exit(7)")

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from riverlog.cli.commands.bench import NUMBERS, Plan, cut, limit_sentence, row_of, shares_of, show
-from riverlog.cli.load.client import Outcome, Share
+from riverlog.cli.load.client import ClientLoad, ClientOutcome
 from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import ExitCode
 
-SHARE = Share(part="", bootstrap="b", topic="t")
+SHARE = ClientLoad(part="", bootstrap="b", topic="t")
 PLAN = Plan(("produce",), record_bytes=10, records=None, seconds=5.0, rate=None, producers=1, consumers=1)
 
 
@@ -93,7 +93,9 @@ def test_end_to_end_starts_behind_what_is_there() -> None:
 
 def test_results_add_up_over_processes() -> None:
     row = row_of(
-        "produce", "t", [Outcome(100, 1_000_000, 2.0, 0.5, [(8, 99)], 8), Outcome(300, 3_000_000, 4.0, 1, [(9, 1)], 9)]
+        "produce",
+        "t",
+        [ClientOutcome(100, 1_000_000, 2.0, 0.5, [(8, 99)], 8), ClientOutcome(300, 3_000_000, 4.0, 1, [(9, 1)], 9)],
     )
     assert (row["records"], row["bytes"], row["seconds"], row["clients"]) == (400, 4_000_000, 4.0, 2)
     assert (row["records_per_second"], row["mb_per_second"]) == (100.0, 1.0)
@@ -102,7 +104,7 @@ def test_results_add_up_over_processes() -> None:
 
 
 def test_a_client_that_never_rests_is_named_as_the_limit() -> None:
-    row = row_of("consume", "t", [Outcome(1, 1, 10.0, 0.1, [], 0), Outcome(1, 1, 10.0, 9.9, [], 0)])
+    row = row_of("consume", "t", [ClientOutcome(1, 1, 10.0, 0.1, [], 0), ClientOutcome(1, 1, 10.0, 9.9, [], 0)])
     assert row["latency_ms"] is None
     assert row["client_bound"] is True
     assert limit_sentence(row) == (
@@ -113,7 +115,7 @@ def test_a_client_that_never_rests_is_named_as_the_limit() -> None:
 
 
 def test_the_table_fits_a_narrow_terminal_whatever_the_numbers_are(capsys: pytest.CaptureFixture[str]) -> None:
-    outcome = Outcome(10**12, 10**15, 1.0, 9_999.0, [(10_000, 1)], 10**9)
+    outcome = ClientOutcome(10**12, 10**15, 1.0, 9_999.0, [(10_000, 1)], 10**9)
     show([row_of(part, "t", [outcome]) for part in ("produce", "consume", "end-to-end")])
     heading, _, *lines = (line for line in capsys.readouterr().out.splitlines() if line and "limit" not in line)
     assert heading.split() == ["produce", "consume", "end-to-end"]

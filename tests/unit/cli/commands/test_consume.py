@@ -2,9 +2,9 @@
 
 import pytest
 
-from riverlog.cli.commands.consume import Moment, choose, position_of, printer, where_to_start
-from riverlog.cli.terminal.exits import ExitCode, Trouble
-from riverlog.cli.terminal.expressions import Edge
+from riverlog.cli.commands.consume import TimestampMs, choose, position_of, printer, where_to_start
+from riverlog.cli.terminal.exits import CommandError, ExitCode
+from riverlog.cli.terminal.expressions import LogEdge
 from riverlog.cli.terminal.render import OutputFormat
 from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
@@ -15,33 +15,35 @@ RECORD = ConsumerRecord("orders", 0, Offset(5), 7, None, b"\x1b[1m", (Header("h"
 
 
 def test_without_options_reading_starts_at_the_end() -> None:
-    assert where_to_start(from_beginning=False, offset=None, from_time=None) is Edge.END
+    assert where_to_start(from_beginning=False, offset=None, from_time=None) is LogEdge.END
 
 
 def test_each_option_names_a_start() -> None:
-    assert where_to_start(from_beginning=True, offset=None, from_time=None) is Edge.BEGINNING
+    assert where_to_start(from_beginning=True, offset=None, from_time=None) is LogEdge.BEGINNING
     assert where_to_start(from_beginning=False, offset="-3", from_time=None) == -3
     moment = where_to_start(from_beginning=False, offset=None, from_time="1700000000000")
-    assert isinstance(moment, Moment)
+    assert isinstance(moment, TimestampMs)
     assert moment == 1_700_000_000_000
 
 
 def test_two_starts_are_one_too_many() -> None:
-    with pytest.raises(Trouble, match="exclude each other"):
+    with pytest.raises(CommandError, match="exclude each other"):
         where_to_start(from_beginning=True, offset="0", from_time=None)
 
 
 @pytest.mark.parametrize(
     ("begin", "expected"),
-    [(Edge.BEGINNING, 10), (Edge.END, 20), (10, 10), (15, 15), (20, 20), (-1, 19), (-10, 10), (-500, 10)],
+    [(LogEdge.BEGINNING, 10), (LogEdge.END, 20), (10, 10), (15, 15), (20, 20), (-1, 19), (-10, 10), (-500, 10)],
 )
-def test_a_start_becomes_an_offset(begin: Edge | int, expected: int) -> None:
+def test_a_start_becomes_an_offset(begin: LogEdge | int, expected: int) -> None:
     assert position_of(PARTITION, begin, log_start_offset=10, log_end_offset=20) == expected
 
 
 @pytest.mark.parametrize("begin", [0, 9, 21])
 def test_an_offset_that_is_not_there_is_refused(begin: int) -> None:
-    with pytest.raises(Trouble, match=r"orders-0 has no offset \d+: it begins at 10 and ends before 20") as trouble:
+    with pytest.raises(
+        CommandError, match=r"orders-0 has no offset \d+: it begins at 10 and ends before 20"
+    ) as trouble:
         position_of(PARTITION, begin, log_start_offset=10, log_end_offset=20)
     assert trouble.value.exit_code == ExitCode.REFUSED
 
@@ -49,7 +51,7 @@ def test_an_offset_that_is_not_there_is_refused(begin: int) -> None:
 def test_partitions_are_all_or_those_named() -> None:
     assert choose("t", 2, None) == [TopicPartition("t", 0), TopicPartition("t", 1)]
     assert choose("t", 3, [2, 0, 2]) == [TopicPartition("t", 2), TopicPartition("t", 0)]
-    with pytest.raises(Trouble, match="topic t has partitions 0 to 2, not 3"):
+    with pytest.raises(CommandError, match="topic t has partitions 0 to 2, not 3"):
         choose("t", 3, [3])
 
 
@@ -79,5 +81,5 @@ def test_null_is_shown_where_that_is_wanted() -> None:
 
 
 def test_a_format_and_an_output_are_one_too_many() -> None:
-    with pytest.raises(Trouble, match="exclude each other"):
+    with pytest.raises(CommandError, match="exclude each other"):
         printer("%s", OutputFormat.JSON, null=False, terminal=False)

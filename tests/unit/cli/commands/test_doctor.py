@@ -1,14 +1,14 @@
 """The doctor's report."""
 
 from riverlog.cli.commands.doctor import report
-from riverlog.cli.examination import Step
+from riverlog.cli.examination import CheckResult
 
 
 def test_a_report_lists_what_was_tried_and_what_to_do() -> None:
     steps = [
-        Step("bootstrap a:1", "resolve", True, 0.52, "10.0.0.1"),
-        Step("bootstrap a:1", "connect", False, None, "refused", "Is a broker running there?"),
-        Step("cluster", "controller", True, None, "node 1"),
+        CheckResult("bootstrap a:1", "resolve", True, 0.52, "10.0.0.1"),
+        CheckResult("bootstrap a:1", "connect", False, None, "refused", "Is a broker running there?"),
+        CheckResult("cluster", "controller", True, None, "node 1"),
     ]
     assert report(steps) == (
         "bootstrap a:1\n"
@@ -23,4 +23,4 @@ def test_a_report_lists_what_was_tried_and_what_to_do() -> None:
 
 
 def test_a_clean_report_says_so() -> None:
-    assert report([Step("cluster", "controller", True, None, "node 1")]).endswith("\nNothing is wrong.")
+    assert report([CheckResult("cluster", "controller", True, None, "node 1")]).endswith("\nNothing is wrong.")

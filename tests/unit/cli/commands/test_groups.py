@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.cli.commands.groups import description, lines_of, partitions_meant
-from riverlog.cli.group_facts import Progress, Standing
+from riverlog.cli.group_offsets import GroupLag, PartitionLag
 from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import ExitCode
 from riverlog.client.admin.groups import GroupDescription, MemberDescription
@@ -12,12 +12,12 @@ from riverlog.model.ids import TopicPartition
 PARTITIONS = tuple(TopicPartition("orders", index) for index in range(3))
 FIRST = MemberDescription("Consumer-1", None, "app", "10.0.0.1", PARTITIONS[:2])
 SECOND = MemberDescription("x-17", "Consumer-2", "app", "10.0.0.2", ())
-STANDING = Standing(
+STANDING = GroupLag(
     GroupDescription("billing", "classic", "Stable", "range", (FIRST, SECOND)),
     (
-        Progress(PARTITIONS[0], 10, 70, FIRST),
-        Progress(PARTITIONS[1], 0, 40, FIRST),
-        Progress(PARTITIONS[2], None, 5, None),
+        PartitionLag(PARTITIONS[0], 10, 70, FIRST),
+        PartitionLag(PARTITIONS[1], 0, 40, FIRST),
+        PartitionLag(PARTITIONS[2], None, 5, None),
     ),
 )
 
@@ -34,8 +34,8 @@ def test_partitions_of_several_topics_are_named_in_full() -> None:
     other = TopicPartition("refunds", 0)
     member = MemberDescription("m", None, "app", "h", (other, PARTITIONS[0]))
     group = GroupDescription("g", "consumer", "Stable", "uniform", (member,))
-    standing = Standing(group, (Progress(PARTITIONS[0], 0, 1, member), Progress(other, 0, 2, member)))
-    assert lines_of(standing).splitlines()[1] == "m: Partitions [orders-0, refunds-0], Lag: 3"
+    group_lag = GroupLag(group, (PartitionLag(PARTITIONS[0], 0, 1, member), PartitionLag(other, 0, 2, member)))
+    assert lines_of(group_lag).splitlines()[1] == "m: Partitions [orders-0, refunds-0], Lag: 3"
 
 
 def test_a_program_is_told_the_same() -> None:

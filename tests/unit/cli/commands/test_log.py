@@ -8,7 +8,7 @@ import pytest
 
 from riverlog.cli.commands.log import files_at
 from riverlog.cli.main import main
-from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.log.log import Log
 from riverlog.log.segments.flaws import Flaw
 from riverlog.log.segments.quarantine import Quarantine
@@ -127,10 +127,10 @@ def test_a_log_directory_is_all_its_partitions(folder: Path) -> None:
 def test_what_cannot_be_looked_into_is_one_sentence(folder: Path) -> None:
     with pytest.raises(FileNotFoundError):
         files_at(folder / "none")
-    with pytest.raises(Trouble, match="is not named as a segment, index or snapshot"):
+    with pytest.raises(CommandError, match="is not named as a segment, index or snapshot"):
         files_at(folder / "leader-epoch-checkpoint")
     (folder / "empty").mkdir()
-    with pytest.raises(Trouble, match="holds no segments"):
+    with pytest.raises(CommandError, match="holds no segments"):
         files_at(folder / "empty")
 
 

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from riverlog import Producer
 from riverlog.cli.commands.scan import where_to_start
 from riverlog.cli.main import main
-from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.testing import RunningBroker
 
 
@@ -125,5 +125,5 @@ def test_one_start_is_enough() -> None:
     assert where_to_start("1h", None) == "1h"
     assert where_to_start(None, "end") == "latest"
     assert where_to_start(None, "-3") == -3
-    with pytest.raises(Trouble):
+    with pytest.raises(CommandError):
         where_to_start("1h", "3")

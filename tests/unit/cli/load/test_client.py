@@ -7,15 +7,15 @@ from dataclasses import asdict
 
 import pytest
 
-from riverlog.cli.load.client import TIMER_GRAIN_SECONDS, Latencies, Outcome, Share, bursts, sample_values
+from riverlog.cli.load.client import TIMER_GRAIN_SECONDS, ClientLoad, ClientOutcome, Latencies, bursts, sample_values
 from tests.support.virtual_time import run
 
 
-def share(**given: float | None) -> Share:
-    return Share(part="produce", bootstrap="b", topic="t", **given)  # type: ignore[arg-type]  # numbers all
+def share(**given: float | None) -> ClientLoad:
+    return ClientLoad(part="produce", bootstrap="b", topic="t", **given)  # type: ignore[arg-type]  # numbers all
 
 
-def moments(plan: Share, *, busy_seconds: float = 0.0) -> list[list[float]]:
+def moments(plan: ClientLoad, *, busy_seconds: float = 0.0) -> list[list[float]]:
     """Give the bursts, as moments since the first; between two of them the sender is busy for a while."""
 
     async def scenario() -> list[list[float]]:
@@ -68,8 +68,8 @@ def test_values_differ_and_come_again() -> None:
 
 
 def test_what_goes_through_a_pipe_arrives_whole() -> None:
-    plan = Share(part="consume", bootstrap="b", topic="t", ranges=[(0, 1, 2)], producer={"acks": "all"})
-    assert asdict(Share(**json.loads(json.dumps(asdict(plan))))) == {**asdict(plan), "ranges": [[0, 1, 2]]}
-    outcome = Outcome(1, 2, 3.0, 4.0, [(7, 1)], 7)
-    arrived = Outcome(**json.loads(json.dumps(asdict(outcome)))).latencies
+    plan = ClientLoad(part="consume", bootstrap="b", topic="t", ranges=[(0, 1, 2)], producer={"acks": "all"})
+    assert asdict(ClientLoad(**json.loads(json.dumps(asdict(plan))))) == {**asdict(plan), "ranges": [[0, 1, 2]]}
+    outcome = ClientOutcome(1, 2, 3.0, 4.0, [(7, 1)], 7)
+    arrived = ClientOutcome(**json.loads(json.dumps(asdict(outcome)))).latencies
     assert (arrived.counts, arrived.largest) == (Latencies({7: 1}, 7).counts, 7)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from riverlog.cli.terminal.exits import MEANINGS, ExitCode, Trouble, usage
+from riverlog.cli.terminal.exits import MEANINGS, CommandError, ExitCode, usage_error
 
 DOCUMENT = Path(__file__).resolve().parents[4] / "docs" / "cli.md"
 
@@ -17,5 +17,5 @@ def test_the_document_has_the_table() -> None:
 
 
 def test_trouble_is_a_failure_unless_it_says_otherwise() -> None:
-    assert Trouble("x").exit_code is ExitCode.FAILED
-    assert usage("x").exit_code is ExitCode.USAGE
+    assert CommandError("x").exit_code is ExitCode.FAILED
+    assert usage_error("x").exit_code is ExitCode.USAGE

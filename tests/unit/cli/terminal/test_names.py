@@ -5,7 +5,7 @@ from functools import partial
 import click
 import pytest
 
-from riverlog.cli.terminal.exits import Trouble
+from riverlog.cli.terminal.exits import CommandError
 from riverlog.cli.terminal.names import Naming
 
 PARCEL = Naming("parcel", "--parcel")
@@ -36,7 +36,7 @@ def test_one_is_named_either_way() -> None:
 
 
 def test_two_are_one_too_many() -> None:
-    with pytest.raises(Trouble, match="two parcels were named, a and b; name one"):
+    with pytest.raises(CommandError, match="two parcels were named, a and b; name one"):
         the("a", "--parcel", "b")
 
 
@@ -47,7 +47,7 @@ def test_several_count_once_each() -> None:
 @pytest.mark.parametrize("arguments", [[], [""], ["--parcel", ""]])
 def test_none_is_too_few(arguments: list[str]) -> None:
     for asked in (the, those):
-        with pytest.raises(Trouble, match="name a parcel, as NAME or with --parcel NAME"):
+        with pytest.raises(CommandError, match="name a parcel, as NAME or with --parcel NAME"):
             asked(*arguments)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from riverlog.cli.terminal.exits import Trouble
+from riverlog.cli.terminal.exits import CommandError
 from riverlog.cli.terminal.record_formats import as_json_line, as_line, as_visible_line, compile_format
 
 
@@ -61,7 +61,7 @@ def test_a_record_cannot_smuggle_an_escape_into_its_own_output() -> None:
 
 @pytest.mark.parametrize("text", ["%x", "%", "100%", "% s"])
 def test_an_unknown_escape_is_refused_with_the_known_ones(text: str) -> None:
-    with pytest.raises(Trouble, match="means nothing in a format; known are %t %p"):
+    with pytest.raises(CommandError, match="means nothing in a format; known are %t %p"):
         compile_format(text)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.options import Argument, output_option
 from riverlog.cli.terminal.render import OutputFormat, Row, emit, emit_table
 
@@ -59,7 +59,7 @@ def export(path: str, folder: str, address: str, output: OutputFormat | None) ->
     """
     root = checked(path)
     if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
-        raise usage(f"{folder} is not empty; name a new folder")
+        raise usage_error(f"{folder} is not empty; name a new folder")
     files = size = 0
     with opened(address) as store:
         for each in store.walk(root):
@@ -90,11 +90,11 @@ def import_checkpoint(folder: str, path: str, address: str, output: OutputFormat
     """
     root = checked(path)
     if not os.path.isdir(folder):
-        raise usage(f"{folder} is not a folder")
+        raise usage_error(f"{folder} is not a folder")
     files = size = 0
     with opened(address) as store:
         if _has_files(store, root):
-            raise Trouble(f"{root} has files already; delete them first, or choose another path", ExitCode.REFUSED)
+            raise CommandError(f"{root} has files already; delete them first, or choose another path", ExitCode.REFUSED)
         for name in _names(folder):
             with open(os.path.join(folder, name), "rb") as file:
                 store.write(f"{root.rstrip('/')}/{name}", _parts(file))
@@ -164,7 +164,7 @@ def checked(path: str) -> str:
     try:
         return check_path(path)
     except Refused as refusal:
-        raise usage(f"'{path}': {refusal.message}") from refusal
+        raise usage_error(f"'{path}': {refusal.message}") from refusal
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def opened(address: str) -> "Iterator[RemoteStore]":
         try:
             yield store
         except Refused as refusal:
-            raise Trouble(f"the checkpoint store says: {refusal.message}", ExitCode.REFUSED) from refusal
+            raise CommandError(f"the checkpoint store says: {refusal.message}", ExitCode.REFUSED) from refusal
         except (ConnectionError, TimeoutError) as error:
             sentence = f"no checkpoint store answers at {address}: {error}; the ready line of a node names it"
-            raise Trouble(sentence, ExitCode.UNREACHABLE) from error
+            raise CommandError(sentence, ExitCode.UNREACHABLE) from error

@@ -19,7 +19,7 @@ from riverlog.cli.commands.pipelines.spark_session import (
     session,
     spark_options,
 )
-from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.cli.terminal.options import bootstrap_option, output_option
 from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural
 
@@ -145,7 +145,7 @@ def state(
     with opened(address) as store:
         found = store.query(path)
     if found["batch"] is None:
-        raise Trouble(f"{found['pipeline']} has committed no batch yet, so it has no state", ExitCode.REFUSED)
+        raise CommandError(f"{found['pipeline']} has committed no batch yet, so it has no state", ExitCode.REFUSED)
     with session("state", master=master or "local[1]", conf=conf, store=address) as spark:
         from riverlog.pipelines.inspection.states import read_state
 
@@ -178,7 +178,7 @@ def _batch(store: "RemoteStore", path: str, number: int | None) -> "Batch":
     planned = None if chosen is None else content(f"offsets/{chosen}")
     before = None if not chosen else content(f"offsets/{chosen - 1}")
     if planned is None or (chosen and before is None):
-        raise Trouble(
+        raise CommandError(
             f"{found['pipeline']} has no batch {chosen} any more, or not yet: the last one is {found['planned_batch']}",
             ExitCode.REFUSED,
         )
@@ -186,7 +186,7 @@ def _batch(store: "RemoteStore", path: str, number: int | None) -> "Batch":
     try:
         return batch_of(chosen, before, planned, None if start is None else read_start(start))
     except NotReplayed as problem:
-        raise Trouble(str(problem), ExitCode.REFUSED) from problem
+        raise CommandError(str(problem), ExitCode.REFUSED) from problem
 
 
 def _results(batch: "Batch", file: Path, path: str) -> "DataFrame":
@@ -205,15 +205,15 @@ def _the(places: "list[tuple[Pipeline, Output]]", path: str, file: Path) -> "tup
         if pipeline.checkpoint(output).endswith(f"/{output.name}") and path.endswith(f"/{output.name}"):
             return pipeline, output
     names = ", ".join(output.name for _, output in places)
-    raise Trouble(f"{file} defines {names}, and not {path.rpartition('/')[2]}")
+    raise CommandError(f"{file} defines {names}, and not {path.rpartition('/')[2]}")
 
 
 def _rows(frame: "DataFrame") -> list[Row]:
     """Collect rows as plain values of JSON."""
     from pyspark.sql import functions as sql
 
-    told = frame.select(sql.to_json(sql.struct("*"), {"ignoreNullFields": "false"}).alias("row"))
-    return [json.loads(each.row) for each in told.collect()]
+    as_json = frame.select(sql.to_json(sql.struct("*"), {"ignoreNullFields": "false"}).alias("row"))
+    return [json.loads(each.row) for each in as_json.collect()]
 
 
 def _shown(row: Row) -> dict[str, object]:
@@ -248,14 +248,14 @@ def _debugged(*, debug: bool) -> Iterator[None]:
     try:
         yield
     except Exception as problem:
-        if isinstance(problem, Trouble):
+        if isinstance(problem, CommandError):
             raise
         if not debug and isinstance(problem, PySparkException):
-            raise Trouble(reason(problem)) from problem
+            raise CommandError(reason(problem)) from problem
         if not debug:
             raise  # of a function of the pipeline: the whole trace is what was asked for
         import pdb
 
         print(f"{type(problem).__name__}: {problem}; q leaves the debugger", file=sys.stderr)
         pdb.post_mortem(problem.__traceback__)
-        raise Trouble(f"{type(problem).__name__}: {problem}") from problem
+        raise CommandError(f"{type(problem).__name__}: {problem}") from problem

@@ -8,7 +8,7 @@ import click
 
 from riverlog.cli.commands.pipelines.checkpoints import opened, store_option
 from riverlog.cli.commands.pipelines.queries import PIPELINE, path_of
-from riverlog.cli.terminal.exits import Trouble, usage
+from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import moment_ms
 from riverlog.cli.terminal.options import confirm, output_option, yes_option
 from riverlog.cli.terminal.render import OutputFormat, Row, emit, plural
@@ -53,7 +53,9 @@ def stop(
     emit(rows, output, lambda: print("\n".join(_sentence(row) for row in rows)))
     running = [str(row["pipeline"]) for row in rows if row["state"] == "running"]
     if running and seconds_max:
-        raise Trouble(f"{', '.join(running)} did not stop within {plural(seconds_max, 'second')}; it stays asked to")
+        raise CommandError(
+            f"{', '.join(running)} did not stop within {plural(seconds_max, 'second')}; it stays asked to"
+        )
 
 
 @click.command
@@ -123,7 +125,7 @@ def _start(to_earliest: bool, to_latest: bool, to_datetime: str | None) -> "Star
     from riverlog.checkpoints.pipelines.starts import Start
 
     if to_earliest + to_latest + (to_datetime is not None) > 1:
-        raise usage("say where to begin in one way: --to-earliest, --to-latest or --to-datetime")
+        raise usage_error("say where to begin in one way: --to-earliest, --to-latest or --to-datetime")
     if to_datetime is not None:
         return Start(timestamp_ms=moment_ms(to_datetime, now=datetime.now().astimezone()))
     return Start("earliest") if to_earliest else Start("latest") if to_latest else None

@@ -89,8 +89,8 @@ def lines_of(found: dict[str, Any]) -> list[str]:
         },
     }
     lines = [
-        f"{part}: {', '.join(f'{name}={_or_dash(value)}' for name, value in told.items())}"
-        for part, told in parts.items()
+        f"{part}: {', '.join(f'{name}={_or_dash(value)}' for name, value in values.items())}"
+        for part, values in parts.items()
     ]
     if found["error"]:
         lines.append(f"Last error, {_time(found['error_ms'])}: {visible(found['error'])}")

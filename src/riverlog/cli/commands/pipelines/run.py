@@ -24,7 +24,7 @@ from riverlog.cli.commands.pipelines.spark_session import (
     spark_options,
     store_beside_option,
 )
-from riverlog.cli.terminal.exits import ExitCode, Trouble, usage
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.options import bootstrap_option, count_option
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ def _supervise(pipelines: "list[Pipeline]", asked: "_Asked", trigger: str | None
             lines.say(f"{names} has stopped")
     failed = [each.pipeline.name for each in supervisor.kept if each.failure is not None]
     if failed:
-        raise Trouble(f"{', '.join(failed)} failed; `riverlog pipelines describe {failed[0]}` says how far it came")
+        raise CommandError(
+            f"{', '.join(failed)} failed; `riverlog pipelines describe {failed[0]}` says how far it came"
+        )
     return ExitCode.DONE
 
 
@@ -156,7 +158,7 @@ def _spark_is_there() -> Iterator[None]:
     try:
         yield
     except (Py4JError, OSError) as problem:
-        raise Trouble(
+        raise CommandError(
             f"Spark has ended ({problem}); start the pipeline again, it goes on where it stopped"
         ) from problem
 
@@ -204,7 +206,7 @@ def _check_trigger(trigger: str | None) -> None:
         try:
             span_ms(trigger, "--trigger")
         except ValueError as problem:
-            raise usage(f"{problem}; or {_AVAILABLE_NOW}") from None
+            raise usage_error(f"{problem}; or {_AVAILABLE_NOW}") from None
 
 
 def _check_stores(pipelines: "list[Pipeline]") -> None:

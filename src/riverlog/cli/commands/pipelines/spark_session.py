@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from riverlog.cli.client_settings import addresses, made, run
-from riverlog.cli.terminal.exits import Trouble, usage
+from riverlog.cli.client_settings import addresses, new_client, run
+from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.options import Argument
 
@@ -65,7 +65,7 @@ def session(
     try:
         need("pyspark")
     except MissingExtra as missing:
-        raise Trouble(str(missing)) from missing
+        raise CommandError(str(missing)) from missing
     from riverlog.spark import AnotherSession, NoJava
     from riverlog.spark import session as make
 
@@ -76,9 +76,9 @@ def session(
         with _deaf_children():
             spark = make(name, master=master, conf=given, bootstrap=bootstrap, checkpoints=store)
     except (NoJava, AnotherSession) as problem:
-        raise Trouble(str(problem)) from problem
+        raise CommandError(str(problem)) from problem
     except ValueError as problem:
-        raise usage(str(problem)) from problem
+        raise usage_error(str(problem)) from problem
     try:
         yield spark
     finally:
@@ -131,13 +131,13 @@ def loaded(file: Path) -> "list[Pipeline]":
     try:
         return load(file)
     except NotLoaded as problem:
-        raise Trouble(str(problem)) from problem
+        raise CommandError(str(problem)) from problem
 
 
 def check_file(file: Path) -> None:
     """Refuse a file that is not there, before anything is started for it."""
     if not file.is_file():
-        raise usage(f"there is no file {file}; name one that defines a Pipeline")
+        raise usage_error(f"there is no file {file}; name one that defines a Pipeline")
 
 
 def check_broker(bootstrap: str) -> None:
@@ -147,7 +147,7 @@ def check_broker(bootstrap: str) -> None:
     async def work() -> None:
         from riverlog import Admin
 
-        async with made(Admin, bootstrap, (f"request.timeout.ms={_REACHED_MS}",)) as admin:
+        async with new_client(Admin, bootstrap, (f"request.timeout.ms={_REACHED_MS}",)) as admin:
             await admin.describe_cluster()
 
     run(work())

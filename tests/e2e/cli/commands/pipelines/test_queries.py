@@ -62,9 +62,14 @@ def test_any_query_is_shown_and_more_where_its_driver_reports(node: Node, capsys
         remote.report(PATH, {**report, "batch": 0, "rows": 4, "rows_per_second": 80.0, "late_rows": 2})
         with pytest.raises(Refused, match="does not exist"):
             remote.report("/pipelines/other", report)
-        told = json.loads(shown(capsys, node, "describe", "revenue", "-o", "json"))
-        assert told == told | {"state": "running", "since_ms": began_ms, "rows_per_second": 80.0, "late_rows": 2}
-        assert told["partitions"] == [{"topic": "orders", "partition": 0, "offset": 4, "end": 10, "lag": 6}]
+        printed = json.loads(shown(capsys, node, "describe", "revenue", "-o", "json"))
+        assert printed == printed | {
+            "state": "running",
+            "since_ms": began_ms,
+            "rows_per_second": 80.0,
+            "late_rows": 2,
+        }
+        assert printed["partitions"] == [{"topic": "orders", "partition": 0, "offset": 4, "end": 10, "lag": 6}]
         remote.report(PATH, {**report, "state": "failed", "ended_ms": began_ms + 1, "error": "no", "error_ms": 1})
     assert "state: failed\n" in shown(capsys, node, "describe", "--pipeline", "revenue", "-o", "yaml")
     node.stop()

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from riverlog.cli.commands.pipelines import spark_session
-from riverlog.cli.terminal.exits import ExitCode, Trouble
+from riverlog.cli.terminal.exits import CommandError, ExitCode
 
 
 def test_a_missing_pyspark_is_said_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with (
-        pytest.raises(Trouble, match=r"pip install 'riverlog\[spark\]'"),
+        pytest.raises(CommandError, match=r"pip install 'riverlog\[spark\]'"),
         spark_session.session("x", master=None, conf=()),
     ):
         pass
@@ -21,14 +21,14 @@ def test_a_missing_pyspark_is_said_with_what_to_install(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("conf", ["memory", "a=1"])
 def test_settings_are_pairs(conf: str) -> None:
-    with pytest.raises(Trouble) as raised, spark_session.session("x", master=None, conf=(conf, "a=2")):
+    with pytest.raises(CommandError) as raised, spark_session.session("x", master=None, conf=(conf, "a=2")):
         pass
     assert raised.value.exit_code is ExitCode.USAGE
 
 
 def test_a_store_that_is_no_address_is_refused() -> None:
     with (
-        pytest.raises(Trouble, match="ready line") as raised,
+        pytest.raises(CommandError, match="ready line") as raised,
         spark_session.session("x", master=None, conf=(), store="http://x"),
     ):
         pass
@@ -48,7 +48,7 @@ def test_the_cluster_is_known_to_all_for_as_long_as_it_is_used(monkeypatch: pyte
 def test_a_file_without_pipelines_is_a_sentence(tmp_path: Path) -> None:
     file = tmp_path / "nothing_here.py"
     file.write_text("x = 1")
-    with pytest.raises(Trouble, match="defines no pipeline"):
+    with pytest.raises(CommandError, match="defines no pipeline"):
         spark_session.loaded(file)
-    with pytest.raises(Trouble, match="there is no file"):
+    with pytest.raises(CommandError, match="there is no file"):
         spark_session.check_file(tmp_path / "missing.py")

@@ -2,18 +2,18 @@
 
 import pytest
 
-from riverlog.cli.group_facts import Move, Progress, duration_ms, plan_moves
-from riverlog.cli.terminal.exits import Trouble
+from riverlog.cli.group_offsets import Move, PartitionLag, duration_ms, plan_moves
+from riverlog.cli.terminal.exits import CommandError
 from riverlog.model.ids import TopicPartition
 
 ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 def test_lag_is_what_waits_and_unknown_where_something_is_unknown() -> None:
-    assert Progress(ZERO, 3, 10, None).lag == 7
-    assert Progress(ZERO, 12, 10, None).lag == 0  # the log was cut or made anew
-    assert Progress(ZERO, None, 10, None).lag is None
-    assert Progress(ZERO, 3, None, None).lag is None
+    assert PartitionLag(ZERO, 3, 10, None).lag == 7
+    assert PartitionLag(ZERO, 12, 10, None).lag == 0  # the log was cut or made anew
+    assert PartitionLag(ZERO, None, 10, None).lag is None
+    assert PartitionLag(ZERO, 3, None, None).lag is None
 
 
 def test_a_move_replays_or_skips() -> None:
@@ -37,5 +37,5 @@ def test_a_length_of_time(text: str, milliseconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "P", "PT", "-5m", "5 minutes", "1y"])
 def test_other_words_are_no_length_of_time(text: str) -> None:
-    with pytest.raises(Trouble, match="is not a length of time"):
+    with pytest.raises(CommandError, match="is not a length of time"):
         duration_ms(text)

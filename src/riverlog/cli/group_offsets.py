@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from riverlog.cli.terminal.exits import usage
-from riverlog.cli.terminal.expressions import Edge
+from riverlog.cli.terminal.exits import usage_error
+from riverlog.cli.terminal.expressions import LogEdge
 from riverlog.cli.terminal.render import Row
 from riverlog.model.ids import TopicPartition
 from riverlog.model.moments import span_ms
@@ -24,7 +24,7 @@ _ISO: Final = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PartitionLag:
     """One partition of a group: the next offset it will read, where the log ends, and who reads it."""
 
     partition: TopicPartition
@@ -55,33 +55,33 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GroupLag:
     """A group and its progress in every partition that it has committed or was assigned."""
 
     group: "GroupDescription"
-    progress: tuple[Progress, ...]
+    progress: tuple[PartitionLag, ...]
 
     @property
     def lag(self) -> int:
         """Count all records that are known to wait."""
         return sum(each.lag or 0 for each in self.progress)
 
-    def of_member(self, member: "MemberDescription") -> list[Progress]:
+    def of_member(self, member: "MemberDescription") -> list[PartitionLag]:
         """Give the partitions of one member."""
         return [each for each in self.progress if each.member is member]
 
 
-async def standing(admin: "Admin", name: str) -> Standing:
+async def group_lag(admin: "Admin", name: str) -> GroupLag:
     """Ask for everything about a group."""
     group = await admin.describe_group(name)
     committed = await admin.group_offsets(name)
     readers = {partition: member for member in group.members for partition in member.partitions}
     partitions = sorted({*committed, *readers})
     ends = await offsets_at(admin, partitions, "latest")
-    return Standing(
+    return GroupLag(
         group,
         tuple(
-            Progress(
+            PartitionLag(
                 partition,
                 committed[partition].offset if partition in committed else None,
                 ends.get(partition),
@@ -103,20 +103,20 @@ async def offsets_at(
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class AtTimestamp:
     """The first record at or after a time."""
 
     timestamp_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class ShiftBy:
     """So many offsets from where the group stands."""
 
     count: int
 
 
-Place = Edge | At | Shift | int
+ResetTarget = LogEdge | AtTimestamp | ShiftBy | int
 """Where a group can be sent: an end of the log, a time, away from where it is, or an offset."""
 
 
@@ -170,7 +170,7 @@ def duration_ms(text: str) -> int:
         return short
     iso = _ISO.fullmatch(text.strip())
     if iso is None or not any(iso.groups()):
-        raise usage(f"'{text}' is not a length of time; give one as 15m (units ms, s, m, h, d, w) or PT1H30M")
+        raise usage_error(f"'{text}' is not a length of time; give one as 15m (units ms, s, m, h, d, w) or PT1H30M")
     weeks, days, hours, minutes, seconds = (float(part or 0) for part in iso.groups())
     length = timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
     return length // timedelta(milliseconds=1)
