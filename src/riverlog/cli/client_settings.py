@@ -79,7 +79,7 @@ def addresses(bootstrap: str) -> tuple[Address, ...]:
 def new_client(
     client: Callable[..., T], bootstrap: str, texts: Sequence[str], fixed: Mapping[str, Any] | None = None
 ) -> T:
-    """Make a client; `texts` are what was given with -X and win over `fixed`, the options that have a flag."""
+    """Create a client; `texts` are what was given with -X and win over `fixed`, the options that have a flag."""
     try:
         return client(bootstrap, **{**(fixed or {}), **client_settings(client, texts)})
     except ValueError as error:
@@ -92,7 +92,7 @@ def client_settings(client: Callable[..., object], texts: Sequence[str]) -> dict
 
 
 def settings_of(clients: Sequence[Callable[..., object]], texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Give each client the settings that it has; one that none of them has is refused."""
+    """Return for each client the settings that it has; refuse one that none of them has."""
     known = [_known(client) for client in clients]
     chosen: list[dict[str, Any]] = [{} for _ in clients]
     for name, text in pairs(texts, option="-X").items():
@@ -115,7 +115,7 @@ def _known(client: Callable[..., object]) -> dict[str, tuple[str, Any]]:
 
 
 def _settable(hint: Any) -> bool:
-    """Tell whether a parameter can be written as text."""
+    """Return whether a parameter can be written as text."""
     return bool({bool, int, float, str} & {*_kinds(hint)}) or get_origin(hint) is Literal
 
 

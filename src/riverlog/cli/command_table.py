@@ -111,7 +111,7 @@ COMMANDS: Final = (
     CliCommand(
         "groups reset-offsets",
         "groups:reset_offsets",
-        "Let a group without live members go on elsewhere",
+        "Move the committed offsets of a group without live members",
         (
             "--group billing --topic orders --to-earliest",
             "billing --topic orders:0,1 --to-datetime 2026-01-31T15:00 --dry-run",
@@ -179,7 +179,7 @@ COMMANDS: Final = (
     CliCommand(
         "pipelines reset",
         "pipelines.lifecycle:reset",
-        "Let pipelines begin anew, from a place in their topics: checkpoint and state are deleted",
+        "Reset pipelines: delete checkpoint and state, and begin again from a place in their topics",
         ("revenue --to-earliest", "revenue --to-datetime 2026-01-31T15:00 --yes"),
     ),
     CliCommand(

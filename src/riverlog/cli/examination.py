@@ -47,7 +47,7 @@ class CheckResult(NamedTuple):
 
 
 class Examination:
-    """Tries everything once; `steps` tells what came out, in order."""
+    """Tries everything once; `steps` holds the results in order."""
 
     def __init__(self, seconds: float) -> None:
         self.steps: list[CheckResult] = []
@@ -213,7 +213,7 @@ async def _http_date(host: str, port: int) -> datetime:
 
 
 def resolve_advice(address: Address, asked: Address | None) -> str:
-    """Say what to do about a name that cannot be resolved."""
+    """Advise about a name that cannot be resolved."""
     if asked is None:
         return f"Check the spelling of '{address.host}', or use the broker's IP address."
     return (
@@ -223,7 +223,7 @@ def resolve_advice(address: Address, asked: Address | None) -> str:
 
 
 def connect_advice(address: Address, asked: Address | None) -> str:
-    """Say what to do about an address where nobody answers."""
+    """Advise about an address where nobody answers."""
     if asked is None:
         return f"Is a broker running there? `riverlog dev --port {address.port}` starts one on this machine."
     own = " That is this machine itself." if _is_loopback(address.host) and not _is_loopback(asked.host) else ""

@@ -40,7 +40,7 @@ class PartitionLag:
         return max(0, self.end - self.committed)
 
     def row(self) -> Row:
-        """Name the facts."""
+        """Return the facts as a row."""
         return {
             "topic": self.partition.topic,
             "partition": self.partition.partition,
@@ -67,7 +67,7 @@ class GroupLag:
         return sum(each.lag or 0 for each in self.progress)
 
     def of_member(self, member: "MemberDescription") -> list[PartitionLag]:
-        """Give the partitions of one member."""
+        """Return the partitions of one member."""
         return [each for each in self.progress if each.member is member]
 
 
@@ -95,7 +95,7 @@ async def group_lag(admin: "Admin", name: str) -> GroupLag:
 async def offsets_at(
     admin: "Admin", partitions: Iterable[TopicPartition], place: "OffsetQuestion"
 ) -> dict[TopicPartition, int]:
-    """Give the offset of a place or time in each partition; those of topics that are gone are left out."""
+    """Find the offset of an end or a time in each partition; topics that are gone are left out."""
     known = {topic.name: len(topic.partitions) for topic in await admin.list_topics(internal=True)}
     there = [each for each in partitions if each.partition < known.get(each.topic, 0)]
     found = await admin.list_offsets(dict.fromkeys(there, place)) if there else {}
@@ -139,7 +139,7 @@ class Move:
         return max(0, self.after - self.before) if self.before is not None else 0
 
     def row(self) -> Row:
-        """Name the facts."""
+        """Return the facts as a row."""
         return {
             "topic": self.partition.topic,
             "partition": self.partition.partition,
@@ -157,7 +157,7 @@ def plan_moves(
     starts: Mapping[TopicPartition, int],
     ends: Mapping[TopicPartition, int],
 ) -> list[Move]:
-    """Say where each partition goes; an offset that the log does not have becomes the nearest that it has."""
+    """Plan the move of each partition; an offset that the log does not have becomes the nearest that it has."""
     return [
         Move(partition, committed.get(partition), min(max(offset, starts[partition]), ends[partition]))
         for partition, offset in sorted(wanted.items())

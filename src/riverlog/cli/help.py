@@ -100,7 +100,7 @@ def make_page(command: CliCommand) -> str:
 
 
 def _prose(text: str) -> Iterable[str]:
-    """Give the paragraphs of a text, each wrapped anew."""
+    """Yield the paragraphs of a text, each wrapped again."""
     for paragraph in text.split("\n\n"):
         yield fill(" ".join(paragraph.split()), WIDTH) + "\n"
 

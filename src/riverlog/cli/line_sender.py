@@ -39,7 +39,7 @@ class LineFormat:
     null: bool = False
 
     def split(self, line: bytes, number: int, source: str) -> tuple[bytes | None, bytes | None]:
-        """Give key and value of a line; its number and source are for the complaint."""
+        """Split a line into key and value; its number and source are for the error."""
         key, value = self.key, line
         if self.key_separator is not None:
             key, found, value = line.partition(self.key_separator)
@@ -66,16 +66,16 @@ class LineSource(NamedTuple):
 
     @classmethod
     def of_standard_input(cls) -> Self:
-        """Take what the shell gave us."""
+        """Read what the shell passes on."""
         return cls(STANDARD_INPUT, "standard input", _size(STANDARD_INPUT))
 
     @property
     def is_terminal(self) -> bool:
-        """Tell whether a person is typing."""
+        """Return whether a person is typing."""
         return os.isatty(self.descriptor)
 
     async def records(self, *, whole: bool) -> AsyncIterator[list[bytes]]:
-        """Give lines as they arrive, or everything at the end as one."""
+        """Yield lines as they arrive, or everything at the end as one."""
         if not whole:
             async for some in lines(self.descriptor, self.name):
                 yield some
@@ -88,7 +88,7 @@ class LineSource(NamedTuple):
         yield [bytes(content)]
 
     def close(self) -> None:
-        """Let go of a file."""
+        """Close a file; standard input stays open."""
         if self.descriptor != STANDARD_INPUT:
             os.close(self.descriptor)
 
@@ -149,7 +149,7 @@ async def send(
 
 
 def pause_seconds(count: int, rate: float, elapsed: float) -> float:
-    """Say how long to wait before record number `count` (from 0) so that there are at most `rate` a second."""
+    """Return how long to wait before record number `count` (from 0) so that there are at most `rate` a second."""
     return max(0.0, count / rate - elapsed)
 
 

@@ -19,7 +19,7 @@ NAMES: Final = ("riverlog", "streaming-system")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and give its exit code."""
+    """Run one command line and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal of another age gets escapes, not a traceback
@@ -48,7 +48,7 @@ def guarded(act: Callable[[], int | None]) -> int:
 
 
 def program_name() -> str:
-    """Say under which of its names the program was called."""
+    """Return under which of its names the program was called."""
     name = os.path.basename(sys.argv[0])
     return name if name in NAMES else NAMES[0]
 
@@ -78,7 +78,7 @@ def _run(arguments: list[str]) -> int | None:
 
 
 def _is_text(argument: str) -> bool:
-    """Tell whether an argument can be sent: bytes that are not UTF-8 reach Python as lone surrogates."""
+    """Return whether an argument is text: bytes that are not UTF-8 reach Python as lone surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
@@ -100,7 +100,7 @@ def _find(arguments: list[str]) -> tuple[CliCommand | str, list[str]]:
 
 
 def _call(command: CliCommand, arguments: list[str]) -> int | None:
-    """Let click read the arguments, then call the function."""
+    """Parse the arguments with click, then call the function."""
     import click
 
     loaded = command.load()

@@ -1,4 +1,4 @@
-"""A node in this process: start it, say where it is, stop it when a signal comes."""
+"""A node in this process: start it, print its addresses, stop it when a signal comes."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from riverlog.observe.process import seconds_since_start
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-async def serve_until_told(settings: NodeSettings) -> int:
+async def serve_until_stopped(settings: NodeSettings) -> int:
     """Serve until SIGTERM or Ctrl-C; a second one does not wait for the node to finish."""
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
@@ -51,7 +51,7 @@ async def serve_until_told(settings: NodeSettings) -> int:
 
 
 def ready_line(kafka: Address, metrics: Address | None, checkpoints: Address | None, folders: tuple[str, ...]) -> str:
-    """Say that the node can be used, with every address that it has."""
+    """Return the line that announces the node, with every address that it has."""
     words = [f"riverlog ready kafka={kafka}"]
     for service, scheme, address in (("metrics", "http", metrics), ("checkpoints", "webhdfs", checkpoints)):
         if address is not None:

@@ -17,7 +17,7 @@ PORTS_TRIED_MAX: Final = 100
 
 
 class ListenPort(NamedTuple):
-    """A port to be opened, and the flag that moves it."""
+    """A port that a node will open, and the flag that changes it."""
 
     host: str
     port: int
@@ -25,7 +25,7 @@ class ListenPort(NamedTuple):
 
 
 def listen_ports(settings: NodeSettings) -> list[ListenPort]:
-    """List the doors: the listeners in their order, then metrics and checkpoints, where they are served."""
+    """List the ports: the listeners in their order, then metrics and checkpoints, where they are served."""
     listeners = client_listeners(settings)
     found = [
         ListenPort(each.host, each.port, f"--set listeners={Endpoint(each.listener, each.host, 0)}"[:-1] + "PORT")
@@ -37,13 +37,13 @@ def listen_ports(settings: NodeSettings) -> list[ListenPort]:
     return found
 
 
-def moved(settings: NodeSettings) -> dict[str, str]:
-    """Give the settings that move busy doors to the next free ports, and tell the person about each."""
+def with_free_ports(settings: NodeSettings) -> dict[str, str]:
+    """Return settings with the next free ports in place of busy ones, and print a line about each."""
     taken: list[int] = []
-    for door in listen_ports(settings):
-        port = next_free(door, taken)
-        if port != door.port:
-            print(f"riverlog: port {door.port} is in use; taking {port} instead", file=sys.stderr)
+    for wanted in listen_ports(settings):
+        port = next_free(wanted, taken)
+        if port != wanted.port:
+            print(f"riverlog: port {wanted.port} is in use; taking {port} instead", file=sys.stderr)
         taken.append(port)
     listeners = client_listeners(settings)
     changes = {}
@@ -58,26 +58,26 @@ def moved(settings: NodeSettings) -> dict[str, str]:
 
 
 def _others(settings: NodeSettings) -> dict[str, tuple[str, int]]:
-    """Give host and port of each door that is not a listener, by the setting of its port."""
+    """Return host and port of what is not a listener, by the setting of its port."""
     return {
         "metrics.port": (settings.metrics_host, settings.metrics_port),
         "checkpoints.port": (settings.checkpoints_host, settings.checkpoints_port),
     }
 
 
-def next_free(door: ListenPort, taken: list[int]) -> int:
-    """Give the door's port, or the next one that is free and not taken; 0 stays 0."""
-    for port in range(door.port, min(door.port + PORTS_TRIED_MAX, PORT_MAX + 1)):
-        if port == 0 or (port not in taken and is_free(door._replace(port=port))):
+def next_free(wanted: ListenPort, taken: list[int]) -> int:
+    """Return the wanted port, or the next one that is free and not taken; 0 stays 0."""
+    for port in range(wanted.port, min(wanted.port + PORTS_TRIED_MAX, PORT_MAX + 1)):
+        if port == 0 or (port not in taken and is_free(wanted._replace(port=port))):
             return port
-    raise CommandError(f"none of {PORTS_TRIED_MAX} ports from {door.port} on is free; choose one with {door.flag}")
+    raise CommandError(f"none of {PORTS_TRIED_MAX} ports from {wanted.port} on is free; choose one with {wanted.flag}")
 
 
-def is_free(door: ListenPort) -> bool:
-    """Tell whether the port can be listened on; what else may be wrong is for the node to meet and to say."""
+def is_free(wanted: ListenPort) -> bool:
+    """Return whether the port can be listened on; the node itself reports what else may be wrong."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
-            door.host or "0.0.0.0", door.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            wanted.host or "0.0.0.0", wanted.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from riverlog.cli.ports import ListenPort, is_free, listen_ports, moved, next_free
+from riverlog.cli.ports import ListenPort, is_free, listen_ports, next_free, with_free_ports
 from riverlog.cli.terminal.exits import CommandError
 from riverlog.model.resolution import configure
 from riverlog.model.settings import NodeSettings
@@ -64,7 +64,7 @@ def test_the_search_for_a_port_ends(busy_port: int, monkeypatch: pytest.MonkeyPa
 def test_busy_doors_move_and_the_person_is_told(busy_port: int, capsys: pytest.CaptureFixture[str]) -> None:
     busy = str(busy_port)
     settings = settings_of(listeners=f"PLAINTEXT://{HOST}:{busy}", metrics_port="-1", checkpoints_port=busy)
-    changes = moved(settings)
+    changes = with_free_ports(settings)
     kafka, checkpoints = int(changes["listeners"].rpartition(":")[2]), int(changes["checkpoints.port"])
     assert busy_port < kafka < checkpoints
     assert capsys.readouterr().err == (
@@ -74,6 +74,8 @@ def test_busy_doors_move_and_the_person_is_told(busy_port: int, capsys: pytest.C
 
 
 def test_free_doors_stay(capsys: pytest.CaptureFixture[str]) -> None:
-    assert moved(settings_of(listeners=f"PLAINTEXT://{HOST}:0", metrics_port="0", checkpoints_port="0")) == {}
-    assert moved(settings_of(listeners=f"PLAINTEXT://{HOST}:0", metrics_port="-1", checkpoints_port="-1")) == {}
+    assert with_free_ports(settings_of(listeners=f"PLAINTEXT://{HOST}:0", metrics_port="0", checkpoints_port="0")) == {}
+    assert (
+        with_free_ports(settings_of(listeners=f"PLAINTEXT://{HOST}:0", metrics_port="-1", checkpoints_port="-1")) == {}
+    )
     assert capsys.readouterr().err == ""

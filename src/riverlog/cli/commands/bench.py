@@ -249,7 +249,7 @@ def row_of(part: str, topic: str, outcomes: "Sequence[ClientOutcome]") -> Row:
 async def _topic(
     admin: "Admin", given: str | None, name: str, partitions: int | None, replication_factor: int | None
 ) -> AsyncIterator[None]:
-    """Make the topic and remove it in the end, whatever happened; one that was given is left alone."""
+    """Create the topic and delete it in the end, whatever happened; leave one that was given alone."""
     from riverlog import KafkaError
 
     if given is not None:
@@ -327,7 +327,7 @@ def _column(row: Mapping[str, Any]) -> list[str]:
 
 
 def limit_sentence(row: Mapping[str, Any]) -> str:
-    """Say that a number is the client's own limit, and what to do about it."""
+    """Explain that a number is the client's own limit, and what to do about it."""
     many = {"produce": "--producers", "consume": "--consumers (and --partitions)"}.get(row["part"])
     more = f"; more {many} may get more out of the broker" if many else ""
     return f"{row['part']}: a client process was computing all the time, so this is the client's limit{more}."

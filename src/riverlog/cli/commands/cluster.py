@@ -45,7 +45,7 @@ def under_replicated(cluster: ClusterOptions) -> None:
 
 
 def lacking(topics: "list[Topic]") -> list[Row]:
-    """Give a row for each partition with fewer copies than it should have."""
+    """Return a row for each partition with fewer copies than it should have."""
     return [
         {
             "topic": topic.name,

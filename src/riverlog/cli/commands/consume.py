@@ -154,7 +154,7 @@ def printer(template: str | None, output: OutputFormat | None, *, null: bool, te
 
 
 def choose(topic: str, total: int, wanted: Sequence[int] | None) -> list[TopicPartition]:
-    """Give the partitions to read: those wanted, or all."""
+    """Return the partitions to read: those wanted, or all."""
     for partition in wanted or ():
         if partition >= total:
             raise CommandError(f"topic {topic} has partitions 0 to {total - 1}, not {partition}", ExitCode.REFUSED)
@@ -162,7 +162,7 @@ def choose(topic: str, total: int, wanted: Sequence[int] | None) -> list[TopicPa
 
 
 def position_of(partition: TopicPartition, begin: Start, *, log_start_offset: int, log_end_offset: int) -> int:
-    """Give the offset to start at; an offset that the partition does not have is refused, not guessed."""
+    """Return the offset to start at; refuse one that the partition does not have."""
     match begin:
         case LogEdge.BEGINNING:
             return log_start_offset

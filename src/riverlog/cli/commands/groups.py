@@ -97,7 +97,7 @@ def reset_offsets(
     dry_run: bool,
     cluster: ClusterOptions,
 ) -> None:
-    """Let a group without live members go on elsewhere.
+    """Move the committed offsets of a group without live members.
 
     The plan is shown with the number of records that will be replayed or skipped, and then carried out.
     """
@@ -305,7 +305,7 @@ async def _plan(
 async def _partitions(
     admin: "Admin", wanted: Mapping[str, tuple[int, ...]], committed: Mapping[TopicPartition, int]
 ) -> list[TopicPartition]:
-    """Give the partitions that are meant; without a topic all that have a committed offset."""
+    """Return the partitions that are meant; without a topic all that have a committed offset."""
     if not wanted:
         if not committed:
             raise CommandError("the group has committed no offsets; name its topics with --topic", ExitCode.REFUSED)

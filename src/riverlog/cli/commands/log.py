@@ -32,6 +32,9 @@ from riverlog.records.record import Record, read_batch
 from riverlog.world.disk import FileSystem
 
 KINDS: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+Entry = tuple[str, Row, str]
+"""The kind of an entry, its facts, and what is wrong with it."""
+
 _FILE_NAME: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
 
 
@@ -105,48 +108,31 @@ def files_at(path: Path) -> list[DumpedFile]:
 
 
 def rows_of(file: DumpedFile, *, records: bool) -> Iterator[Row]:
-    """Give everything in a file, each entry with what is wrong with it or None."""
-    disk = FileSystem()
+    """Yield every entry of a file, with what is wrong with it or None."""
+    for kind, facts, problem in _entries(file, records=records):
+        yield {"file": file.path, "kind": kind, **facts, "problem": problem or None}
+
+
+def _entries(file: DumpedFile, *, records: bool) -> Iterator[Entry]:
+    disk, folder, base_offset = FileSystem(), file.folder, file.base_offset
     match file.kind:
         case ".index":
-            for offset in dump_offsets(disk, file.folder, file.base_offset):
-                yield {
-                    "file": file.path,
-                    "kind": "index",
-                    "offset": offset.last_offset,
-                    "position": offset.position,
-                    "problem": offset.verdict or None,
-                }
+            for offset in dump_offsets(disk, folder, base_offset):
+                yield "index", {"offset": offset.last_offset, "position": offset.position}, offset.verdict
         case ".timeindex":
-            for time in dump_times(disk, file.folder, file.base_offset):
-                yield {
-                    "file": file.path,
-                    "kind": "timeindex",
-                    "timestamp_ms": time.timestamp,
-                    "offset": time.last_offset,
-                    "problem": time.verdict or None,
-                }
+            for time in dump_times(disk, folder, base_offset):
+                yield "timeindex", {"timestamp_ms": time.timestamp, "offset": time.last_offset}, time.verdict
         case ".txnindex":
-            for aborted in dump_aborted(disk, file.folder, file.base_offset):
-                yield {
-                    "file": file.path,
-                    "kind": "txnindex",
-                    **_aborted_facts(aborted.entry),
-                    "problem": aborted.verdict or None,
-                }
+            for aborted in dump_aborted(disk, folder, base_offset):
+                yield "txnindex", _aborted_facts(aborted.entry), aborted.verdict
         case ".snapshot":
-            for found in dump_snapshot(disk, file.folder, file.base_offset):
-                yield {
-                    "file": file.path,
-                    "kind": "producer",
-                    **_producer_facts(found),
-                    "problem": found.verdict or None,
-                }
+            for found in dump_snapshot(disk, folder, base_offset):
+                yield "producer", _producer_facts(found), found.verdict
         case "quarantine":
-            yield from _quarantine_rows(file)
+            yield from _quarantine_entries(file)
         case _:
-            for batch in dump_batches(disk, file.folder, file.base_offset):
-                yield from _batch_rows(file, batch, records=records)
+            for batch in dump_batches(disk, folder, base_offset):
+                yield from _batch_entries(batch, records=records)
 
 
 class DumpTotals:
@@ -211,24 +197,22 @@ def _quarantine_in(folder: Path) -> DumpedFile:
     return DumpedFile(str(folder), Offset(0), QUARANTINE_FILE)
 
 
-def _quarantine_rows(file: DumpedFile) -> Iterator[Row]:
-    """Name what a node has found damaged and does not serve."""
+def _quarantine_entries(file: DumpedFile) -> Iterator[Entry]:
+    """Yield what a node has found damaged and does not serve."""
     try:
         known = Quarantine.decode(Path(file.path).read_bytes(), file.path)
     except BadCheckpoint as bad:
-        yield {"file": file.path, "kind": "quarantine", "segment": None, "problem": str(bad)}
+        yield "quarantine", {"segment": None}, str(bad)
         return
     for base_offset, flaw in known.entries:
-        yield {
-            "file": file.path,
-            "kind": "quarantine",
+        facts: Row = {
             "segment": path_of(file.folder, base_offset, LOG_SUFFIX),
             "position": flaw.position,
             "size": flaw.end - flaw.position,
             "first_offset": flaw.first_offset,
             "last_offset": flaw.next_offset - 1,
-            "problem": f"{flaw.reason}; not served",
         }
+        yield "quarantine", facts, f"{flaw.reason}; not served"
 
 
 def _aborted_facts(entry: Aborted | None) -> dict[str, object]:
@@ -264,41 +248,33 @@ def _producer_facts(found: DumpedProducer) -> dict[str, object]:
     }
 
 
-def _batch_rows(file: DumpedFile, found: DumpedBatch, *, records: bool) -> Iterator[Row]:
+def _batch_entries(found: DumpedBatch, *, records: bool) -> Iterator[Entry]:
     header = found.header
     if header is None:
         zeros = found.verdict.startswith("zeros")  # what was allocated beforehand and not yet written
-        yield {
-            "file": file.path,
-            "kind": "tail",
-            "position": found.position,
-            "size": found.size,
-            "content": found.verdict,
-            "problem": None if zeros else f"{found.size} bytes that are no whole batch",
-        }
+        facts: Row = {"position": found.position, "size": found.size, "content": found.verdict}
+        yield "tail", facts, "" if zeros else f"{found.size} bytes that are no whole batch"
         return
-    yield {"file": file.path, "kind": "batch", **_facts(header, found), "problem": found.verdict or None}
+    yield "batch", _facts(header, found), found.verdict
     if not records or found.batch is None or found.verdict:
         return
     try:
         for record in read_batch(found.batch):
-            yield {
-                "file": file.path,
-                "kind": "record",
+            facts = {
                 "offset": record.offset,
                 "timestamp_ms": record.timestamp,
                 "key": plain(record.key),
                 "value": plain(record.value),
                 "headers": [{"key": each.key, "value": plain(each.value)} for each in record.headers],
                 **(_marker_facts(record) if header.is_control else {}),
-                "problem": None,
             }
+            yield "record", facts, ""
     except CorruptBatch as error:
-        yield {"file": file.path, "kind": "record", "offset": header.base_offset, "problem": str(error)}
+        yield "record", {"offset": header.base_offset}, str(error)
 
 
 def _marker_facts(record: Record) -> dict[str, object]:
-    """Say what a control record means, where that is known."""
+    """Return what a control record means, where that is known."""
     marker = marker_of(record)
     if marker is None:
         return {}

@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from riverlog.cli.ports import is_free, listen_ports, moved
+from riverlog.cli.ports import is_free, listen_ports, with_free_ports
 from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.model.endpoints import PORT_MAX
@@ -58,7 +58,7 @@ def dev(port: int | None, data: str | None, ephemeral: bool, settings: tuple[str
             flags["log.dirs"] = at_the_end.enter_context(TemporaryDirectory(prefix="riverlog-"))
         for attempt in range(START_ATTEMPTS_MAX):
             configured = _configure("dev", flags=flags)
-            changes = moved(configured.settings)
+            changes = with_free_ports(configured.settings)
             try:
                 return _run(_configure("dev", flags=flags | changes) if changes else configured)
             except OSError as error:
@@ -84,9 +84,11 @@ def serve(config: str | None, settings: tuple[str, ...]) -> int:
     except (BadSetting, UnicodeDecodeError) as error:
         raise usage_error(f"{config}: {error}") from error
     configured = _configure("serve", file=file, flags=pairs(settings, option="--set"))
-    for door in listen_ports(configured.settings):
-        if not is_free(door):
-            raise CommandError(f"port {door.port} is in use; stop who uses it, or choose another port with {door.flag}")
+    for wanted in listen_ports(configured.settings):
+        if not is_free(wanted):
+            raise CommandError(
+                f"port {wanted.port} is in use; stop who uses it, or choose another port with {wanted.flag}"
+            )
     return _run(configured)
 
 
@@ -110,11 +112,11 @@ def _configure(profile: str, *, flags: dict[str, str], file: dict[str, str] | No
 def _run(configured: Configured) -> int:
     import uvloop
 
-    from riverlog.cli.node_process import serve_until_told
+    from riverlog.cli.node_process import serve_until_stopped
     from riverlog.observe.logging import configure as configure_logging
     from riverlog.observe.logging import get_logger
 
     configure_logging(sys.stderr)
     if configured.without_meaning:
         get_logger("riverlog.cli").warning("settings without meaning here", names=", ".join(configured.without_meaning))
-    return uvloop.run(serve_until_told(configured.settings))
+    return uvloop.run(serve_until_stopped(configured.settings))

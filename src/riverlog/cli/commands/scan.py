@@ -125,7 +125,7 @@ def print_rows(found: "Scan", form: OutputFormat) -> None:
 
 
 def rows_of(batches: Iterable[Any]) -> Iterator[Row]:
-    """Give rows as plain values, a portion of a batch at a time."""
+    """Yield rows as plain values, a portion of a batch at a time."""
     for batch in batches:
         for begin in range(0, batch.num_rows, PRINTED_ROWS):
             for row in batch[begin : begin + PRINTED_ROWS].to_pylist():
@@ -152,7 +152,7 @@ def _cell(value: Any) -> Any:
 
 
 def write_file(found: "Scan", path: Path) -> int:
-    """Write every row to a file of the kind that its name says; give how many they were."""
+    """Write every row to a file of the kind that its name says; return how many there were."""
     import pyarrow as pa
 
     kinds: dict[str, Callable[[str, pa.Schema], Any]] = {".parquet": _parquet, ".arrow": pa.ipc.new_file}

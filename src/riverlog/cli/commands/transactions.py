@@ -194,7 +194,7 @@ def _time(timestamp_ms: int) -> str | None:
 def _place(
     topic: str | None, partition: int | None, producer_id: int | None, *, named: bool
 ) -> tuple[TopicPartition, int] | None:
-    """Give the place of a transaction that hangs, where one is described; None where a transactional id is named."""
+    """Return the place of a transaction that hangs, where one is described; None where a transactional id is named."""
     if topic is None and partition is None and producer_id is None:
         if not named:
             raise usage_error("name a transactional id, or what hangs: --topic TOPIC --partition N --producer-id N")

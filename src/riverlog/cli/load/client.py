@@ -1,4 +1,4 @@
-"""One client process of `riverlog bench`: told its share of the load, it says what came of it.
+"""One client process of `riverlog bench`: it is sent its share of the load and prints the outcome.
 
 Requests come on standard input, answers go to standard output, each a line of JSON:
 
@@ -185,7 +185,7 @@ PARTS: Final[dict[str, Callable[[ClientLoad, LoadCounter, Gate], Coroutine[Any, 
 
 
 async def bursts(share: ClientLoad, now: Callable[[], float] = time.monotonic) -> AsyncIterator[list[float]]:
-    """Say when to send: give the moments from which some records count, as soon as they may be sent.
+    """Yield the moments from which some records count, as soon as they may be sent.
 
     At a given rate, a record counts from when it was due if the client came to it late: a broker that holds up its
     client must not look good because fewer records were sent meanwhile.
@@ -211,7 +211,7 @@ async def bursts(share: ClientLoad, now: Callable[[], float] = time.monotonic) -
 
 
 def sample_values(size: int) -> Iterator[bytes]:
-    """Give values of `size` bytes over and over, half of each random, so that compression has work to do."""
+    """Yield values of `size` bytes over and over, half of each random, so that compression has work to do."""
     random = Random(size)
     count = max(1, min(VALUES_DISTINCT_MAX, VALUES_BYTES_MAX // size))
     return itertools.cycle([random.randbytes(size // 2).hex().encode().ljust(size, b"-") for _ in range(count)])
@@ -300,7 +300,7 @@ def _say(answer: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Read the share, do it, and tell the outcome."""
+    """Read the load, run it, and print the outcome."""
     import uvloop
 
     share = ClientLoad(**json.loads(sys.stdin.readline()))

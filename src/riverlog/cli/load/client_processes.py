@@ -22,7 +22,7 @@ LINE_BYTES_MAX: Final = 1024 * 1024
 
 
 async def work(shares: Sequence[ClientLoad], progress: ProgressCallback) -> list[ClientOutcome]:
-    """Let each share be done by a process of its own, all from the same moment on."""
+    """Run each load in a process of its own, all from the same moment on."""
     async with _processes(len(shares)) as processes:
         for process, share in zip(processes, shares, strict=True):
             await _tell(process, asdict(share))

@@ -32,7 +32,7 @@ class Latencies:
         self.largest = max(self.largest, other.largest)
 
     def at(self, share: float) -> int:
-        """Give the smallest latency that at least this share of all does not exceed, rounded up to its bucket's end."""
+        """Return the smallest latency that this share of all does not exceed, rounded up to the end of its bucket."""
         wanted = share * sum(self.counts.values())
         seen = 0
         for bucket in sorted(self.counts):
@@ -42,7 +42,7 @@ class Latencies:
         return self.largest
 
     def milliseconds(self) -> dict[str, float]:
-        """Give the percentiles that are shown, and the largest."""
+        """Return the percentiles that are shown, and the largest."""
         found = {name: self.at(share) for name, share in PERCENTILES.items()} | {"max": self.largest}
         return {name: microseconds / 1000 for name, microseconds in found.items()}
 
@@ -54,6 +54,6 @@ def bucket_of(microseconds: int) -> int:
 
 
 def last_of(bucket: int) -> int:
-    """Give the largest latency of a bucket."""
+    """Return the largest latency of a bucket."""
     shift = max(0, bucket // HALF - 1)
     return ((bucket - shift * HALF + 1) << shift) - 1

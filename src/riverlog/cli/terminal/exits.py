@@ -6,7 +6,7 @@ from typing import Final
 
 @unique
 class ExitCode(IntEnum):
-    """What a script may rely on; `MEANINGS` says it in words."""
+    """What a script may rely on; `MEANINGS` explains each."""
 
     DONE = 0
     FAILED = 1
@@ -37,5 +37,5 @@ class CommandError(Exception):
 
 
 def usage_error(message: str) -> CommandError:
-    """Make the trouble for something typed wrongly."""
+    """Create the error for something typed wrongly."""
     return CommandError(message, ExitCode.USAGE)

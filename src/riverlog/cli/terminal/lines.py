@@ -17,7 +17,7 @@ LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 async def lines(descriptor: int, name: str) -> AsyncIterator[list[bytes]]:
-    """Give the lines of a file without their ends, as many at a time as one read brought."""
+    """Yield the lines of a file without their ends, as many at a time as one read brought."""
     pieces: list[bytes] = []
     pending = 0
     async for block in blocks(descriptor):
@@ -35,7 +35,7 @@ async def lines(descriptor: int, name: str) -> AsyncIterator[list[bytes]]:
 
 
 async def blocks(descriptor: int) -> AsyncIterator[bytes]:
-    """Give what arrives, until the end."""
+    """Yield what arrives, until the end."""
     while True:
         await _readable(descriptor)
         block = os.read(descriptor, BLOCK_BYTES)

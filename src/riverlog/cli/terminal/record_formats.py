@@ -94,7 +94,7 @@ def as_yaml_item(record: RecordLike) -> bytes:
 
 
 def plain(content: bytes | None) -> str | dict[str, str] | None:
-    """Give bytes as a JSON value: text, or `{"base64": "…"}` where they are not UTF-8."""
+    """Return bytes as a JSON value: text, or `{"base64": "…"}` where they are not UTF-8."""
     if content is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""`pipelines stop` and `reset`: end a query behind its batch, and let one begin anew. Both work from any machine."""
+"""`pipelines stop` and `reset`: end a query behind its batch, and begin one again. Both work from any machine."""
 
 import time
 from datetime import datetime
@@ -79,7 +79,7 @@ def reset(
     address: str,
     output: OutputFormat | None,
 ) -> None:
-    """Let pipelines begin anew, from a place in their topics: checkpoint and state are deleted.
+    """Reset pipelines: delete checkpoint and state, and begin again from a place in their topics.
 
     The next run is a new one, with empty windows and joins. It begins where this says, or else where the program does,
     and writes its results again. A pipeline that runs is refused. On a terminal it asks first; `riverlog pipelines

@@ -55,12 +55,12 @@ def describe(name: str, address: str, output: OutputFormat | None) -> None:
 
 
 def path_of(name: str) -> str:
-    """Give where the checkpoint of a pipeline lies in the store."""
+    """Return the path of a pipeline's checkpoint in the store."""
     return checked(name if name.startswith("/") else f"/pipelines/{name}")
 
 
 def lines_of(found: dict[str, Any]) -> list[str]:
-    """Say all but the partitions, a line for each part."""
+    """Return all but the partitions, a line for each part."""
     parts = {
         f"Pipeline {found['pipeline']}": {
             "State": found["state"],

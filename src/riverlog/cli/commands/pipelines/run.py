@@ -133,7 +133,7 @@ class _Lines:
         print(f"{self._clear()}{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
 
     def show(self, supervisor: "Supervisor", *, last: bool = False) -> None:
-        """Tell how it goes, if there is news and it is time."""
+        """Print progress, if there is news and it is time."""
         due = self._replaces or last or time.monotonic() - self._shown_at >= _LINE_SECONDS
         if self._quiet or not due or (lines := supervisor.lines()) == self._shown or not lines:
             return
@@ -152,7 +152,7 @@ class _Lines:
 
 @contextmanager
 def _spark_is_there() -> Iterator[None]:
-    """Say it in a sentence when Spark itself is gone, and nothing can be started again."""
+    """Turn the end of Spark itself into a sentence: nothing can be started again."""
     from py4j.protocol import Py4JError
 
     try:
@@ -174,7 +174,7 @@ class _Asked:
         self._runs = False
 
     def times(self) -> int:
-        """Tell how often they came."""
+        """Return how often they came."""
         return self._times
 
     def listen(self) -> None:

@@ -38,7 +38,7 @@ store_beside_option: Final = click.option(
 
 
 def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command take `master` and `conf`."""
+    """Add `--master` and `--conf` to a command."""
     master = click.option(
         "--master",
         metavar="URL",
@@ -94,7 +94,7 @@ class _Children:
 
 @contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Let what is started now ignore SIGTERM, which may be sent to all of a group: Java ends with us, not before us."""
+    """Start processes that ignore SIGTERM, which may be sent to all of a group: Java ends with us, not before us."""
     if not _Children.has_hook:
         os.register_at_fork(after_in_child=_deafen)  # hooks cannot be taken back, and PySpark's start runs them
         _Children.has_hook = True
@@ -112,7 +112,7 @@ def _deafen() -> None:
 
 @contextmanager
 def bootstrap_for_all(bootstrap: str) -> Iterator[None]:
-    """Let pipelines that name no cluster find this one, in this process and in the workers of Spark."""
+    """Set the cluster for pipelines that name none, in this process and in the workers of Spark."""
     before = os.environ.get("RIVERLOG_BOOTSTRAP_SERVERS")
     os.environ["RIVERLOG_BOOTSTRAP_SERVERS"] = bootstrap
     try:
@@ -125,7 +125,7 @@ def bootstrap_for_all(bootstrap: str) -> Iterator[None]:
 
 
 def loaded(file: Path) -> "list[Pipeline]":
-    """Give the pipelines of a file, or say in a sentence why there are none."""
+    """Return the pipelines of a file, or raise a sentence about why there are none."""
     from riverlog.pipelines.runtime.loader import NotLoaded, load
 
     try:
