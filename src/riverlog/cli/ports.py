@@ -40,10 +40,10 @@ def listen_ports(settings: NodeSettings) -> list[ListenPort]:
 def with_free_ports(settings: NodeSettings) -> dict[str, str]:
     """Return settings with the next free ports in place of busy ones, and print a line about each."""
     taken: list[int] = []
-    for wanted in listen_ports(settings):
-        port = next_free(wanted, taken)
-        if port != wanted.port:
-            print(f"riverlog: port {wanted.port} is in use; taking {port} instead", file=sys.stderr)
+    for each in listen_ports(settings):
+        port = next_free(each, taken)
+        if port != each.port:
+            print(f"riverlog: port {each.port} is in use; taking {port} instead", file=sys.stderr)
         taken.append(port)
     listeners = client_listeners(settings)
     changes = {}
