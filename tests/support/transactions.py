@@ -26,7 +26,7 @@ from riverlog.transactions.commands import (
 )
 from riverlog.transactions.incarnations import BatchName
 from riverlog.transactions.machine import TransactionsMachine
-from riverlog.transactions.records import Fact
+from riverlog.transactions.records import StateFact
 from riverlog.transactions.states import Transaction
 from tests.support.replies import check_reply
 
@@ -46,7 +46,7 @@ class Coordinator:
     def __init__(self, settings: NodeSettings | None = None) -> None:
         self.settings = settings or NodeSettings()
         self.seconds = 0.0
-        self.log: list[Fact] = []
+        self.log: list[StateFact] = []
         self.commands: dict[Ticket, TransactionsCommand] = {}
         self.answers: dict[Ticket, Any] = {}
         self.markers: list[SendMarkers] = []
@@ -142,7 +142,7 @@ class Coordinator:
     def held(self, transactional_id: str = ID) -> Transaction:
         return self.machine.state[transactional_id]
 
-    def _through_the_log(self, facts: tuple[Fact, ...]) -> list[Fact]:
+    def _through_the_log(self, facts: tuple[StateFact, ...]) -> list[StateFact]:
         read = [
             fact
             for header, records in read_batches(encode_facts(facts, self.now_ms) if facts else b"")

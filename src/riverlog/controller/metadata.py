@@ -28,7 +28,7 @@ from riverlog.runner import Runner
 
 Reply = TypeVar("Reply")
 
-Watcher = Callable[[MetadataDelta], None]
+MetadataWatcher = Callable[[MetadataDelta], None]
 
 
 class MetadataDriver:
@@ -48,7 +48,7 @@ class MetadataDriver:
         self._log = log
         self._failed = failed
         self._started_with = settings
-        self._watchers: list[Watcher] = []
+        self._watchers: list[MetadataWatcher] = []
         self._producer_ids: deque[ProducerId] = deque()
         self._next_block: asyncio.Future[None] | None = None
         defaults = TopicDefaults(settings.num_partitions, settings.default_replication_factor, settings.layers)
@@ -72,7 +72,7 @@ class MetadataDriver:
         self.image = self._runner.machine.image
         self.settings = self._settings_now()
 
-    def watch(self, watcher: Watcher) -> None:
+    def watch(self, watcher: MetadataWatcher) -> None:
         """Be told of every change from now on, in order, while it is the newest."""
         self._watchers.append(watcher)
 

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
         SendMarkers,
     )
     from riverlog.transactions.machine import TransactionsMachine
-    from riverlog.transactions.records import Fact
+    from riverlog.transactions.records import StateFact
 
 
-class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
+class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
     """Runs transactional ids, and sends the markers that end their transactions."""
 
     TOPIC = TRANSACTIONS_TOPIC
@@ -117,7 +117,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
             {"compression.type": "uncompressed", "segment.bytes": str(settings.transaction_state_log_segment_bytes)},
         )
 
-    def _new_shard(self, name: TopicPartition, epoch: LeaderEpoch) -> "Shard[TransactionsMachine, Fact]":
+    def _new_shard(self, name: TopicPartition, epoch: LeaderEpoch) -> "Shard[TransactionsMachine, StateFact]":
         from riverlog.coordination.marker_sender import MarkerSender
         from riverlog.transactions import batches
         from riverlog.transactions.commands import TransactionTimerDue
@@ -139,7 +139,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
         )
 
     def _carry_out(
-        self, sender: "MarkerSender", shard: "Shard[TransactionsMachine, Fact]", effects: "tuple[Effect, ...]"
+        self, sender: "MarkerSender", shard: "Shard[TransactionsMachine, StateFact]", effects: "tuple[Effect, ...]"
     ) -> None:
         for effect in effects:
             if isinstance(effect, Outcome):
@@ -147,7 +147,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "Fact"]):
             else:
                 sender.send(effect, shard.epoch, written=partial(self._written, shard, effect))
 
-    def _written(self, shard: "Shard[TransactionsMachine, Fact]", sent: "SendMarkers") -> None:
+    def _written(self, shard: "Shard[TransactionsMachine, StateFact]", sent: "SendMarkers") -> None:
         """Report markers to the shard, if it is there; else it will want them sent again."""
         from riverlog.transactions.commands import MarkersWritten
 

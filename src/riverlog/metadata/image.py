@@ -34,7 +34,7 @@ from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import LeaderEpoch, NodeId, ProducerId, TopicId
 
-Replicas = tuple[NodeId, ...]
+ReplicaIds = tuple[NodeId, ...]
 
 FIRST_PRODUCER_ID: Final = ProducerId(0)
 OFFSETS_TOPIC: Final = "__consumer_offsets"
@@ -76,15 +76,15 @@ class PartitionImage(NamedTuple):
     """A partition: who has it, who leads it. The partition epoch grows with every change."""
 
     index: int  # type: ignore[assignment]  # nobody looks for values in a partition
-    replicas: Replicas
-    isr: Replicas
+    replicas: ReplicaIds
+    isr: ReplicaIds
     leader: NodeId
     leader_epoch: LeaderEpoch
     partition_epoch: int
     directories: tuple[UUID, ...]
 
 
-Columns = tuple[tuple[object, ...], ...]
+PartitionColumns = tuple[tuple[object, ...], ...]
 """Some partitions, field by field, in the order of PartitionImage without its index."""
 
 
@@ -95,7 +95,7 @@ class TopicImage:
     name: str
     id: TopicId
     partition_count: int = 0
-    _chunks: tuple[Columns, ...] = ()
+    _chunks: tuple[PartitionColumns, ...] = ()
     """A few partitions each, so that changing one copies a few."""
 
     @property
@@ -332,11 +332,11 @@ def _broker(record: RegisterBrokerRecord) -> BrokerImage:
     )
 
 
-def _shared(replicas: Iterable[int]) -> Replicas:
+def _shared(replicas: Iterable[int]) -> ReplicaIds:
     return _one_object(tuple(NodeId(replica) for replica in replicas))
 
 
 @lru_cache(maxsize=REPLICA_LISTS_SHARED_MAX)
-def _one_object(replicas: Replicas) -> Replicas:
+def _one_object(replicas: ReplicaIds) -> ReplicaIds:
     """Return one object for all equal lists of replicas: there are few of them and perhaps millions of partitions."""
     return replicas

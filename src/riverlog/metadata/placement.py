@@ -8,11 +8,11 @@ distance to the followers shifts each round, so that no two brokers share all th
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
-from riverlog.metadata.image import BrokerImage, MetadataImage, Replicas
+from riverlog.metadata.image import BrokerImage, MetadataImage, ReplicaIds
 from riverlog.model.ids import NodeId
 
 
-def place(image: MetadataImage, *, partitions: int, replication_factor: int) -> list[Replicas]:
+def place(image: MetadataImage, *, partitions: int, replication_factor: int) -> list[ReplicaIds]:
     """Choose replicas for new partitions; the first of each is its leader."""
     brokers = usable_brokers(image)
     assert 1 <= replication_factor <= len(brokers)
@@ -25,7 +25,7 @@ def usable_brokers(image: MetadataImage) -> list[BrokerImage]:
     return [image.brokers[node_id] for node_id in sorted(image.brokers) if not image.brokers[node_id].fenced]
 
 
-def _replicas(ring: Sequence[NodeId], number: int, replication_factor: int) -> Replicas:
+def _replicas(ring: Sequence[NodeId], number: int, replication_factor: int) -> ReplicaIds:
     count = len(ring)
     leader = number % count
     if replication_factor == 1:

@@ -22,11 +22,11 @@ from riverlog.transactions.members import SharedMember, SharedMemberState
 from riverlog.transactions.records import (
     MEMBER_VERSION,
     VALUE_VERSION,
-    Fact,
     MemberFact,
     MemberLogKey,
     MemberLogValue,
     MemberName,
+    StateFact,
     TransactionFact,
     TransactionLogKey,
     TransactionLogValue,
@@ -69,7 +69,7 @@ class BadTransactionRecord(ValueError):
     """Bytes that claim to be a fact about a transactional id and are none."""
 
 
-def encode_facts(facts: Sequence[Fact], now_ms: int, bytes_max: int = BATCH_BYTES_MAX) -> bytearray:
+def encode_facts(facts: Sequence[StateFact], now_ms: int, bytes_max: int = BATCH_BYTES_MAX) -> bytearray:
     """Build the batch of one decision; Refusal where it would be too large. A transaction that goes on may be a little
     less large than one that ends: each that was begun can be ended."""
     if any(map(_goes_on, facts)):
@@ -90,7 +90,7 @@ def encode_facts(facts: Sequence[Fact], now_ms: int, bytes_max: int = BATCH_BYTE
     return builder.build()
 
 
-def _goes_on(fact: Fact) -> bool:
+def _goes_on(fact: StateFact) -> bool:
     match fact:
         case TransactionFact():
             return fact.transaction is not None and fact.transaction.state is TransactionState.ONGOING
@@ -100,14 +100,14 @@ def _goes_on(fact: Fact) -> bool:
             assert_never(fact)
 
 
-def decode_facts(header: BatchHeader, records: Sequence[Record]) -> Iterator[Fact]:
+def decode_facts(header: BatchHeader, records: Sequence[Record]) -> Iterator[StateFact]:
     """Read the facts of a batch."""
     for record in records if not header.is_control else ():
         if (fact := decode_record(record.key or b"", record.value)) is not None:
             yield fact
 
 
-def decode_record(key: Buffer, value: Buffer | None) -> Fact | None:
+def decode_record(key: Buffer, value: Buffer | None) -> StateFact | None:
     """Read one record of the topic; None for a kind that riverlog does not know."""
     match _number(key):
         case _Kind.TRANSACTION:

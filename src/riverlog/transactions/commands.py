@@ -11,12 +11,12 @@ from riverlog.model.ids import NO_PRODUCER, NO_TIMESTAMP, ProducerId, TopicParti
 from riverlog.model.machine import Command
 from riverlog.model.transactions import Outcome, Producer, TransactionVersion
 from riverlog.transactions.incarnations import NO_BATCH, BatchName
-from riverlog.transactions.records import Fact
+from riverlog.transactions.records import StateFact
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
 
 
 @dataclass(frozen=True, slots=True)
-class InitProducer(Command[Fact, "ProducerReply | NeedsProducerId"]):
+class InitProducer(Command[StateFact, "ProducerReply | NeedsProducerId"]):
     """Become the producer of a transactional id; whoever was it before is refused from here on."""
 
     transactional_id: str
@@ -31,7 +31,7 @@ class InitProducer(Command[Fact, "ProducerReply | NeedsProducerId"]):
 
 
 @dataclass(frozen=True, slots=True)
-class AddPartitions(Command[Fact, "PartitionsReply"]):
+class AddPartitions(Command[StateFact, "PartitionsReply"]):
     """Take partitions into the producer's transaction; the first of them begin it."""
 
     transactional_id: str
@@ -41,7 +41,7 @@ class AddPartitions(Command[Fact, "PartitionsReply"]):
 
 
 @dataclass(frozen=True, slots=True)
-class VerifyPartitions(Command[Fact, "PartitionsReply"]):
+class VerifyPartitions(Command[StateFact, "PartitionsReply"]):
     """Say whether partitions belong to the producer's open transaction."""
 
     transactional_id: str
@@ -50,7 +50,7 @@ class VerifyPartitions(Command[Fact, "PartitionsReply"]):
 
 
 @dataclass(frozen=True, slots=True)
-class EndTransaction(Command[Fact, "ProducerReply | NeedsProducerId"]):
+class EndTransaction(Command[StateFact, "ProducerReply | NeedsProducerId"]):
     """Commit or abort the producer's transaction."""
 
     transactional_id: str
@@ -65,7 +65,7 @@ class EndTransaction(Command[Fact, "ProducerReply | NeedsProducerId"]):
 
 
 @dataclass(frozen=True, slots=True)
-class JoinBatch(Command[Fact, "ProducerReply | NeedsProducerId"]):
+class JoinBatch(Command[StateFact, "ProducerReply | NeedsProducerId"]):
     """Let an attempt of a task write in a batch; the first to join opens it."""
 
     transactional_id: str
@@ -83,7 +83,7 @@ class JoinBatch(Command[Fact, "ProducerReply | NeedsProducerId"]):
 
 
 @dataclass(frozen=True, slots=True)
-class EndBatch(Command[Fact, "ProducerReply"]):
+class EndBatch(Command[StateFact, "ProducerReply"]):
     """Commit what these members wrote in a batch and abort the others, or abort them all."""
 
     transactional_id: str
@@ -116,7 +116,7 @@ class PartitionsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeBatches(Command[Fact, "BatchesReply"]):
+class DescribeBatches(Command[StateFact, "BatchesReply"]):
     """Say how far an incarnation of a pipeline has come."""
 
     transactional_id: str
@@ -134,7 +134,7 @@ class BatchesReply:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeTransactions(Command[Fact, "DescribeTransactionsReply"]):
+class DescribeTransactions(Command[StateFact, "DescribeTransactionsReply"]):
     """Describe transactional ids."""
 
     transactional_ids: tuple[str, ...]
@@ -148,7 +148,7 @@ class DescribeTransactionsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class ListTransactions(Command[Fact, "ListTransactionsReply"]):
+class ListTransactions(Command[StateFact, "ListTransactionsReply"]):
     """Name the transactional ids; empty filters let everything pass."""
 
     states: frozenset[TransactionState] = frozenset()
@@ -163,7 +163,7 @@ class ListTransactionsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class MarkersWritten(Command[Fact, None]):
+class MarkersWritten(Command[StateFact, None]):
     """Every partition of a transaction knows how it ended."""
 
     transactional_id: str
@@ -171,7 +171,7 @@ class MarkersWritten(Command[Fact, None]):
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionTimerDue(Command[Fact, None]):
+class TransactionTimerDue(Command[StateFact, None]):
     """The deadline that the machine named has come."""
 
 

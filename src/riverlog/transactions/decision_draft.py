@@ -8,7 +8,7 @@ from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
 from riverlog.model.transactions import Outcome, TransactionVersion
 from riverlog.transactions.commands import Effect, SendMarkers
 from riverlog.transactions.members import SharedMember, SharedMemberState
-from riverlog.transactions.records import Fact, MemberFact, MemberName, TransactionFact
+from riverlog.transactions.records import MemberFact, MemberName, StateFact, TransactionFact
 from riverlog.transactions.states import Transaction
 
 
@@ -20,7 +20,7 @@ class DecisionDraft:
     remembered: Mapping[str, Transaction]
     pools: Mapping[str, Mapping[ProducerId, SharedMember]] = field(default_factory=dict)
     """The members of transactional ids."""
-    facts: list[Fact] = field(default_factory=list)
+    facts: list[StateFact] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     drafts: dict[str, Transaction | None] = field(default_factory=dict)
@@ -103,5 +103,5 @@ class DecisionDraft:
         """Return the instant so many milliseconds from now."""
         return Instant(self.now.instant + delay_ms / 1000)
 
-    def decision(self) -> Decision[Fact, Effect]:
+    def decision(self) -> Decision[StateFact, Effect]:
         return Decision(records=tuple(self.facts), replies=tuple(self.replies), effects=tuple(self.effects))

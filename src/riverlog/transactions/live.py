@@ -32,7 +32,7 @@ class IdsExpire:
     """It is time to look for transactional ids that nobody uses any more."""
 
 
-Deadline = TransactionEnds | WaitEnds | IdsExpire
+TransactionDeadline = TransactionEnds | WaitEnds | IdsExpire
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Waiting:
 class WaitingCommands:
     """Who waits, and until when."""
 
-    timers: Timers[Deadline] = field(default_factory=Timers)
+    timers: Timers[TransactionDeadline] = field(default_factory=Timers)
     waiting: dict[str, list[Waiting]] = field(default_factory=dict)
     expiry_goes_on_at: str = ""
     """The id at which a look for idle ones goes on that one turn did not finish."""

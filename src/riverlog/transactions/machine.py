@@ -45,7 +45,7 @@ from riverlog.transactions.limits import (
 from riverlog.transactions.live import IdsExpire, TransactionEnds, WaitEnds, WaitingCommands
 from riverlog.transactions.members import SharedMember
 from riverlog.transactions.producers import init_producer
-from riverlog.transactions.records import Fact, MemberFact, MemberName, TransactionFact
+from riverlog.transactions.records import MemberFact, MemberName, StateFact, TransactionFact
 from riverlog.transactions.shared_transactions import (
     abort_batch,
     add_to_member,
@@ -75,7 +75,7 @@ class TransactionsMachine:
         self._settings = settings
         self._is_awake = False
 
-    def decide(self, command: TransactionsCommand, ticket: Ticket, now: Moment) -> Decision[Fact, Effect]:
+    def decide(self, command: TransactionsCommand, ticket: Ticket, now: Moment) -> Decision[StateFact, Effect]:
         """Name what follows from the command; of all that is remembered, change nothing."""
         draft = DecisionDraft(now, self.state, self.pools)
         if not self._is_awake:
@@ -84,7 +84,7 @@ class TransactionsMachine:
         self._decide(command, ticket, draft)
         return draft.decision()
 
-    def apply(self, fact: Fact) -> None:
+    def apply(self, fact: StateFact) -> None:
         """Remember one fact."""
         match fact:
             case TransactionFact(transactional_id, None):
@@ -99,7 +99,7 @@ class TransactionsMachine:
             case MemberFact(name, member) if member is not None:
                 self.pools.setdefault(name.transactional_id, {})[name.producer_id] = member
 
-    def withdraw(self, facts: tuple[Fact, ...], now: Moment) -> Decision[Fact, Effect]:
+    def withdraw(self, facts: tuple[StateFact, ...], now: Moment) -> Decision[StateFact, Effect]:
         """Set the deadlines of the transactions that these facts are about to what is remembered of them."""
         draft = DecisionDraft(now, self.state, self.pools)
         for transactional_id in {fact.transactional_id for fact in facts if isinstance(fact, TransactionFact)}:
@@ -110,7 +110,7 @@ class TransactionsMachine:
                 self._let_time_run(transactional_id, held, draft, ms_min=TRANSACTION_ABORT_RETRY_MS)
         return draft.decision()
 
-    def snapshot(self) -> Iterable[Fact]:
+    def snapshot(self) -> Iterable[StateFact]:
         """Return records which make an empty machine remember what this one does."""
         yield from (TransactionFact(transactional_id, held) for transactional_id, held in self.state.items())
         for transactional_id, pool in self.pools.items():

@@ -134,7 +134,7 @@ class MemberFact:
     member: SharedMember | None
 
 
-Fact = TransactionFact | MemberFact
+StateFact = TransactionFact | MemberFact
 
 
 def value_of(transaction: Transaction) -> TransactionLogValue:

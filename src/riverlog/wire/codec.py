@@ -13,10 +13,10 @@ from riverlog.model.ports import Buffer, FileRange
 from riverlog.wire.apis import API_BY_KEY
 from riverlog.wire.decoding import compile_decoder
 from riverlog.wire.encoding import compile_encoder
-from riverlog.wire.primitives import Decoder, Encoder, MalformedMessage, Part
+from riverlog.wire.primitives import Decoder, FramePart, ItemEncoder, MalformedMessage
 from riverlog.wire.types import is_record, key_of
 
-__all__ = ["MalformedMessage", "Part", "decode", "encode", "encode_parts", "joined"]
+__all__ = ["FramePart", "MalformedMessage", "decode", "encode", "encode_parts", "joined"]
 
 Message = TypeVar("Message")
 
@@ -43,7 +43,7 @@ def encode(message: object, version: int) -> bytes:
     return joined(encode_parts(message, version, bytearray()))
 
 
-def encode_parts(message: object, version: int, out: bytearray) -> list[Part]:
+def encode_parts(message: object, version: int, out: bytearray) -> list[FramePart]:
     """Write one message behind what `out` holds; records become parts of their own, as they are, never copied.
 
     The first part is `out` itself, so that a caller can still write a length into it.
@@ -54,7 +54,7 @@ def encode_parts(message: object, version: int, out: bytearray) -> list[Part]:
     return encoder(message, out)
 
 
-def joined(parts: list[Part]) -> bytes:
+def joined(parts: list[FramePart]) -> bytes:
     """Put the parts of a message together; its records must be in memory."""
     for part in parts:
         assert not isinstance(part, FileRange), "records in a file can be sent, not joined"
@@ -62,7 +62,7 @@ def joined(parts: list[Part]) -> bytes:
 
 
 _DECODERS: Final[dict[tuple[type[Any], int], Decoder]] = {}
-_ENCODERS: Final[dict[tuple[type[Any], int], Encoder]] = {}
+_ENCODERS: Final[dict[tuple[type[Any], int], ItemEncoder]] = {}
 
 
 def _decoder(declaration: type[Any], version: int) -> Decoder:
@@ -71,7 +71,7 @@ def _decoder(declaration: type[Any], version: int) -> Decoder:
     return decoder
 
 
-def _encoder(declaration: type[Any], version: int) -> Encoder:
+def _encoder(declaration: type[Any], version: int) -> ItemEncoder:
     _check_version(declaration, version)
     encoder = _ENCODERS[declaration, version] = compile_encoder(declaration, version)
     return encoder

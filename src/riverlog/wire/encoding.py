@@ -11,7 +11,7 @@ from uuid import UUID
 
 from riverlog.model.ports import FileRange
 from riverlog.wire import primitives
-from riverlog.wire.primitives import Encoder
+from riverlog.wire.primitives import ItemEncoder
 from riverlog.wire.source import FunctionSource
 from riverlog.wire.types import (
     RECORDS,
@@ -36,7 +36,7 @@ _NAMES: Final[dict[str, object]] = {
 }
 
 
-def compile_encoder(declaration: type[Any], version: int) -> Encoder:
+def compile_encoder(declaration: type[Any], version: int) -> ItemEncoder:
     """Compile the encoder of one version of a message."""
     return _Encoding(declaration, version).source.compiled("encode", f"encode {declaration.__name__} {version}")
 

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from riverlog.model.ports import FileRange
-from riverlog.wire.primitives import Part, long_varint, varint_bytes
+from riverlog.wire.primitives import FramePart, long_varint, varint_bytes
 
 NULL: Final = 0
 EMPTY: Final = 1
@@ -148,7 +148,7 @@ def read_fetch_end(buffer: memoryview, position: int) -> tuple[int, int] | None:
     return (offset, bytes_max) if end == FETCH_END else None
 
 
-Fetched = Callable[[int, int, int, int, bytes | FileRange], list[Part]]
+Fetched = Callable[[int, int, int, int, bytes | FileRange], list[FramePart]]
 
 
 def one_fetched(topic: bytes, version: int, index: int, *, committed: bool) -> Fetched:
@@ -165,7 +165,7 @@ def one_fetched(topic: bytes, version: int, index: int, *, committed: bool) -> F
 
     def fill_in(
         correlation_id: int, high_watermark: int, stable_offset: int, start_offset: int, records: bytes | FileRange
-    ) -> list[Part]:
+    ) -> list[FramePart]:
         size = records.size if isinstance(records, FileRange) else len(records)
         count = varint_bytes(size + 1)
         length = head_bytes + len(count) + size + len(NO_TAGS)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from riverlog.model.ports import Buffer, FileRange
 from riverlog.wire.apis import APIS, Api, ApiKey
-from riverlog.wire.codec import MalformedMessage, Part, decode, encode_parts, joined
+from riverlog.wire.codec import FramePart, MalformedMessage, decode, encode_parts, joined
 from riverlog.wire.framing import LENGTH, LENGTH_BYTES
 from riverlog.wire.primitives import refuse, skip_tagged_fields
 
@@ -82,7 +82,7 @@ def encode_request(api: Api, version: int, correlation_id: int, client_id: str |
     return joined(parts)
 
 
-def encode_response(api: Api, version: int, correlation_id: int, message: Any) -> list[Part]:
+def encode_response(api: Api, version: int, correlation_id: int, message: Any) -> list[FramePart]:
     """Write a whole response, with its length in front; records stay parts of their own."""
     head = _TAGGED_RESPONSE_FRAME if _has_tagged_header(api, version) else _RESPONSE_FRAME
     out = bytearray(head.pack(0, correlation_id))
@@ -91,7 +91,7 @@ def encode_response(api: Api, version: int, correlation_id: int, message: Any) -
     return parts
 
 
-def with_window(api: Api, version: int, response: list[Part], window_bytes: int) -> list[Part]:
+def with_window(api: Api, version: int, response: list[FramePart], window_bytes: int) -> list[FramePart]:
     """Add the connection's window to the header of a whole response, where that version's header has tagged fields."""
     if not _has_tagged_header(api, version):
         return response
@@ -128,7 +128,7 @@ def _has_tagged_header(api: Api, version: int) -> bool:
     return version >= api.flexible_since and api.key is not _NEVER_TAGGED
 
 
-def _write_length(out: bytearray, parts: list[Part]) -> None:
+def _write_length(out: bytearray, parts: list[FramePart]) -> None:
     """Write the length of what follows into the first four bytes of `out`, which is the first part."""
     size = -LENGTH_BYTES
     for part in parts:

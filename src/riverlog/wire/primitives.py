@@ -8,13 +8,13 @@ from uuid import UUID
 from riverlog.model.ports import Buffer, FileRange
 from riverlog.wire.limits import ERROR_MESSAGE_CHARACTERS_MAX
 
-Part = Buffer | FileRange
+FramePart = Buffer | FileRange
 """A piece of an encoded message: bytes, or records that still lie in a file."""
 
 Decoder = Callable[[memoryview, int], tuple[Any, int]]
 """Reads one version of a message from a position on; gives it and the position behind it."""
 
-Encoder = Callable[[Any, bytearray], list[Part]]
+ItemEncoder = Callable[[Any, bytearray], list[FramePart]]
 """Writes one version of a message behind what the bytes hold; they are the first part of the answer."""
 
 VARINT_BYTES_MAX: Final = 5

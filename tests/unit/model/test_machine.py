@@ -13,7 +13,7 @@ from riverlog.metadata.machine import MetadataCommand, MetadataMachine
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.machine import Command, Decision, Instant, Moment, ReplicatedMachine, Reply, Ticket
 from riverlog.transactions.commands import TransactionsCommand
-from riverlog.transactions.records import Fact
+from riverlog.transactions.records import StateFact
 from tests.support.replies import promised_by
 
 
@@ -40,7 +40,7 @@ def test_the_metadata_machine_has_the_shape():
 
 @pytest.mark.parametrize(
     ("commands", "records"),
-    [(GroupsCommand, GroupFact), (TransactionsCommand, Fact), (MetadataCommand, MetadataRecord)],
+    [(GroupsCommand, GroupFact), (TransactionsCommand, StateFact), (MetadataCommand, MetadataRecord)],
     ids=["groups", "transactions", "metadata"],
 )
 def test_a_machine_decides_about_all_commands_of_its_records_and_no_others(commands: UnionType, records: UnionType):

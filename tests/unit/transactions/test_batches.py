@@ -11,10 +11,10 @@ from riverlog.transactions.incarnations import BatchName, Incarnation, Shared
 from riverlog.transactions.limits import TRANSACTION_END_BYTES_MAX
 from riverlog.transactions.members import SharedMember, SharedMemberState
 from riverlog.transactions.records import (
-    Fact,
     MemberFact,
     MemberLogKey,
     MemberName,
+    StateFact,
     TransactionFact,
     TransactionLogKey,
     member_value_of,
@@ -60,7 +60,7 @@ OPEN = Transaction(
 )
 
 
-def written(fact: Fact) -> tuple[bytes | None, bytes | None]:
+def written(fact: StateFact) -> tuple[bytes | None, bytes | None]:
     ((_, (record,)),) = read_batches(encode_facts([fact], 1_000))
     return record.key, record.value
 

@@ -69,7 +69,7 @@ class Wanted:
     next_offset: Offset = NO_OFFSET
 
 
-Plan = list[tuple[FetchTopic, list[Wanted]]]
+FetchPlan = list[tuple[FetchTopic, list[Wanted]]]
 
 
 PartitionRead = tuple[LogRead, bytes | FileRange, list[Aborted] | None, Offset, Offset]
@@ -103,7 +103,7 @@ def fetch(request: FetchRequest, context: Context) -> HandlerResult[FetchRespons
 async def fetch_in_portions(request: FetchRequest, context: Context) -> FetchResponse:
     """Do a fetch of so many partitions that others must get their turn in between, and look again while it waits."""
     turns = context.services.portions
-    plan: Plan = []
+    plan: FetchPlan = []
     asked = ((topic, part) for topic in request.topics for part in (None, *topic.partitions))
     while some := list(islice(asked, REQUEST_PORTION)):
         await in_turn(partial(_plan, plan, some, context), turns)
@@ -324,7 +324,7 @@ def _find(context: Context, name: str, topic_id: UUID, index: int, epoch: int) -
     return partition
 
 
-def _plan(plan: Plan, asked: list[tuple[FetchTopic, FetchPartition | None]], context: Context) -> None:
+def _plan(plan: FetchPlan, asked: list[tuple[FetchTopic, FetchPartition | None]], context: Context) -> None:
     """Go on with a plan: topics begin with None. It may have to be done again, and then changes nothing before."""
     found = [(topic, None if part is None else _wanted(topic, part, context)) for topic, part in asked]
     for topic, wanted in found:
@@ -334,7 +334,7 @@ def _plan(plan: Plan, asked: list[tuple[FetchTopic, FetchPartition | None]], con
             plan[-1][1].append(wanted)
 
 
-def _read_plan(request: FetchRequest, plan: Plan, context: Context, at_once: bool) -> Parts | None:
+def _read_plan(request: FetchRequest, plan: FetchPlan, context: Context, at_once: bool) -> Parts | None:
     """Read every partition in the order asked for, and return the whole response; None where that is too little."""
     reading = _Reading(request, plan, context)
     reading.read()
@@ -350,7 +350,7 @@ class _Reading:
 
     __slots__ = ("_context", "_copied_left", "_is_told", "_left", "_request", "_rest", "_size", "cold", "response")
 
-    def __init__(self, request: FetchRequest, plan: Plan, context: Context) -> None:
+    def __init__(self, request: FetchRequest, plan: FetchPlan, context: Context) -> None:
         self.response = FetchResponse()
         self._rest = ((topic, wanted) for topic, parts in plan for wanted in (None, *parts))
         self._request = request
@@ -483,7 +483,7 @@ def _refused(index: int, code: ErrorCode, partition: Partition | None) -> Partit
     )
 
 
-def _count(response: FetchResponse, plan: Plan, context: Context) -> None:
+def _count(response: FetchResponse, plan: FetchPlan, context: Context) -> None:
     """Count what goes out, once, when it is known."""
     for answer, (_topic, parts) in zip(response.responses, plan, strict=True):
         for data, wanted in zip(answer.partitions, parts, strict=True):

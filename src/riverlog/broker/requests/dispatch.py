@@ -31,7 +31,7 @@ class Unserved(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ServedApi:
     """One served API."""
 
     api: Api
@@ -50,7 +50,12 @@ class Promise(PendingResponse):
     __slots__ = ("_client", "_header", "_row", "answer_bytes_max", "awaited", "holds_line")
 
     def __init__(
-        self, row: Row, header: RequestHeader, client: Client, awaited: Awaitable[object], answer_bytes_max: int = 0
+        self,
+        row: ServedApi,
+        header: RequestHeader,
+        client: Client,
+        awaited: Awaitable[object],
+        answer_bytes_max: int = 0,
     ) -> None:
         super().__init__()
         self.answer_bytes_max = answer_bytes_max
@@ -93,7 +98,7 @@ class Dispatcher:
         self._services = services
         self._authorizer = services.authorizer
         self._stats = stats
-        self._rows: dict[int, Row] = {}  # of the APIs that were asked for so far
+        self._rows: dict[int, ServedApi] = {}  # of the APIs that were asked for so far
 
     def dispatch(self, frame: memoryview, client: Client) -> tuple[RequestStats, PendingResponse | None]:
         """Do a request's ordered work, and give the pending of its answer, which may be there already."""
@@ -153,7 +158,7 @@ class Dispatcher:
         row = self._row(header.api_key)
         return row.stats, PendingResponse(_server_error(row.api, header))
 
-    def _refuse_version(self, row: Row, header: RequestHeader, client: Client) -> Parts:
+    def _refuse_version(self, row: ServedApi, header: RequestHeader, client: Client) -> Parts:
         """Answer a client that is newer than us with our range, in the oldest form (KIP-511); only ApiVersions can."""
         if row.api.key is not ApiKey.API_VERSIONS:
             raise Unserved(
@@ -164,13 +169,13 @@ class Dispatcher:
         )
         return encode_response(row.api, 0, header.correlation_id, row.handler(None, context))
 
-    def _row(self, key: int) -> Row:
+    def _row(self, key: int) -> ServedApi:
         """Complete the table's row for an API that is asked for the first time."""
         api = self._served.get(key)
         if api is None:
             raise Unserved(f"API key {key} is not served here")
         handler, short_cut = self._load(api.key)
-        row = self._rows[key] = Row(
+        row = self._rows[key] = ServedApi(
             api=api,
             handler=handler,
             short_cut=short_cut,
@@ -183,7 +188,7 @@ class Dispatcher:
         return row
 
 
-def _handle(row: Row, context: Context, request: object) -> object:
+def _handle(row: ServedApi, context: Context, request: object) -> object:
     return row.handler(request, context)
 
 

@@ -25,7 +25,7 @@ from riverlog.model.limits import RECEIVE_BUFFER_BYTES, RECEIVE_BUFFER_BYTES_MIN
 from riverlog.observe.stats import ConnectionStats
 from riverlog.wire.apis import ApiKey
 
-Later = Callable[[float, Callable[[], None]], object]
+CallLater = Callable[[float, Callable[[], None]], object]
 """Calls something after so many seconds."""
 
 _PRODUCE: Final = ApiKey.PRODUCE.to_bytes(2, "big")
@@ -34,7 +34,7 @@ _PRODUCE: Final = ApiKey.PRODUCE.to_bytes(2, "big")
 class RequestMemory:
     """What all connections of a node may hold together for requests that have not yet been begun."""
 
-    def __init__(self, bytes_max: int, *, window_bytes_max: int, stats: ConnectionStats, later: Later) -> None:
+    def __init__(self, bytes_max: int, *, window_bytes_max: int, stats: ConnectionStats, later: CallLater) -> None:
         reserve_bytes = bytes_max // REQUEST_MEMORY_RESERVE_PART
         self.window_bytes_max = window_bytes_max
         self.stats = stats
@@ -127,7 +127,7 @@ class ConnectionMemory:
 class MemoryPool:
     """A number of bytes, those who hold some, and the line of those who wait for some."""
 
-    def __init__(self, bytes_max: int, stats: ConnectionStats, later: Later) -> None:
+    def __init__(self, bytes_max: int, stats: ConnectionStats, later: CallLater) -> None:
         self.bytes_max = bytes_max
         self.used = 0
         self.short = False  # somebody waits, or more is lent than there is: nothing is kept for requests to come

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from riverlog.metadata.commands.outcome import DONE, Outcome, named_twice, repeats
-from riverlog.metadata.image import MetadataImage, Replicas, TopicImage
+from riverlog.metadata.image import MetadataImage, ReplicaIds, TopicImage
 from riverlog.metadata.placement import place, usable_brokers
 from riverlog.metadata.records import MetadataRecord, PartitionRecord
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PARTITIONS, CHECKPOINTS_TOPIC
@@ -14,7 +14,7 @@ from riverlog.model.ids import TopicId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.model.machine import Command
 
-Assignment = Replicas
+Assignment = ReplicaIds
 """The brokers of one partition, its preferred leader first."""
 
 UNASSIGNED_DIRECTORY = UUID(int=0)
