@@ -138,3 +138,13 @@ def test_commands_in_documents_exist(path: Path) -> None:
         first, *rest = line.split()
         command = f"{first} {rest[0]}" if first in GROUPS and rest else first
         assert command in words, f"riverlog {line}"
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "reading-the-source.md", "glossary.md"])
+def test_documents_name_files_that_exist(name: str) -> None:
+    known = [path.relative_to(SOURCE).with_suffix("").as_posix() for path in SOURCE.rglob("*.py")]
+    rooms = {part for path in known for part in path.split("/")[:-1]}
+    text = (ROOT / "docs" / name).read_text()
+    for path in set(re.findall(r"(?<![\w/.-])([a-z_]+(?:/[a-z_]+)+)(?:\.\w+)?(?![\w/-])", text)):
+        if path.split("/")[0] in rooms:
+            assert any(f"/{each}".endswith(f"/{path}") or f"/{each}/".find(f"/{path}/") >= 0 for each in known), path
