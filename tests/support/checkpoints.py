@@ -128,5 +128,5 @@ async def put(store: Store, path: str, content: bytes, *, overwrite: bool = True
 
 
 async def read(store: Store, path: str, offset: int = 0, length: int = 2**40) -> bytes:
-    file = store.file(path)
-    return b"".join([part async for part in store.content(file, offset, min(length, file.facts.size - offset))])
+    file = store.storage.file(path)
+    return b"".join([part async for part in store.storage.content(file, offset, min(length, file.facts.size - offset))])

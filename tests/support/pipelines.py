@@ -43,7 +43,7 @@ class Run:
 
     async def plan(self, number: int) -> None:
         """Write `offsets/N`, unless the run before has."""
-        if self.store.tree.file(f"{PATH}/offsets/{number}") is None:
+        if self.store.storage.tree.file(f"{PATH}/offsets/{number}") is None:
             source = {SOURCE: {"0": 10 * (number + 1)}, "elsewhere": {"7": 1}}
             temporary = f"{PATH}/offsets/.{number}.{self.caller.run}.tmp"
             await put(self.store, temporary, b"v1\n{}\n" + json.dumps(source).encode())
@@ -58,7 +58,7 @@ class Run:
         batch = await self.begin(number)
         async with Member(ADDRESS, batch, task=task, attempt=0, ports=self.universe.ports) as member:
             await member.write([NewRecord(TOPIC, f"{number} {self.caller.run} {part}".encode()) for part in "ab"])
-            if stateful and self.store.tree.file(self._state_file(number)) is None:
+            if stateful and self.store.storage.tree.file(self._state_file(number)) is None:
                 await self.keep_state(number)
             return await member.finish()
 
@@ -94,7 +94,7 @@ class Run:
 
 async def committer(store: Store, number: int) -> str | None:
     """Tell whose `commits/N` is there."""
-    if store.tree.file(f"{PATH}/commits/{number}") is None:
+    if store.storage.tree.file(f"{PATH}/commits/{number}") is None:
         return None
     return str(json.loads((await read_file(store, f"{PATH}/commits/{number}")).splitlines()[1])["run"])
 

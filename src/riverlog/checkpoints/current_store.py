@@ -63,7 +63,7 @@ class Stores:
         if is_under_way or loop.time() - self._checked_at < CHECKPOINT_TOPIC_CHECKED_SECONDS:
             return
         self._checked_at = loop.time()
-        self._checking = loop.create_task(store.check_topic())
+        self._checking = loop.create_task(store.storage.check_topic())
 
     async def _opened(self) -> Store:
         store = self._make(self._topic_id)
@@ -75,7 +75,7 @@ class Stores:
         except (KafkaError, Refused, Replaced) as problem:
             get_logger("riverlog.checkpoints").warning("the checkpoint store cannot be opened", cause=repr(problem))
             raise Refused.later(f"the checkpoint store cannot reach its topic: {problem}") from problem
-        self._topic_id = store.journal.topic_id
+        self._topic_id = store.storage.journal.topic_id
         self._checked_at = asyncio.get_running_loop().time()
         return store
 

@@ -137,7 +137,7 @@ class StoreAndDict(RuleBasedStateMachine):
     def restart(self) -> None:
         """The process ends; another one reads the topic."""
         self.store = self.runner.run(opened(self.topic))
-        assert self.store.tree.uploads == {}
+        assert self.store.storage.tree.uploads == {}
         assert self.topic.chunk_owners() == self.owners()
 
     @rule()
@@ -147,22 +147,26 @@ class StoreAndDict(RuleBasedStateMachine):
     # What must hold
 
     def owners(self) -> set[str]:
-        return {found.facts.id for _, found in self.store.tree.walk() if isinstance(found, File) and found.facts.chunks}
+        return {
+            found.facts.id
+            for _, found in self.store.storage.tree.walk()
+            if isinstance(found, File) and found.facts.chunks
+        }
 
     @invariant()
     def they_agree(self) -> None:
-        found = dict(self.store.tree.walk())
+        found = dict(self.store.storage.tree.walk())
         files = [path for path, each in found.items() if isinstance(each, File)]
         assert {path: self.runner.run(read(self.store, path)) for path in files} == self.files
         for path in [*FOLDERS, *KEPT]:
             assert (path in found and path not in files) is self.is_folder(path)
-        assert self.store.tree.entries == len(found) - 1
+        assert self.store.storage.tree.entries == len(found) - 1
         assert self.topic.chunk_owners() == self.owners()
 
     @invariant()
     def memory_is_counted(self) -> None:
-        held = sum(len(each.content) for _, each in self.store.tree.walk() if isinstance(each, File))
-        assert self.store.tree.temporaries.bytes == held
+        held = sum(len(each.content) for _, each in self.store.storage.tree.walk() if isinstance(each, File))
+        assert self.store.storage.tree.temporaries.bytes == held
 
 
 TestStoreAndDict = StoreAndDict.TestCase

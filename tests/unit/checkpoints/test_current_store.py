@@ -25,8 +25,8 @@ def test_all_who_ask_get_the_same_one_until_it_fails() -> None:
         assert first is again
         assert topic.writer == 1
         await first.make_folder("/a")
-        assert isinstance(first.journal, MemoryJournal)
-        first.journal.fails = True
+        assert isinstance(first.storage.journal, MemoryJournal)
+        first.storage.journal.fails = True
         with pytest.raises(Refused):
             await first.make_folder("/b")
         second = await stores.current()

@@ -16,8 +16,8 @@ def test_changes_of_different_paths_share_a_transaction() -> None:
     async def scenario() -> None:
         store = await opened(MemoryTopic())
         await asyncio.gather(*(store.make_folder(path) for path in ("/a", "/b", "/b/c", "/d", "/b")))
-        assert store.journal.transactions == [3, 1]  # type: ignore[attr-defined]
-        assert sorted(store.tree.find("/").children) == ["a", "b", "d"]  # type: ignore[union-attr]
+        assert store.storage.journal.transactions == [3, 1]  # type: ignore[attr-defined]
+        assert sorted(store.storage.tree.find("/").children) == ["a", "b", "d"]  # type: ignore[union-attr]
 
     run(scenario())
 
@@ -27,11 +27,11 @@ def test_a_full_transaction_leaves_the_rest_for_the_next(monkeypatch: pytest.Mon
 
     async def scenario() -> None:
         store = await opened(MemoryTopic())
-        decide = partial(changes.make_folder, store.tree)
+        decide = partial(changes.make_folder, store.storage.tree)
         await asyncio.gather(
-            *(store.writer.change((path,), partial(decide, path), size=6) for path in ("/a", "/b", "/c"))
+            *(store.storage.writer.change((path,), partial(decide, path), size=6) for path in ("/a", "/b", "/c"))
         )
-        assert store.journal.transactions == [1, 1, 1]  # type: ignore[attr-defined]
+        assert store.storage.journal.transactions == [1, 1, 1]  # type: ignore[attr-defined]
 
     run(scenario())
 
@@ -52,12 +52,12 @@ def test_after_a_failure_nothing_is_answered_for() -> None:
     async def scenario() -> None:
         topic = MemoryTopic()
         store = await opened(topic)
-        assert isinstance(store.journal, MemoryJournal)
-        store.journal.fails = True
+        assert isinstance(store.storage.journal, MemoryJournal)
+        store.storage.journal.fails = True
         results = await asyncio.gather(store.make_folder("/a"), store.make_folder("/a/b"), return_exceptions=True)
         assert [result.name for result in results if isinstance(result, Refused)] == ["SafeModeException"] * 2
         assert not store.usable
-        assert store.tree.find("/a") is None
+        assert store.storage.tree.find("/a") is None
         with pytest.raises(Refused, match="try again"):
             await store.make_folder("/c")
         assert topic.ends == [0, 0]

@@ -1,27 +1,23 @@
 """A file on its way in: small ones are one record, larger ones chunks as they arrive. Half a file is not seen."""
 
-from typing import TYPE_CHECKING
-
 from riverlog.checkpoints.files import changes
 from riverlog.checkpoints.files.changes import Decided
 from riverlog.checkpoints.files.paths import is_temporary
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_CHUNKS_MAX, CHECKPOINT_INLINE_BYTES_MAX
 from riverlog.checkpoints.records import FileFacts, NewRecord, UploadBegun, chunk, write_fact
-
-if TYPE_CHECKING:
-    from riverlog.checkpoints.store import Store
+from riverlog.checkpoints.storage import FileStorage
 
 
 class Upload:
     """Takes the bytes of one file; `finish` makes it be there, `discard` leaves nothing of it."""
 
-    def __init__(self, store: "Store", path: str, *, overwrite: bool, user: str) -> None:
-        self._store = store
+    def __init__(self, storage: FileStorage, path: str, *, overwrite: bool, user: str) -> None:
+        self._storage = storage
         self._path = path
         self._overwrite = overwrite
         self._user = user
-        self._id = f"{store.ports.random.getrandbits(128):032x}"
+        self._id = f"{storage.ports.random.getrandbits(128):032x}"
         self._held = bytearray()
         self._chunks: list[int] = []
         self._size = 0
@@ -34,26 +30,26 @@ class Upload:
             await self._write_chunk(CHECKPOINT_CHUNK_BYTES)
 
     async def finish(self) -> None:
-        """Let the file be there; of a temporary one the content is in memory too, or in chunks."""
+        """Keep the file; the content of a temporary one is in memory too, or in chunks."""
         temporary = is_temporary(self._path)
         small = len(self._held) <= CHECKPOINT_INLINE_BYTES_MAX and not self._chunks
-        if self._held and not (small and (not temporary or self._store.tree.temporaries.fits(len(self._held)))):
+        if self._held and not (small and (not temporary or self._storage.tree.temporaries.fits(len(self._held)))):
             await self._write_chunk(len(self._held))
         facts = FileFacts(
             self._id,
             self._size,
-            self._store.ports.clock.wall_ms(),
+            self._storage.ports.clock.wall_ms(),
             user=self._user,
             chunks=tuple(self._chunks),
             chunk_bytes=CHECKPOINT_CHUNK_BYTES if self._chunks else 0,
         )
-        await self._store.keep(self._path, facts, bytes(self._held), overwrite=self._overwrite)
+        await self._storage.keep(self._path, facts, bytes(self._held), overwrite=self._overwrite)
 
     async def discard(self) -> None:
-        """Let go of what was written of a file that will never be whole."""
+        """Delete the chunks of a file that will never be whole."""
         if self._chunks:
             decided = Decided(changes.end_upload(self._id, len(self._chunks)))
-            await self._store.writer.change((), lambda: decided)
+            await self._storage.writer.change((), lambda: decided)
 
     async def _write_chunk(self, size: int) -> None:
         if len(self._chunks) == CHECKPOINT_CHUNKS_MAX:
@@ -61,8 +57,8 @@ class Upload:
         content = bytes(memoryview(self._held)[:size])
         records: tuple[NewRecord, ...] = (chunk(self._id, len(self._chunks), content),)
         if not self._chunks:
-            records += (write_fact(UploadBegun(self._id, self._store.chunks_end)),)
-        outcome = await self._store.writer.change((), lambda: Decided(records), size=size)
+            records += (write_fact(UploadBegun(self._id, self._storage.chunks_end)),)
+        outcome = await self._storage.writer.change((), lambda: Decided(records), size=size)
         del self._held[:size]
         self._chunks.append(outcome.offsets[0])
-        self._store.chunks_end = max(self._store.chunks_end, outcome.offsets[0] + 1)
+        self._storage.chunks_end = max(self._storage.chunks_end, outcome.offsets[0] + 1)

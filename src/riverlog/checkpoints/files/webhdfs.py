@@ -240,14 +240,14 @@ async def _take(request: Request, upload: Upload) -> bool:
 
 
 async def _open(request: Request, store: Store) -> None:
-    file = store.file(request.path)
+    file = store.storage.file(request.path)
     offset = request.number("offset", 0)
     if offset > file.facts.size:
         raise Refused.failed(f"offset {offset} is behind the end of {request.path}, which has {file.facts.size} bytes")
     length = min(request.number("length", _LENGTH_MAX), file.facts.size - offset)
     if request.flag("data", default=False):
-        store.decisions.hear_start(request.path)
-        await request.stream(length, store.content(file, offset, length))
+        store.decisions.note_start(request.path)
+        await request.stream(length, store.storage.content(file, offset, length))
     else:
         await request.redirect()
 

@@ -63,7 +63,7 @@ async def abort(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
 
 async def progress(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
     """Take a driver's report about its query, and say whether it is to stop. The last one leaves nothing open."""
-    told = progress_of(call, heard_ms=store.ports.clock.wall_ms())
+    told = progress_of(call, heard_ms=store.storage.ports.clock.wall_ms())
     is_to_stop = store.reports.note(path, told)
     if told.state is not RunState.RUNNING:
         await store.decisions.ended(path, Caller(told.query, told.run))

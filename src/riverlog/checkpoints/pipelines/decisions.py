@@ -7,22 +7,22 @@ otherwise meanwhile. docs/adr/0010-one-decision-per-batch.md has the reasons.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from riverlog.checkpoints.files import changes
 from riverlog.checkpoints.files.changes import Decided
-from riverlog.checkpoints.files.paths import Numbered, is_temporary
+from riverlog.checkpoints.files.paths import Numbered
 from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.files.tree import File, Folder, Tree, is_checkpoint
+from riverlog.checkpoints.files.tree import File, Tree
 from riverlog.checkpoints.limits import (
     CHECKPOINT_COMMIT_BYTES_MAX,
     CHECKPOINT_PIPELINES_MAX,
     CHECKPOINT_PLANS_REMEMBERED_MAX,
     CHECKPOINT_STARTS_REMEMBERED_MAX,
 )
+from riverlog.checkpoints.pipelines import commit_rules
 from riverlog.checkpoints.pipelines.arrivals import Arrivals
 from riverlog.checkpoints.pipelines.groups import Groups
 from riverlog.checkpoints.pipelines.owners import Owners, batch_of
@@ -38,22 +38,20 @@ from riverlog.checkpoints.pipelines.pipeline import (
     name_of,
     transactional_id_of,
 )
-from riverlog.checkpoints.pipelines.spark_logs import SourceOffset, StateName, query_of, source_offsets, state_names
+from riverlog.checkpoints.pipelines.spark_logs import SourceOffset, source_offsets
 from riverlog.checkpoints.records import FACTS, PipelineGone, content_of, write_fact
+from riverlog.checkpoints.storage import FileStorage
 from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
 from riverlog.client.producer.shared_transactions import SharedBatch
 from riverlog.model.ids import NO_OFFSET
 from riverlog.observe.logging import get_logger
 
-if TYPE_CHECKING:
-    from riverlog.checkpoints.store import Store
-
 
 class Decisions:
     """Speaks with the sinks of pipelines, and with the coordinator about their batches."""
 
-    def __init__(self, store: "Store", owners: Owners, groups: Groups) -> None:
-        self._store = store
+    def __init__(self, storage: FileStorage, owners: Owners, groups: Groups) -> None:
+        self._storage = storage
         self._owners = owners
         self._groups = groups
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -95,9 +93,11 @@ class Decisions:
             await self._settle(path)
             known = self._tree.pipelines.get(path)
             if known is None or known.is_new(caller):
-                await self._check_own(path, caller, batch)
+                metadata = self._tree.file(f"{path}/metadata")
+                content = None if metadata is None else await self._storage.whole(metadata)
+                commit_rules.check_own(self._tree, path, caller, batch, content)
                 self.arrivals.came(path)
-                self._check_not_behind(path, known, caller, batch)
+                commit_rules.check_not_behind(self._tree, path, known, caller, batch)
                 known = await self._take_over(path, known, caller, batch, timeout_ms)
             return batch_of(path, known, batch)
 
@@ -159,7 +159,7 @@ class Decisions:
             await self._settle(path)
             pipeline = self._tree.pipelines.get(path)
             if pipeline is None or changes.was_renamed(self._tree, source, destination):
-                await self._store.move(source, destination, overwrite=overwrite)
+                await self._storage.move(source, destination, overwrite=overwrite)
                 self._show(path, number)
             elif self._tree.file(source) is None:
                 raise Refused.replaced(
@@ -175,13 +175,11 @@ class Decisions:
 
     async def _commit(self, path: str, pipeline: Pipeline, announced: Announced, source: str, destination: str) -> None:
         changes.rename(self._tree, source, destination, overwrite=False)  # refused before anything is asked
-        file = self._store.file(source)
-        content = await self._store.whole(file)
+        file = self._storage.file(source)
+        content = await self._storage.whole(file)
         if content is None:
             raise Refused.failed(f"{destination} is longer than {CHECKPOINT_COMMIT_BYTES_MAX} bytes")
-        if pipeline.has_rival and not any(state_names(content)):
-            check_author(self._tree, path, pipeline, announced.batch, source)
-        check_state(self._tree, path, pipeline, content)
+        commit_rules.check_commit(self._tree, path, pipeline, announced.batch, source, content)
         facts = replace(file.facts, source=source, chunks=(), chunk_bytes=0)
         prepared = pipeline.at(Prepared(announced, facts))
         await self._note(path, prepared, content)
@@ -208,7 +206,7 @@ class Decisions:
             kept = changes.keep_decided(self._tree, destination, prepared.file, content)
             return replace(kept, records=(*kept.records, write_fact(pipeline.at(Begun()).note(path))))
 
-        await self._store.writer.change((prepared.file.source, destination), decide, size=len(content))
+        await self._storage.writer.change((prepared.file.source, destination), decide, size=len(content))
 
     async def _came_true(self, path: str, pipeline: Pipeline, prepared: Prepared, problem: KafkaError) -> bool:
         """Make sure that a commit that was refused never comes true, or learn that an earlier try of it has."""
@@ -226,7 +224,7 @@ class Decisions:
     async def _says_the_same(self, source: str, destination: str) -> bool:
         """Tell whether there is a commit already that is this one, byte by byte."""
         files = (self._tree.file(source), self._tree.file(destination))
-        contents = [await self._store.whole(file) for file in files if file is not None]
+        contents = [await self._storage.whole(file) for file in files if file is not None]
         return len(contents) == len(files) and contents[0] is not None and contents[0] == contents[1]
 
     async def _without_members(self, path: str, pipeline: Pipeline, number: int, source: str, destination: str) -> None:
@@ -252,10 +250,10 @@ class Decisions:
                 f"batch {number} is being written by run {pipeline.caller.run}, which has not announced it; "
                 "this commit is of a run that was replaced"
             )
-        await self._store.move(source, destination, overwrite=False)
+        await self._storage.move(source, destination, overwrite=False)
         self._show(path, number)
 
-    def hear_start(self, path: str) -> None:
+    def note_start(self, path: str) -> None:
         """Note that a query starts: its driver reads `metadata`, or makes it, before any task can write state."""
         checkpoint, _, name = path.rpartition("/")
         if name == "metadata":
@@ -264,7 +262,7 @@ class Decisions:
             if len(self._starts) > CHECKPOINT_STARTS_REMEMBERED_MAX:
                 del self._starts[next(iter(self._starts))]
 
-    def hear_plan(self, place: Numbered, file: File, content: bytes) -> None:
+    def note_plan(self, place: Numbered, file: File, content: bytes) -> None:
         """Remember what a batch reads, which its commit is about to ask for."""
         self._plans.pop(place.checkpoint, None)
         self._plans[place.checkpoint] = file.offset, content
@@ -276,7 +274,7 @@ class Decisions:
         pipeline = self._tree.pipelines.get(path)
         if pipeline is None or not isinstance(pipeline.step, Prepared):
             return
-        record = await self._store.journal.read(FACTS, pipeline.noted_at)
+        record = await self._storage.journal.read(FACTS, pipeline.noted_at)
         if record is None or record.value is None:
             raise Refused.later(f"what was prepared for {path} cannot be read")
         try:
@@ -287,25 +285,6 @@ class Decisions:
             self._log.info("a batch that was prepared is not committed", pipeline=name_of(path), why=refusal.message)
 
     # Runs -------------------------------------------------------------------------------------------------
-
-    async def _check_own(self, path: str, caller: Caller, batch: int) -> None:
-        """Refuse a query that keeps its checkpoint elsewhere: no RENAME here would ever commit what it writes."""
-        file, query = self._tree.file(f"{path}/metadata"), None
-        if file is not None and (content := await self._store.whole(file)) is not None:
-            query = query_of(content)
-        if self._tree.file(f"{path}/offsets/{batch}") is None or query not in (None, caller.query):
-            raise Refused.failed(
-                f"{path} is not the checkpoint of query {caller.query}, which has planned no batch {batch} there; "
-                "where foreachBatch writes, the checkpointLocation is that of the query"
-            )
-
-    def _check_not_behind(self, path: str, known: Pipeline | None, caller: Caller, batch: int) -> None:
-        """Refuse a run whose first batch is done: if it fenced the one that did it, both would stop."""
-        if known is not None and self._tree.file(f"{path}/commits/{batch}") is not None:
-            raise Refused.replaced(
-                f"batch {batch} is committed: another driver of this query (run {known.caller.run}) went on while "
-                f"this one (run {caller.run}) was starting; stop that one before you start another"
-            )
 
     async def _take_over(
         self, path: str, known: Pipeline | None, caller: Caller, batch: int, timeout_ms: int
@@ -319,21 +298,12 @@ class Decisions:
             raise Refused.later(f"the pipeline {name_of(path)} cannot be taken over: {problem.message}") from problem
 
         def decide() -> Decided:
-            replaced = () if known is None else known.runs_replaced()
             started_at = self._starts.pop(path, START_NOT_HEARD)
-            taken = Pipeline(
-                caller,
-                owner,
-                self._tree.last_offset,
-                batch,
-                replaced,
-                started_at=started_at,
-                has_rival=known is not None and may_wake_up(self._tree, path, known, batch),
-            )
+            taken = commit_rules.taken_over(self._tree, path, known, caller, owner, batch=batch, started_at=started_at)
             forgotten = changes.forget(self._tree, self._tree.temporaries.below(f"{path}/commits"))
             return replace(forgotten, records=(*forgotten.records, write_fact(taken.note(path))))
 
-        await self._store.writer.change((f"{path}/commits",), decide)
+        await self._storage.writer.change((f"{path}/commits",), decide)
         self._log.info("a run took a pipeline over", pipeline=name_of(path), run=caller.run)
         return self._tree.pipelines[path]
 
@@ -341,24 +311,19 @@ class Decisions:
         """Forget the oldest pipeline without a checkpoint: whoever called in its name has planned nothing."""
         tree = self._tree
 
-        def is_unplanned(path: str, pipeline: Pipeline | None) -> bool:
-            is_decided = pipeline is not None and not isinstance(pipeline.step, Prepared)
-            return is_decided and not is_checkpoint(tree.find(path))
-
         def decide() -> Decided:
-            is_still = is_unplanned(path, tree.pipelines.get(path))
-            return Decided((write_fact(PipelineGone(path)),) if is_still else ())
+            return Decided((write_fact(PipelineGone(path)),) if commit_rules.is_unplanned(tree, path) else ())
 
         unplanned = [
             (pipeline.noted_at, path)
             for path, pipeline in tree.pipelines.items()
-            if is_unplanned(path, pipeline) and not self._turn(path).locked()
+            if commit_rules.is_unplanned(tree, path) and not self._turn(path).locked()
         ]
         if not unplanned:
             raise Refused.failed(f"the checkpoint store has {CHECKPOINT_PIPELINES_MAX} pipelines; delete some first")
         path = min(unplanned)[1]
         async with self._turn(path):
-            await self._store.writer.change((f"{path}/commits",), decide)
+            await self._storage.writer.change((f"{path}/commits",), decide)
             await self._owners.forget(path)
 
     def _current(self, path: str, caller: Caller) -> Pipeline:
@@ -374,7 +339,7 @@ class Decisions:
                 raise Refused.failed(f"{path} was deleted")
             return Decided((write_fact(pipeline.note(path, content)),))
 
-        await self._store.writer.change((f"{path}/commits",), decide, size=len(content))
+        await self._storage.writer.change((f"{path}/commits",), decide, size=len(content))
 
     # What the logs of a query say -------------------------------------------------------------------------
 
@@ -384,7 +349,7 @@ class Decisions:
             return ()
         offset, content = self._plans.get(path, (NO_OFFSET, None))
         if offset != file.offset:
-            content = await self._store.whole(file)
+            content = await self._storage.whole(file)
         return () if content is None else source_offsets(content)
 
     def _show(self, path: str, number: int) -> None:
@@ -403,7 +368,7 @@ class Decisions:
 
     @property
     def _tree(self) -> Tree:
-        return self._store.tree
+        return self._storage.tree
 
     def _turn(self, path: str) -> asyncio.Lock:
         """Wait until nobody else deals with this pipeline."""
@@ -411,79 +376,6 @@ class Decisions:
         if lock is None:
             lock = self._turns[path] = asyncio.Lock()
         return lock
-
-
-def may_wake_up(tree: Tree, path: str, known: Pipeline, batch: int) -> bool:
-    """Tell whether a run that is replaced, or one before it, may still commit the batch: it has announced it.
-
-    If it has made the file, that is forgotten now, and it does not make another.
-    """
-    if known.has_rival and known.first_batch == batch:
-        return True
-    step = known.step
-    return isinstance(step, Announced) and step.batch == batch and not made_since(tree, path, known, batch)
-
-
-def made_since(tree: Tree, path: str, pipeline: Pipeline, batch: int) -> list[str]:
-    """Name the files that are to become `commits/N` and were made since the pipeline's record, in their order."""
-    made = [each for each in tree.temporaries.below(f"{path}/commits") if each.startswith(f"{path}/commits/.{batch}.")]
-    return [each for each in made if (file := tree.file(each)) is not None and file.offset > pipeline.noted_at]
-
-
-def check_author(tree: Tree, path: str, pipeline: Pipeline, batch: int, source: str) -> None:
-    """Refuse a `commits/N` without state that another has made: the announcer's is the first since the announcement.
-
-    A driver that wakes up after that may be quicker with its RENAME, but hardly with both.
-    """
-    if source not in made_since(tree, path, pipeline, batch)[:1]:
-        raise Refused.replaced(
-            f"batch {batch} was announced by run {pipeline.caller.run}, and this commit is of a run that was replaced"
-        )
-
-
-def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> None:
-    """Refuse a `commits/N` that names state from before the current run alone: it is of a run that was replaced.
-
-    Who announced before the run took over had kept all of its state by then. But tasks can keep their state before any
-    task of their run has called BEGIN: those without output, and those whose operator keeps it before the first row.
-    Where all tasks did, that counts if the run's driver had started by then. Where a run before it had announced the
-    same batch, nobody else must have kept state of the same version since: what the other has kept is not alone.
-    """
-    named = [(_kept_in(tree, path, each), each.id) for each in state_names(commit)]
-    found = [(own, kept) for kept, name in named if (own := {place: kept[place] for place in kept if name in place})]
-    if any(min(own.values()) > pipeline.began_at for own, _ in found):
-        return
-    for own, kept in found:
-        versions = {_version(place) for place in own}
-        others = [offset for place, offset in kept.items() if place not in own and _version(place) in versions]
-        is_alone = not pipeline.has_rival or max(others, default=-1) <= pipeline.started_at
-        if min(own.values()) <= pipeline.started_at or not is_alone:
-            raise Refused.replaced(
-                f"this commit names state that was written before run {pipeline.caller.run} took over; "
-                "it is of a run that was replaced"
-            )
-
-
-def _kept_in(tree: Tree, path: str, named: StateName) -> dict[str, int]:
-    """Give the files of the partition of state that a commit names, and the offsets of their records."""
-    operator, partition, _ = named
-    folder = tree.find(f"{path}/state/{operator}/{partition}") if operator.isdigit() else None
-    return {place: file.offset for place, file in _files(folder) if not is_temporary(place)}
-
-
-def _files(folder: File | Folder | None, place: str = "") -> Iterator[tuple[str, File]]:
-    """Give the files of a partition of state, and of the stores in it, by where they lie in it."""
-    if isinstance(folder, Folder):
-        for name, each in folder.children.items():
-            if isinstance(each, File):
-                yield place + name, each
-            elif name != "SSTs":
-                yield from _files(each, f"{place}{name}/")
-
-
-def _version(place: str) -> str:
-    """Leave the unique id out of a name: `left/13_<id>.changelog`."""
-    return place.rpartition("_")[0]
 
 
 def _refusal(problem: KafkaError, batch: int) -> Refused:

@@ -7,18 +7,17 @@ rest is what its driver reports, where one does.
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from riverlog.checkpoints.files.paths import ROOT, is_temporary, numbered
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.files.tree import File, Folder, Tree, is_checkpoint
+from riverlog.checkpoints.pipelines.groups import Groups
 from riverlog.checkpoints.pipelines.pipeline import name_of
 from riverlog.checkpoints.pipelines.progress import RunState
+from riverlog.checkpoints.pipelines.reports import Reports
 from riverlog.checkpoints.pipelines.spark_logs import SourceOffset, source_offsets, watermark_ms
-
-if TYPE_CHECKING:
-    from riverlog.checkpoints.pipelines.groups import Groups
-    from riverlog.checkpoints.store import Store
+from riverlog.checkpoints.storage import FileStorage
 
 
 @dataclass(slots=True)
@@ -35,14 +34,15 @@ class Content:
 class Overview:
     """Tells about queries."""
 
-    def __init__(self, store: "Store", groups: "Groups") -> None:
-        self._store = store
+    def __init__(self, storage: FileStorage, reports: Reports, groups: Groups) -> None:
+        self._storage = storage
+        self._reports = reports
         self._groups = groups
 
     async def all(self) -> list[dict[str, Any]]:
         """Tell about every query, without its partitions."""
         found = []
-        for path in checkpoints(self._store.tree):
+        for path in checkpoints(self._storage.tree):
             found.append(await self._one(path))
             await asyncio.sleep(0)  # others may have their turn: a tree can be large
         ends = await self._groups.ends(tuple(each for one in found for each in one["_offsets"]))
@@ -50,16 +50,16 @@ class Overview:
 
     async def one(self, path: str) -> dict[str, Any]:
         """Tell about the query with this checkpoint; Refused where there is none."""
-        folder = self._store.tree.find(path)
+        folder = self._storage.tree.find(path)
         if not isinstance(folder, Folder) or not is_checkpoint(folder):
             raise Refused.missing(f"{path} is no checkpoint")
         found = await self._one(path)
         return _shown(found, await self._groups.ends(found["_offsets"]), partitions=True)
 
     async def _one(self, path: str) -> dict[str, Any]:
-        store = self._store
-        content = content_of(store.tree, path)
-        commit = store.tree.file(f"{path}/commits/{content.committed}")
+        tree = self._storage.tree
+        content = content_of(tree, path)
+        commit = tree.file(f"{path}/commits/{content.committed}")
         standing = await self._plan(path, content.committed)
         planned = standing if content.planned == content.committed else await self._plan(path, content.planned)
         watermarks = [told_ms for plan in (standing, planned) if (told_ms := watermark_ms(plan))]  # 0: none yet
@@ -88,8 +88,8 @@ class Overview:
             "error_ms": None,
             "_offsets": source_offsets(standing),
         }
-        if (told := store.reports.of(path)) is not None:
-            now_ms = store.ports.clock.wall_ms()
+        if (told := self._reports.of(path)) is not None:
+            now_ms = self._storage.ports.clock.wall_ms()
             copied = ("query", "run", "rows", "rows_per_second", "output_rows", "batch_ms", "error_ms", "state_rows")
             facts |= {name: getattr(told, name) for name in (*copied, "state_memory_bytes", "state_commit_ms")}
             facts |= {"state": told.state_at(now_ms).value, "since_ms": told.since_ms(now_ms)}
@@ -99,8 +99,8 @@ class Overview:
         return facts
 
     async def _plan(self, path: str, number: int | None) -> bytes:
-        file = None if number is None else self._store.tree.file(f"{path}/offsets/{number}")
-        content = None if file is None else await self._store.whole(file)
+        file = None if number is None else self._storage.tree.file(f"{path}/offsets/{number}")
+        content = None if file is None else await self._storage.whole(file)
         return content or b""
 
 

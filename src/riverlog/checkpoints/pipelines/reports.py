@@ -7,7 +7,6 @@ driver in the answer to its next report; it is in memory alone, and whoever has 
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from riverlog.checkpoints.files.changes import Decided
 from riverlog.checkpoints.files.refusals import Refused
@@ -17,17 +16,15 @@ from riverlog.checkpoints.pipelines.pipeline import name_of
 from riverlog.checkpoints.pipelines.progress import Progress, RunState
 from riverlog.checkpoints.pipelines.runs import Runs
 from riverlog.checkpoints.records import write_fact
+from riverlog.checkpoints.storage import FileStorage
 from riverlog.observe.metrics import PipelineReading
-
-if TYPE_CHECKING:
-    from riverlog.checkpoints.store import Store
 
 
 class Reports:
     """What the drivers of all queries have said."""
 
-    def __init__(self, store: "Store") -> None:
-        self._store = store
+    def __init__(self, storage: FileStorage) -> None:
+        self._storage = storage
         self._latest: dict[str, Runs] = {}
         """What was told since this store was opened; the tree has what was told before."""
         self._stops: dict[str, set[str]] = {}
@@ -40,7 +37,7 @@ class Reports:
 
         Refused for a checkpoint that is not there, and where there are too many.
         """
-        if not isinstance(self._store.tree.find(path), Folder):
+        if not isinstance(self._storage.tree.find(path), Folder):
             self._latest.pop(path, None)
             raise Refused.missing(path)
         before = self._runs(path)
@@ -61,7 +58,7 @@ class Reports:
     def ask_to_stop(self, path: str) -> None:
         """Ask for the drivers of a query to hear that it is to stop; Refused where nobody reports that it runs."""
         told, runs = self.of(path), self._runs(path) or Runs()
-        now_ms = self._store.ports.clock.wall_ms()
+        now_ms = self._storage.ports.clock.wall_ms()
         state = RunState.UNKNOWN if told is None else told.state_at(now_ms)
         if told is None or state is RunState.UNKNOWN:
             raise Refused.failed(
@@ -80,19 +77,19 @@ class Reports:
     def of(self, path: str) -> Progress | None:
         """Return the report that stands for the query whose checkpoint this is."""
         runs = self._runs(path)
-        return None if runs is None else runs.shown(self._store.ports.clock.wall_ms())
+        return None if runs is None else runs.shown(self._storage.ports.clock.wall_ms())
 
     def alive(self, path: str) -> tuple[Progress, ...]:
         """Return the runs of a query that report that they run."""
-        return (self._runs(path) or Runs()).alive(self._store.ports.clock.wall_ms())
+        return (self._runs(path) or Runs()).alive(self._storage.ports.clock.wall_ms())
 
     def in_doubt(self, path: str) -> tuple[Progress, ...]:
         """Return the runs of a query that have fallen silent, so that nobody knows."""
-        return (self._runs(path) or Runs()).in_doubt(self._store.ports.clock.wall_ms())
+        return (self._runs(path) or Runs()).in_doubt(self._storage.ports.clock.wall_ms())
 
     def all(self) -> Iterator[tuple[str, Progress]]:
         """Give the latest report of every query whose checkpoint is still there."""
-        tree = self._store.tree
+        tree = self._storage.tree
         for path in [path for path in self._latest if not isinstance(tree.find(path), Folder)]:
             del self._latest[path]
         for path in sorted({*self._latest, *tree.progress}):
@@ -101,7 +98,7 @@ class Reports:
 
     def readings(self) -> Iterator[PipelineReading]:
         """Give the numbers for the metrics."""
-        now_ms = self._store.ports.clock.wall_ms()
+        now_ms = self._storage.ports.clock.wall_ms()
         for path, told in self.all():
             yield PipelineReading(
                 pipeline=name_of(path),
@@ -121,11 +118,11 @@ class Reports:
             await asyncio.wait([self._writing])
 
     def _runs(self, path: str) -> Runs | None:
-        return self._latest.get(path) or self._store.tree.progress.get(path)
+        return self._latest.get(path) or self._storage.tree.progress.get(path)
 
     def _is_due(self, path: str, known: Runs) -> bool:
         """Return whether a run has begun or ended since this was written down, or that was a while ago."""
-        kept, now_ms = self._store.tree.progress.get(path), self._store.ports.clock.wall_ms()
+        kept, now_ms = self._storage.tree.progress.get(path), self._storage.ports.clock.wall_ms()
         if kept is None or kept.states(now_ms) != known.states(now_ms):
             return True
         return known.heard_ms - kept.heard_ms >= PROGRESS_KEPT_EVERY_MS
@@ -135,11 +132,11 @@ class Reports:
             path = self._due.pop()
 
             def decide(path: str = path) -> Decided:
-                if path not in self._latest or not isinstance(self._store.tree.find(path), Folder):
+                if path not in self._latest or not isinstance(self._storage.tree.find(path), Folder):
                     return Decided()
-                return Decided((write_fact(self._latest[path].note(path, self._store.ports.clock.wall_ms())),))
+                return Decided((write_fact(self._latest[path].note(path, self._storage.ports.clock.wall_ms())),))
 
             try:
-                await self._store.writer.change((f"{path}/progress",), decide)
+                await self._storage.writer.change((f"{path}/progress",), decide)
             except Refused:
                 return  # the topic is out of reach: the next report is written instead, by the next store

@@ -4,57 +4,55 @@ The next run is a new incarnation: Spark gives it a new query id, so none of its
 committed before. A query that runs, or may, is refused: a driver that goes on would leave half a checkpoint there.
 """
 
-from typing import TYPE_CHECKING
-
 from riverlog.checkpoints.files import changes
+from riverlog.checkpoints.files.changes import Decided
 from riverlog.checkpoints.files.refusals import Refused
 from riverlog.checkpoints.files.tree import Folder, is_checkpoint
 from riverlog.checkpoints.limits import PROGRESS_SILENT_MS_MAX
+from riverlog.checkpoints.pipelines.decisions import Decisions
 from riverlog.checkpoints.pipelines.overview import content_of
 from riverlog.checkpoints.pipelines.pipeline import name_of
+from riverlog.checkpoints.pipelines.reports import Reports
 from riverlog.checkpoints.pipelines.starts import FILE, Start
 from riverlog.checkpoints.records import FileFacts
-
-if TYPE_CHECKING:
-    from riverlog.checkpoints.files.changes import Decided
-    from riverlog.checkpoints.store import Store
+from riverlog.checkpoints.storage import FileStorage
 
 
 class Resets:
     """Resets queries."""
 
-    def __init__(self, store: "Store") -> None:
-        self._store = store
+    def __init__(self, storage: FileStorage, decisions: Decisions, reports: Reports) -> None:
+        self._storage = storage
+        self._decisions = decisions
+        self._reports = reports
 
     async def reset(self, path: str, start: Start | None, *, force: bool) -> None:
         """Reset the query with this checkpoint; Refused where there is none, or where it runs."""
-        store = self._store
         noted = None if start is None else self._file(path, start)
 
-        def decide() -> "Decided":
+        def decide() -> Decided:
             self._check(path, force=force)
-            return changes.begin_anew(store.tree, path, noted)
+            return changes.begin_anew(self._storage.tree, path, noted)
 
         async def work() -> None:
-            await store.writer.change((path,), decide)
-            store.reports.forget(path)
+            await self._storage.writer.change((path,), decide)
+            self._reports.forget(path)
 
         self._check(path, force=force)
-        await store.decisions.settled(path, work)
+        await self._decisions.settled(path, work)
 
     def _check(self, path: str, *, force: bool) -> None:
-        store = self._store
-        folder = store.tree.find(path)
+        folder = self._storage.tree.find(path)
         if not isinstance(folder, Folder) or not (is_checkpoint(folder) or FILE in folder.children):
             raise Refused.missing(f"{path} is no checkpoint")
-        if alive := store.reports.alive(path):
+        if alive := self._reports.alive(path):
             runs = ", ".join(each.run for each in alive)
             raise Refused.failed(f"{name_of(path)} runs; stop it first (run {runs})")
-        is_known = store.reports.of(path) is not None and not store.reports.in_doubt(path)
+        is_known = self._reports.of(path) is not None and not self._reports.in_doubt(path)
         if is_known or not is_checkpoint(folder):
             return
-        now_ms = store.ports.clock.wall_ms()
-        commit = store.tree.file(f"{path}/commits/{content_of(store.tree, path).committed}")
+        now_ms = self._storage.ports.clock.wall_ms()
+        commit = self._storage.tree.file(f"{path}/commits/{content_of(self._storage.tree, path).committed}")
         if commit is not None and now_ms - commit.facts.modified_ms < PROGRESS_SILENT_MS_MAX:
             raise Refused.failed(
                 f"{name_of(path)} has just committed a batch, so it may run; stop it, or wait a minute"
@@ -66,6 +64,6 @@ class Resets:
 
     def _file(self, path: str, start: Start) -> tuple[str, FileFacts, bytes]:
         content = start.content()
-        ports = self._store.ports
+        ports = self._storage.ports
         name = f"{ports.random.getrandbits(128):032x}"
         return f"{path}/{FILE}", FileFacts(name, len(content), ports.clock.wall_ms()), content

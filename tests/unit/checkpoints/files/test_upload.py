@@ -34,7 +34,7 @@ def test_large_ones_go_to_the_topic_as_they_come_and_are_not_seen_before_they_ar
         incoming = store.upload("/p/a.sst", overwrite=True, user="")
         await incoming.write(LARGE)
         assert topic.ends[CHUNKS] == 2
-        assert store.tree.find("/p") is None
+        assert store.storage.tree.find("/p") is None
         await incoming.finish()
         assert topic.ends[CHUNKS] == 3
         assert await read(store, "/p/a.sst") == LARGE
@@ -51,7 +51,7 @@ def test_what_is_discarded_leaves_tombstones_alone() -> None:
         await incoming.write(LARGE)
         await incoming.discard()
         assert topic.chunk_owners() == set()
-        assert store.tree.uploads == {}
+        assert store.storage.tree.uploads == {}
 
     run(scenario())
 
@@ -65,7 +65,7 @@ def test_where_memory_is_short_a_small_one_is_written_as_a_chunk(monkeypatch: py
         await put(store, "/p/.1.tmp", b"0123456789")
         await put(store, "/p/.2.tmp", b"one more")
         assert topic.ends[CHUNKS] == 1
-        assert store.tree.temporaries.bytes == 10
+        assert store.storage.tree.temporaries.bytes == 10
         await store.rename("/p/.2.tmp", "/p/2", overwrite=False)
         assert await read(store, "/p/2") == b"one more"
 

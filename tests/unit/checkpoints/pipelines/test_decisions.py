@@ -55,7 +55,7 @@ class CrashPoints:
         self._after = after
         self.happened = False
         owners = store.decisions._owners
-        store.writer._write = self._crashing(store.writer._write)
+        store.storage.writer._write = self._crashing(store.storage.writer._write)
         for name in ("take_over", "commit", "abort", "open_batch", "is_committed"):
             setattr(owners, name, self._crashing(getattr(owners, name)))
 
@@ -161,7 +161,7 @@ def test_state_that_is_kept_before_the_first_task_calls_counts() -> None:
     async def scenario(universe: Universe, store: Store) -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         for number, run in enumerate((old, new)):
-            store.decisions.hear_start(f"{PATH}/metadata")
+            store.decisions.note_start(f"{PATH}/metadata")
             await run.plan(number)
             await run.keep_state(number)
             await run.announce(number, await run.write(number))
@@ -176,7 +176,7 @@ def test_state_that_two_runs_have_kept_before_a_call_counts_for_neither() -> Non
     async def scenario(universe: Universe, store: Store) -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.begin(0)
-        store.decisions.hear_start(f"{PATH}/metadata")
+        store.decisions.note_start(f"{PATH}/metadata")
         await old.keep_state(0)
         await old.announce(0)
         await new.keep_state(0)
@@ -195,7 +195,7 @@ def test_state_of_one_that_has_announced_nothing_does_not_matter() -> None:
     async def scenario(universe: Universe, store: Store) -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.begin(0)
-        store.decisions.hear_start(f"{PATH}/metadata")
+        store.decisions.note_start(f"{PATH}/metadata")
         await new.keep_state(0)
         await old.keep_state(0)
         await new.announce(0, await new.write(0))
@@ -220,7 +220,7 @@ def test_a_rival_is_remembered_as_long_as_its_batch_is_open() -> None:
             await first.rename(0)
         await third.create(0)
         await third.rename(0)
-        assert after.tree.pipelines[PATH].has_rival
+        assert after.storage.tree.pipelines[PATH].has_rival
         await after.close()
 
     with_store(scenario)
@@ -230,7 +230,7 @@ def test_state_that_two_runs_have_kept_before_a_call_counts_for_the_one_that_has
     async def scenario(universe: Universe, store: Store) -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.begin(0)
-        store.decisions.hear_start(f"{PATH}/metadata")
+        store.decisions.note_start(f"{PATH}/metadata")
         for partition in (0, 1):
             await old.keep_state(0, partition=partition)
         await old.announce(0)
@@ -250,7 +250,7 @@ def test_state_of_a_run_that_was_replaced_does_not_count_if_it_was_kept_behind_t
     async def scenario(universe: Universe, store: Store) -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.begin(0)
-        store.decisions.hear_start(f"{PATH}/metadata")
+        store.decisions.note_start(f"{PATH}/metadata")
         await old.keep_state(0)
         await old.announce(0)
         await new.announce(0, await new.write(0))
@@ -510,13 +510,13 @@ def test_offsets_of_a_topic_that_is_gone_hold_nobody_up() -> None:
 def test_what_a_batch_reads_is_not_fetched_again_for_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario(universe: Universe, store: Store) -> None:
         run, fetched = Run(universe, store, "only"), []
-        read = store.journal.read
+        read = store.storage.journal.read
 
         async def noted(partition: int, offset: int) -> Any:
             fetched.append(offset)
             return await read(partition, offset)
 
-        monkeypatch.setattr(store.journal, "read", noted)
+        monkeypatch.setattr(store.storage.journal, "read", noted)
         await run.batch(0)
         assert (await group_offset(universe), fetched) == (10, [])
         store.decisions._plans.clear()
@@ -555,7 +555,7 @@ def test_a_batch_that_the_next_run_does_not_write_goes_on_without_what_was_begun
         with pytest.raises(Refused, match="has not announced it"):
             await new.rename(number)  # nobody has started: it is of a run before
         await store.make_folder(PATH)
-        store.decisions.hear_start(f"{PATH}/metadata")
+        store.decisions.note_start(f"{PATH}/metadata")
         await new.rename(number)
         assert await committer(store, number) == "new"
         assert await output(universe) == written_by("old", *range(number))
@@ -571,11 +571,11 @@ def test_where_a_run_before_may_wake_up_a_batch_without_writes_is_refused_once()
         first, second, third = (Run(universe, store, name) for name in ("first", "second", "third"))
         await first.announce(0, await first.write(0))
         await second.write(0)
-        store.decisions.hear_start(f"{PATH}/metadata")
+        store.decisions.note_start(f"{PATH}/metadata")
         await first.create(0)
         with pytest.raises(Refused, match="has not announced it"):
             await first.rename(0)
-        store.decisions.hear_start(f"{PATH}/metadata")
+        store.decisions.note_start(f"{PATH}/metadata")
         await third.create(0, stateful=False)
         await third.rename(0)
         assert await committer(store, 0) == "third"
@@ -590,7 +590,7 @@ def test_a_run_that_is_over_leaves_nothing_open() -> None:
         await store.decisions.ended(PATH, old.caller)  # it has not begun anything yet
         await old.batch(0)
         await old.write(1)
-        pipeline = store.tree.pipelines[PATH]
+        pipeline = store.storage.tree.pipelines[PATH]
         assert await store.decisions._owners.open_batch(PATH, pipeline) == 1
         await store.decisions.ended(PATH, old.caller)
         assert await store.decisions._owners.open_batch(PATH, pipeline) is None
@@ -608,7 +608,7 @@ def test_a_checkpoint_that_was_deleted_begins_anew_and_skips_nothing() -> None:
     async def scenario(universe: Universe, store: Store) -> None:
         await Run(universe, store, "r1", query="first").batch(0)
         await store.delete(PATH, recursive=True)
-        assert store.tree.pipelines == {}
+        assert store.storage.tree.pipelines == {}
         with pytest.raises(Refused, match="nobody has begun"):
             await Run(universe, store, "r1", query="first").announce(0)
         await Run(universe, store, "r2", query="second").batch(0)
@@ -646,7 +646,7 @@ def test_a_batch_without_tasks_passes() -> None:
 
 
 def test_a_commit_that_is_too_long_is_refused_before_anything_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("pipelines.decisions", "store"):
+    for module in ("pipelines.decisions", "storage"):
         monkeypatch.setattr(f"riverlog.checkpoints.{module}.CHECKPOINT_COMMIT_BYTES_MAX", 100)
 
     async def scenario(universe: Universe, store: Store) -> None:
@@ -675,7 +675,7 @@ def test_a_query_begins_batches_in_its_own_checkpoint_only() -> None:
         ):
             with pytest.raises(Refused, match="the checkpointLocation is that of the query"):
                 await store.decisions.begin(path, caller, batch, timeout_ms=60_000)
-        assert list(store.tree.pipelines) == [PATH]
+        assert list(store.storage.tree.pipelines) == [PATH]
         await run.batch(1)  # nobody has taken it over
         await store.close()
 
@@ -694,7 +694,7 @@ def test_names_that_nobody_has_planned_anything_for_lock_no_pipeline_out(monkeyp
             await put(store, f"/invented/{number}/offsets/0", b"v1\n{}\n")
             await store.decisions.begin(f"/invented/{number}", Caller("q", "r"), 0, timeout_ms=60_000)
             await store.delete(f"/invented/{number}/offsets", recursive=True)
-        assert sorted(store.tree.pipelines) == ["/invented/4", "/invented/5", PATH]
+        assert sorted(store.storage.tree.pipelines) == ["/invented/4", "/invented/5", PATH]
         for number in (4, 5):
             await store.make_folder(f"/invented/{number}/offsets")
         await put(store, "/invented/7/offsets/0", b"v1\n{}\n")

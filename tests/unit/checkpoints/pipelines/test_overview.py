@@ -30,8 +30,8 @@ def test_checkpoints_are_found_and_added_up() -> None:
         await put(store, f"{PATH}/sources/0/offsets/77", b"1")
         await put(store, "/other/file", b"1")
         await store.make_folder("/deep/down/new/offsets")
-        assert list(checkpoints(store.tree)) == ["/deep/down/new", PATH]
-        content = content_of(store.tree, PATH)
+        assert list(checkpoints(store.storage.tree)) == ["/deep/down/new", PATH]
+        content = content_of(store.storage.tree, PATH)
         assert (content.files, content.size, content.state_size) == (5, 21, 5)
         assert (content.planned, content.committed) == (10, 9)
         await store.close()

@@ -81,7 +81,7 @@ def test_a_run_hears_that_it_is_to_stop_and_no_other_does() -> None:
         store = await opened(MemoryTopic())
 
         def told(**changed: Any) -> Progress:
-            return report(store.ports.clock.wall_ms(), **changed)
+            return report(store.storage.ports.clock.wall_ms(), **changed)
 
         await store.make_folder(PATH)
         with pytest.raises(Refused, match="nobody reports about orders"):
@@ -144,7 +144,7 @@ def test_all_runs_of_a_query_hear_that_they_are_to_stop() -> None:
         await store.make_folder(PATH)
 
         def told(**changed: Any) -> Progress:
-            return report(store.ports.clock.wall_ms(), **changed)
+            return report(store.storage.ports.clock.wall_ms(), **changed)
 
         store.reports.note(PATH, told(run="r1"))
         store.reports.note(PATH, told(run="r2"))

@@ -22,7 +22,7 @@ async def checkpoint(store: Store) -> None:
 
 def report(store: Store, state: str, *, run: str = "r", began_ms: int = 1) -> None:
     facts = {"query": "q", "run": run, "state": state, "began_ms": began_ms}
-    store.reports.note(PATH, progress_of(facts, heard_ms=store.ports.clock.wall_ms()))
+    store.reports.note(PATH, progress_of(facts, heard_ms=store.storage.ports.clock.wall_ms()))
 
 
 def names(store: Store) -> list[str]:
@@ -81,7 +81,7 @@ def test_a_run_that_another_with_its_clock_ahead_hides_is_left_alone() -> None:
         topic = MemoryTopic()
         store = await opened(topic)
         await checkpoint(store)
-        now_ms = store.ports.clock.wall_ms()
+        now_ms = store.storage.ports.clock.wall_ms()
         report(store, "running", run="behind", began_ms=now_ms)
         report(store, "running", run="ahead", began_ms=now_ms + 120_000)
         report(store, "stopped", run="ahead", began_ms=now_ms + 120_000)
