@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from riverlog import KafkaError, NewRecord, SyncMember
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.sink import SinkCalls
 from tests.e2e.clients import create_topic, read_all
 from tests.support.node import Node
@@ -46,7 +46,7 @@ class Driver:
                 with WebHdfs(self.node.addresses["checkpoints"]) as store:
                     self._run(store, f"run-{run}")
                 return
-            except (OSError, http.client.HTTPException, KafkaError, Refused, AssertionError):
+            except (OSError, http.client.HTTPException, KafkaError, RequestRefused, AssertionError):
                 continue  # the next run finds out what is committed
 
     def _run(self, store: WebHdfs, run: str) -> None:

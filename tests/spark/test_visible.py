@@ -9,7 +9,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import window
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.cli.main import main
 from riverlog.spark.sessions.progress import Watcher, watch
@@ -31,7 +31,7 @@ def known(node: Node, path: str) -> dict[str, Any]:
     with RemoteStore(node.addresses["checkpoints"]) as store:
         try:
             return store.query(path)
-        except Refused:
+        except RequestRefused:
             return {"state": None}
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from random import Random
 
-from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord, chunk_owner
+from riverlog.checkpoints.records import CHUNKS, FACTS, CheckpointRecord, chunk_owner
 from riverlog.checkpoints.store import Store
 from riverlog.client.consumer.fetched_records import ConsumerRecord
 from riverlog.client.ports import Ports
@@ -22,7 +22,7 @@ class MemoryTopic:
         self.writer = 0
         """How many journals were opened: the last one may write."""
 
-    def append(self, record: NewRecord) -> int:
+    def append(self, record: CheckpointRecord) -> int:
         offset = self.ends[record.partition]
         self.ends[record.partition] += 1
         self.partitions[record.partition].append(
@@ -81,7 +81,7 @@ class MemoryJournal:
         await asyncio.sleep(0)
         return next((record for record in self.topic.partitions[partition] if record.offset == offset), None)
 
-    async def write(self, records: Sequence[NewRecord]) -> list[int]:
+    async def write(self, records: Sequence[CheckpointRecord]) -> list[int]:
         await asyncio.sleep(0.001)
         if self.fails or self._number != self.topic.writer:
             raise ConnectionError("the topic is out of reach")

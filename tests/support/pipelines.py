@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from riverlog import Admin, Consumer, Member, NewRecord, TopicPartition
-from riverlog.checkpoints.pipelines.pipeline import ONLY_WRITE, Caller, Write
+from riverlog.checkpoints.pipelines.pipeline import ONLY_WRITE, AnnouncedWrite, Caller
 from riverlog.checkpoints.store import Store, store_over
 from riverlog.client.producer.shared_transactions import Membership, SharedBatch
 from tests.support.checkpoints import put
@@ -73,7 +73,7 @@ class Run:
 
     async def announce(self, number: int, *memberships: Membership, write: str = ONLY_WRITE) -> None:
         members = tuple(each.producer for each in memberships if each.producer is not None)
-        await self.store.decisions.announce(PATH, self.caller, number, Write(write, members))
+        await self.store.decisions.announce(PATH, self.caller, number, AnnouncedWrite(write, members))
 
     def state(self, number: int) -> str:
         return f"state-{number}-{self.caller.run}"

@@ -7,8 +7,8 @@ is looked for every few seconds: the store itself answers much from memory.
 import asyncio
 from collections.abc import Callable
 
-from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.journal import Replaced, TopicGone
+from riverlog.checkpoints.files.refusals import RequestRefused
+from riverlog.checkpoints.journal import TopicGone, WriterFenced
 from riverlog.checkpoints.limits import CHECKPOINT_TOPIC_CHECKED_SECONDS
 from riverlog.checkpoints.store import Store
 from riverlog.client.errors import KafkaError
@@ -43,7 +43,7 @@ class Stores:
             if self._store is None or not self._store.usable:
                 await self._let_go()
                 if self._closed:
-                    raise Refused.later("the checkpoint store is stopping; try again")
+                    raise RequestRefused.later("the checkpoint store is stopping; try again")
                 self._store = await self._opened()
             return self._store
 
@@ -71,10 +71,10 @@ class Stores:
             await store.open()
         except TopicGone as problem:
             get_logger("riverlog.checkpoints").error("the checkpoint store lost its topic", cause=problem)
-            raise Refused.failed(str(problem)) from problem
-        except (KafkaError, Refused, Replaced) as problem:
+            raise RequestRefused.failed(str(problem)) from problem
+        except (KafkaError, RequestRefused, WriterFenced) as problem:
             get_logger("riverlog.checkpoints").warning("the checkpoint store cannot be opened", cause=repr(problem))
-            raise Refused.later(f"the checkpoint store cannot reach its topic: {problem}") from problem
+            raise RequestRefused.later(f"the checkpoint store cannot reach its topic: {problem}") from problem
         self._topic_id = store.storage.journal.topic_id
         self._checked_at = asyncio.get_running_loop().time()
         return store

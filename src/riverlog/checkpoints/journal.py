@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES
-from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord
+from riverlog.checkpoints.records import CHUNKS, FACTS, CheckpointRecord
 from riverlog.client.admin.admin import Admin
 from riverlog.client.consumer.consumer import Consumer
 from riverlog.client.consumer.fetched_records import ConsumerRecord
@@ -55,7 +55,7 @@ _REST_SECONDS_MAX: Final = 60.0
 """Who has written nothing for longer asks the coordinator, by a transaction, whether it is still the only writer."""
 
 
-class Replaced(Exception):
+class WriterFenced(Exception):
     """Another store writes the topic from here on."""
 
 
@@ -150,12 +150,12 @@ class Journal:
         """Give one record; None where compaction has removed it."""
         return await read_at(self._cluster, TopicPartition(TOPIC, partition), offset, bytes_max=_FETCH_BYTES_MAX)
 
-    async def write(self, records: Sequence[NewRecord]) -> list[int]:
+    async def write(self, records: Sequence[CheckpointRecord]) -> list[int]:
         """Write all records or none, and give their offsets once they are kept."""
         try:
             offsets = await (self._alone(records) if self._fits_alone(records) else self._together(records))
         except ProducerFenced as problem:
-            raise Replaced from problem
+            raise WriterFenced from problem
         if NO_OFFSET in offsets:  # kept, by an answer that was lost: only reading tells where
             raise TimedOut(f"{TOPIC} does not say where records are that it took before")
         self._written_at = self._now
@@ -192,7 +192,7 @@ class Journal:
         await self._producer.lock_out(_FACTS, others, [(_OPENED, b"")])
         self._written_at = self._now
 
-    def _fits_alone(self, records: Sequence[NewRecord]) -> bool:
+    def _fits_alone(self, records: Sequence[CheckpointRecord]) -> bool:
         size = sum(record_bytes_max(record.key, record.value) for record in records)
         return (
             size <= _BATCH_BYTES_MAX
@@ -204,11 +204,11 @@ class Journal:
     def _now(self) -> float:
         return self._cluster.ports.clock.monotonic()
 
-    async def _alone(self, records: Sequence[NewRecord]) -> list[int]:
+    async def _alone(self, records: Sequence[CheckpointRecord]) -> list[int]:
         base_offset = await self._producer.write_alone(_FACTS, [(key, value) for _, key, value in records])
         return [base_offset if base_offset == NO_OFFSET else base_offset + delta for delta in range(len(records))]
 
-    async def _together(self, records: Sequence[NewRecord]) -> list[int]:
+    async def _together(self, records: Sequence[CheckpointRecord]) -> list[int]:
         for _ in range(_ATTEMPTS_MAX):
             try:
                 return await self._transaction(records)
@@ -216,7 +216,7 @@ class Journal:
                 continue
         raise TimedOut(f"{TOPIC} took no transaction in {_ATTEMPTS_MAX} attempts")
 
-    async def _transaction(self, records: Sequence[NewRecord]) -> list[int]:
+    async def _transaction(self, records: Sequence[CheckpointRecord]) -> list[int]:
         producer = self._producer
         await producer.begin()
         deliveries = []

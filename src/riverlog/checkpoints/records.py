@@ -28,7 +28,7 @@ class Unreadable(Exception):
     """A record that no store has written."""
 
 
-class NewRecord(NamedTuple):
+class CheckpointRecord(NamedTuple):
     """A record to be written."""
 
     partition: int
@@ -128,29 +128,29 @@ Fact = (
 )
 
 
-def write_fact(fact: Fact) -> NewRecord:
+def write_fact(fact: Fact) -> CheckpointRecord:
     """Give the record that tells a fact."""
     match fact:
         case FileKept(path, facts, content):
-            return NewRecord(FACTS, _FILE + path.encode(), _line(asdict(facts)) + content)
+            return CheckpointRecord(FACTS, _FILE + path.encode(), _line(asdict(facts)) + content)
         case FileGone(path):
-            return NewRecord(FACTS, _FILE + path.encode(), None)
+            return CheckpointRecord(FACTS, _FILE + path.encode(), None)
         case FolderMade(path):
-            return NewRecord(FACTS, _FOLDER + path.encode(), _line({}))
+            return CheckpointRecord(FACTS, _FOLDER + path.encode(), _line({}))
         case FolderGone(path):
-            return NewRecord(FACTS, _FOLDER + path.encode(), None)
+            return CheckpointRecord(FACTS, _FOLDER + path.encode(), None)
         case UploadBegun(name, first_offset):
-            return NewRecord(FACTS, _UPLOAD + name.encode(), _line({"first_offset": first_offset}))
+            return CheckpointRecord(FACTS, _UPLOAD + name.encode(), _line({"first_offset": first_offset}))
         case UploadEnded(name):
-            return NewRecord(FACTS, _UPLOAD + name.encode(), None)
+            return CheckpointRecord(FACTS, _UPLOAD + name.encode(), None)
         case PipelineNoted(path, noted, content):
-            return NewRecord(FACTS, _PIPELINE + path.encode(), _line(noted) + content)
+            return CheckpointRecord(FACTS, _PIPELINE + path.encode(), _line(noted) + content)
         case PipelineGone(path):
-            return NewRecord(FACTS, _PIPELINE + path.encode(), None)
+            return CheckpointRecord(FACTS, _PIPELINE + path.encode(), None)
         case ProgressNoted(path, noted):
-            return NewRecord(FACTS, _PROGRESS + path.encode(), _line(noted))
+            return CheckpointRecord(FACTS, _PROGRESS + path.encode(), _line(noted))
         case ProgressGone(path):
-            return NewRecord(FACTS, _PROGRESS + path.encode(), None)
+            return CheckpointRecord(FACTS, _PROGRESS + path.encode(), None)
 
 
 def read_fact(key: bytes | None, value: bytes | None) -> Fact:
@@ -192,9 +192,9 @@ def content_of(value: bytes) -> bytes:
     return value.partition(b"\n")[2]
 
 
-def chunk(file_id: str, index: int, content: bytes | None) -> NewRecord:
+def chunk(file_id: str, index: int, content: bytes | None) -> CheckpointRecord:
     """Give the record of a chunk, or its tombstone."""
-    return NewRecord(CHUNKS, b"%s%s:%d" % (_CHUNK, file_id.encode(), index), content)
+    return CheckpointRecord(CHUNKS, b"%s%s:%d" % (_CHUNK, file_id.encode(), index), content)
 
 
 def chunk_owner(key: bytes | None) -> tuple[str, int] | None:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
 from riverlog.checkpoints.files.paths import check_path
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.pipelines.starts import Start
 from riverlog.observe.web_guard import CALL_HEADER
 
@@ -126,14 +126,14 @@ def _facts(response: http.client.HTTPResponse) -> dict[str, Any]:
     return facts
 
 
-def _not_a_store() -> Refused:
-    return Refused(HTTPStatus.BAD_GATEWAY, "java.io.IOException", "this is no checkpoint store")
+def _not_a_store() -> RequestRefused:
+    return RequestRefused(HTTPStatus.BAD_GATEWAY, "java.io.IOException", "this is no checkpoint store")
 
 
-def _refusal(response: http.client.HTTPResponse) -> Refused:
+def _refusal(response: http.client.HTTPResponse) -> RequestRefused:
     body = response.read()
     try:
         told = json.loads(body)["RemoteException"]
-        return Refused(HTTPStatus(response.status), str(told["javaClassName"]), str(told["message"]))
+        return RequestRefused(HTTPStatus(response.status), str(told["javaClassName"]), str(told["message"]))
     except (ValueError, KeyError, TypeError):
         return _not_a_store()

@@ -95,7 +95,7 @@ class CheckpointServer:
         import uvicorn
 
         from riverlog.checkpoints.current_store import Stores
-        from riverlog.checkpoints.files.webhdfs import Edge
+        from riverlog.checkpoints.files.webhdfs import WebHdfsHandler
         from riverlog.checkpoints.http_protocol import HttpProtocol
         from riverlog.checkpoints.store import store_over
         from riverlog.client.ports import real_ports
@@ -104,7 +104,7 @@ class CheckpointServer:
         ports = real_ports()
         self._stores = Stores(lambda topic_id: store_over(self._bootstrap, ports, self._security, topic_id))
         config = uvicorn.Config(
-            Edge(self._stores, self._guard),
+            WebHdfsHandler(self._stores, self._guard),
             http=HttpProtocol,
             ws="none",
             lifespan="off",

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from riverlog.checkpoints.files.paths import check_path, parse_location
-from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, Refused
+from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, RequestRefused
 from riverlog.checkpoints.pipelines.pipeline import ONLY_WRITE
 from riverlog.client.producer.shared_transactions import Membership, SharedBatch
 from riverlog.observe.web_guard import CALL_HEADER
@@ -54,7 +54,7 @@ class SinkCalls:
         """Name the cluster whose transactions the store ends; None where it is no store of riverlog's."""
         try:
             cluster_id: str = self._call("CLUSTER", {})["cluster_id"]
-        except (Refused, ValueError, LookupError):
+        except (RequestRefused, ValueError, LookupError):
             return None
         return cluster_id
 
@@ -93,7 +93,7 @@ class SinkCalls:
         while True:
             try:
                 return self._ask(operation, json.dumps(call).encode())
-            except Refused as refusal:
+            except RequestRefused as refusal:
                 if not refusal.is_for_now or time.monotonic() > deadline:
                     raise
             except (OSError, http.client.HTTPException):
@@ -113,8 +113,8 @@ class SinkCalls:
         if response.status != http.client.OK:
             told = facts["RemoteException"]
             if told["javaClassName"] == ACCESS_CONTROL:
-                raise Refused.replaced(told["message"])
-            raise Refused(http.HTTPStatus(response.status), told["javaClassName"], told["message"])
+                raise RequestRefused.replaced(told["message"])
+            raise RequestRefused(http.HTTPStatus(response.status), told["javaClassName"], told["message"])
         return facts
 
     def _answer(self, operation: str, body: bytes) -> "_Answer":

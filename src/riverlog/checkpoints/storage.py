@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Final
 
 from riverlog.checkpoints.files import changes
-from riverlog.checkpoints.files.changes import Decided
+from riverlog.checkpoints.files.changes import Change
 from riverlog.checkpoints.files.paths import is_temporary
-from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.files.tree import File, Folder, Tree
+from riverlog.checkpoints.files.refusals import RequestRefused
+from riverlog.checkpoints.files.tree import StoredDirectory, StoredFile, Tree
 from riverlog.checkpoints.journal import Journal, TopicGone
 from riverlog.checkpoints.limits import CHECKPOINT_COMMIT_BYTES_MAX, CHECKPOINT_UNREADABLE_NAMED_MAX
 from riverlog.checkpoints.records import CHUNKS, FACTS, FileFacts, Unreadable, chunk_owner, content_of, read_fact
-from riverlog.checkpoints.writer import Writer
+from riverlog.checkpoints.writer import ChangeWriter
 from riverlog.client.errors import KafkaError
 from riverlog.client.ports import Ports
 from riverlog.observe.logging import get_logger
@@ -32,7 +32,7 @@ class FileStorage:
         self.ports = ports
         self.tree = Tree()
         self.usable = False
-        self.writer = Writer(self.tree, journal.write, failed=self._fail)
+        self.writer = ChangeWriter(self.tree, journal.write, failed=self._fail)
         self.chunks_end = 0
         """No chunk that is still to be written lies below this offset."""
         self._log = get_logger("riverlog.checkpoints")
@@ -67,21 +67,21 @@ class FileStorage:
 
     # Reading ----------------------------------------------------------------------------------------------
 
-    def find(self, path: str) -> File | Folder:
+    def find(self, path: str) -> StoredFile | StoredDirectory:
         """Return the file or folder of this name; Refused where there is none."""
         found = self.tree.find(path)
         if found is None:
-            raise Refused.missing(path)
+            raise RequestRefused.missing(path)
         return found
 
-    def file(self, path: str) -> File:
+    def file(self, path: str) -> StoredFile:
         """Return the file of this name; Refused where there is none."""
         found = self.find(path)
-        if isinstance(found, Folder):
-            raise Refused.missing(f"{path} is a folder")
+        if isinstance(found, StoredDirectory):
+            raise RequestRefused.missing(f"{path} is a folder")
         return found
 
-    async def content(self, file: File, offset: int, length: int) -> AsyncIterator[bytes]:
+    async def content(self, file: StoredFile, offset: int, length: int) -> AsyncIterator[bytes]:
         """Yield the bytes of a file from `offset` on, chunk by chunk."""
         facts = file.facts
         if not facts.chunks:
@@ -95,11 +95,11 @@ class FileStorage:
             if first < last:
                 content = await self._chunk(facts.id, index, chunk_offset)
                 if len(content) != size:
-                    raise Refused.failed(f"a chunk of a file has {len(content)} bytes instead of {size}")
+                    raise RequestRefused.failed(f"a chunk of a file has {len(content)} bytes instead of {size}")
                 yield content[first:last]
             position += size
 
-    async def whole(self, file: File) -> bytes | None:
+    async def whole(self, file: StoredFile) -> bytes | None:
         """Return the content of a file of Spark's logs; None where it is longer than any of these."""
         if file.facts.size > CHECKPOINT_COMMIT_BYTES_MAX:
             return None
@@ -111,7 +111,7 @@ class FileStorage:
         """Rename a temporary file; Refused where it is missing or something is in its way."""
         size = 0 if (file := self.tree.file(source)) is None else len(file.content)
 
-        def decide() -> Decided:
+        def decide() -> Change:
             return changes.rename(self.tree, source, destination, overwrite=overwrite)
 
         await self.writer.change((source, destination), decide, size=size)
@@ -120,7 +120,7 @@ class FileStorage:
         """Keep a file that is whole. A temporary one replaces those that nobody will rename any more."""
         outdated = self.tree.temporaries.outdated(self.ports.clock.wall_ms()) if is_temporary(path) else []
 
-        def decide() -> Decided:
+        def decide() -> Change:
             kept = changes.keep(self.tree, path, facts, content, overwrite=overwrite)
             return replace(kept, records=(*changes.forget(self.tree, outdated).records, *kept.records))
 
@@ -128,16 +128,16 @@ class FileStorage:
 
     # Inside -----------------------------------------------------------------------------------------------
 
-    async def _inline(self, file: File) -> bytes:
+    async def _inline(self, file: StoredFile) -> bytes:
         record = await self.journal.read(FACTS, file.offset)
         if record is None or record.value is None:
-            raise Refused.failed("the file was replaced while it was opened")
+            raise RequestRefused.failed("the file was replaced while it was opened")
         return content_of(record.value)
 
     async def _chunk(self, file_id: str, index: int, offset: int) -> bytes:
         record = await self.journal.read(CHUNKS, offset)
         if record is None or record.value is None or chunk_owner(record.key) != (file_id, index):
-            raise Refused.failed("the file was replaced while it was read")
+            raise RequestRefused.failed("the file was replaced while it was read")
         return record.value
 
     async def _read_facts(self) -> None:
@@ -164,7 +164,7 @@ class FileStorage:
             if owner is not None and owner[0] in counts:
                 counts[owner[0]] = max(counts[owner[0]], owner[1] + 1)
         for file_id, count in counts.items():
-            decided = Decided(changes.end_upload(file_id, count))
+            decided = Change(changes.end_upload(file_id, count))
             await self.writer.change((), lambda: decided)  # noqa: B023 - awaited before it changes
 
     def _fail(self, problem: Exception) -> None:

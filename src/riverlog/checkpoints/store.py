@@ -7,8 +7,8 @@ is kept: once it is no longer `usable`, another store is to be opened.
 from dataclasses import dataclass
 
 from riverlog.checkpoints.files import changes
-from riverlog.checkpoints.files.paths import numbered
-from riverlog.checkpoints.files.tree import File, Folder
+from riverlog.checkpoints.files.paths import log_file_of
+from riverlog.checkpoints.files.tree import StoredDirectory, StoredFile
 from riverlog.checkpoints.files.upload import Upload
 from riverlog.checkpoints.journal import Journal
 from riverlog.checkpoints.pipelines.decisions import Decisions
@@ -77,7 +77,7 @@ class Store:
     def listing(self, path: str) -> list[Status]:
         """Describe what lies in a folder, by name; a file is its own listing."""
         found = self.storage.find(path)
-        if isinstance(found, File):
+        if isinstance(found, StoredFile):
             return [_status("", found)]
         return [_status(name, found.children[name]) for name in sorted(found.children)]
 
@@ -100,7 +100,7 @@ class Store:
 
         As `commits/N` it ends a batch, and all that belongs to the batch with it.
         """
-        place = numbered(destination)
+        place = log_file_of(destination)
         if place is not None and place.log == "commits":
             await self.decisions.rename(source, destination, place, overwrite=overwrite)
             return
@@ -131,8 +131,8 @@ def store_over(
     )
 
 
-def _status(name: str, found: File | Folder) -> Status:
-    if isinstance(found, Folder):
+def _status(name: str, found: StoredFile | StoredDirectory) -> Status:
+    if isinstance(found, StoredDirectory):
         return Status(name, is_folder=True, children=len(found.children))
     facts = found.facts
     return Status(name, is_folder=False, size=facts.size, modified_ms=facts.modified_ms, user=facts.user)

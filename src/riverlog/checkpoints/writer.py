@@ -9,18 +9,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from riverlog.checkpoints.files.changes import Decided
+from riverlog.checkpoints.files.changes import Change
 from riverlog.checkpoints.files.paths import related_to_any
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.files.tree import Tree
 from riverlog.checkpoints.limits import CHECKPOINT_WRITE_BYTES_MAX
-from riverlog.checkpoints.records import FACTS, NewRecord, read_fact
+from riverlog.checkpoints.records import FACTS, CheckpointRecord, read_fact
 
-Write = Callable[[Sequence[NewRecord]], Awaitable[list[int]]]
+WriteRecords = Callable[[Sequence[CheckpointRecord]], Awaitable[list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ChangeResult:
     """What became of a change: the answer, and where its records are."""
 
     answer: bool
@@ -28,26 +28,26 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class _Change:
+class _PendingChange:
     paths: tuple[str, ...]
-    decide: Callable[[], Decided]
-    done: "asyncio.Future[Outcome]"
+    decide: Callable[[], Change]
+    done: "asyncio.Future[ChangeResult]"
     size: int
-    decided: Decided = field(default_factory=Decided)
+    decided: Change = field(default_factory=Change)
 
 
-class Writer:
+class ChangeWriter:
     """Takes changes from many requests and writes them."""
 
-    def __init__(self, tree: Tree, write: Write, *, failed: Callable[[Exception], None]) -> None:
+    def __init__(self, tree: Tree, write: WriteRecords, *, failed: Callable[[Exception], None]) -> None:
         self._tree = tree
         self._write = write
         self._failed = failed
-        self._waiting: list[_Change] = []
+        self._waiting: list[_PendingChange] = []
         self._writing: asyncio.Task[None] | None = None
         self._broken = False
 
-    async def change(self, paths: tuple[str, ...], decide: Callable[[], Decided], *, size: int = 0) -> Outcome:
+    async def change(self, paths: tuple[str, ...], decide: Callable[[], Change], *, size: int = 0) -> ChangeResult:
         """Write what `decide` says once no other change of these paths is under way; return when it is kept.
 
         `size` says about how many bytes that will be. What `decide` raises is raised here.
@@ -55,7 +55,7 @@ class Writer:
         if self._broken:
             raise _unknown()
         loop = asyncio.get_running_loop()
-        change = _Change(paths, decide, loop.create_future(), size)
+        change = _PendingChange(paths, decide, loop.create_future(), size)
         self._waiting.append(change)
         if self._writing is None:
             self._writing = loop.create_task(self._write_all())
@@ -69,7 +69,7 @@ class Writer:
 
     async def close(self) -> None:
         """Take no more changes, and let the transaction under way come to its end."""
-        self._break(Refused.later("the checkpoint store is stopping; try again"))
+        self._break(RequestRefused.later("the checkpoint store is stopping; try again"))
         if self._writing is not None:
             await asyncio.wait([self._writing])
 
@@ -80,7 +80,7 @@ class Writer:
         finally:
             self._writing = None
 
-    async def _write_group(self, group: list[_Change]) -> None:
+    async def _write_group(self, group: list[_PendingChange]) -> None:
         records = [record for change in group for record in change.decided.records]
         try:
             offsets = await self._write(records) if records else []
@@ -100,12 +100,12 @@ class Writer:
             own = [next(place) for _ in change.decided.records]
             self._apply(change.decided, own)
             if not change.done.done():
-                change.done.set_result(Outcome(change.decided.answer, own))
+                change.done.set_result(ChangeResult(change.decided.answer, own))
 
-    def _next_group(self) -> list[_Change]:
+    def _next_group(self) -> list[_PendingChange]:
         """Decide on changes until the transaction is full; what concerns a path of it waits for the next one."""
-        group: list[_Change] = []
-        waiting: list[_Change] = []
+        group: list[_PendingChange] = []
+        waiting: list[_PendingChange] = []
         taken: list[str] = []
         room = CHECKPOINT_WRITE_BYTES_MAX
         for change in self._waiting:
@@ -117,7 +117,7 @@ class Writer:
                 continue
             try:
                 change.decided = change.decide()
-            except Refused as problem:
+            except RequestRefused as problem:
                 _fail(change, problem)
                 continue
             taken += change.paths
@@ -126,23 +126,23 @@ class Writer:
         self._waiting = waiting
         return group
 
-    def _apply(self, decided: Decided, offsets: list[int]) -> None:
+    def _apply(self, decided: Change, offsets: list[int]) -> None:
         for record, offset in zip(decided.records, offsets, strict=True):
             if record.partition == FACTS:
                 self._tree.apply(read_fact(record.key, record.value), offset)
 
-    def _break(self, problem: Refused) -> None:
+    def _break(self, problem: RequestRefused) -> None:
         self._broken = True
         waiting, self._waiting = self._waiting, []
         for change in waiting:
             _fail(change, problem)
 
 
-def _fail(change: _Change, problem: Refused) -> None:
+def _fail(change: _PendingChange, problem: RequestRefused) -> None:
     if not change.done.done():
         change.done.set_exception(problem)
         change.done.exception()  # whoever asked may have gone
 
 
-def _unknown() -> Refused:
-    return Refused.later("the checkpoint store cannot say whether this was kept; try again")
+def _unknown() -> RequestRefused:
+    return RequestRefused.later("the checkpoint store cannot say whether this was kept; try again")

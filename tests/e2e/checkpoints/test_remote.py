@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import ExitCode
@@ -30,9 +30,9 @@ def test_files_are_written_read_and_listed(address: str) -> None:
         assert [each.path for each in store.walk("/r")] == ["/r/a b", "/r/empty", "/r/state", "/r/state/x.sst"]
         assert b"".join(store.read("/r/state/x.sst")) == LARGE
         assert b"".join(store.read("/r/a b")) == b"onetwo"
-        with pytest.raises(Refused, match="already exists"):
+        with pytest.raises(RequestRefused, match="already exists"):
             store.write("/r/a b", [b"three"])
-        with pytest.raises(Refused, match="does not exist"):
+        with pytest.raises(RequestRefused, match="does not exist"):
             list(store.walk("/x"))
 
 

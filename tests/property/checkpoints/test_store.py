@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from riverlog.checkpoints.files.paths import is_below
-from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.files.tree import File
+from riverlog.checkpoints.files.refusals import RequestRefused
+from riverlog.checkpoints.files.tree import StoredFile
 from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_INLINE_BYTES_MAX
 from riverlog.checkpoints.store import Store
 from tests.support.checkpoints import MemoryTopic, opened, put, read
@@ -71,7 +71,7 @@ class StoreAndDict(RuleBasedStateMachine):
         possible = self.can_create(path, overwrite=overwrite)
         try:
             self.runner.run(put(self.store, path, content, overwrite=overwrite))
-        except Refused:
+        except RequestRefused:
             assert not possible
         else:
             assert possible
@@ -100,7 +100,7 @@ class StoreAndDict(RuleBasedStateMachine):
         )
         try:
             self.runner.run(self.store.rename(source, destination, overwrite=overwrite))
-        except Refused:
+        except RequestRefused:
             assert not possible
             return
         assert possible
@@ -114,7 +114,7 @@ class StoreAndDict(RuleBasedStateMachine):
         there = path in self.files or self.is_folder(path)
         try:
             assert self.runner.run(self.store.delete(path, recursive=recursive)) is there
-        except Refused:
+        except RequestRefused:
             assert below
             assert not recursive
             return
@@ -127,7 +127,7 @@ class StoreAndDict(RuleBasedStateMachine):
         possible = path not in self.files and not self.is_blocked(path)
         try:
             self.runner.run(self.store.make_folder(path))
-        except Refused:
+        except RequestRefused:
             assert not possible
         else:
             assert possible
@@ -150,13 +150,13 @@ class StoreAndDict(RuleBasedStateMachine):
         return {
             found.facts.id
             for _, found in self.store.storage.tree.walk()
-            if isinstance(found, File) and found.facts.chunks
+            if isinstance(found, StoredFile) and found.facts.chunks
         }
 
     @invariant()
     def they_agree(self) -> None:
         found = dict(self.store.storage.tree.walk())
-        files = [path for path, each in found.items() if isinstance(each, File)]
+        files = [path for path, each in found.items() if isinstance(each, StoredFile)]
         assert {path: self.runner.run(read(self.store, path)) for path in files} == self.files
         for path in [*FOLDERS, *KEPT]:
             assert (path in found and path not in files) is self.is_folder(path)
@@ -165,7 +165,7 @@ class StoreAndDict(RuleBasedStateMachine):
 
     @invariant()
     def memory_is_counted(self) -> None:
-        held = sum(len(each.content) for _, each in self.store.storage.tree.walk() if isinstance(each, File))
+        held = sum(len(each.content) for _, each in self.store.storage.tree.walk() if isinstance(each, StoredFile))
         assert self.store.storage.tree.temporaries.bytes == held
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from riverlog import Admin
 from riverlog.checkpoints.current_store import Stores
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_TOPIC_CHECKED_SECONDS
 from riverlog.checkpoints.store import store_over
 from riverlog.client.errors import Unreachable
@@ -27,13 +27,13 @@ def test_all_who_ask_get_the_same_one_until_it_fails() -> None:
         await first.make_folder("/a")
         assert isinstance(first.storage.journal, MemoryJournal)
         first.storage.journal.fails = True
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             await first.make_folder("/b")
         second = await stores.current()
         assert second is not first
         assert [each.name for each in second.listing("/")] == ["a"]
         await stores.close()
-        with pytest.raises(Refused, match="stopping"):
+        with pytest.raises(RequestRefused, match="stopping"):
             await stores.current()
 
     run(scenario())
@@ -48,7 +48,7 @@ def test_a_topic_out_of_reach_is_tried_again_with_the_next_request(monkeypatch: 
         stores = Stores(lambda _: memory_store(topic))
         with monkeypatch.context() as patched:
             patched.setattr(MemoryJournal, "open", out_of_reach)
-            with pytest.raises(Refused, match="nobody answers") as refused:
+            with pytest.raises(RequestRefused, match="nobody answers") as refused:
                 await stores.current()
             assert refused.value.name == "SafeModeException"
         assert (await stores.current()).usable
@@ -71,7 +71,7 @@ def test_a_topic_that_is_deleted_under_the_store_is_an_error_and_not_an_empty_st
                 (await stores.current()).listing("/")
                 await asyncio.sleep(0.1)
 
-        with pytest.raises(Refused, match="was deleted") as refused:
+        with pytest.raises(RequestRefused, match="was deleted") as refused:
             await until_refused()
         assert not refused.value.is_for_now
         assert asyncio.get_running_loop().time() - began < CHECKPOINT_TOPIC_CHECKED_SECONDS
@@ -89,10 +89,10 @@ def test_a_write_under_way_when_the_topic_goes_holds_nobody_up() -> None:
         writing = asyncio.create_task(store.make_folder("/a"))
         await asyncio.sleep(CHECKPOINT_TOPIC_CHECKED_SECONDS)
         await stores.current()
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             async with asyncio.timeout(CHECKPOINT_TOPIC_CHECKED_SECONDS):
                 await writing
-        with pytest.raises(Refused, match="was deleted"):
+        with pytest.raises(RequestRefused, match="was deleted"):
             await stores.current()
         await stores.close()
 

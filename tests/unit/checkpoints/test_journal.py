@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from riverlog import Admin, Consumer, TopicPartition
-from riverlog.checkpoints.journal import TOPIC, Journal, Replaced, TopicGone
-from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord
+from riverlog.checkpoints.journal import TOPIC, Journal, TopicGone, WriterFenced
+from riverlog.checkpoints.records import CHUNKS, FACTS, CheckpointRecord
 from riverlog.client.errors import KafkaError
 from riverlog.wire.messages.end_txn import EndTxnRequest
 from riverlog.wire.messages.produce import ProduceRequest
@@ -25,8 +25,10 @@ def test_what_is_written_is_read_in_order_and_by_its_offset() -> None:
     async def scenario(universe: Universe) -> None:
         first = journal(universe)
         await first.open()
-        offsets = await first.write([NewRecord(FACTS, b"a", b"1"), NewRecord(CHUNKS, b"b", b"2" * 600_000)])
-        offsets += await first.write([NewRecord(FACTS, b"a", None), NewRecord(CHUNKS, b"c", b"3")])
+        offsets = await first.write(
+            [CheckpointRecord(FACTS, b"a", b"1"), CheckpointRecord(CHUNKS, b"b", b"2" * 600_000)]
+        )
+        offsets += await first.write([CheckpointRecord(FACTS, b"a", None), CheckpointRecord(CHUNKS, b"c", b"3")])
         assert [record.value async for record in first.facts()] == [b"1", None]
         assert [record.key async for record in first.chunks(offsets[1] + 1)] == [b"c"]
         assert await first.chunks_end() > offsets[3]
@@ -45,10 +47,10 @@ def test_who_opens_it_locks_the_one_before_out() -> None:
     async def scenario(universe: Universe) -> None:
         first, second = journal(universe), journal(universe)
         await first.open()
-        await first.write([NewRecord(FACTS, b"a", b"1")])
+        await first.write([CheckpointRecord(FACTS, b"a", b"1")])
         await second.open()
-        with pytest.raises(Replaced):
-            await first.write([NewRecord(FACTS, b"a", b"2")])
+        with pytest.raises(WriterFenced):
+            await first.write([CheckpointRecord(FACTS, b"a", b"2")])
         assert [record.value async for record in second.facts()] == [b"1"]
         await first.close()
         await second.close()
@@ -60,16 +62,16 @@ def test_one_whose_id_was_used_up_is_locked_out_as_well(monkeypatch: pytest.Monk
     async def scenario(universe: Universe) -> None:
         first = journal(universe)
         await first.open()
-        await first.write([NewRecord(FACTS, b"a", b"1")])
+        await first.write([CheckpointRecord(FACTS, b"a", b"1")])
         monkeypatch.setattr("riverlog.checkpoints.journal.TRANSACTIONAL_ID", "another")  # gets another producer id
         second, third = journal(universe), journal(universe)
         await second.open()
-        with pytest.raises(Replaced):
-            await first.write([NewRecord(FACTS, b"a", b"2")])
-        await second.write([NewRecord(FACTS, b"b", b"3")])
+        with pytest.raises(WriterFenced):
+            await first.write([CheckpointRecord(FACTS, b"a", b"2")])
+        await second.write([CheckpointRecord(FACTS, b"b", b"3")])
         await third.open()
-        with pytest.raises(Replaced):
-            await second.write([NewRecord(FACTS, b"a", b"4")])
+        with pytest.raises(WriterFenced):
+            await second.write([CheckpointRecord(FACTS, b"a", b"4")])
         assert [record.value async for record in third.facts()] == [b"1", b"3"]
         for each in (first, second, third):
             await each.close()
@@ -93,17 +95,17 @@ def test_a_small_write_is_a_batch_and_a_transaction_where_it_must_be() -> None:
     async def scenario(universe: Universe) -> None:
         only = journal(universe)
         await only.open()
-        offsets = await only.write([NewRecord(FACTS, b"a", b"1"), NewRecord(FACTS, b"b", b"2")])
+        offsets = await only.write([CheckpointRecord(FACTS, b"a", b"1"), CheckpointRecord(FACTS, b"b", b"2")])
         assert offsets[1] == offsets[0] + 1
         assert await markers(universe) == 0
-        await only.write([NewRecord(FACTS, b"a", b"3"), NewRecord(CHUNKS, b"c", b"4")])
+        await only.write([CheckpointRecord(FACTS, b"a", b"3"), CheckpointRecord(CHUNKS, b"c", b"4")])
         assert await markers(universe) == 1
-        await only.write([NewRecord(FACTS, b"a", b"x" * 300_000)])
-        await only.write([NewRecord(FACTS, b"k" * 500, None)] * 3_000)
+        await only.write([CheckpointRecord(FACTS, b"a", b"x" * 300_000)])
+        await only.write([CheckpointRecord(FACTS, b"k" * 500, None)] * 3_000)
         assert await markers(universe) == 3
-        await only.write([NewRecord(FACTS, b"a", b"5")])
+        await only.write([CheckpointRecord(FACTS, b"a", b"5")])
         await asyncio.sleep(61)  # after a rest, the coordinator is asked
-        await only.write([NewRecord(FACTS, b"a", b"6")])
+        await only.write([CheckpointRecord(FACTS, b"a", b"6")])
         assert await markers(universe) == 4
         keys = [record.key for record in [each async for each in only.facts()] if record.value is not None]
         assert keys == [b"a", b"b", b"a", b"a", b"a", b"a"]
@@ -120,7 +122,7 @@ def test_what_was_kept_by_an_answer_that_is_lost_is_there_once(monkeypatch: pyte
         only = journal(universe)
         await only.open()
         mishaps.lost.append(ProduceRequest if partition == FACTS else EndTxnRequest)
-        offsets = await only.write([NewRecord(partition, b"a", b"1")])
+        offsets = await only.write([CheckpointRecord(partition, b"a", b"1")])
         records = only.facts() if partition == FACTS else only.chunks(0)
         assert [record.offset async for record in records] == offsets
         await only.close()
@@ -140,7 +142,7 @@ def test_a_topic_that_somebody_else_made_is_mended_before_it_loses_anything(
                 await admin.create_topic(TOPIC, partitions=1, configs=small)
             only = journal(universe)
             await only.open()
-            await only.write([NewRecord(FACTS, b"a", b"1"), NewRecord(CHUNKS, b"b", b"2" * 600_000)])
+            await only.write([CheckpointRecord(FACTS, b"a", b"1"), CheckpointRecord(CHUNKS, b"b", b"2" * 600_000)])
             found = await admin.describe_configs(topic=TOPIC)
             assert [found[name].value for name in ("cleanup.policy", "max.message.bytes")] == ["compact", "1048576"]
             await only.close()

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from riverlog.checkpoints import sink
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.sink import SinkCalls
 from riverlog.client.producer.shared_transactions import Membership, SharedBatch
 
 BATCH = SharedBatch("pipeline:orders", 4_000, 1, "q", 7)
-LATER = {"RemoteException": {"javaClassName": Refused.later("").java_class, "message": "try again"}}
-REPLACED = {"RemoteException": {"javaClassName": Refused.replaced("").java_class, "message": "replaced"}}
+LATER = {"RemoteException": {"javaClassName": RequestRefused.later("").java_class, "message": "try again"}}
+REPLACED = {"RemoteException": {"javaClassName": RequestRefused.replaced("").java_class, "message": "replaced"}}
 
 
 class Server(ThreadingHTTPServer):
@@ -99,7 +99,7 @@ def test_the_batches_of_a_run_have_one_owner_so_the_store_is_asked_once(server: 
 
 def test_a_refusal_is_told_at_once(server: Server) -> None:
     server.answers = [(403, REPLACED)]
-    with pytest.raises(Refused, match="replaced") as refused:
+    with pytest.raises(RequestRefused, match="replaced") as refused:
         server.calls.announce(query="q", run="r", batch=7, memberships=[])
     assert refused.value.name == "AccessControlException"
     assert len(server.asked) == 1
@@ -108,7 +108,7 @@ def test_a_refusal_is_told_at_once(server: Server) -> None:
 def test_it_does_not_call_for_ever(server: Server) -> None:
     server.answers = [(403, LATER), (0, None)]
     location = f"webhdfs://127.0.0.1:{server.server_port}/p"
-    with closing(SinkCalls(location, seconds_max=-1)) as calls, pytest.raises(Refused, match="try again"):
+    with closing(SinkCalls(location, seconds_max=-1)) as calls, pytest.raises(RequestRefused, match="try again"):
         calls.begin(query="q", run="r", batch=7)
     with pytest.raises(OSError):  # noqa: PT011 - what an operating system says of a closed connection differs
         SinkCalls(location, seconds_max=-1).begin(query="q", run="r", batch=7)

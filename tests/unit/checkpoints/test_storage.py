@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_UNREADABLE_NAMED_MAX
-from riverlog.checkpoints.records import CHUNKS, FACTS, NewRecord
+from riverlog.checkpoints.records import CHUNKS, FACTS, CheckpointRecord
 from riverlog.checkpoints.store import store_over
 from tests.support.checkpoints import MemoryTopic, opened, put, read
 from tests.support.members import ADDRESS, with_node
@@ -49,7 +49,7 @@ def test_what_was_compacted_away_is_not_read_for_another() -> None:
         topic.compact()
         assert topic.partitions[CHUNKS] == []
         for file in held:
-            with pytest.raises(Refused, match="was replaced"):
+            with pytest.raises(RequestRefused, match="was replaced"):
                 [part async for part in store.storage.content(file, 0, 10)]
 
     run(scenario())
@@ -86,7 +86,7 @@ def test_what_anybody_may_have_written_to_the_topic_ends_no_store(
         store = await opened(topic)
         await put(store, "/kept/1", b"one")
         for partition, key, value in junk:
-            topic.append(NewRecord(partition, key, value))  # type: ignore[arg-type]  # others may write without a key
+            topic.append(CheckpointRecord(partition, key, value))  # type: ignore[arg-type]  # others may write without a key
         again = await opened(topic)
         assert await read(again, "/kept/1") == b"one"
         assert [each.name for each in again.listing("/")][:1] == ["kept"]
@@ -99,7 +99,7 @@ def test_records_that_cannot_be_read_are_counted_and_some_of_them_named(caplog: 
     async def scenario() -> None:
         topic = MemoryTopic()
         for number in range(30):
-            topic.append(NewRecord(FACTS, b"junk:%d" % number, b"?"))
+            topic.append(CheckpointRecord(FACTS, b"junk:%d" % number, b"?"))
         with caplog.at_level("WARNING"):
             store = await opened(topic)
         assert store.usable

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from riverlog.checkpoints.files import temporary_files
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES
 from riverlog.checkpoints.store import Store, store_over
 from tests.support.checkpoints import MemoryTopic, opened, put, read
@@ -59,7 +59,7 @@ def test_a_store_that_was_replaced_answers_for_nothing() -> None:
         first = await node_store(universe)
         await first.make_folder("/a")
         second = await node_store(universe)
-        with pytest.raises(Refused, match="try again"):
+        with pytest.raises(RequestRefused, match="try again"):
             await first.make_folder("/b")
         assert not first.usable
         await second.make_folder("/c")
@@ -75,12 +75,12 @@ def test_what_is_missing_or_in_the_way_is_said() -> None:
         store = await opened(MemoryTopic())
         await put(store, "/p/1", b"one")
         for look in (store.status, store.listing, store.storage.file):
-            with pytest.raises(Refused, match="/p/2"):
+            with pytest.raises(RequestRefused, match="/p/2"):
                 look("/p/2")
-        with pytest.raises(Refused, match="/p is a folder"):
+        with pytest.raises(RequestRefused, match="/p is a folder"):
             store.storage.file("/p")
         for path in ("/p", "/p/1/2", "/"):
-            with pytest.raises(Refused):
+            with pytest.raises(RequestRefused):
                 store.upload(path, overwrite=True, user="")
         assert store.listing("/p/1")[0].size == 3
         assert store.status("/p").children == 1

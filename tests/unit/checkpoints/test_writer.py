@@ -7,7 +7,7 @@ import pytest
 
 from riverlog.checkpoints import writer
 from riverlog.checkpoints.files import changes
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from tests.support.checkpoints import MemoryJournal, MemoryTopic, opened
 from tests.support.virtual_time import run
 
@@ -42,7 +42,7 @@ def test_one_that_is_refused_harms_no_other() -> None:
         results = await asyncio.gather(
             store.delete("/", recursive=True), store.make_folder("/a"), return_exceptions=True
         )
-        assert isinstance(results[0], Refused)
+        assert isinstance(results[0], RequestRefused)
         assert results[1] is None
 
     run(scenario())
@@ -55,10 +55,10 @@ def test_after_a_failure_nothing_is_answered_for() -> None:
         assert isinstance(store.storage.journal, MemoryJournal)
         store.storage.journal.fails = True
         results = await asyncio.gather(store.make_folder("/a"), store.make_folder("/a/b"), return_exceptions=True)
-        assert [result.name for result in results if isinstance(result, Refused)] == ["SafeModeException"] * 2
+        assert [result.name for result in results if isinstance(result, RequestRefused)] == ["SafeModeException"] * 2
         assert not store.usable
         assert store.storage.tree.find("/a") is None
-        with pytest.raises(Refused, match="try again"):
+        with pytest.raises(RequestRefused, match="try again"):
             await store.make_folder("/c")
         assert topic.ends == [0, 0]
 
@@ -75,7 +75,7 @@ def test_closing_waits_for_what_is_being_written_and_refuses_the_rest() -> None:
         await asyncio.sleep(0)
         await store.close()
         await first
-        with pytest.raises(Refused, match="stopping"):
+        with pytest.raises(RequestRefused, match="stopping"):
             await second
 
     run(scenario())

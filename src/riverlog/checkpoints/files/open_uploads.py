@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_UPLOAD_REST_SECONDS
 
 
@@ -52,6 +52,6 @@ class Uploads:
         return True
 
 
-def made_room() -> Refused:
+def made_room() -> RequestRefused:
     """Return why an upload was ended."""
-    return Refused.later("this upload rested while the checkpoint store had too many requests to deal with; try again")
+    return RequestRefused.later("this upload rested while the checkpoint store had too many requests; try again")

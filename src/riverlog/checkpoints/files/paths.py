@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_PATH_BYTES_MAX, CHECKPOINT_PATH_DEPTH_MAX
 
 ROOT = "/"
@@ -20,7 +20,7 @@ class Location(NamedTuple):
     path: str
 
 
-class Numbered(NamedTuple):
+class LogFile(NamedTuple):
     """A file of a query's log: `offsets/7` or `commits/7` under the query's checkpoint."""
 
     checkpoint: str
@@ -40,23 +40,23 @@ def parse_path(quoted: bytes) -> str:
     try:
         text = unquote_to_bytes(quoted).decode("utf-8")
     except UnicodeDecodeError:
-        raise Refused.illegal("the path is not in UTF-8") from None
+        raise RequestRefused.illegal("the path is not in UTF-8") from None
     return check_path(text)
 
 
 def check_path(text: str) -> str:
     """Give the path without doubled slashes or one at its end; Refused where it is none."""
     if len(text.encode("utf-8", "surrogatepass")) > CHECKPOINT_PATH_BYTES_MAX:
-        raise Refused.illegal(f"the path has more than {CHECKPOINT_PATH_BYTES_MAX} bytes")
+        raise RequestRefused.illegal(f"the path has more than {CHECKPOINT_PATH_BYTES_MAX} bytes")
     if not text.startswith("/"):
-        raise Refused.illegal("the path does not begin with a slash")
+        raise RequestRefused.illegal("the path does not begin with a slash")
     if not text.isprintable():
-        raise Refused.illegal("the path has characters that cannot be shown")
+        raise RequestRefused.illegal("the path has characters that cannot be shown")
     names = [name for name in text.split("/") if name]
     if "." in names or ".." in names:
-        raise Refused.illegal("the path has . or .. in it")
+        raise RequestRefused.illegal("the path has . or .. in it")
     if len(names) > CHECKPOINT_PATH_DEPTH_MAX:
-        raise Refused.illegal(f"the path is deeper than {CHECKPOINT_PATH_DEPTH_MAX} folders")
+        raise RequestRefused.illegal(f"the path is deeper than {CHECKPOINT_PATH_DEPTH_MAX} folders")
     return "/" + "/".join(names)
 
 
@@ -85,10 +85,10 @@ def related_to_any(paths: Iterable[str], others: Iterable[str]) -> bool:
     return any(are_related(path, other) for path in paths for other in others)
 
 
-def numbered(path: str) -> Numbered | None:
+def log_file_of(path: str) -> LogFile | None:
     """Read `<checkpoint>/<log>/<number>`; None for every other path."""
     folder, _, name = path.rpartition("/")
     checkpoint, _, log = folder.rpartition("/")
     if not checkpoint or not name.isascii() or not name.isdigit() or len(name) > 18 or name != str(int(name)):
         return None
-    return Numbered(checkpoint, log, int(name))
+    return LogFile(checkpoint, log, int(name))

@@ -10,7 +10,7 @@ from typing import Final, Self
 ACCESS_CONTROL: Final = "org.apache.hadoop.security.AccessControlException"
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not done; nothing has changed."""
 
     def __init__(self, status: HTTPStatus, java_class: str, message: str) -> None:
@@ -63,9 +63,9 @@ class Refused(Exception):
         return cls(HTTPStatus.FORBIDDEN, "java.io.IOException", message)
 
     @classmethod
-    def replaced(cls, message: str) -> "Replaced":
+    def replaced(cls, message: str) -> "DriverReplaced":
         """Refuse who was replaced."""
-        return Replaced(HTTPStatus.FORBIDDEN, ACCESS_CONTROL, message)
+        return DriverReplaced(HTTPStatus.FORBIDDEN, ACCESS_CONTROL, message)
 
     @classmethod
     def foreign(cls, message: str) -> Self:
@@ -78,5 +78,5 @@ class Refused(Exception):
         return cls(HTTPStatus.FORBIDDEN, "org.apache.hadoop.hdfs.server.namenode.SafeModeException", message)
 
 
-class Replaced(Refused):
+class DriverReplaced(RequestRefused):
     """Another driver has taken the query over. Its class says so, wherever it is raised: words may be anybody's."""

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from riverlog.checkpoints.files.paths import ROOT, check_path, is_temporary, names_of
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.files.temporary_files import Temporaries
-from riverlog.checkpoints.pipelines.pipeline import Pipeline, read_pipeline
+from riverlog.checkpoints.pipelines.pipeline import PipelineState, read_pipeline
 from riverlog.checkpoints.pipelines.runs import Runs, read_runs
 from riverlog.checkpoints.records import (
     Fact,
@@ -30,7 +30,7 @@ from riverlog.checkpoints.records import (
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class StoredFile:
     """A file, kept in the topic."""
 
     facts: FileFacts
@@ -41,10 +41,10 @@ class File:
 
 
 @dataclass(slots=True)
-class Folder:
+class StoredDirectory:
     """A folder, with what lies in it by name."""
 
-    children: "dict[str, File | Folder]" = field(default_factory=dict)
+    children: "dict[str, StoredFile | StoredDirectory]" = field(default_factory=dict)
     made: bool = False
     """Whether it stays when it is empty."""
 
@@ -55,7 +55,7 @@ class Tree:
     def __init__(self) -> None:
         self.uploads: dict[str, int] = {}
         """Files whose chunks are being written, with an offset that none of these lies below."""
-        self.pipelines: dict[str, Pipeline] = {}
+        self.pipelines: dict[str, PipelineState] = {}
         """What the sinks of pipelines have said, by checkpoint."""
         self.progress: dict[str, Runs] = {}
         """What the drivers of queries have said, as far as it was written down."""
@@ -64,20 +64,20 @@ class Tree:
         """The offset of the last fact."""
         self.entries = 0
         """Files and folders; the root is not counted."""
-        self._root = Folder(made=True)
+        self._root = StoredDirectory(made=True)
 
     def apply(self, fact: Fact, offset: int) -> None:
         """Remember what a record says; Unreadable where it fits nowhere, and then nothing has changed."""
         try:
             self._apply(fact, offset)
-        except Refused as problem:
+        except RequestRefused as problem:
             raise Unreadable(problem.message) from problem
         self.last_offset = offset
 
     def _apply(self, fact: Fact, offset: int) -> None:
         match fact:
             case FileKept(path, facts, content):
-                self.put(check_path(path), File(facts, offset, content if is_temporary(path) else b""))
+                self.put(check_path(path), StoredFile(facts, offset, content if is_temporary(path) else b""))
             case FileGone(path):
                 self.remove(check_path(path))
             case FolderMade(path):
@@ -99,18 +99,18 @@ class Tree:
 
     # What is there ----------------------------------------------------------------------------------------
 
-    def find(self, path: str) -> File | Folder | None:
+    def find(self, path: str) -> StoredFile | StoredDirectory | None:
         """Give the file or folder of this name, if there is one."""
-        found: File | Folder | None = self._root
+        found: StoredFile | StoredDirectory | None = self._root
         for name in names_of(path):
-            if not isinstance(found, Folder):
+            if not isinstance(found, StoredDirectory):
                 return None
             found = found.children.get(name)
         return found
 
-    def file(self, path: str) -> File | None:
+    def file(self, path: str) -> StoredFile | None:
         found = self.find(path)
-        return found if isinstance(found, File) else None
+        return found if isinstance(found, StoredFile) else None
 
     def check_room(self, path: str) -> None:
         """Refuse a path that lies below a file."""
@@ -118,12 +118,12 @@ class Tree:
         for depth in range(1, len(names)):
             ancestor = "/" + "/".join(names[:depth])
             if self.file(ancestor) is not None:
-                raise Refused.not_a_folder(ancestor)
+                raise RequestRefused.not_a_folder(ancestor)
 
-    def walk(self, path: str = ROOT) -> "Iterator[tuple[str, File | Folder]]":
+    def walk(self, path: str = ROOT) -> "Iterator[tuple[str, StoredFile | StoredDirectory]]":
         """Give what this path names and all that lies below it, the deepest first."""
         found = self.find(path)
-        if isinstance(found, Folder):
+        if isinstance(found, StoredDirectory):
             for name in list(found.children):
                 yield from self.walk(f"{path.rstrip('/')}/{name}")
         if found is not None:
@@ -131,11 +131,11 @@ class Tree:
 
     # How it changes ---------------------------------------------------------------------------------------
 
-    def put(self, path: str, file: File) -> None:
+    def put(self, path: str, file: StoredFile) -> None:
         """Let a file be there, in place of the one that was; Refused where there cannot be one."""
         self.check_room(path)
-        if path == ROOT or isinstance(self.find(path), Folder):
-            raise Refused.exists(path)
+        if path == ROOT or isinstance(self.find(path), StoredDirectory):
+            raise RequestRefused.exists(path)
         parent, _, name = path.rpartition("/")
         folder = self._make(parent or ROOT)
         self.entries += name not in folder.children
@@ -149,21 +149,21 @@ class Tree:
         if self.file(path) is not None:
             self._drop(path)
 
-    def _make(self, path: str) -> Folder:
+    def _make(self, path: str) -> StoredDirectory:
         self.check_room(f"{path.rstrip('/')}/.")
         folder = self._root
         for name in names_of(path):
             if name not in folder.children:
-                folder.children[name] = Folder()
+                folder.children[name] = StoredDirectory()
                 self.entries += 1
             child = folder.children[name]
-            assert isinstance(child, Folder)
+            assert isinstance(child, StoredDirectory)
             folder = child
         return folder
 
     def _unmake(self, path: str) -> None:
         found = self.find(path)
-        if isinstance(found, Folder) and path != ROOT:
+        if isinstance(found, StoredDirectory) and path != ROOT:
             found.made = False
             if not found.children:
                 self._drop(path)
@@ -172,7 +172,7 @@ class Tree:
         """Take something out, and every folder above that is then empty and was not made."""
         parent_path, _, name = path.rpartition("/")
         parent = self.find(parent_path or ROOT)
-        assert isinstance(parent, Folder)
+        assert isinstance(parent, StoredDirectory)
         del parent.children[name]
         self.entries -= 1
         self.temporaries.forget(path)
@@ -180,6 +180,6 @@ class Tree:
             self._drop(parent_path)
 
 
-def is_checkpoint(found: File | Folder | None) -> bool:
+def is_checkpoint(found: StoredFile | StoredDirectory | None) -> bool:
     """Return whether a query has its log of offsets here."""
-    return isinstance(found, Folder) and isinstance(found.children.get("offsets"), Folder)
+    return isinstance(found, StoredDirectory) and isinstance(found.children.get("offsets"), StoredDirectory)

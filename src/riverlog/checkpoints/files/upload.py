@@ -1,11 +1,11 @@
 """A file on its way in: small ones are one record, larger ones chunks as they arrive. Half a file is not seen."""
 
 from riverlog.checkpoints.files import changes
-from riverlog.checkpoints.files.changes import Decided
+from riverlog.checkpoints.files.changes import Change
 from riverlog.checkpoints.files.paths import is_temporary
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_CHUNKS_MAX, CHECKPOINT_INLINE_BYTES_MAX
-from riverlog.checkpoints.records import FileFacts, NewRecord, UploadBegun, chunk, write_fact
+from riverlog.checkpoints.records import CheckpointRecord, FileFacts, UploadBegun, chunk, write_fact
 from riverlog.checkpoints.storage import FileStorage
 
 
@@ -48,17 +48,17 @@ class Upload:
     async def discard(self) -> None:
         """Delete the chunks of a file that will never be whole."""
         if self._chunks:
-            decided = Decided(changes.end_upload(self._id, len(self._chunks)))
+            decided = Change(changes.end_upload(self._id, len(self._chunks)))
             await self._storage.writer.change((), lambda: decided)
 
     async def _write_chunk(self, size: int) -> None:
         if len(self._chunks) == CHECKPOINT_CHUNKS_MAX:
-            raise Refused.failed(f"{self._path} is longer than {CHECKPOINT_CHUNKS_MAX} chunks")
+            raise RequestRefused.failed(f"{self._path} is longer than {CHECKPOINT_CHUNKS_MAX} chunks")
         content = bytes(memoryview(self._held)[:size])
-        records: tuple[NewRecord, ...] = (chunk(self._id, len(self._chunks), content),)
+        records: tuple[CheckpointRecord, ...] = (chunk(self._id, len(self._chunks), content),)
         if not self._chunks:
             records += (write_fact(UploadBegun(self._id, self._storage.chunks_end)),)
-        outcome = await self._storage.writer.change((), lambda: Decided(records), size=size)
+        outcome = await self._storage.writer.change((), lambda: Change(records), size=size)
         del self._held[:size]
         self._chunks.append(outcome.offsets[0])
         self._storage.chunks_end = max(self._storage.chunks_end, outcome.offsets[0] + 1)

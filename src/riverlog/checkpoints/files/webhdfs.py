@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 from riverlog.checkpoints.current_store import Stores
 from riverlog.checkpoints.files.open_uploads import Uploads, made_room
 from riverlog.checkpoints.files.paths import ROOT, check_path, parse_path
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.files.upload import Upload
 from riverlog.checkpoints.limits import CHECKPOINT_CALL_BYTES_MAX, CHECKPOINT_REQUESTS_MAX
 from riverlog.checkpoints.pipelines.calls import CALLS, read_call
@@ -56,19 +56,19 @@ class Request:
     def check(self, guard: WebGuard) -> None:
         """Refuse what a web page may have sent."""
         if (reason := guard.refusal(self._scope["headers"])) is not None:
-            raise Refused.foreign(reason)
+            raise RequestRefused.foreign(reason)
 
     def check_call(self) -> None:
         """Refuse a call that changes something and has not the header that no web page can send."""
         if self._scope["method"] != "GET" and not is_call(self._scope["headers"]):
-            raise Refused.foreign(f"a call that changes something has the header {CALL_HEADER}, with any value")
+            raise RequestRefused.foreign(f"a call that changes something has the header {CALL_HEADER}, with any value")
 
     def read(self) -> str:
         """Read path and parameters, and give the operation, with its method: `PUT MKDIRS`."""
         raw: bytes = self._scope["raw_path"]
         prefix = next((each for each in (PREFIX, CALLS_PREFIX) if raw == each or raw.startswith(each + b"/")), None)
         if prefix is None:
-            raise Refused.missing("there is /webhdfs/v1 here, and nothing else")
+            raise RequestRefused.missing("there is /webhdfs/v1 here, and nothing else")
         self.is_call = prefix == CALLS_PREFIX
         self.path = parse_path(raw[len(prefix) :] or b"/")
         try:
@@ -79,7 +79,7 @@ class Request:
                 errors="strict",
             )
         except (UnicodeError, ValueError):
-            raise Refused.illegal("the parameters cannot be read") from None
+            raise RequestRefused.illegal("the parameters cannot be read") from None
         self.parameters = {name.lower(): value for name, value in reversed(fields)}
         self.operation = f"{self._scope['method']} {self.parameters.get('op', '').upper()}"
         return self.operation
@@ -87,13 +87,13 @@ class Request:
     def flag(self, name: str, *, default: bool) -> bool:
         text = self.parameters.get(name, str(default)).lower()
         if text not in ("true", "false"):
-            raise Refused.illegal(f"{name} is true or false")
+            raise RequestRefused.illegal(f"{name} is true or false")
         return text == "true"
 
     def number(self, name: str, default: int) -> int:
         text = self.parameters.get(name, str(default))
         if not text.isascii() or not text.isdigit() or len(text) > 19 or int(text) > _LENGTH_MAX:
-            raise Refused.illegal(f"{name} is a number from 0 on")
+            raise RequestRefused.illegal(f"{name} is a number from 0 on")
         return int(text)
 
     @property
@@ -156,7 +156,7 @@ class Request:
         await self._send({"type": "http.response.start", "status": int(status), "headers": head})
 
 
-class Edge:
+class WebHdfsHandler:
     """The ASGI application."""
 
     def __init__(self, stores: Stores, guard: WebGuard) -> None:
@@ -172,15 +172,15 @@ class Edge:
         try:
             request.check(self._guard)
             if self._under_way > CHECKPOINT_REQUESTS_MAX and not self._uploads.make_room():
-                raise Refused.later("the checkpoint store has too many requests to deal with; try again")
+                raise RequestRefused.later("the checkpoint store has too many requests to deal with; try again")
             name = request.read()
             operation = _OPERATIONS.get(name) if not request.is_call else _call if name in CALLS else None
             if operation is None:
-                raise Refused.illegal("Spark's checkpoints need no such operation, and this store has none")
+                raise RequestRefused.illegal("Spark's checkpoints need no such operation, and this store has none")
             if request.is_call:
                 request.check_call()
             await operation(request, await self._stores.current())
-        except Refused as problem:
+        except RequestRefused as problem:
             if request.answered:
                 raise
             exception = {"exception": problem.name, "javaClassName": problem.java_class, "message": problem.message}
@@ -243,7 +243,9 @@ async def _open(request: Request, store: Store) -> None:
     file = store.storage.file(request.path)
     offset = request.number("offset", 0)
     if offset > file.facts.size:
-        raise Refused.failed(f"offset {offset} is behind the end of {request.path}, which has {file.facts.size} bytes")
+        raise RequestRefused.failed(
+            f"offset {offset} is behind the end of {request.path}, which has {file.facts.size} bytes"
+        )
     length = min(request.number("length", _LENGTH_MAX), file.facts.size - offset)
     if request.flag("data", default=False):
         store.decisions.note_start(request.path)
@@ -258,7 +260,7 @@ async def _rename(request: Request, store: Store) -> None:
     if options is None:
         try:
             await store.rename(request.path, destination, overwrite=False)
-        except Refused as problem:
+        except RequestRefused as problem:
             if problem.name not in ("FileNotFoundException", "FileAlreadyExistsException"):
                 raise
             await request.answer(facts={"boolean": False})
@@ -267,7 +269,7 @@ async def _rename(request: Request, store: Store) -> None:
         return
     chosen = {option.strip().upper() for option in options.split(",")}
     if not chosen <= {"NONE", "OVERWRITE"}:
-        raise Refused.illegal("renameoptions are NONE and OVERWRITE")
+        raise RequestRefused.illegal("renameoptions are NONE and OVERWRITE")
     await store.rename(request.path, destination, overwrite="OVERWRITE" in chosen)
     await request.answer()
 
@@ -290,7 +292,7 @@ async def _call(request: Request, store: Store) -> None:
     while (part := await request.more()) is not None:
         body += part[0]
         if len(body) > CHECKPOINT_CALL_BYTES_MAX:
-            raise Refused.illegal(f"a call has at most {CHECKPOINT_CALL_BYTES_MAX} bytes")
+            raise RequestRefused.illegal(f"a call has at most {CHECKPOINT_CALL_BYTES_MAX} bytes")
         if not part[1]:
             answer = CALLS[request.operation]
             await request.answer(facts=await answer(request.path, read_call(bytes(body)), store))
@@ -300,7 +302,7 @@ async def _call(request: Request, store: Store) -> None:
 async def _discard(upload: Any) -> None:
     try:
         await upload.discard()
-    except Refused:
+    except RequestRefused:
         pass  # the store is closing or lost its topic: the next one finds what is left
 
 

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.pipelines.pipeline import Caller, Write, batch_of, caller_of, members_of, write_of
+from riverlog.checkpoints.files.refusals import RequestRefused
+from riverlog.checkpoints.pipelines.pipeline import AnnouncedWrite, Caller, batch_of, caller_of, members_of, write_of
 from riverlog.checkpoints.pipelines.progress import RunState, progress_of
 from riverlog.checkpoints.pipelines.starts import start_of
 from riverlog.checkpoints.store import Store
@@ -28,9 +28,9 @@ def read_call(body: bytes) -> dict[str, Any]:
     try:
         call = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused.illegal("the call is not JSON") from None
+        raise RequestRefused.illegal("the call is not JSON") from None
     if not isinstance(call, dict):
-        raise Refused.illegal("the call is no JSON object")
+        raise RequestRefused.illegal("the call is no JSON object")
     return call
 
 
@@ -43,14 +43,14 @@ async def begin(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
     """Let a task join a batch: query, run, batch, perhaps timeout_ms -> the batch's name and owner."""
     timeout_ms = call.get("timeout_ms", _TIMEOUT_MS)
     if not isinstance(timeout_ms, int) or not 0 < timeout_ms < 2**31:
-        raise Refused.illegal("timeout_ms is a number of milliseconds")
+        raise RequestRefused.illegal("timeout_ms is a number of milliseconds")
     batch = await store.decisions.begin(path, caller_of(call), batch_of(call), timeout_ms=timeout_ms)
     return asdict(batch)
 
 
 async def announce(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
     """Name the members of a batch that count: query, run, batch, members, perhaps write."""
-    write = Write(write_of(call), members_of(call.get("members")))
+    write = AnnouncedWrite(write_of(call), members_of(call.get("members")))
     await store.decisions.announce(path, caller_of(call), batch_of(call), write)
     return {}
 
@@ -79,7 +79,7 @@ async def stop(path: str, _: dict[str, Any], store: Store) -> dict[str, object]:
 async def reset(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
     """Let a query begin anew: perhaps start, where; perhaps force, whatever is known about it."""
     if not isinstance(call.get("force", False), bool):
-        raise Refused.illegal("force is true or false")
+        raise RequestRefused.illegal("force is true or false")
     start = call.get("start")
     await store.resets.reset(path, None if start is None else start_of(start), force=call.get("force", False))
     return {}
@@ -102,7 +102,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except KafkaError as problem:
-        raise Refused.later(f"the ends of topics cannot be asked for, try again: {problem.message}") from problem
+        raise RequestRefused.later(f"the ends of topics cannot be asked for, try again: {problem.message}") from problem
 
 
 CALLS = {

@@ -6,9 +6,9 @@ A rule reads the tree and refuses, or answers. docs/adr/0010-one-decision-per-ba
 from collections.abc import Iterator
 
 from riverlog.checkpoints.files.paths import is_temporary
-from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.files.tree import File, Folder, Tree, is_checkpoint
-from riverlog.checkpoints.pipelines.pipeline import Announced, Caller, Member, Pipeline, Prepared
+from riverlog.checkpoints.files.refusals import RequestRefused
+from riverlog.checkpoints.files.tree import StoredDirectory, StoredFile, Tree, is_checkpoint
+from riverlog.checkpoints.pipelines.pipeline import Announced, Caller, Member, PipelineState, Prepared
 from riverlog.checkpoints.pipelines.spark_logs import StateName, query_of, state_names
 
 
@@ -16,26 +16,26 @@ def check_own(tree: Tree, path: str, caller: Caller, batch: int, metadata: bytes
     """Refuse a query that keeps its checkpoint elsewhere: no RENAME here would ever commit what it writes."""
     query = None if metadata is None else query_of(metadata)
     if tree.file(f"{path}/offsets/{batch}") is None or query not in (None, caller.query):
-        raise Refused.failed(
+        raise RequestRefused.failed(
             f"{path} is not the checkpoint of query {caller.query}, which has planned no batch {batch} there; "
             "where foreachBatch writes, the checkpointLocation is that of the query"
         )
 
 
-def check_not_behind(tree: Tree, path: str, known: Pipeline | None, caller: Caller, batch: int) -> None:
+def check_not_behind(tree: Tree, path: str, known: PipelineState | None, caller: Caller, batch: int) -> None:
     """Refuse a run whose first batch is done: if it fenced the one that did it, both would stop."""
     if known is not None and tree.file(f"{path}/commits/{batch}") is not None:
-        raise Refused.replaced(
+        raise RequestRefused.replaced(
             f"batch {batch} is committed: another driver of this query (run {known.caller.run}) went on while "
             f"this one (run {caller.run}) was starting; stop that one before you start another"
         )
 
 
 def taken_over(
-    tree: Tree, path: str, known: Pipeline | None, caller: Caller, owner: Member, *, batch: int, started_at: int
-) -> Pipeline:
+    tree: Tree, path: str, known: PipelineState | None, caller: Caller, owner: Member, *, batch: int, started_at: int
+) -> PipelineState:
     """Return the pipeline with a new run, which begins with this batch."""
-    return Pipeline(
+    return PipelineState(
         caller,
         owner,
         tree.last_offset,
@@ -46,7 +46,7 @@ def taken_over(
     )
 
 
-def may_wake_up(tree: Tree, path: str, known: Pipeline, batch: int) -> bool:
+def may_wake_up(tree: Tree, path: str, known: PipelineState, batch: int) -> bool:
     """Return whether a run that is replaced, or one before it, may still commit the batch: it has announced it.
 
     If it has made the file, that is forgotten now, and it does not make another.
@@ -64,31 +64,31 @@ def is_unplanned(tree: Tree, path: str) -> bool:
     return is_decided and not is_checkpoint(tree.find(path))
 
 
-def check_commit(tree: Tree, path: str, pipeline: Pipeline, batch: int, source: str, commit: bytes) -> None:
+def check_commit(tree: Tree, path: str, pipeline: PipelineState, batch: int, source: str, commit: bytes) -> None:
     """Refuse a `commits/N` of an announced batch that is of a run that was replaced."""
     if pipeline.has_rival and not any(state_names(commit)):
         check_author(tree, path, pipeline, batch, source)
     check_state(tree, path, pipeline, commit)
 
 
-def made_since(tree: Tree, path: str, pipeline: Pipeline, batch: int) -> list[str]:
+def made_since(tree: Tree, path: str, pipeline: PipelineState, batch: int) -> list[str]:
     """Return the files that are to become `commits/N` and were made since the pipeline's record, in their order."""
     made = [each for each in tree.temporaries.below(f"{path}/commits") if each.startswith(f"{path}/commits/.{batch}.")]
     return [each for each in made if (file := tree.file(each)) is not None and file.offset > pipeline.noted_at]
 
 
-def check_author(tree: Tree, path: str, pipeline: Pipeline, batch: int, source: str) -> None:
+def check_author(tree: Tree, path: str, pipeline: PipelineState, batch: int, source: str) -> None:
     """Refuse a `commits/N` without state that another has made: the announcer's is the first since the announcement.
 
     A driver that wakes up after that may be quicker with its RENAME, but hardly with both.
     """
     if source not in made_since(tree, path, pipeline, batch)[:1]:
-        raise Refused.replaced(
+        raise RequestRefused.replaced(
             f"batch {batch} was announced by run {pipeline.caller.run}, and this commit is of a run that was replaced"
         )
 
 
-def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> None:
+def check_state(tree: Tree, path: str, pipeline: PipelineState, commit: bytes) -> None:
     """Refuse a `commits/N` that names only state from before the current run: it is of a run that was replaced.
 
     Who announced before the run took over had kept all of its state by then. But tasks can keep their state before any
@@ -105,7 +105,7 @@ def check_state(tree: Tree, path: str, pipeline: Pipeline, commit: bytes) -> Non
         others = [offset for file, offset in kept.items() if file not in own and _version(file) in versions]
         is_alone = not pipeline.has_rival or max(others, default=-1) <= pipeline.started_at
         if min(own.values()) <= pipeline.started_at or not is_alone:
-            raise Refused.replaced(
+            raise RequestRefused.replaced(
                 f"this commit names state that was written before run {pipeline.caller.run} took over; "
                 "it is of a run that was replaced"
             )
@@ -118,11 +118,11 @@ def _kept_in(tree: Tree, path: str, named: StateName) -> dict[str, int]:
     return {name: file.offset for name, file in _files(folder) if not is_temporary(name)}
 
 
-def _files(folder: File | Folder | None, above: str = "") -> Iterator[tuple[str, File]]:
+def _files(folder: StoredFile | StoredDirectory | None, above: str = "") -> Iterator[tuple[str, StoredFile]]:
     """Yield the files of a partition of state, and of the stores in it, by their path in it."""
-    if isinstance(folder, Folder):
+    if isinstance(folder, StoredDirectory):
         for name, each in folder.children.items():
-            if isinstance(each, File):
+            if isinstance(each, StoredFile):
                 yield above + name, each
             elif name != "SSTs":
                 yield from _files(each, f"{above}{name}/")

@@ -12,10 +12,10 @@ from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from riverlog.checkpoints.files import changes
-from riverlog.checkpoints.files.changes import Decided
-from riverlog.checkpoints.files.paths import Numbered
-from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.files.tree import File, Tree
+from riverlog.checkpoints.files.changes import Change
+from riverlog.checkpoints.files.paths import LogFile
+from riverlog.checkpoints.files.refusals import RequestRefused
+from riverlog.checkpoints.files.tree import StoredFile, Tree
 from riverlog.checkpoints.limits import (
     CHECKPOINT_COMMIT_BYTES_MAX,
     CHECKPOINT_PIPELINES_MAX,
@@ -23,22 +23,22 @@ from riverlog.checkpoints.limits import (
     CHECKPOINT_STARTS_REMEMBERED_MAX,
 )
 from riverlog.checkpoints.pipelines import commit_rules
-from riverlog.checkpoints.pipelines.arrivals import Arrivals
 from riverlog.checkpoints.pipelines.groups import Groups
 from riverlog.checkpoints.pipelines.owners import Owners, batch_of
 from riverlog.checkpoints.pipelines.pipeline import (
     ONLY_WRITE,
     START_NOT_HEARD,
     Announced,
+    AnnouncedWrite,
     Begun,
     Caller,
-    Pipeline,
+    PipelineState,
     Prepared,
-    Write,
     name_of,
     transactional_id_of,
 )
 from riverlog.checkpoints.pipelines.spark_logs import SourceOffset, source_offsets
+from riverlog.checkpoints.pipelines.starting_drivers import StartingDrivers
 from riverlog.checkpoints.records import FACTS, PipelineGone, content_of, write_fact
 from riverlog.checkpoints.storage import FileStorage
 from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
@@ -55,7 +55,7 @@ class Decisions:
         self._owners = owners
         self._groups = groups
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self.arrivals = Arrivals()
+        self.arrivals = StartingDrivers()
         self._starts: dict[str, int] = {}
         """Checkpoints whose queries have started since, and the offset of the last fact then."""
         self._plans: dict[str, tuple[int, bytes]] = {}
@@ -85,7 +85,7 @@ class Decisions:
         try:
             return await self._groups.cluster_id()
         except KafkaError as problem:
-            raise Refused.later(f"the cluster does not answer: {problem.message}") from problem
+            raise RequestRefused.later(f"the cluster does not answer: {problem.message}") from problem
 
     async def begin(self, path: str, caller: Caller, batch: int, *, timeout_ms: int) -> SharedBatch:
         """Give a task what it needs to join the batch. The first call of a new run fences the runs before it."""
@@ -101,7 +101,7 @@ class Decisions:
                 known = await self._take_over(path, known, caller, batch, timeout_ms)
             return batch_of(path, known, batch)
 
-    async def announce(self, path: str, caller: Caller, batch: int, write: Write) -> None:
+    async def announce(self, path: str, caller: Caller, batch: int, write: AnnouncedWrite) -> None:
         """Note the attempts of tasks that count, of each write of a batch: all that its RENAME needs to know."""
         async with self._turn(path):
             await self._settle(path)
@@ -125,7 +125,7 @@ class Decisions:
             except KafkaError as problem:
                 raise _refusal(problem, batch) from problem
             if not aborted:
-                raise Refused.failed(f"batch {batch} is committed, and is not taken back")
+                raise RequestRefused.failed(f"batch {batch} is committed, and is not taken back")
 
     async def ended(self, path: str, caller: Caller) -> None:
         """Take back what a run has left open that is over, so that no reader waits until the batch's time is up."""
@@ -140,7 +140,7 @@ class Decisions:
                 if batch is not None:
                     await self._note(path, pipeline.at(Begun()))
                     await self._owners.abort(path, pipeline, batch)
-        except (KafkaError, Refused) as problem:
+        except (KafkaError, RequestRefused) as problem:
             self._log.warning("an open batch waits for its time-out", pipeline=name_of(path), cause=str(problem))
 
     async def settled(self, path: str, work: Callable[[], Awaitable[None]]) -> None:
@@ -151,7 +151,7 @@ class Decisions:
 
     # What Spark renames -----------------------------------------------------------------------------------
 
-    async def rename(self, source: str, destination: str, place: Numbered, *, overwrite: bool) -> None:
+    async def rename(self, source: str, destination: str, place: LogFile, *, overwrite: bool) -> None:
         """Move a file to `commits/N`, and decide about the batch with it where a sink has announced it."""
         path, number = place.checkpoint, place.number
         await self.arrivals.give_way(path)
@@ -162,7 +162,7 @@ class Decisions:
                 await self._storage.move(source, destination, overwrite=overwrite)
                 self._show(path, number)
             elif self._tree.file(source) is None:
-                raise Refused.replaced(
+                raise RequestRefused.replaced(
                     f"the commit of batch {number} is of a run that was replaced by run {pipeline.caller.run}; "
                     "nothing of it is kept"
                 )
@@ -173,19 +173,21 @@ class Decisions:
             else:
                 await self._without_members(path, pipeline, number, source, destination)
 
-    async def _commit(self, path: str, pipeline: Pipeline, announced: Announced, source: str, destination: str) -> None:
+    async def _commit(
+        self, path: str, pipeline: PipelineState, announced: Announced, source: str, destination: str
+    ) -> None:
         changes.rename(self._tree, source, destination, overwrite=False)  # refused before anything is asked
         file = self._storage.file(source)
         content = await self._storage.whole(file)
         if content is None:
-            raise Refused.failed(f"{destination} is longer than {CHECKPOINT_COMMIT_BYTES_MAX} bytes")
+            raise RequestRefused.failed(f"{destination} is longer than {CHECKPOINT_COMMIT_BYTES_MAX} bytes")
         commit_rules.check_commit(self._tree, path, pipeline, announced.batch, source, content)
         facts = replace(file.facts, source=source, chunks=(), chunk_bytes=0)
         prepared = pipeline.at(Prepared(announced, facts))
         await self._note(path, prepared, content)
         await self._decide(path, prepared, content)
 
-    async def _decide(self, path: str, pipeline: Pipeline, content: bytes) -> None:
+    async def _decide(self, path: str, pipeline: PipelineState, content: bytes) -> None:
         """Ask the coordinator, and do what it says; Refused where the batch is not committed."""
         prepared = pipeline.step
         assert isinstance(prepared, Prepared)
@@ -202,13 +204,13 @@ class Decisions:
                 raise refusal from problem
         destination = f"{path}/commits/{batch}"
 
-        def decide() -> Decided:
+        def decide() -> Change:
             kept = changes.keep_decided(self._tree, destination, prepared.file, content)
             return replace(kept, records=(*kept.records, write_fact(pipeline.at(Begun()).note(path))))
 
         await self._storage.writer.change((prepared.file.source, destination), decide, size=len(content))
 
-    async def _came_true(self, path: str, pipeline: Pipeline, prepared: Prepared, problem: KafkaError) -> bool:
+    async def _came_true(self, path: str, pipeline: PipelineState, prepared: Prepared, problem: KafkaError) -> bool:
         """Make sure that a commit that was refused never comes true, or learn that an earlier try of it has."""
         try:
             if isinstance(problem, ProducerFenced):
@@ -219,7 +221,7 @@ class Decisions:
         except ProducerFenced:
             return await self._came_true(path, pipeline, prepared, ProducerFenced(transactional_id_of(path)))
         except KafkaError as worse:
-            raise Refused.later(f"a batch is in doubt, try again: {worse.message}") from worse
+            raise RequestRefused.later(f"a batch is in doubt, try again: {worse.message}") from worse
 
     async def _says_the_same(self, source: str, destination: str) -> bool:
         """Tell whether there is a commit already that is this one, byte by byte."""
@@ -227,7 +229,9 @@ class Decisions:
         contents = [await self._storage.whole(file) for file in files if file is not None]
         return len(contents) == len(files) and contents[0] is not None and contents[0] == contents[1]
 
-    async def _without_members(self, path: str, pipeline: Pipeline, number: int, source: str, destination: str) -> None:
+    async def _without_members(
+        self, path: str, pipeline: PipelineState, number: int, source: str, destination: str
+    ) -> None:
         """Pass a batch that no task of our sink has written in.
 
         One that the current run has begun is of a run that was replaced, unless another driver has started since: that
@@ -246,7 +250,7 @@ class Decisions:
         if is_begun:
             if path in self._starts:
                 await self._note(path, replace(pipeline, has_rival=False))
-            raise Refused.replaced(
+            raise RequestRefused.replaced(
                 f"batch {number} is being written by run {pipeline.caller.run}, which has not announced it; "
                 "this commit is of a run that was replaced"
             )
@@ -262,7 +266,7 @@ class Decisions:
             if len(self._starts) > CHECKPOINT_STARTS_REMEMBERED_MAX:
                 del self._starts[next(iter(self._starts))]
 
-    def note_plan(self, place: Numbered, file: File, content: bytes) -> None:
+    def note_plan(self, place: LogFile, file: StoredFile, content: bytes) -> None:
         """Remember what a batch reads, which its commit is about to ask for."""
         self._plans.pop(place.checkpoint, None)
         self._plans[place.checkpoint] = file.offset, content
@@ -276,10 +280,10 @@ class Decisions:
             return
         record = await self._storage.journal.read(FACTS, pipeline.noted_at)
         if record is None or record.value is None:
-            raise Refused.later(f"what was prepared for {path} cannot be read")
+            raise RequestRefused.later(f"what was prepared for {path} cannot be read")
         try:
             await self._decide(path, pipeline, content_of(record.value))
-        except Refused as refusal:
+        except RequestRefused as refusal:
             if refusal.is_for_now:
                 raise
             self._log.info("a batch that was prepared is not committed", pipeline=name_of(path), why=refusal.message)
@@ -287,17 +291,19 @@ class Decisions:
     # Runs -------------------------------------------------------------------------------------------------
 
     async def _take_over(
-        self, path: str, known: Pipeline | None, caller: Caller, batch: int, timeout_ms: int
-    ) -> Pipeline:
+        self, path: str, known: PipelineState | None, caller: Caller, batch: int, timeout_ms: int
+    ) -> PipelineState:
         """Let a new run be the current one: fence the tasks of those before it, and forget their commits."""
         if known is None and len(self._tree.pipelines) >= CHECKPOINT_PIPELINES_MAX:
             await self._make_room()
         try:
             owner = await self._owners.take_over(path, caller.query, timeout_ms=timeout_ms)
         except KafkaError as problem:
-            raise Refused.later(f"the pipeline {name_of(path)} cannot be taken over: {problem.message}") from problem
+            raise RequestRefused.later(
+                f"the pipeline {name_of(path)} cannot be taken over: {problem.message}"
+            ) from problem
 
-        def decide() -> Decided:
+        def decide() -> Change:
             started_at = self._starts.pop(path, START_NOT_HEARD)
             taken = commit_rules.taken_over(self._tree, path, known, caller, owner, batch=batch, started_at=started_at)
             forgotten = changes.forget(self._tree, self._tree.temporaries.below(f"{path}/commits"))
@@ -311,8 +317,8 @@ class Decisions:
         """Forget the oldest pipeline without a checkpoint: whoever called in its name has planned nothing."""
         tree = self._tree
 
-        def decide() -> Decided:
-            return Decided((write_fact(PipelineGone(path)),) if commit_rules.is_unplanned(tree, path) else ())
+        def decide() -> Change:
+            return Change((write_fact(PipelineGone(path)),) if commit_rules.is_unplanned(tree, path) else ())
 
         unplanned = [
             (pipeline.noted_at, path)
@@ -320,24 +326,26 @@ class Decisions:
             if commit_rules.is_unplanned(tree, path) and not self._turn(path).locked()
         ]
         if not unplanned:
-            raise Refused.failed(f"the checkpoint store has {CHECKPOINT_PIPELINES_MAX} pipelines; delete some first")
+            raise RequestRefused.failed(
+                f"the checkpoint store has {CHECKPOINT_PIPELINES_MAX} pipelines; delete some first"
+            )
         path = min(unplanned)[1]
         async with self._turn(path):
             await self._storage.writer.change((f"{path}/commits",), decide)
             await self._owners.forget(path)
 
-    def _current(self, path: str, caller: Caller) -> Pipeline:
+    def _current(self, path: str, caller: Caller) -> PipelineState:
         pipeline = self._tree.pipelines.get(path)
         if pipeline is None:
-            raise Refused.failed(f"nobody has begun a batch of {path}")
+            raise RequestRefused.failed(f"nobody has begun a batch of {path}")
         pipeline.check(caller)
         return pipeline
 
-    async def _note(self, path: str, pipeline: Pipeline, content: bytes = b"") -> None:
-        def decide() -> Decided:
+    async def _note(self, path: str, pipeline: PipelineState, content: bytes = b"") -> None:
+        def decide() -> Change:
             if path not in self._tree.pipelines:
-                raise Refused.failed(f"{path} was deleted")
-            return Decided((write_fact(pipeline.note(path, content)),))
+                raise RequestRefused.failed(f"{path} was deleted")
+            return Change((write_fact(pipeline.note(path, content)),))
 
         await self._storage.writer.change((f"{path}/commits",), decide, size=len(content))
 
@@ -363,7 +371,7 @@ class Decisions:
             path, number = self._shown.popitem()
             try:
                 await self._groups.commit(name_of(path), await self._planned(path, number))
-            except (KafkaError, Refused) as problem:
+            except (KafkaError, RequestRefused) as problem:
                 self._log.warning("a query's offsets are not shown", query=name_of(path), cause=str(problem))
 
     @property
@@ -378,12 +386,12 @@ class Decisions:
         return lock
 
 
-def _refusal(problem: KafkaError, batch: int) -> Refused:
+def _refusal(problem: KafkaError, batch: int) -> RequestRefused:
     """Say what an answer of the coordinator means for whoever renamed."""
     if isinstance(problem, ProducerFenced):
-        return Refused.replaced(f"batch {batch} was written by a run that was replaced; nothing of it is kept")
+        return RequestRefused.replaced(f"batch {batch} was written by a run that was replaced; nothing of it is kept")
     if isinstance(problem, TransactionAborted):
-        return Refused.failed(f"batch {batch} was open for too long and is aborted; a restart writes it again")
+        return RequestRefused.failed(f"batch {batch} was open for too long and is aborted; a restart writes it again")
     if problem.retriable:
-        return Refused.later(f"it is not known yet whether batch {batch} is committed; try again")
-    return Refused.failed(f"batch {batch} is not committed: {problem.message}")
+        return RequestRefused.later(f"it is not known yet whether batch {batch} is committed; try again")
+    return RequestRefused.failed(f"batch {batch} is not committed: {problem.message}")

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from riverlog.checkpoints.files.paths import ROOT, is_temporary, numbered
-from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.files.tree import File, Folder, Tree, is_checkpoint
+from riverlog.checkpoints.files.paths import ROOT, is_temporary, log_file_of
+from riverlog.checkpoints.files.refusals import RequestRefused
+from riverlog.checkpoints.files.tree import StoredDirectory, StoredFile, Tree, is_checkpoint
 from riverlog.checkpoints.pipelines.groups import Groups
 from riverlog.checkpoints.pipelines.pipeline import name_of
 from riverlog.checkpoints.pipelines.progress import RunState
@@ -51,8 +51,8 @@ class Overview:
     async def one(self, path: str) -> dict[str, Any]:
         """Tell about the query with this checkpoint; Refused where there is none."""
         folder = self._storage.tree.find(path)
-        if not isinstance(folder, Folder) or not is_checkpoint(folder):
-            raise Refused.missing(f"{path} is no checkpoint")
+        if not isinstance(folder, StoredDirectory) or not is_checkpoint(folder):
+            raise RequestRefused.missing(f"{path} is no checkpoint")
         found = await self._one(path)
         return _shown(found, await self._groups.ends(found["_offsets"]), partitions=True)
 
@@ -107,7 +107,7 @@ class Overview:
 def checkpoints(tree: Tree, path: str = ROOT) -> Iterator[str]:
     """Name the folders that are checkpoints, by path."""
     folder = tree.find(path)
-    if not isinstance(folder, Folder):
+    if not isinstance(folder, StoredDirectory):
         return
     if is_checkpoint(folder):
         yield path
@@ -120,13 +120,13 @@ def content_of(tree: Tree, path: str) -> Content:
     """Add up what lies in a checkpoint."""
     content = Content()
     for each_path, each in tree.walk(path):
-        if not isinstance(each, File) or is_temporary(each_path):
+        if not isinstance(each, StoredFile) or is_temporary(each_path):
             continue
         content.files += 1
         content.size += each.facts.size
         if each_path.startswith(f"{path}/state/"):
             content.state_size += each.facts.size
-        place = numbered(each_path)
+        place = log_file_of(each_path)
         if place is not None and place.checkpoint == path:
             if place.log == "offsets":
                 content.planned = max(content.planned or 0, place.number)

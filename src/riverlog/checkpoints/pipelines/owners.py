@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from riverlog.checkpoints.pipelines.pipeline import Member, Pipeline, Prepared, name_of, transactional_id_of
+from riverlog.checkpoints.pipelines.pipeline import Member, PipelineState, Prepared, name_of, transactional_id_of
 from riverlog.checkpoints.pipelines.spark_logs import SourceOffset
 from riverlog.client.errors import KafkaError
 from riverlog.client.network.security import Security
@@ -38,7 +38,7 @@ class Owners:
         return batch.owner_id, batch.owner_epoch
 
     async def commit(
-        self, path: str, pipeline: Pipeline, prepared: Prepared, offsets: tuple[SourceOffset, ...]
+        self, path: str, pipeline: PipelineState, prepared: Prepared, offsets: tuple[SourceOffset, ...]
     ) -> None:
         """Commit a batch with the offsets of the pipeline's group; raises as `SharedTransactions.commit` does."""
         shared = await self._of(path, pipeline)
@@ -50,7 +50,7 @@ class Owners:
             marker=prepared.marker,
         )
 
-    async def abort(self, path: str, pipeline: Pipeline, batch: int) -> bool:
+    async def abort(self, path: str, pipeline: PipelineState, batch: int) -> bool:
         """Abort a batch; tell whether it is, for a committed one is not."""
         shared = await self._of(path, pipeline)
         try:
@@ -61,16 +61,16 @@ class Owners:
             raise
         return True
 
-    async def is_committed(self, path: str, pipeline: Pipeline, prepared: Prepared) -> bool:
+    async def is_committed(self, path: str, pipeline: PipelineState, prepared: Prepared) -> bool:
         """Tell whether exactly what was prepared is committed; who was replaced can still ask."""
         committed = await (await self._of(path, pipeline)).committed()
         return committed == CommittedBatch(prepared.announced.batch, prepared.marker)
 
-    async def open_batch(self, path: str, pipeline: Pipeline) -> int | None:
+    async def open_batch(self, path: str, pipeline: PipelineState) -> int | None:
         """Give the batch that members have joined and that is not ended, if there is one."""
         return await (await self._of(path, pipeline)).open_batch()
 
-    async def _of(self, path: str, pipeline: Pipeline) -> SharedTransactions:
+    async def _of(self, path: str, pipeline: PipelineState) -> SharedTransactions:
         if path not in self._shared:
             shared = self._make(path, pipeline.caller.query, owner=pipeline.owner)
             await shared.start()
@@ -98,6 +98,6 @@ class Owners:
         )
 
 
-def batch_of(path: str, pipeline: Pipeline, number: int) -> SharedBatch:
+def batch_of(path: str, pipeline: PipelineState, number: int) -> SharedBatch:
     """Name a batch for the tasks that are to write in it."""
     return SharedBatch(transactional_id_of(path), *pipeline.owner, pipeline.caller.query, number)

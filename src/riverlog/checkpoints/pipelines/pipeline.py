@@ -12,7 +12,7 @@ same answer.
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_RUNS_REMEMBERED_MAX
 from riverlog.checkpoints.records import FileFacts, PipelineNoted, Unreadable, file_facts
 from riverlog.model.limits import INCARNATION_LENGTH_MAX, MEMBERS_PER_BATCH_MAX
@@ -39,7 +39,7 @@ class Begun:
     """No batch is announced."""
 
 
-class Write(NamedTuple):
+class AnnouncedWrite(NamedTuple):
     """One write of a batch, and the attempts of its tasks that count: a query's foreachBatch may have several."""
 
     id: str
@@ -51,19 +51,19 @@ class Announced:
     """All tasks of this batch have written, and these attempts of them count."""
 
     batch: int
-    writes: tuple[Write, ...]
+    writes: tuple[AnnouncedWrite, ...]
 
     @property
     def members(self) -> tuple[Member, ...]:
         """Return the attempts of all writes."""
         return tuple(member for write in self.writes for member in write.members)
 
-    def joined_by(self, write: Write) -> "Announced":
+    def joined_by(self, write: AnnouncedWrite) -> "Announced":
         """Add a write of the same batch, or replace what was said about it before."""
         others = tuple(each for each in self.writes if each.id != write.id)
         joined = replace(self, writes=(*others, write))
         if len(joined.members) > MEMBERS_PER_BATCH_MAX:
-            raise Refused.illegal(f"all writes of a batch have at most {MEMBERS_PER_BATCH_MAX:,} members")
+            raise RequestRefused.illegal(f"all writes of a batch have at most {MEMBERS_PER_BATCH_MAX:,} members")
         return joined
 
     def left_by(self, write_id: str) -> "Announced | None":
@@ -86,7 +86,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class PipelineState:
     """The current run of a pipeline, in whose name it writes, and how far its batch is."""
 
     caller: Caller
@@ -107,7 +107,7 @@ class Pipeline:
     def check(self, caller: Caller) -> None:
         """Refuse a run that is not the current one."""
         if caller != self.caller:
-            raise Refused.replaced(
+            raise RequestRefused.replaced(
                 f"run {caller.run} of this query was replaced by run {self.caller.run}; "
                 "nothing that it writes from here on is kept"
             )
@@ -145,7 +145,7 @@ class Pipeline:
             facts["file"] = asdict(step.file)
         return PipelineNoted(path, facts, content)
 
-    def at(self, step: Begun | Announced | Prepared) -> "Pipeline":
+    def at(self, step: Begun | Announced | Prepared) -> "PipelineState":
         return replace(self, step=step)
 
 
@@ -159,7 +159,7 @@ def transactional_id_of(path: str) -> str:
     return f"pipeline:{name_of(path)}"
 
 
-def read_pipeline(facts: dict[str, Any]) -> Pipeline:
+def read_pipeline(facts: dict[str, Any]) -> PipelineState:
     """Read what `note` gave; Unreadable where it is nothing of the kind."""
     try:
         step: Begun | Announced | Prepared = Begun()
@@ -167,7 +167,7 @@ def read_pipeline(facts: dict[str, Any]) -> Pipeline:
             step = Announced(int(facts["batch"]), _writes(facts))
             if "file" in facts:
                 step = Prepared(step, file_facts(facts["file"]))
-        return Pipeline(
+        return PipelineState(
             Caller(str(facts["query"]), str(facts["run"])),
             members_of([facts["owner"]])[0],
             int(facts["began_at"]),
@@ -177,15 +177,15 @@ def read_pipeline(facts: dict[str, Any]) -> Pipeline:
             started_at=int(facts.get("started_at", START_NOT_HEARD)),
             has_rival=bool(facts.get("has_rival", True)),
         )
-    except (KeyError, TypeError, ValueError, ArithmeticError, Refused) as problem:
+    except (KeyError, TypeError, ValueError, ArithmeticError, RequestRefused) as problem:
         raise Unreadable(f"a pipeline: {problem}") from problem
 
 
-def _writes(facts: dict[str, Any]) -> tuple[Write, ...]:
+def _writes(facts: dict[str, Any]) -> tuple[AnnouncedWrite, ...]:
     """Divide the members by the writes that they belong to."""
     members, begin, writes = members_of(facts["members"]), 0, []
     for name, count in facts.get("writes", [[ONLY_WRITE, len(members)]]):
-        writes.append(Write(str(name), members[begin : begin + int(count)]))
+        writes.append(AnnouncedWrite(str(name), members[begin : begin + int(count)]))
         begin += int(count)
     return tuple(writes)
 
@@ -195,14 +195,14 @@ def caller_of(call: dict[str, Any]) -> Caller:
     query, run = call.get("query"), call.get("run")
     for name in (query, run):
         if not isinstance(name, str) or not 0 < len(name) <= INCARNATION_LENGTH_MAX:
-            raise Refused.illegal("a call names its query and its run")
+            raise RequestRefused.illegal("a call names its query and its run")
     return Caller(str(query), str(run))
 
 
 def batch_of(call: dict[str, Any]) -> int:
     batch = call.get("batch")
     if not isinstance(batch, int) or isinstance(batch, bool) or not 0 <= batch <= _NUMBER_MAX:
-        raise Refused.illegal("a call names its batch, a number from 0 on")
+        raise RequestRefused.illegal("a call names its batch, a number from 0 on")
     return batch
 
 
@@ -210,20 +210,20 @@ def write_of(call: dict[str, Any]) -> str:
     """Read which write of its batch a call is about: that of a query has one."""
     write = call.get("write", ONLY_WRITE)
     if not isinstance(write, str) or len(write) > INCARNATION_LENGTH_MAX:
-        raise Refused.illegal(f"a write has a name of at most {INCARNATION_LENGTH_MAX} characters")
+        raise RequestRefused.illegal(f"a write has a name of at most {INCARNATION_LENGTH_MAX} characters")
     return write
 
 
 def members_of(listed: Any) -> tuple[Member, ...]:
     """Read members, each a producer id and epoch."""
     if not isinstance(listed, list | tuple) or len(listed) > MEMBERS_PER_BATCH_MAX:
-        raise Refused.illegal(f"members are a list of at most {MEMBERS_PER_BATCH_MAX:,}")
+        raise RequestRefused.illegal(f"members are a list of at most {MEMBERS_PER_BATCH_MAX:,}")
     members = []
     for each in listed:
         if not isinstance(each, list | tuple) or len(each) != 2:
-            raise Refused.illegal("a member is a producer id and an epoch")
+            raise RequestRefused.illegal("a member is a producer id and an epoch")
         producer_id, epoch = each
         if not all(isinstance(number, int) and 0 <= number <= _NUMBER_MAX for number in each) or epoch > 32_767:
-            raise Refused.illegal("a member is a producer id and an epoch")
+            raise RequestRefused.illegal("a member is a producer id and an epoch")
         members.append((producer_id, epoch))
     return tuple(members)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import PROGRESS_ERROR_LENGTH_MAX, PROGRESS_SILENT_MS_MAX
 from riverlog.checkpoints.records import Unreadable
 from riverlog.model.limits import INCARNATION_LENGTH_MAX
@@ -29,7 +29,7 @@ class RunState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """The latest report of a query."""
 
     query: str
@@ -75,33 +75,33 @@ class Progress:
         return self.began_ms if self.ended_ms is None else self.ended_ms
 
 
-def progress_of(call: dict[str, Any], *, heard_ms: int) -> Progress:
+def progress_of(call: dict[str, Any], *, heard_ms: int) -> RunProgress:
     """Read what a driver says; Refused where it is no report."""
-    known = {each.name for each in fields(Progress)} - _OF_THE_STORE
+    known = {each.name for each in fields(RunProgress)} - _OF_THE_STORE
     secret = call.get("secret", "")
     if not isinstance(secret, str) or len(secret) > INCARNATION_LENGTH_MAX:
-        raise Refused.illegal("secret is a text")
+        raise RequestRefused.illegal("secret is a text")
     told = {name: value for name, value in call.items() if name in known and value is not None}
     try:
         told["state"] = RunState(told.get("state", ""))
     except ValueError:
-        raise Refused.illegal("state is running, stopped or failed") from None
+        raise RequestRefused.illegal("state is running, stopped or failed") from None
     for name in ("query", "run"):
         if not isinstance(told.get(name), str) or not 0 < len(told[name]) <= INCARNATION_LENGTH_MAX:
-            raise Refused.illegal("a report names its query and its run")
+            raise RequestRefused.illegal("a report names its query and its run")
     if not isinstance(told.get("error", ""), str):
-        raise Refused.illegal("error is a text")
+        raise RequestRefused.illegal("error is a text")
     told["error"] = told.get("error", "")[:PROGRESS_ERROR_LENGTH_MAX]
     for name, value in told.items():
         if name not in ("query", "run", "state", "error") and not _is_number(value, name):
-            raise Refused.illegal(f"{name} is a number from 0 on")
+            raise RequestRefused.illegal(f"{name} is a number from 0 on")
     if "began_ms" not in told:
-        raise Refused.illegal("a report says when its run began")
+        raise RequestRefused.illegal("a report says when its run began")
     proof = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest() if secret else ""
-    return Progress(**told, heard_ms=heard_ms, proof=proof)
+    return RunProgress(**told, heard_ms=heard_ms, proof=proof)
 
 
-def read_progress(facts: dict[str, Any]) -> Progress:
+def read_progress(facts: dict[str, Any]) -> RunProgress:
     """Read a report that was written down; Unreadable where it is nothing of the kind."""
     try:
         told = progress_of(facts, heard_ms=int(facts["heard_ms"]))
@@ -111,7 +111,7 @@ def read_progress(facts: dict[str, Any]) -> Progress:
             first_heard_ms=int(facts.get("first_heard_ms", told.heard_ms)),
             proof=str(facts.get("proof", "")).encode("ascii", "replace").decode(),
         )
-    except (KeyError, TypeError, ValueError, ArithmeticError, Refused) as problem:
+    except (KeyError, TypeError, ValueError, ArithmeticError, RequestRefused) as problem:
         raise Unreadable(f"a report: {problem}") from problem
 
 

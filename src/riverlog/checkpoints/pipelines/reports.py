@@ -8,12 +8,12 @@ driver in the answer to its next report; it is in memory alone, and whoever has 
 import asyncio
 from collections.abc import Iterator
 
-from riverlog.checkpoints.files.changes import Decided
-from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.files.tree import Folder
+from riverlog.checkpoints.files.changes import Change
+from riverlog.checkpoints.files.refusals import RequestRefused
+from riverlog.checkpoints.files.tree import StoredDirectory
 from riverlog.checkpoints.limits import PROGRESS_KEPT_EVERY_MS, PROGRESS_REPORTED_MAX
 from riverlog.checkpoints.pipelines.pipeline import name_of
-from riverlog.checkpoints.pipelines.progress import Progress, RunState
+from riverlog.checkpoints.pipelines.progress import RunProgress, RunState
 from riverlog.checkpoints.pipelines.runs import Runs
 from riverlog.checkpoints.records import write_fact
 from riverlog.checkpoints.storage import FileStorage
@@ -32,17 +32,19 @@ class Reports:
         self._due: set[str] = set()
         self._writing: asyncio.Task[None] | None = None
 
-    def note(self, path: str, told: Progress) -> bool:
+    def note(self, path: str, told: RunProgress) -> bool:
         """Take a report, and tell whether its run is to stop.
 
         Refused for a checkpoint that is not there, and where there are too many.
         """
-        if not isinstance(self._storage.tree.find(path), Folder):
+        if not isinstance(self._storage.tree.find(path), StoredDirectory):
             self._latest.pop(path, None)
-            raise Refused.missing(path)
+            raise RequestRefused.missing(path)
         before = self._runs(path)
         if before is None and sum(1 for _ in self.all()) >= PROGRESS_REPORTED_MAX:
-            raise Refused.failed(f"the checkpoint store shows how {PROGRESS_REPORTED_MAX:,} queries go, and no more")
+            raise RequestRefused.failed(
+                f"the checkpoint store shows how {PROGRESS_REPORTED_MAX:,} queries go, and no more"
+            )
         self._latest[path] = known = (before or Runs()).after(told)
         if self._is_due(path, known):
             self._due.add(path)
@@ -61,12 +63,12 @@ class Reports:
         now_ms = self._storage.ports.clock.wall_ms()
         state = RunState.UNKNOWN if told is None else told.state_at(now_ms)
         if told is None or state is RunState.UNKNOWN:
-            raise Refused.failed(
+            raise RequestRefused.failed(
                 f"nobody reports about {name_of(path)}: its driver is gone, or none of riverlog.spark.session; "
                 "stop it where it runs"
             )
         if state is not RunState.RUNNING:
-            raise Refused.failed(f"{name_of(path)} does not run: it has {state}")
+            raise RequestRefused.failed(f"{name_of(path)} does not run: it has {state}")
         self._stops[path] = {each.run for each in runs.alive(now_ms)}
 
     def forget(self, path: str) -> None:
@@ -74,23 +76,23 @@ class Reports:
         self._latest.pop(path, None)
         self._stops.pop(path, None)
 
-    def of(self, path: str) -> Progress | None:
+    def of(self, path: str) -> RunProgress | None:
         """Return the report that stands for the query whose checkpoint this is."""
         runs = self._runs(path)
         return None if runs is None else runs.shown(self._storage.ports.clock.wall_ms())
 
-    def alive(self, path: str) -> tuple[Progress, ...]:
+    def alive(self, path: str) -> tuple[RunProgress, ...]:
         """Return the runs of a query that report that they run."""
         return (self._runs(path) or Runs()).alive(self._storage.ports.clock.wall_ms())
 
-    def in_doubt(self, path: str) -> tuple[Progress, ...]:
+    def in_doubt(self, path: str) -> tuple[RunProgress, ...]:
         """Return the runs of a query that have fallen silent, so that nobody knows."""
         return (self._runs(path) or Runs()).in_doubt(self._storage.ports.clock.wall_ms())
 
-    def all(self) -> Iterator[tuple[str, Progress]]:
+    def all(self) -> Iterator[tuple[str, RunProgress]]:
         """Give the latest report of every query whose checkpoint is still there."""
         tree = self._storage.tree
-        for path in [path for path in self._latest if not isinstance(tree.find(path), Folder)]:
+        for path in [path for path in self._latest if not isinstance(tree.find(path), StoredDirectory)]:
             del self._latest[path]
         for path in sorted({*self._latest, *tree.progress}):
             if (shown := self.of(path)) is not None:
@@ -131,12 +133,12 @@ class Reports:
         while self._due:
             path = self._due.pop()
 
-            def decide(path: str = path) -> Decided:
-                if path not in self._latest or not isinstance(self._storage.tree.find(path), Folder):
-                    return Decided()
-                return Decided((write_fact(self._latest[path].note(path, self._storage.ports.clock.wall_ms())),))
+            def decide(path: str = path) -> Change:
+                if path not in self._latest or not isinstance(self._storage.tree.find(path), StoredDirectory):
+                    return Change()
+                return Change((write_fact(self._latest[path].note(path, self._storage.ports.clock.wall_ms())),))
 
             try:
                 await self._storage.writer.change((f"{path}/progress",), decide)
-            except Refused:
+            except RequestRefused:
                 return  # the topic is out of reach: the next report is written instead, by the next store

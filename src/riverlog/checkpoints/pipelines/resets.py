@@ -5,9 +5,9 @@ committed before. A query that runs, or may, is refused: a driver that goes on w
 """
 
 from riverlog.checkpoints.files import changes
-from riverlog.checkpoints.files.changes import Decided
-from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.files.tree import Folder, is_checkpoint
+from riverlog.checkpoints.files.changes import Change
+from riverlog.checkpoints.files.refusals import RequestRefused
+from riverlog.checkpoints.files.tree import StoredDirectory, is_checkpoint
 from riverlog.checkpoints.limits import PROGRESS_SILENT_MS_MAX
 from riverlog.checkpoints.pipelines.decisions import Decisions
 from riverlog.checkpoints.pipelines.overview import content_of
@@ -30,7 +30,7 @@ class Resets:
         """Reset the query with this checkpoint; Refused where there is none, or where it runs."""
         noted = None if start is None else self._file(path, start)
 
-        def decide() -> Decided:
+        def decide() -> Change:
             self._check(path, force=force)
             return changes.begin_anew(self._storage.tree, path, noted)
 
@@ -43,22 +43,22 @@ class Resets:
 
     def _check(self, path: str, *, force: bool) -> None:
         folder = self._storage.tree.find(path)
-        if not isinstance(folder, Folder) or not (is_checkpoint(folder) or FILE in folder.children):
-            raise Refused.missing(f"{path} is no checkpoint")
+        if not isinstance(folder, StoredDirectory) or not (is_checkpoint(folder) or FILE in folder.children):
+            raise RequestRefused.missing(f"{path} is no checkpoint")
         if alive := self._reports.alive(path):
             runs = ", ".join(each.run for each in alive)
-            raise Refused.failed(f"{name_of(path)} runs; stop it first (run {runs})")
+            raise RequestRefused.failed(f"{name_of(path)} runs; stop it first (run {runs})")
         is_known = self._reports.of(path) is not None and not self._reports.in_doubt(path)
         if is_known or not is_checkpoint(folder):
             return
         now_ms = self._storage.ports.clock.wall_ms()
         commit = self._storage.tree.file(f"{path}/commits/{content_of(self._storage.tree, path).committed}")
         if commit is not None and now_ms - commit.facts.modified_ms < PROGRESS_SILENT_MS_MAX:
-            raise Refused.failed(
+            raise RequestRefused.failed(
                 f"{name_of(path)} has just committed a batch, so it may run; stop it, or wait a minute"
             )
         if not force:
-            raise Refused.failed(
+            raise RequestRefused.failed(
                 f"nobody reports whether {name_of(path)} runs; make sure that it does not, then repeat with --force"
             )
 

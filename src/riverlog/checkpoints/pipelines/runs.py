@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import PROGRESS_RUNS_MAX
-from riverlog.checkpoints.pipelines.progress import Progress, RunState, read_progress
+from riverlog.checkpoints.pipelines.progress import RunProgress, RunState, read_progress
 from riverlog.checkpoints.records import ProgressNoted, Unreadable
 
 
@@ -20,7 +20,7 @@ from riverlog.checkpoints.records import ProgressNoted, Unreadable
 class Runs:
     """What is known of a query's runs."""
 
-    told: tuple[Progress, ...] = ()
+    told: tuple[RunProgress, ...] = ()
     """The latest report of each; who was heard of first stands first."""
     late_rows_before: int = 0
     """Rows that runs have dropped as late that are not listed any more."""
@@ -33,13 +33,15 @@ class Runs:
         """When the last report came."""
         return max((each.heard_ms for each in self.told), default=0)
 
-    def after(self, report: Progress) -> "Runs":
+    def after(self, report: RunProgress) -> "Runs":
         """Return what is known after a report; Refused where it is not the run's own."""
         error, error_ms = (report.error, report.error_ms) if report.error else (self.error, self.error_ms)
         for place, known in enumerate(self.told):
             if known.run == report.run:
                 if not hmac.compare_digest(known.proof, report.proof):
-                    raise Refused.failed(f"this report about run {report.run} is not by the driver that began it")
+                    raise RequestRefused.failed(
+                        f"this report about run {report.run} is not by the driver that began it"
+                    )
                 if known.state is not RunState.RUNNING:
                     return self
                 latest = replace(report, first_heard_ms=known.first_heard_ms)
@@ -48,7 +50,7 @@ class Runs:
         begun = replace(report, first_heard_ms=report.heard_ms)
         return replace(self._with_room(report.heard_ms), error=error, error_ms=error_ms)._with(begun)
 
-    def shown(self, now_ms: int) -> Progress:
+    def shown(self, now_ms: int) -> RunProgress:
         """Return the report that stands for the query, with what is known of the others in it."""
         alive = self.alive(now_ms)
         last = (alive or self.told)[-1]
@@ -56,11 +58,11 @@ class Runs:
         late_rows_before = self.late_rows_before + others
         return replace(last, late_rows_before=late_rows_before, error=self.error, error_ms=self.error_ms)
 
-    def alive(self, now_ms: int) -> tuple[Progress, ...]:
+    def alive(self, now_ms: int) -> tuple[RunProgress, ...]:
         """Return the runs that report that they run."""
         return tuple(each for each in self.told if each.state_at(now_ms) is RunState.RUNNING)
 
-    def in_doubt(self, now_ms: int) -> tuple[Progress, ...]:
+    def in_doubt(self, now_ms: int) -> tuple[RunProgress, ...]:
         """Return the runs that have fallen silent, unless another began behind that."""
         silent = (each for each in self.told if each.state_at(now_ms) is RunState.UNKNOWN)
         newest_ms = max((each.first_heard_ms for each in self.told), default=0)
@@ -78,7 +80,7 @@ class Runs:
         told = (each for each in self.told if each.run == shown or each.state is RunState.RUNNING)
         return frozenset((each.run, each.state) for each in told)
 
-    def _with(self, begun: Progress) -> "Runs":
+    def _with(self, begun: RunProgress) -> "Runs":
         return replace(self, told=(*self.told, begun))
 
     def _with_room(self, now_ms: int) -> "Runs":

@@ -7,7 +7,7 @@ looks here first: the edge of the topics, or a time.
 import json
 from typing import Any, Final, Literal, NamedTuple
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 
 FILE: Final = "riverlog-start"
 """The name of the file in the checkpoint's folder."""
@@ -37,7 +37,7 @@ def start_of(told: Any) -> Start:
         case {"timestamp_ms": int(moment), **others} if not others and not isinstance(moment, bool):
             if 0 <= moment <= _TIME_MS_MAX:
                 return Start(timestamp_ms=moment)
-    raise Refused.illegal("start is an edge, earliest or latest, or a timestamp_ms")
+    raise RequestRefused.illegal("start is an edge, earliest or latest, or a timestamp_ms")
 
 
 def read_start(content: bytes) -> Start:
@@ -45,5 +45,5 @@ def read_start(content: bytes) -> Start:
     try:
         told = json.loads(content)
     except (ValueError, RecursionError):
-        raise Refused.illegal(f"{FILE} is not JSON; reset the pipeline again") from None
+        raise RequestRefused.illegal(f"{FILE} is not JSON; reset the pipeline again") from None
     return start_of(told)

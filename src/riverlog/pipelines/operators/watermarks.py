@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from riverlog.checkpoints.files.paths import parse_location
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.pipelines.spark_logs import watermark_ms
 from riverlog.checkpoints.remote import RemoteStore
 
@@ -84,8 +84,8 @@ def _from_store(address: str, path: str) -> bytes:
         try:
             with RemoteStore(address) as store:
                 return b"".join(store.read(path))
-        except (OSError, Refused) as problem:
-            if time.monotonic() > deadline or (isinstance(problem, Refused) and not problem.is_for_now):
+        except (OSError, RequestRefused) as problem:
+            if time.monotonic() > deadline or (isinstance(problem, RequestRefused) and not problem.is_for_now):
                 raise
             time.sleep(_PAUSE_SECONDS)
 

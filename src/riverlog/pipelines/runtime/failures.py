@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, Replaced
+from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, DriverReplaced
 from riverlog.spark.refusal import TakenOver
 
 _CONCURRENT: Final = frozenset(
@@ -18,7 +18,7 @@ _CONCURRENT: Final = frozenset(
 _CONDITION: Final = "CONCURRENT_STREAM_LOG_UPDATE"
 _STORE_SAYS: Final = ("was replaced", "another driver")
 """With the store's class: other file systems refuse by the same."""
-_IN_PYTHON: Final = frozenset(f"{each.__module__}.{each.__qualname__}" for each in (Replaced, TakenOver))
+_IN_PYTHON: Final = frozenset(f"{each.__module__}.{each.__qualname__}" for each in (DriverReplaced, TakenOver))
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _RAISED: Final = re.compile(r"([A-Za-z_][\w.]*)(?::|$)")
 _TO_STRING: Final = re.compile(r"((?:[a-z]\w*\.)+[A-Z][\w$]*)(?::|$)")
@@ -32,7 +32,7 @@ def is_taken_over(problem: BaseException) -> bool:
     """Return whether a query failed because another run has taken it over."""
     for cause in _causes(problem):
         kind, words = _java_class(cause), _description(cause)
-        if isinstance(cause, Replaced | TakenOver) or kind in _CONCURRENT or _condition(cause) == _CONDITION:
+        if isinstance(cause, DriverReplaced | TakenOver) or kind in _CONCURRENT or _condition(cause) == _CONDITION:
             return True
         if kind == ACCESS_CONTROL and any(each in words for each in _STORE_SAYS):
             return True

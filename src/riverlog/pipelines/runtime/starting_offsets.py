@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from riverlog.checkpoints.files.paths import parse_location
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.pipelines.starts import FILE, Start, read_start
 from riverlog.checkpoints.remote import RemoteStore
 
@@ -24,7 +24,7 @@ def start_of_query(checkpoint: str) -> Start | None:
     try:
         with RemoteStore(place.address) as store:
             return read_start(b"".join(store.read(f"{place.path.rstrip('/')}/{FILE}")))
-    except Refused as refusal:
+    except RequestRefused as refusal:
         if refusal.name == "FileNotFoundException":
             return None
         raise

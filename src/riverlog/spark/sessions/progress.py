@@ -19,7 +19,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 from riverlog.checkpoints.files.paths import check_path, parse_location
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.spark.sessions.graceful_stop import stop_behind_batch
 from riverlog.spark.sessions.query_listener import Listener
@@ -131,7 +131,7 @@ def report(location: str, facts: dict[str, Any]) -> Answer:
     try:
         with RemoteStore(place.address, seconds_max=_ANSWER_SECONDS_MAX) as store:
             is_to_stop = store.report(check_path(place.path), facts)
-    except Refused as refusal:
+    except RequestRefused as refusal:
         return Answer.UNHEARD if refusal.is_for_now or facts["state"] == "running" else Answer.HEARD
     except OSError:
         return Answer.UNHEARD

@@ -141,14 +141,14 @@ class InCheckpoint:
     @contextmanager
     def _calling(self, what: str) -> "Iterator[SinkCalls]":
         """Call the store; where that fails, say what is not done, and why."""
-        from riverlog.checkpoints.files.refusals import Refused, Replaced
+        from riverlog.checkpoints.files.refusals import DriverReplaced, RequestRefused
         from riverlog.checkpoints.sink import SinkCalls
 
         try:
             with CALLS.lend(self.location, lambda: SinkCalls(self.location)) as calls:
                 yield calls
-        except Refused as refusal:
-            kind = TakenOver if isinstance(refusal, Replaced) else SinkRefused
+        except RequestRefused as refusal:
+            kind = TakenOver if isinstance(refusal, DriverReplaced) else SinkRefused
             raise kind(f"{what}: {refusal.message}") from None
         except (OSError, HTTPException) as problem:
             raise SinkRefused(

@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.checkpoints.files import changes
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.files.tree import Tree
 from riverlog.checkpoints.records import (
     FileFacts,
@@ -38,13 +38,13 @@ def test_a_renamed_file_knows_where_it_came_from(tree: Tree) -> None:
     assert decided.records == (write_fact(kept), write_fact(FileGone(TEMPORARY)))
     tree.apply(kept, 4)
     tree.apply(FileGone(TEMPORARY), 5)
-    assert changes.rename(tree, TEMPORARY, "/p/1", overwrite=False) == changes.Decided()
-    with pytest.raises(Refused, match="does not exist"):
+    assert changes.rename(tree, TEMPORARY, "/p/1", overwrite=False) == changes.Change()
+    with pytest.raises(RequestRefused, match="does not exist"):
         changes.rename(tree, TEMPORARY, "/p/2", overwrite=False)
 
 
 def test_what_is_replaced_leaves_no_chunks(tree: Tree) -> None:
-    with pytest.raises(Refused, match="/p/large already exists"):
+    with pytest.raises(RequestRefused, match="/p/large already exists"):
         changes.rename(tree, TEMPORARY, "/p/large", overwrite=False)
     gone = (chunk("08", 0, None), chunk("08", 1, None))
     assert changes.rename(tree, TEMPORARY, "/p/large", overwrite=True).records[2:] == gone
@@ -54,7 +54,7 @@ def test_what_is_replaced_leaves_no_chunks(tree: Tree) -> None:
 
 def test_only_temporary_files_are_renamed_and_none_becomes_one(tree: Tree) -> None:
     for source, destination in (("/p/small", "/p/2"), ("/p", "/q"), (TEMPORARY, "/p/.2.tmp"), (TEMPORARY, TEMPORARY)):
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             changes.rename(tree, source, destination, overwrite=True)
 
 
@@ -73,7 +73,7 @@ def test_an_upload_ends_with_its_file_or_without_it(tree: Tree) -> None:
 
 
 def test_a_folder_goes_with_all_that_lies_in_it(tree: Tree) -> None:
-    with pytest.raises(Refused, match="not empty"):
+    with pytest.raises(RequestRefused, match="not empty"):
         changes.delete(tree, "/p", recursive=False)
     decided = changes.delete(tree, "/p", recursive=True)
     assert decided.answer
@@ -81,22 +81,22 @@ def test_a_folder_goes_with_all_that_lies_in_it(tree: Tree) -> None:
     assert decided.records[-1] == write_fact(FolderGone("/p"))
     assert len(decided.records) == 6
     assert not changes.delete(tree, "/x", recursive=True).answer
-    with pytest.raises(Refused, match="the root"):
+    with pytest.raises(RequestRefused, match="the root"):
         changes.delete(tree, "/", recursive=True)
 
 
 def test_folders_are_made_once_and_not_over_files(tree: Tree) -> None:
-    assert changes.make_folder(tree, "/p") == changes.Decided()
+    assert changes.make_folder(tree, "/p") == changes.Change()
     assert changes.make_folder(tree, "/p/q").records == (write_fact(FolderMade("/p/q")),)
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         changes.make_folder(tree, "/p/small")
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         changes.make_folder(tree, "/p/small/q")
 
 
 def test_the_number_of_files_is_bounded(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "CHECKPOINT_FILES_MAX", tree.entries)
-    with pytest.raises(Refused, match="delete some first"):
+    with pytest.raises(RequestRefused, match="delete some first"):
         changes.keep(tree, "/p/more", SMALL, b"abc", overwrite=True)
-    with pytest.raises(Refused, match="delete some first"):
+    with pytest.raises(RequestRefused, match="delete some first"):
         changes.make_folder(tree, "/p/more")

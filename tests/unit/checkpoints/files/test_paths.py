@@ -4,15 +4,15 @@ import pytest
 
 from riverlog.checkpoints.files.paths import (
     Location,
-    Numbered,
+    LogFile,
     are_related,
     is_temporary,
-    numbered,
+    log_file_of,
     parse_location,
     parse_path,
     related_to_any,
 )
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_PATH_BYTES_MAX
 
 
@@ -63,7 +63,7 @@ def test_a_location_is_no_url(text: str, location: Location) -> None:
     ],
 )
 def test_what_is_no_path_is_refused(quoted: bytes) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         parse_path(quoted)
     assert refused.value.name == "IllegalArgumentException"
 
@@ -85,7 +85,7 @@ def test_spark_names_temporary_files_so() -> None:
 
 
 def test_files_of_a_log_are_numbered() -> None:
-    assert numbered("/pipelines/orders/commits/12") == Numbered("/pipelines/orders", "commits", 12)
+    assert log_file_of("/pipelines/orders/commits/12") == LogFile("/pipelines/orders", "commits", 12)
     for path in (
         "/commits/1",
         "/p/commits/.1.tmp",
@@ -94,4 +94,4 @@ def test_files_of_a_log_are_numbered() -> None:
         "/p/commits/" + "1" * 19,
         "/p/commits/01",
     ):
-        assert numbered(path) is None
+        assert log_file_of(path) is None

@@ -2,19 +2,19 @@
 
 from http import HTTPStatus
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 
 
 def test_each_has_its_status_and_name() -> None:
     expected = {
-        Refused.illegal("x"): (HTTPStatus.BAD_REQUEST, "IllegalArgumentException"),
-        Refused.missing("/x"): (HTTPStatus.NOT_FOUND, "FileNotFoundException"),
-        Refused.exists("/x"): (HTTPStatus.FORBIDDEN, "FileAlreadyExistsException"),
-        Refused.not_a_folder("/x"): (HTTPStatus.FORBIDDEN, "ParentNotDirectoryException"),
-        Refused.not_empty("/x"): (HTTPStatus.FORBIDDEN, "PathIsNotEmptyDirectoryException"),
-        Refused.failed("x"): (HTTPStatus.FORBIDDEN, "IOException"),
-        Refused.replaced("x"): (HTTPStatus.FORBIDDEN, "AccessControlException"),
-        Refused.later("x"): (HTTPStatus.FORBIDDEN, "SafeModeException"),
+        RequestRefused.illegal("x"): (HTTPStatus.BAD_REQUEST, "IllegalArgumentException"),
+        RequestRefused.missing("/x"): (HTTPStatus.NOT_FOUND, "FileNotFoundException"),
+        RequestRefused.exists("/x"): (HTTPStatus.FORBIDDEN, "FileAlreadyExistsException"),
+        RequestRefused.not_a_folder("/x"): (HTTPStatus.FORBIDDEN, "ParentNotDirectoryException"),
+        RequestRefused.not_empty("/x"): (HTTPStatus.FORBIDDEN, "PathIsNotEmptyDirectoryException"),
+        RequestRefused.failed("x"): (HTTPStatus.FORBIDDEN, "IOException"),
+        RequestRefused.replaced("x"): (HTTPStatus.FORBIDDEN, "AccessControlException"),
+        RequestRefused.later("x"): (HTTPStatus.FORBIDDEN, "SafeModeException"),
     }
     for refused, (status, name) in expected.items():
         assert (refused.status, refused.name) == (status, name)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused
-from riverlog.checkpoints.files.tree import File, Folder, Tree
+from riverlog.checkpoints.files.refusals import RequestRefused
+from riverlog.checkpoints.files.tree import StoredDirectory, StoredFile, Tree
 from riverlog.checkpoints.records import (
     FileFacts,
     FileGone,
@@ -27,17 +27,17 @@ def tree() -> Tree:
 
 
 def test_a_folder_exists_because_it_was_made_or_something_lies_in_it(tree: Tree) -> None:
-    assert isinstance(tree.find("/p/offsets"), Folder)
-    assert isinstance(tree.find("/p/state"), Folder)
-    assert tree.file("/p/state/0/a") == File(FACTS, 1)
+    assert isinstance(tree.find("/p/offsets"), StoredDirectory)
+    assert isinstance(tree.find("/p/state"), StoredDirectory)
+    assert tree.file("/p/state/0/a") == StoredFile(FACTS, 1)
     assert (tree.entries, tree.last_offset) == (5, 1)
     tree.apply(FileGone("/p/state/0/a"), 2)
     assert tree.find("/p/state") is None
-    assert isinstance(tree.find("/p"), Folder)
+    assert isinstance(tree.find("/p"), StoredDirectory)
     tree.apply(FolderGone("/p/offsets"), 3)
     assert tree.find("/p") is None
     assert tree.entries == 0
-    assert isinstance(tree.find("/"), Folder)
+    assert isinstance(tree.find("/"), StoredDirectory)
 
 
 def test_what_was_made_stays_while_something_lies_in_it(tree: Tree) -> None:
@@ -49,7 +49,7 @@ def test_what_was_made_stays_while_something_lies_in_it(tree: Tree) -> None:
 
 
 def test_below_a_file_there_is_nothing(tree: Tree) -> None:
-    with pytest.raises(Refused, match="/p/state/0/a is a file"):
+    with pytest.raises(RequestRefused, match="/p/state/0/a is a file"):
         tree.check_room("/p/state/0/a/b/c")
     tree.check_room("/p/state/0/a")
     assert tree.find("/p/state/0/a/b") is None

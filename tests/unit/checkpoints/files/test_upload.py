@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.checkpoints.files import temporary_files, upload
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_INLINE_BYTES_MAX
 from riverlog.checkpoints.records import CHUNKS
 from tests.support.checkpoints import MemoryTopic, opened, put, read
@@ -78,7 +78,7 @@ def test_a_file_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     async def scenario() -> None:
         topic = MemoryTopic()
         store = await opened(topic)
-        with pytest.raises(Refused, match="longer than 1 chunks"):
+        with pytest.raises(RequestRefused, match="longer than 1 chunks"):
             await put(store, "/p/a.sst", LARGE)
         assert topic.chunk_owners() == set()
 

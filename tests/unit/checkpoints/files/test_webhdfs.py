@@ -9,7 +9,7 @@ import pytest
 
 from riverlog.checkpoints.current_store import Stores
 from riverlog.checkpoints.files import webhdfs
-from riverlog.checkpoints.files.webhdfs import Edge
+from riverlog.checkpoints.files.webhdfs import WebHdfsHandler
 from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_UPLOAD_REST_SECONDS
 from riverlog.observe.web_guard import WebGuard
 from tests.support.checkpoints import MemoryTopic, memory_store
@@ -38,7 +38,7 @@ class Caller:
     def __init__(self) -> None:
         self.topic = MemoryTopic()
         self.stores = Stores(lambda _: memory_store(self.topic))
-        self.edge = Edge(self.stores, WebGuard(["node"]))
+        self.edge = WebHdfsHandler(self.stores, WebGuard(["node"]))
 
     async def ask(
         self,

@@ -7,7 +7,7 @@ import pytest
 
 from riverlog import Admin
 from riverlog.checkpoints.current_store import Stores
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_CALL_BYTES_MAX
 from riverlog.checkpoints.pipelines.calls import read_call
 from riverlog.checkpoints.store import store_over
@@ -103,5 +103,5 @@ def test_what_is_no_call_is_refused(operation: str, body: Any) -> None:
 
 def test_a_call_is_an_object() -> None:
     assert read_call(b'{"a": 1}') == {"a": 1}
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         read_call(b"[" * 100_000)

@@ -5,10 +5,10 @@ from contextlib import nullcontext
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused, Replaced
+from riverlog.checkpoints.files.refusals import DriverReplaced, RequestRefused
 from riverlog.checkpoints.files.tree import Tree
 from riverlog.checkpoints.pipelines import commit_rules
-from riverlog.checkpoints.pipelines.pipeline import Announced, Begun, Caller, Pipeline, Prepared
+from riverlog.checkpoints.pipelines.pipeline import Announced, Begun, Caller, PipelineState, Prepared
 from riverlog.checkpoints.records import FileFacts, FileKept
 
 PATH = "/pipelines/orders"
@@ -24,8 +24,8 @@ def tree_of(*names: str) -> Tree:
     return tree
 
 
-def pipeline(**facts: object) -> Pipeline:
-    return Pipeline(NEW, (1, 0), **{"began_at": 0, "first_batch": 0, **facts})  # type: ignore[arg-type]
+def pipeline(**facts: object) -> PipelineState:
+    return PipelineState(NEW, (1, 0), **{"began_at": 0, "first_batch": 0, **facts})  # type: ignore[arg-type]
 
 
 def commit(*names: str) -> bytes:
@@ -36,9 +36,9 @@ def test_a_query_owns_the_checkpoint_that_names_it_and_has_its_plan() -> None:
     tree = tree_of("offsets/7")
     for metadata in (None, b"junk", b'{"id": "q"}'):
         commit_rules.check_own(tree, PATH, NEW, 7, metadata)
-    with pytest.raises(Refused, match="has planned no batch 8"):
+    with pytest.raises(RequestRefused, match="has planned no batch 8"):
         commit_rules.check_own(tree, PATH, NEW, 8, None)
-    with pytest.raises(Refused, match="not the checkpoint of query q"):
+    with pytest.raises(RequestRefused, match="not the checkpoint of query q"):
         commit_rules.check_own(tree, PATH, NEW, 7, b'{"id": "another"}')
 
 
@@ -46,14 +46,14 @@ def test_a_run_that_comes_late_is_refused_where_another_was_there() -> None:
     tree = tree_of("commits/7")
     commit_rules.check_not_behind(tree, PATH, None, OLD, 7)
     commit_rules.check_not_behind(tree, PATH, pipeline(), OLD, 8)
-    with pytest.raises(Replaced, match=r"another driver of this query \(run new\) went on"):
+    with pytest.raises(DriverReplaced, match=r"another driver of this query \(run new\) went on"):
         commit_rules.check_not_behind(tree, PATH, pipeline(), OLD, 7)
 
 
 def test_who_takes_over_remembers_the_runs_before_and_a_rival() -> None:
     tree = tree_of("commits/.7.a.tmp", "commits/.8.a.tmp")
     first = commit_rules.taken_over(tree, PATH, None, OLD, (5, 1), batch=7, started_at=0)
-    assert first == Pipeline(OLD, (5, 1), 1, 7, started_at=0)
+    assert first == PipelineState(OLD, (5, 1), 1, 7, started_at=0)
     announced = first.at(Announced(7, ()))
     second = commit_rules.taken_over(tree, PATH, announced, NEW, (5, 2), batch=8, started_at=1)
     assert (second.replaced, second.has_rival) == (("old",), False)
@@ -70,7 +70,7 @@ def test_who_takes_over_remembers_the_runs_before_and_a_rival() -> None:
         (pipeline(has_rival=True, first_batch=6), False),
     ],
 )
-def test_a_run_may_wake_up_that_has_announced_and_made_no_file(known: Pipeline, may: bool) -> None:
+def test_a_run_may_wake_up_that_has_announced_and_made_no_file(known: PipelineState, may: bool) -> None:
     assert commit_rules.may_wake_up(tree_of("commits/.7.a.tmp"), PATH, known, 7) is may
 
 
@@ -89,12 +89,12 @@ def test_without_state_the_first_file_since_the_announcement_counts() -> None:
     tree = tree_of("commits/.7.before.tmp", "commits/.7.first.tmp", "commits/.7.second.tmp", "commits/.8.first.tmp")
     current = pipeline(has_rival=True, noted_at=0)
 
-    def check(name: str, current: Pipeline = current) -> None:
+    def check(name: str, current: PipelineState = current) -> None:
         commit_rules.check_commit(tree, PATH, current, 7, f"{PATH}/commits/{name}", b"v1\n{}")
 
     check(".7.first.tmp")
     for name in (".7.before.tmp", ".7.second.tmp", ".8.first.tmp"):
-        with pytest.raises(Replaced, match="was announced by run new"):
+        with pytest.raises(DriverReplaced, match="was announced by run new"):
             check(name)
     check(".7.second.tmp", pipeline(noted_at=0))
 
@@ -116,5 +116,5 @@ STATE = ("state/0/0/1_x1.changelog", "state/0/0/1_y2.changelog", "state/0/0/left
     ],
 )
 def test_state_of_a_run_that_was_replaced_does_not_count(named: str, facts: dict[str, int], counts: bool) -> None:
-    with nullcontext() if counts else pytest.raises(Replaced, match="before run new took over"):
+    with nullcontext() if counts else pytest.raises(DriverReplaced, match="before run new took over"):
         commit_rules.check_state(tree_of(*STATE), PATH, pipeline(**facts), commit(named))

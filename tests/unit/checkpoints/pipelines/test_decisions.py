@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from riverlog import Admin, Producer
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.pipelines.pipeline import Caller
 from riverlog.checkpoints.store import Store
 from riverlog.client.errors import ProducerFenced
@@ -80,7 +80,7 @@ async def until_crash(run: Run, number: int) -> bool:
     """Run a batch; tell whether it came to its end."""
     try:
         await run.batch(number)
-    except (Crash, Refused):
+    except (Crash, RequestRefused):
         return False
     return True
 
@@ -122,7 +122,7 @@ async def repeat_rename(universe: Universe, store: Store) -> None:
     told = True
     try:
         await Run(universe, store, "r1").rename(1)
-    except Refused:
+    except RequestRefused:
         told = False
     assert (await committer(store, 1) == "r1") is told
     assert await output(universe) == written_by("r0", 0) + (written_by("r1", 1) if told else [])
@@ -183,7 +183,7 @@ def test_state_that_two_runs_have_kept_before_a_call_counts_for_neither() -> Non
         await new.announce(0, await new.write(0, stateful=False))
         for run in (old, new):
             await run.create(0)
-            with pytest.raises(Refused, match="names state that was written before run new took over"):
+            with pytest.raises(RequestRefused, match="names state that was written before run new took over"):
                 await run.rename(0)
 
     with_store(scenario)
@@ -216,7 +216,7 @@ def test_a_rival_is_remembered_as_long_as_its_batch_is_open() -> None:
         for run in runs:
             run.store = after
         await first.create(0)
-        with pytest.raises(Refused, match="before run third took over"):
+        with pytest.raises(RequestRefused, match="before run third took over"):
             await first.rename(0)
         await third.create(0)
         await third.rename(0)
@@ -237,7 +237,7 @@ def test_state_that_two_runs_have_kept_before_a_call_counts_for_the_one_that_has
         await new.keep_state(0, partition=1)  # a task without output
         await new.announce(0, await new.write(0))
         await old.create(0, partitions=2)
-        with pytest.raises(Refused, match="names state that was written before run new took over"):
+        with pytest.raises(RequestRefused, match="names state that was written before run new took over"):
             await old.rename(0)
         await new.create(0, partitions=2)
         await new.rename(0)
@@ -255,7 +255,7 @@ def test_state_of_a_run_that_was_replaced_does_not_count_if_it_was_kept_behind_t
         await old.announce(0)
         await new.announce(0, await new.write(0))
         await old.create(0)
-        with pytest.raises(Refused, match="names state that was written before run new took over"):
+        with pytest.raises(RequestRefused, match="names state that was written before run new took over"):
             await old.rename(0)
         await new.create(0)
         await new.rename(0)
@@ -270,7 +270,7 @@ def test_a_start_that_was_not_heard_leaves_only_what_came_behind_the_call() -> N
         await run.keep_state(0)
         await run.announce(0, await run.write(0, stateful=False))
         await run.create(0)
-        with pytest.raises(Refused, match="names state that was written before run r1 took over"):
+        with pytest.raises(RequestRefused, match="names state that was written before run r1 took over"):
             await run.rename(0)
 
     with_store(scenario)
@@ -283,20 +283,20 @@ def test_a_run_that_was_replaced_is_refused_wherever_it_wakes_up() -> None:
         await old.announce(0, await old.write(0))
         await old.create(0)
         await new.begin(0)
-        with pytest.raises(Refused, match="of a run that was replaced by run new"):
+        with pytest.raises(RequestRefused, match="of a run that was replaced by run new"):
             await old.rename(0)  # its file was made before the new run began
         await old.create(0)
-        with pytest.raises(Refused, match="by run new, which has not announced it"):
+        with pytest.raises(RequestRefused, match="by run new, which has not announced it"):
             await old.rename(0)  # no task of the new run has joined yet
         membership = await new.write(0)
-        with pytest.raises(Refused, match="by run new, which has not announced it"):
+        with pytest.raises(RequestRefused, match="by run new, which has not announced it"):
             await old.rename(0)
         await new.announce(0, membership)
         for call in (old.begin(0), old.announce(0), store.decisions.abort(PATH, old.caller, 0)):
-            with pytest.raises(Refused, match="run old of this query was replaced by run new"):
+            with pytest.raises(RequestRefused, match="run old of this query was replaced by run new"):
                 await call
         await old.create(0)
-        with pytest.raises(Refused, match="names state that was written before run new took over"):
+        with pytest.raises(RequestRefused, match="names state that was written before run new took over"):
             await old.rename(0)
         assert await output(universe) == []
         await new.create(0)
@@ -304,7 +304,7 @@ def test_a_run_that_was_replaced_is_refused_wherever_it_wakes_up() -> None:
         assert await output(universe) == written_by("new", 0)
         assert await committer(store, 0) == "new"
         await old.create(0)
-        with pytest.raises(Refused, match="already exists"):
+        with pytest.raises(RequestRefused, match="already exists"):
             await old.rename(0)
 
     with_store(scenario)
@@ -337,7 +337,7 @@ def test_a_query_without_state_may_be_committed_by_either_run() -> None:
         assert await output(universe) == written_by("new", 0)
         await new.rename(0)  # it says the same, so the new run is not refused
         await new.batch(1)
-        with pytest.raises(Refused, match="was replaced by run new"):
+        with pytest.raises(RequestRefused, match="was replaced by run new"):
             await old.batch(1)
         assert await output(universe) == written_by("new", 0, 1)
 
@@ -351,11 +351,11 @@ def test_without_state_the_first_commit_since_the_announcement_is_the_announcers
         membership = await new.write(0)
         await old.create(0, stateful=False)
         await new.announce(0, membership)
-        with pytest.raises(Refused, match="announced by run new"):
+        with pytest.raises(RequestRefused, match="announced by run new"):
             await old.rename(0)  # it was made before
         await new.create(0, stateful=False)
         await old.create(0, stateful=False)
-        with pytest.raises(Refused, match="announced by run new"):
+        with pytest.raises(RequestRefused, match="announced by run new"):
             await old.rename(0)  # it is the second one
         await new.rename(0)
         assert await committer(store, 0) == "new"
@@ -373,7 +373,7 @@ def test_a_run_that_starts_while_another_commits_takes_over_before_it_does() -> 
         await store.make_folder(PATH)  # the driver of the new run starts
         committing = asyncio.create_task(old.rename(1))
         await new.batch(1)
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             await committing
         await new.batch(2)
         assert await output(universe) == written_by("old", 0) + written_by("new", 1, 2)
@@ -385,7 +385,7 @@ def test_a_run_that_finds_its_first_batch_committed_is_refused_and_fences_nobody
     async def scenario(universe: Universe, store: Store) -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
         await old.batch(0)
-        with pytest.raises(Refused, match=r"batch 0 is committed: another driver .* went on"):
+        with pytest.raises(RequestRefused, match=r"batch 0 is committed: another driver .* went on"):
             await new.begin(0)
         await old.batch(1)
         await new.batch(2)
@@ -446,7 +446,7 @@ def test_a_batch_that_was_open_for_too_long_is_not_committed() -> None:
         await run.announce(0, await run.write(0))
         await run.create(0)
         await asyncio.sleep(60)
-        with pytest.raises(Refused, match="open for too long"):
+        with pytest.raises(RequestRefused, match="open for too long"):
             await run.rename(0)
         assert await committer(store, 0) is None
         await Run(universe, store, "r2").batch(0)
@@ -463,7 +463,7 @@ def test_a_commit_that_is_refused_is_aborted_before_anybody_is_told(monkeypatch:
         await run.create(0)
         with monkeypatch.context() as patched:
             patched.setattr("riverlog.checkpoints.pipelines.owners.name_of", lambda _: "")  # no group has this name
-            with pytest.raises(Refused, match="batch 0 is not committed: "):
+            with pytest.raises(RequestRefused, match="batch 0 is not committed: "):
                 await run.rename(0)
         assert await committer(store, 0) is None
         await Run(universe, store, "r2").batch(0)
@@ -479,7 +479,7 @@ def test_a_group_with_consumers_is_theirs_and_the_batch_is_not_torn(protocol: st
         consumer = Reader(universe, "c", group="revenue", topics=(SOURCE,), group_protocol=protocol)
         await asyncio.sleep(10)
         assert consumer.partitions == [0]
-        with pytest.raises(Refused, match=r"batch 0 is not committed: .*consumers are members of this group"):
+        with pytest.raises(RequestRefused, match=r"batch 0 is not committed: .*consumers are members of this group"):
             await run.batch(0)
         assert await committer(store, 0) is None
         assert await group_offset(universe) != 10
@@ -537,7 +537,7 @@ def test_what_was_aborted_by_the_sink_is_not_committed() -> None:
         await store.decisions.abort(PATH, run.caller, 0)
         assert await output(universe) == []
         await run.batch(0)
-        with pytest.raises(Refused, match="is committed, and is not taken back"):
+        with pytest.raises(RequestRefused, match="is committed, and is not taken back"):
             await store.decisions.abort(PATH, run.caller, 0)
 
     with_store(scenario)
@@ -552,7 +552,7 @@ def test_a_batch_that_the_next_run_does_not_write_goes_on_without_what_was_begun
         await old.plan(number)
         await old.write(number)
         await new.create(number, stateful=False)
-        with pytest.raises(Refused, match="has not announced it"):
+        with pytest.raises(RequestRefused, match="has not announced it"):
             await new.rename(number)  # nobody has started: it is of a run before
         await store.make_folder(PATH)
         store.decisions.note_start(f"{PATH}/metadata")
@@ -573,7 +573,7 @@ def test_where_a_run_before_may_wake_up_a_batch_without_writes_is_refused_once()
         await second.write(0)
         store.decisions.note_start(f"{PATH}/metadata")
         await first.create(0)
-        with pytest.raises(Refused, match="has not announced it"):
+        with pytest.raises(RequestRefused, match="has not announced it"):
             await first.rename(0)
         store.decisions.note_start(f"{PATH}/metadata")
         await third.create(0, stateful=False)
@@ -609,7 +609,7 @@ def test_a_checkpoint_that_was_deleted_begins_anew_and_skips_nothing() -> None:
         await Run(universe, store, "r1", query="first").batch(0)
         await store.delete(PATH, recursive=True)
         assert store.storage.tree.pipelines == {}
-        with pytest.raises(Refused, match="nobody has begun"):
+        with pytest.raises(RequestRefused, match="nobody has begun"):
             await Run(universe, store, "r1", query="first").announce(0)
         await Run(universe, store, "r2", query="second").batch(0)
         assert await output(universe) == [*written_by("r1", 0), *written_by("r2", 0)]
@@ -653,7 +653,7 @@ def test_a_commit_that_is_too_long_is_refused_before_anything_is_decided(monkeyp
         run = Run(universe, store, "r1")
         await run.announce(0, await run.write(0))
         await put(store, run.temporary(0), b"x" * 101)
-        with pytest.raises(Refused, match="longer than 100 bytes"):
+        with pytest.raises(RequestRefused, match="longer than 100 bytes"):
             await run.rename(0)
         await run.create(0)
         await run.rename(0)
@@ -673,7 +673,7 @@ def test_a_query_begins_batches_in_its_own_checkpoint_only() -> None:
             (PATH, Caller("another", "r2"), 0),
             (PATH, Caller("q", "r2"), 1),
         ):
-            with pytest.raises(Refused, match="the checkpointLocation is that of the query"):
+            with pytest.raises(RequestRefused, match="the checkpointLocation is that of the query"):
                 await store.decisions.begin(path, caller, batch, timeout_ms=60_000)
         assert list(store.storage.tree.pipelines) == [PATH]
         await run.batch(1)  # nobody has taken it over
@@ -698,7 +698,7 @@ def test_names_that_nobody_has_planned_anything_for_lock_no_pipeline_out(monkeyp
         for number in (4, 5):
             await store.make_folder(f"/invented/{number}/offsets")
         await put(store, "/invented/7/offsets/0", b"v1\n{}\n")
-        with pytest.raises(Refused, match="has 3 pipelines"):
+        with pytest.raises(RequestRefused, match="has 3 pipelines"):
             await store.decisions.begin("/invented/7", Caller("q", "r"), 0, timeout_ms=60_000)
         await store.close()
 

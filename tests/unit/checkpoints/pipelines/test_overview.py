@@ -5,7 +5,7 @@ import json
 import pytest
 
 from riverlog import Producer
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.pipelines.overview import checkpoints, content_of
 from riverlog.checkpoints.pipelines.progress import progress_of
 from riverlog.checkpoints.store import store_over
@@ -46,7 +46,7 @@ def test_any_query_is_told_about_and_more_where_its_driver_reports() -> None:
                 await producer.send(TOPIC, b"order", partition=1)
         store = store_over(ADDRESS, universe.ports, universe.security)
         await store.open()
-        with pytest.raises(Refused, match="is no checkpoint"):
+        with pytest.raises(RequestRefused, match="is no checkpoint"):
             await store.overview.one(PATH)
         await put(store, f"{PATH}/offsets/0", plan(2))
         await put(store, f"{PATH}/commits/0", b"v2\n{}")

@@ -4,7 +4,7 @@ import pytest
 
 from riverlog import Member, NewRecord
 from riverlog.checkpoints.pipelines.owners import Owners, batch_of
-from riverlog.checkpoints.pipelines.pipeline import Announced, Caller, Pipeline, Prepared, Write
+from riverlog.checkpoints.pipelines.pipeline import Announced, AnnouncedWrite, Caller, PipelineState, Prepared
 from riverlog.checkpoints.records import FileFacts
 from riverlog.client.errors import ProducerFenced
 from tests.support.members import ADDRESS, TOPIC, with_node
@@ -16,7 +16,7 @@ PATH = "/pipelines/orders"
 def test_another_process_goes_on_in_the_same_name() -> None:
     async def scenario(universe: Universe) -> None:
         first, second = (Owners(ADDRESS, ports=universe.ports) for _ in range(2))
-        pipeline = Pipeline(Caller("q", "r"), await first.take_over(PATH, "q", timeout_ms=60_000), 0, 0)
+        pipeline = PipelineState(Caller("q", "r"), await first.take_over(PATH, "q", timeout_ms=60_000), 0, 0)
         assert await second.open_batch(PATH, pipeline) is None
         batch = batch_of(PATH, pipeline, 0)
         async with Member(ADDRESS, batch, task=0, attempt=0, ports=universe.ports) as member:
@@ -24,7 +24,7 @@ def test_another_process_goes_on_in_the_same_name() -> None:
             membership = await member.finish()
         assert membership.producer is not None
         assert await second.open_batch(PATH, pipeline) == 0
-        prepared = Prepared(Announced(0, (Write("", (membership.producer,)),)), FileFacts("07", 1, 0))
+        prepared = Prepared(Announced(0, (AnnouncedWrite("", (membership.producer,)),)), FileFacts("07", 1, 0))
         assert not await second.is_committed(PATH, pipeline, prepared)
         await second.commit(PATH, pipeline, prepared, ())
         assert await second.is_committed(PATH, pipeline, prepared)
@@ -40,7 +40,7 @@ def test_another_process_goes_on_in_the_same_name() -> None:
 def test_who_was_replaced_is_told_so_and_can_still_ask() -> None:
     async def scenario(universe: Universe) -> None:
         owners = Owners(ADDRESS, ports=universe.ports)
-        old = Pipeline(Caller("q", "old"), await owners.take_over(PATH, "q", timeout_ms=60_000), 0, 0)
+        old = PipelineState(Caller("q", "old"), await owners.take_over(PATH, "q", timeout_ms=60_000), 0, 0)
         prepared = Prepared(Announced(0, ()), FileFacts("07", 1, 0))
         await owners.take_over(PATH, "q", timeout_ms=60_000)
         with pytest.raises(ProducerFenced):

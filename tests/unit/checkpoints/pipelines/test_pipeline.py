@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_RUNS_REMEMBERED_MAX
 from riverlog.checkpoints.pipelines.pipeline import (
     Announced,
+    AnnouncedWrite,
     Begun,
     Caller,
-    Pipeline,
+    PipelineState,
     Prepared,
-    Write,
     batch_of,
     caller_of,
     members_of,
@@ -25,8 +25,8 @@ from riverlog.checkpoints.pipelines.pipeline import (
 from riverlog.checkpoints.records import FileFacts, PipelineNoted, Unreadable, read_fact, write_fact
 from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
 
-ANNOUNCED = Announced(7, (Write("", ((4_001, 3),)), Write("8", ((4_002, 0),))))
-PIPELINE = Pipeline(Caller("q", "r2"), (4_000, 1), 12, 6, ("r0", "r1"), started_at=9)
+ANNOUNCED = Announced(7, (AnnouncedWrite("", ((4_001, 3),)), AnnouncedWrite("8", ((4_002, 0),))))
+PIPELINE = PipelineState(Caller("q", "r2"), (4_000, 1), 12, 6, ("r0", "r1"), started_at=9)
 
 
 @pytest.mark.parametrize(
@@ -55,25 +55,25 @@ def test_what_no_store_noted_is_unreadable(change: dict[str, Any]) -> None:
 def test_what_was_announced_without_writes_is_one_write() -> None:
     facts = PIPELINE.at(ANNOUNCED).note("/p").facts
     del facts["writes"]
-    assert read_pipeline(facts).step == Announced(7, (Write("", ((4_001, 3), (4_002, 0))),))
+    assert read_pipeline(facts).step == Announced(7, (AnnouncedWrite("", ((4_001, 3), (4_002, 0))),))
 
 
 def test_writes_of_a_batch_are_announced_together_and_each_may_be_said_again_or_taken_back() -> None:
-    again = ANNOUNCED.joined_by(Write("8", ((4_003, 0),)))
+    again = ANNOUNCED.joined_by(AnnouncedWrite("8", ((4_003, 0),)))
     assert again.members == ((4_001, 3), (4_003, 0))
     left = again.left_by("")
-    assert left == Announced(7, (Write("8", ((4_003, 0),)),))
+    assert left == Announced(7, (AnnouncedWrite("8", ((4_003, 0),)),))
     assert left.left_by("8") is None
     many = tuple((number, 0) for number in range(MEMBERS_PER_BATCH_MAX))
-    with pytest.raises(Refused, match="all writes of a batch have at most 1,024 members"):
-        ANNOUNCED.joined_by(Write("9", many))
+    with pytest.raises(RequestRefused, match="all writes of a batch have at most 1,024 members"):
+        ANNOUNCED.joined_by(AnnouncedWrite("9", many))
 
 
 def test_a_call_names_its_write() -> None:
     assert write_of({}) == ""
     assert write_of({"write": "42"}) == "42"
     for bad in (7, None, "x" * 257):
-        with pytest.raises(Refused, match="a write has a name"):
+        with pytest.raises(RequestRefused, match="a write has a name"):
             write_of({"write": bad})
 
 
@@ -82,10 +82,10 @@ def test_a_run_takes_over_once() -> None:
     assert PIPELINE.is_new(Caller("q", "r3"))
     assert PIPELINE.is_new(Caller("other", "r3"))
     for old in ("r0", "r1"):
-        with pytest.raises(Refused, match=f"run {old} of this query was replaced by run r2") as refused:
+        with pytest.raises(RequestRefused, match=f"run {old} of this query was replaced by run r2") as refused:
             PIPELINE.is_new(Caller("q", old))
         assert refused.value.name == "AccessControlException"
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         PIPELINE.is_new(Caller("other", "r2"))
     PIPELINE.check(Caller("q", "r2"))
 
@@ -119,13 +119,13 @@ def test_calls_are_read() -> None:
     [{}, {"query": "q"}, {"query": "q", "run": ""}, {"query": 1, "run": "r"}, {"query": "q", "run": "r" * 1_000}],
 )
 def test_a_call_without_a_name_is_refused(call: dict[str, Any]) -> None:
-    with pytest.raises(Refused, match="query and its run"):
+    with pytest.raises(RequestRefused, match="query and its run"):
         caller_of(call)
 
 
 @pytest.mark.parametrize("batch", [None, -1, "1", 1.0, True, 2**63])
 def test_a_call_without_a_batch_is_refused(batch: object) -> None:
-    with pytest.raises(Refused, match="names its batch"):
+    with pytest.raises(RequestRefused, match="names its batch"):
         batch_of({"batch": batch})
 
 
@@ -145,5 +145,5 @@ def test_a_call_without_a_batch_is_refused(batch: object) -> None:
     ],
 )
 def test_what_are_no_members_is_refused(members: object) -> None:
-    with pytest.raises(Refused, match="member"):
+    with pytest.raises(RequestRefused, match="member"):
         members_of(members)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import PROGRESS_ERROR_LENGTH_MAX, PROGRESS_SILENT_MS_MAX
-from riverlog.checkpoints.pipelines.progress import Progress, RunState, progress_of, read_progress
+from riverlog.checkpoints.pipelines.progress import RunProgress, RunState, progress_of, read_progress
 from riverlog.checkpoints.records import Unreadable
 
 REPORT: dict[str, Any] = {
@@ -26,7 +26,7 @@ REPORT: dict[str, Any] = {
 }
 
 
-def told(**changed: Any) -> Progress:
+def told(**changed: Any) -> RunProgress:
     return progress_of({**REPORT, **changed}, heard_ms=1_000)
 
 
@@ -55,7 +55,7 @@ def test_a_report_is_read() -> None:
     ],
 )
 def test_what_is_no_report_is_refused(changed: dict[str, Any]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         told(**changed)
 
 
@@ -78,7 +78,7 @@ def test_a_secret_is_not_kept_but_what_proves_it() -> None:
     assert "hidden" not in repr(told(secret="hidden"))
     assert told(proof=told(secret="s").proof).proof == ""
     for secret in (7, "s" * 10_000):
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             told(secret=secret)
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import PROGRESS_KEPT_EVERY_MS
-from riverlog.checkpoints.pipelines.progress import Progress, RunState, progress_of
+from riverlog.checkpoints.pipelines.progress import RunProgress, RunState, progress_of
 from riverlog.checkpoints.records import FACTS
 from riverlog.checkpoints.store import Store
 from tests.support.checkpoints import MemoryTopic, opened
@@ -15,7 +15,7 @@ from tests.support.virtual_time import run
 PATH = "/pipelines/orders"
 
 
-def report(heard_ms: int = 0, **changed: Any) -> Progress:
+def report(heard_ms: int = 0, **changed: Any) -> RunProgress:
     facts = {"query": "q", "run": "r1", "state": "running", "began_ms": 100, **changed}
     return progress_of(facts, heard_ms=heard_ms)
 
@@ -24,7 +24,7 @@ def records(topic: MemoryTopic) -> int:
     return sum(1 for record in topic.partitions[FACTS] if (record.key or b"").startswith(b"progress:"))
 
 
-async def noted(store: Store, told: Progress) -> None:
+async def noted(store: Store, told: RunProgress) -> None:
     store.reports.note(PATH, told)
     await store.reports.close()
 
@@ -61,13 +61,13 @@ def test_a_checkpoint_that_is_deleted_takes_its_reports_with_it() -> None:
     async def scenario() -> None:
         topic = MemoryTopic()
         store = await opened(topic)
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             store.reports.note(PATH, report())
         await store.make_folder(PATH)
         await noted(store, report())
         await store.delete("/pipelines", recursive=True)
         assert list(store.reports.all()) == []
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             store.reports.note(PATH, report())
         topic.compact()
         assert records(topic) == 0
@@ -80,11 +80,11 @@ def test_a_run_hears_that_it_is_to_stop_and_no_other_does() -> None:
     async def scenario() -> None:
         store = await opened(MemoryTopic())
 
-        def told(**changed: Any) -> Progress:
+        def told(**changed: Any) -> RunProgress:
             return report(store.storage.ports.clock.wall_ms(), **changed)
 
         await store.make_folder(PATH)
-        with pytest.raises(Refused, match="nobody reports about orders"):
+        with pytest.raises(RequestRefused, match="nobody reports about orders"):
             store.reports.ask_to_stop(PATH)
         assert not store.reports.note(PATH, told())
         store.reports.ask_to_stop(PATH)
@@ -94,7 +94,7 @@ def test_a_run_hears_that_it_is_to_stop_and_no_other_does() -> None:
         assert store.reports.note(PATH, told(batch=1))
         assert not store.reports.note(PATH, told(state="stopped"))
         assert not store.reports.note(PATH, told(run="r0", state="stopped"))
-        with pytest.raises(Refused, match="does not run: it has stopped"):
+        with pytest.raises(RequestRefused, match="does not run: it has stopped"):
             store.reports.ask_to_stop(PATH)
         assert not store.reports.note(PATH, told(run="r2", began_ms=200))
         store.reports.ask_to_stop(PATH)
@@ -113,7 +113,7 @@ def test_reports_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         await store.make_folder(PATH)
         await store.make_folder("/another")
         await noted(store, report())
-        with pytest.raises(Refused, match="no more"):
+        with pytest.raises(RequestRefused, match="no more"):
             store.reports.note("/another", report())
         await noted(store, report(batch=1))
         await store.close()
@@ -143,7 +143,7 @@ def test_all_runs_of_a_query_hear_that_they_are_to_stop() -> None:
         store = await opened(MemoryTopic())
         await store.make_folder(PATH)
 
-        def told(**changed: Any) -> Progress:
+        def told(**changed: Any) -> RunProgress:
             return report(store.storage.ports.clock.wall_ms(), **changed)
 
         store.reports.note(PATH, told(run="r1"))

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import PROGRESS_SILENT_MS_MAX
 from riverlog.checkpoints.pipelines.progress import progress_of
 from riverlog.checkpoints.pipelines.starts import FILE, Start
@@ -45,7 +45,7 @@ def test_nothing_is_left_but_where_to_begin() -> None:
         assert names(store) == [FILE]
         assert await read(store, f"{PATH}/{FILE}") == b'{"timestamp_ms": 5}'
         await store.resets.reset(PATH, None, force=False)
-        with pytest.raises(Refused, match="is no checkpoint"):
+        with pytest.raises(RequestRefused, match="is no checkpoint"):
             await store.resets.reset(PATH, None, force=True)
         await store.close()
 
@@ -55,18 +55,18 @@ def test_nothing_is_left_but_where_to_begin() -> None:
 def test_a_query_that_runs_is_left_alone() -> None:
     async def scenario() -> None:
         store = await opened(MemoryTopic())
-        with pytest.raises(Refused, match="is no checkpoint"):
+        with pytest.raises(RequestRefused, match="is no checkpoint"):
             await store.resets.reset(PATH, None, force=True)
         await checkpoint(store)
         report(store, "running")
         for force in (False, True):
-            with pytest.raises(Refused, match="orders runs; stop it first"):
+            with pytest.raises(RequestRefused, match="orders runs; stop it first"):
                 await store.resets.reset(PATH, None, force=force)
         await asyncio.sleep(PROGRESS_SILENT_MS_MAX / 1000 + 1)
-        with pytest.raises(Refused, match="repeat with --force"):
+        with pytest.raises(RequestRefused, match="repeat with --force"):
             await store.resets.reset(PATH, None, force=False)
         await put(store, f"{PATH}/commits/1", b"v1")
-        with pytest.raises(Refused, match="has just committed a batch"):
+        with pytest.raises(RequestRefused, match="has just committed a batch"):
             await store.resets.reset(PATH, None, force=True)
         await asyncio.sleep(PROGRESS_SILENT_MS_MAX / 1000 + 1)
         await store.resets.reset(PATH, Start("latest"), force=True)
@@ -86,14 +86,14 @@ def test_a_run_that_another_with_its_clock_ahead_hides_is_left_alone() -> None:
         report(store, "running", run="ahead", began_ms=now_ms + 120_000)
         report(store, "stopped", run="ahead", began_ms=now_ms + 120_000)
         for force in (False, True):
-            with pytest.raises(Refused, match=r"orders runs; stop it first \(run behind\)"):
+            with pytest.raises(RequestRefused, match=r"orders runs; stop it first \(run behind\)"):
                 await store.resets.reset(PATH, None, force=force)
         await store.close()
         store = await opened(topic)  # nobody has reported since
-        with pytest.raises(Refused, match="run behind"):
+        with pytest.raises(RequestRefused, match="run behind"):
             await store.resets.reset(PATH, None, force=True)
         await asyncio.sleep(PROGRESS_SILENT_MS_MAX / 1000 + 1)
-        with pytest.raises(Refused, match="repeat with --force"):
+        with pytest.raises(RequestRefused, match="repeat with --force"):
             await store.resets.reset(PATH, None, force=False)
         assert names(store) != []
         await store.close()

@@ -4,21 +4,21 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import PROGRESS_SILENT_MS_MAX
 from riverlog.checkpoints.pipelines import runs
-from riverlog.checkpoints.pipelines.progress import Progress, RunState, progress_of
+from riverlog.checkpoints.pipelines.progress import RunProgress, RunState, progress_of
 from riverlog.checkpoints.pipelines.runs import Runs, read_runs
 from riverlog.checkpoints.records import ProgressNoted, Unreadable, read_fact, write_fact
 
 AHEAD_MS = 120_000
 
 
-def told(run: str, heard_ms: int, **changed: Any) -> Progress:
+def told(run: str, heard_ms: int, **changed: Any) -> RunProgress:
     return progress_of({"query": "q", "run": run, "state": "running", "began_ms": 1, **changed}, heard_ms=heard_ms)
 
 
-def after(*reports: Progress) -> Runs:
+def after(*reports: RunProgress) -> Runs:
     known = Runs()
     for report in reports:
         known = known.after(report)
@@ -58,7 +58,7 @@ def test_who_is_silent_is_in_doubt_until_another_has_begun() -> None:
 def test_a_report_without_the_secret_of_its_run_is_refused() -> None:
     known = after(told("first", 10, secret="s"))
     for secret in ("t", ""):
-        with pytest.raises(Refused, match="is not by the driver"):
+        with pytest.raises(RequestRefused, match="is not by the driver"):
             known.after(told("first", 20, state="stopped", secret=secret))
     assert known.after(told("first", 20, state="stopped", secret="s")).alive(20) == ()
 
@@ -90,7 +90,7 @@ def test_a_record_tells_of_all_that_may_be_alive() -> None:
     again = read_runs(fact.facts)
     assert [each.run for each in again.alive(40)] == ["r1", "r3"]
     assert again.shown(40) == known.shown(40)
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRefused):
         again.after(told("r1", 50))
 
 

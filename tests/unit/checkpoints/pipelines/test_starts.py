@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.pipelines.starts import Start, read_start, start_of
 
 
@@ -27,10 +27,10 @@ def test_what_is_written_is_read(start: Start) -> None:
     ],
 )
 def test_nothing_else_is_a_start(told: Any) -> None:
-    with pytest.raises(Refused, match="earliest or latest"):
+    with pytest.raises(RequestRefused, match="earliest or latest"):
         start_of(told)
 
 
 def test_a_file_of_others_is_told() -> None:
-    with pytest.raises(Refused, match="reset the pipeline again"):
+    with pytest.raises(RequestRefused, match="reset the pipeline again"):
         read_start(b"v1\n")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, Refused
+from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, RequestRefused
 from riverlog.pipelines.runtime.failures import is_taken_over, raised_in_python, reason
 from riverlog.spark.refusal import TakenOver
 
@@ -46,7 +46,7 @@ STORE = "run r1 of this query was replaced by run r2; nothing that it writes fro
 @pytest.mark.parametrize(
     "cause",
     [
-        Refused.replaced(STORE),
+        RequestRefused.replaced(STORE),
         TakenOver(STORE),
         Caught(f"{TRACE}riverlog.spark.refusal.TakenOver: batch 7 is not written: {STORE}"),
         Caught(STORE, kind=ACCESS_CONTROL),
@@ -56,7 +56,8 @@ STORE = "run r1 of this query was replaced by run r2; nothing that it writes fro
         Caught("[CONCURRENT_STREAM_LOG_UPDATE] Multiple", origin="org.apache.spark.SparkRuntimeException"),
         Caught("Multiple streaming queries", kind="org.apache.spark.SparkConcurrentModificationException"),
         Caught(
-            f"{TRACE}riverlog.checkpoints.files.refusals.Replaced: {STORE}\n", kind="org.apache.spark.SparkException"
+            f"{TRACE}riverlog.checkpoints.files.refusals.DriverReplaced: {STORE}\n",
+            kind="org.apache.spark.SparkException",
         ),
     ],
 )

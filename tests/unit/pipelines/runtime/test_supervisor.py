@@ -3,7 +3,7 @@
 from random import Random
 from typing import Any
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.pipelines.runtime.supervisor import Supervisor
 from tests.unit.pipelines.runtime.test_progress_line import ACCOUNT
 
@@ -148,7 +148,7 @@ def test_a_start_that_fails_is_a_failure() -> None:
 def test_who_was_replaced_does_not_come_back() -> None:
     pipeline = Pipeline()
     scene = Scene(pipeline)
-    pipeline.queries[0].isActive, pipeline.queries[0].failure = False, Refused.replaced("another run goes on")
+    pipeline.queries[0].isActive, pipeline.queries[0].failure = False, RequestRefused.replaced("another run goes on")
     assert not scene.later(0.1)
     assert len(pipeline.starts) == 1
 

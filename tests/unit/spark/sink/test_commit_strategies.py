@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.sink import SinkCalls
 from riverlog.client.producer.shared_transactions import SharedBatch
 from riverlog.spark.refusal import Fenced, TakenOver
@@ -20,18 +20,22 @@ ATTEMPT = StreamAttempt(partition=0, number=0, retry=0, query="q", run="old", ba
 @pytest.mark.parametrize(
     ("then", "expected", "words"),
     [
-        (Refused.replaced("run old of this query was replaced by run new"), TakenOver, "was replaced by run new"),
+        (
+            RequestRefused.replaced("run old of this query was replaced by run new"),
+            TakenOver,
+            "was replaced by run new",
+        ),
         (BATCH, Fenced, "longer than kafka.transaction.timeout.ms"),
     ],
 )
 def test_who_is_fenced_asks_the_store_why(
-    monkeypatch: pytest.MonkeyPatch, then: Refused | SharedBatch, expected: type[Exception], words: str
+    monkeypatch: pytest.MonkeyPatch, then: RequestRefused | SharedBatch, expected: type[Exception], words: str
 ) -> None:
-    answers: list[Refused | SharedBatch] = [BATCH, then]
+    answers: list[RequestRefused | SharedBatch] = [BATCH, then]
 
     def begin(*_: object, **__: object) -> SharedBatch:
         answer = answers.pop(0)
-        if isinstance(answer, Refused):
+        if isinstance(answer, RequestRefused):
             raise answer
         return answer
 

@@ -106,10 +106,12 @@ def import_checkpoint(folder: str, path: str, address: str, output: OutputFormat
 
 def checkpoints(found: "Iterator[RemoteFile]") -> list[Row]:
     """Add the files up by checkpoint: the folder that has logs of offsets and commits."""
-    from riverlog.checkpoints.files.paths import is_below, numbered
+    from riverlog.checkpoints.files.paths import is_below, log_file_of
 
     files = [each for each in found if not each.is_folder]
-    logs = [(place, each) for each in files if (place := numbered(each.path)) and place.log in ("offsets", "commits")]
+    logs = [
+        (place, each) for each in files if (place := log_file_of(each.path)) and place.log in ("offsets", "commits")
+    ]
     rows: list[Row] = []
     for checkpoint in sorted({place.checkpoint for place, _ in logs}):
         own = [each for each in files if is_below(each.path, checkpoint)]
@@ -146,11 +148,11 @@ def _parts(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _has_files(store: "RemoteStore", root: str) -> bool:
-    from riverlog.checkpoints.files.refusals import Refused
+    from riverlog.checkpoints.files.refusals import RequestRefused
 
     try:
         return any(not each.is_folder for each in store.walk(root))
-    except Refused as refusal:
+    except RequestRefused as refusal:
         if refusal.name == "FileNotFoundException":
             return False
         raise
@@ -159,24 +161,24 @@ def _has_files(store: "RemoteStore", root: str) -> bool:
 def checked(path: str) -> str:
     """Read a path of a store."""
     from riverlog.checkpoints.files.paths import check_path
-    from riverlog.checkpoints.files.refusals import Refused
+    from riverlog.checkpoints.files.refusals import RequestRefused
 
     try:
         return check_path(path)
-    except Refused as refusal:
+    except RequestRefused as refusal:
         raise usage_error(f"'{path}': {refusal.message}") from refusal
 
 
 @contextmanager
 def opened(address: str) -> "Iterator[RemoteStore]":
     """Open a store; what it refuses becomes a sentence."""
-    from riverlog.checkpoints.files.refusals import Refused
+    from riverlog.checkpoints.files.refusals import RequestRefused
     from riverlog.checkpoints.remote import RemoteStore
 
     with RemoteStore(address) as store:
         try:
             yield store
-        except Refused as refusal:
+        except RequestRefused as refusal:
             raise CommandError(f"the checkpoint store says: {refusal.message}", ExitCode.REFUSED) from refusal
         except (ConnectionError, TimeoutError) as error:
             sentence = f"no checkpoint store answers at {address}: {error}; the ready line of a node names it"

@@ -161,14 +161,14 @@ def state(
 
 def _batch(store: "RemoteStore", path: str, number: int | None) -> "Batch":
     """Read what a batch took, from the checkpoint."""
-    from riverlog.checkpoints.files.refusals import Refused
+    from riverlog.checkpoints.files.refusals import RequestRefused
     from riverlog.checkpoints.pipelines.starts import FILE, read_start
     from riverlog.pipelines.inspection.replay import NotReplayed, batch_of
 
     def content(name: str) -> bytes | None:
         try:
             return b"".join(store.read(f"{path}/{name}"))
-        except Refused as refusal:
+        except RequestRefused as refusal:
             if refusal.name == "FileNotFoundException":
                 return None
             raise

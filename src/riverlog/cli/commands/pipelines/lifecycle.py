@@ -98,7 +98,7 @@ def reset(
 
 def _stopped(store: "RemoteStore", name: str, deadline: float) -> Row:
     """Wait until a query has stopped, and say how it ended. A node that was restarted meanwhile is asked again."""
-    from riverlog.checkpoints.files.refusals import Refused
+    from riverlog.checkpoints.files.refusals import RequestRefused
 
     while True:
         found = store.query(path_of(name))
@@ -107,7 +107,7 @@ def _stopped(store: "RemoteStore", name: str, deadline: float) -> Row:
         time.sleep(_ASK_SECONDS)
         try:
             store.stop(path_of(name))
-        except Refused:
+        except RequestRefused:
             pass  # it has stopped, or failed: the next look says which
 
 

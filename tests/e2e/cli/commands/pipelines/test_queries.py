@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.checkpoints.files.refusals import Refused
+from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import ExitCode
@@ -60,7 +60,7 @@ def test_any_query_is_shown_and_more_where_its_driver_reports(node: Node, capsys
     report: dict[str, Any] = {"query": "q", "run": "r", "state": "running", "began_ms": began_ms}
     with RemoteStore(address) as remote:
         remote.report(PATH, {**report, "batch": 0, "rows": 4, "rows_per_second": 80.0, "late_rows": 2})
-        with pytest.raises(Refused, match="does not exist"):
+        with pytest.raises(RequestRefused, match="does not exist"):
             remote.report("/pipelines/other", report)
         printed = json.loads(shown(capsys, node, "describe", "revenue", "-o", "json"))
         assert printed == printed | {

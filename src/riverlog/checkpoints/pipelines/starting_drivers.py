@@ -20,7 +20,7 @@ from riverlog.checkpoints.limits import (
 )
 
 
-class Arrivals:
+class StartingDrivers:
     """Who is expected, by checkpoint."""
 
     def __init__(self) -> None:
