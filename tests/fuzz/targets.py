@@ -14,7 +14,7 @@ from riverlog.arrow.decoding import compiled, plain
 from riverlog.arrow.decoding.decoder import record_batches
 from riverlog.arrow.encoding.compiled import CompiledEncoder
 from riverlog.arrow.encoding.plain import PlainEncoder
-from riverlog.arrow.encoding.rows import EncodingRules, Topics, rows_of
+from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex, rows_of
 from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.client.errors import CorruptRecords
 from riverlog.model.errors import Refusal
@@ -153,7 +153,7 @@ def layouts_of(data: bytes) -> str:
     wild.validate(full=True)
     outcomes = []
     for kind, frame in ((PlainEncoder, plainest), (PlainEncoder, wild), (CompiledEncoder, wild)):
-        topics = Topics(layouts.PARTITIONS.__getitem__)
+        topics = TopicIndex(layouts.PARTITIONS.__getitem__)
         encoder = kind(_RULES, topics)
         encoder.add(rows_of(frame, _RULES, topics, now_ms=0))
         outcomes.append([(batch.partition, batch.count, bytes(batch.content)) for batch in encoder.batches()])

@@ -50,7 +50,7 @@ def run(pipeline: Pipeline, number: int = 0) -> Ran:
     def keep(rows: DataFrame, batch: int) -> None:
         kept[batch] = [row.asDict(recursive=True) for row in rows.collect()]
 
-    writer = pipeline.records(output).writeStream.foreachBatch(keep).outputMode(output.stream.facts.mode)
+    writer = pipeline.records(output).writeStream.foreachBatch(keep).outputMode(output.stream.properties.mode)
     query = writer.option("checkpointLocation", pipeline.checkpoint(output)).trigger(availableNow=True).start()
     query.awaitTermination()
     progress = query.recentProgress

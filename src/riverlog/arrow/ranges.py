@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from riverlog.arrow.background_loop import Background
 from riverlog.arrow.columns import Cut
 from riverlog.arrow.decoding.decoder import decoder_for, record_batches
-from riverlog.arrow.reader import Reader
+from riverlog.arrow.reader import RangeReader
 from riverlog.client.network.cluster import Cluster
 from riverlog.client.offsets import IsolationLevel
 from riverlog.model.ids import TopicPartition
@@ -55,10 +55,10 @@ def read_planned(
     Where records were deleted, reading goes on behind them, or without `skip_deleted` raises OffsetOutOfRange.
     """
 
-    async def start() -> Reader:
-        return await Reader(bootstrap, isolation=isolation, skip_deleted=skip_deleted, **client).start()
+    async def start() -> RangeReader:
+        return await RangeReader(bootstrap, isolation=isolation, skip_deleted=skip_deleted, **client).start()
 
-    async def begin(reader: Reader) -> Cuts:
+    async def begin(reader: RangeReader) -> Cuts:
         cuts = await plan(reader.cluster)
         reader.want(cuts)
         return cuts

@@ -22,7 +22,7 @@ FETCH_BYTES_MAX: Final = 32 * 1024 * 1024
 WAIT_MS: Final = 500
 
 
-class Taken(NamedTuple):
+class TakenChunk(NamedTuple):
     """A chunk, and what of it is wanted."""
 
     partition: TopicPartition
@@ -30,7 +30,7 @@ class Taken(NamedTuple):
     chunk: Chunk
 
 
-class Reader(Startable):
+class RangeReader(Startable):
     """Reads what `want` was told. Use it as an async context manager."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Reader(Startable):
         self.cluster.watch({partition.topic for partition in cuts})
         self._fetcher.wake()
 
-    async def next_chunk(self) -> Taken | None:
+    async def next_chunk(self) -> TakenChunk | None:
         """Wait for a chunk of any partition; None once all ranges are read."""
         while self._fetcher.assigned:
             self._arrived.clear()
@@ -99,7 +99,7 @@ class Reader(Startable):
                 await self._wait()
         return None
 
-    def _take(self, state: AssignedPartition) -> Taken | None:
+    def _take(self, state: AssignedPartition) -> TakenChunk | None:
         """Take a partition's next chunk, and let go of the partition where its range ends; others come first then."""
         partition, cut = state.partition, self._cuts[state.partition]
         chunk = state.chunks.popleft() if state.chunks else None
@@ -112,7 +112,7 @@ class Reader(Startable):
         if state.position is None or state.position < cut.until_offset:
             self._fetcher.assigned[partition] = state
         self._fetcher.wake()
-        return None if chunk is None else Taken(partition, cut, chunk)
+        return None if chunk is None else TakenChunk(partition, cut, chunk)
 
     async def _wait(self) -> None:
         assert self._running is not None, "the reader is started"

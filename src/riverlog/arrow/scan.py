@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from riverlog.arrow.extras import need
-from riverlog.arrow.places import Bound, cuts, place
+from riverlog.arrow.positions import Bound, cuts, position_of
 from riverlog.arrow.ranges import Cuts, Found, read_planned
 from riverlog.arrow.table import BadValues, TableColumns
 from riverlog.client.network.cluster import Cluster
@@ -65,7 +65,7 @@ def scan(
     if limit is not None and limit < 0:
         raise ValueError(f"limit={limit}: a scan gives no fewer rows than none")
     for bound in (since, until):
-        place(bound, now=datetime.now().astimezone())  # a mistake is told now, not when rows are asked for
+        position_of(bound, now=datetime.now().astimezone())  # a mistake is told now, not when rows are asked for
     return Scan(
         topic,
         since,
@@ -147,6 +147,6 @@ class Scan:
         count = len((await cluster.topic(self.topic)).partitions)
         chosen = range(count) if self.partitions is None else dict.fromkeys(self.partitions)
         now = datetime.now().astimezone()
-        since, until = place(self.since, now=now), place(self.until, now=now)
+        since, until = position_of(self.since, now=now), position_of(self.until, now=now)
         partitions = [TopicPartition(self.topic, index) for index in chosen]
         return await cuts(cluster, partitions, since, until, self.isolation)

@@ -117,19 +117,19 @@ class SinkCalls:
             raise RequestRefused(http.HTTPStatus(response.status), told["javaClassName"], told["message"])
         return facts
 
-    def _answer(self, operation: str, body: bytes) -> "_Answer":
+    def _answer(self, operation: str, body: bytes) -> "_HttpResponse":
         if self._connection is None:
             self._connection = http.client.HTTPConnection(self._address, timeout=_ANSWER_SECONDS_MAX)
         try:
             target = f"/riverlog/v1{quote(self._path)}?op={operation}"
             self._connection.request("POST", target, body, {CALL_HEADER: "sink"})
             response = self._connection.getresponse()
-            return _Answer(response.status, response.read())
+            return _HttpResponse(response.status, response.read())
         except BaseException:
             self.close()
             raise
 
 
-class _Answer(NamedTuple):
+class _HttpResponse(NamedTuple):
     status: int
     content: bytes

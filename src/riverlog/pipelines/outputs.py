@@ -23,7 +23,7 @@ RECORD_COLUMNS: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class Topic:
+class TopicTarget:
     """A topic of the cluster."""
 
     topic: str
@@ -32,14 +32,14 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Console:
+class ConsoleTarget:
     """The terminal, for a look at what comes out."""
 
     rows_max: int = 20
 
 
 @dataclass(frozen=True)
-class Parquet:
+class ParquetTarget:
     """Files in a folder; partitioned by columns, if they are named."""
 
     path: str
@@ -47,16 +47,16 @@ class Parquet:
 
 
 @dataclass(frozen=True)
-class Writer:
+class CustomTarget:
     """Anything of Spark: a function that is given the DataStreamWriter and gives it back."""
 
     configure: Callable[[Any], Any] = field(repr=False)
 
 
-Target = Topic | Console | Parquet | Writer
+Target = TopicTarget | ConsoleTarget | ParquetTarget | CustomTarget
 
 
-def records(rows: "DataFrame", target: Topic, *, keys: Sequence[str], side_topic: str | None) -> "DataFrame":
+def records(rows: "DataFrame", target: TopicTarget, *, keys: Sequence[str], side_topic: str | None) -> "DataFrame":
     """Give `topic`, `key` and `value` (and `headers`, where rows are records already)."""
     columns = [name for name in rows.columns if name != LATE]
     topic = sql.lit(target.topic).alias("topic")

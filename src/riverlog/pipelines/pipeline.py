@@ -12,21 +12,29 @@ starts nothing, and works the same in a notebook, in a file, and under `riverlog
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, assert_never
 
-from riverlog.pipelines.course import Course
-from riverlog.pipelines.facts import UNSTARTED, Facts, Site
 from riverlog.pipelines.inspection.replay import CURRENT, NotReplayed
+from riverlog.pipelines.lineage import Lineage
 from riverlog.pipelines.operators.row_counts import Accounts, Counts
 from riverlog.pipelines.operators.watermarks import judged, late_watermark_ms
-from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer, records, updates_to
+from riverlog.pipelines.outputs import (
+    ConsoleTarget,
+    CustomTarget,
+    ParquetTarget,
+    Target,
+    TopicTarget,
+    records,
+    updates_to,
+)
 from riverlog.pipelines.runtime.queries import Running
 from riverlog.pipelines.runtime.starting_offsets import beginning_at, start_of_query
 from riverlog.pipelines.schemas import ddl_of, struct_of
 from riverlog.pipelines.spans import Span
-from riverlog.pipelines.stream import Stream
+from riverlog.pipelines.stream import Build, Stream
+from riverlog.pipelines.stream_properties import UNSTARTED, QueryContext, StreamProperties
 from riverlog.spark.sessions.progress import OBSERVED
 
 if TYPE_CHECKING:
@@ -123,18 +131,18 @@ class Pipeline:
                 **_bad(bad),
             }
         chosen |= {name: str(value) for name, value in (options or {}).items()}
-        course = Course(tuple(topics))
+        lineage = Lineage(tuple(topics))
         if schema is not None:
-            course = course.after(f"values as JSON{_bad_words(bad)}")
+            lineage = lineage.after(f"values as JSON{_bad_words(bad)}")
         frames: dict[tuple[str, int], DataFrame] = {}
 
-        def build(site: Site) -> "DataFrame":
-            place = (site.checkpoint, self._starts)
+        def build(query: QueryContext) -> "DataFrame":
+            place = (query.checkpoint, self._starts)
             if place not in frames:  # what a query reads twice is one source of it
-                frames[place] = self._read(chosen, site)
+                frames[place] = self._read(chosen, query)
             return frames[place]
 
-        return self._stream(build, course, time, watermark)
+        return self._stream(build, lineage, time, watermark)
 
     def of(
         self, frame: "DataFrame", *, time: str | None = None, watermark: Span = "0 seconds", reads: Sequence[str] = ()
@@ -144,7 +152,7 @@ class Pipeline:
             raise NotReplayed("only streams of topics can be replayed; this one is of another source")
         if not frame.isStreaming:
             raise ValueError("this DataFrame has an end; a stream is read with spark.readStream")
-        return self._stream(lambda _site: frame, Course(tuple(reads)), time, watermark)
+        return self._stream(lambda _site: frame, Lineage(tuple(reads)), time, watermark)
 
     # Running
 
@@ -221,8 +229,8 @@ class Pipeline:
             raise ValueError(f"{name!r} is no name for an output; use letters, digits, dots, dashes and underscores")
         if any(output.name == name for output in self.outputs):
             raise ValueError(f"two outputs would be called {name}; give one of them a name: to('topic', name='…')")
-        side = stream.facts.side
-        if side is not None and any(output.stream.facts.side == side for output in self.outputs):
+        side = stream.properties.side
+        if side is not None and any(output.stream.properties.side == side for output in self.outputs):
             raise ValueError(f"two outputs would write late rows to {side.topic!r}; name another topic for one of them")
         self.outputs.append(Output(name, stream, target))
 
@@ -232,13 +240,13 @@ class Pipeline:
         self._operators[name] = words
         return name
 
-    def judged(self, site: Site) -> "Column":
+    def judged(self, query: QueryContext) -> "Column":
         """Return by which watermark rows are late, `at`, in which `batch`: the one that runs, or that is replayed."""
-        if self.batch is None or site.checkpoint == UNSTARTED:
-            return judged(self.spark, site.checkpoint)
+        if self.batch is None or query.checkpoint == UNSTARTED:
+            return judged(self.spark, query.checkpoint)
         from pyspark.sql import functions as sql
 
-        at = sql.timestamp_millis(sql.lit(late_watermark_ms(site.checkpoint, self.batch.number)))
+        at = sql.timestamp_millis(sql.lit(late_watermark_ms(query.checkpoint, self.batch.number)))
         return sql.struct(at.alias("at"), sql.lit(self.batch.number).cast("long").alias("batch"))
 
     def arrow_schema(self, schema: "str | StructType") -> "pa.Schema":
@@ -249,26 +257,26 @@ class Pipeline:
 
     def records(self, output: Output) -> "DataFrame":
         """Build what an output's query writes."""
-        facts = output.stream.facts
-        rows = output.stream.built(Site(self.checkpoint(output), facts.lateness_ms))
-        if not isinstance(output.target, Topic):
+        properties = output.stream.properties
+        rows = output.stream.built(QueryContext(self.checkpoint(output), properties.lateness_ms))
+        if not isinstance(output.target, TopicTarget):
             return rows
-        side_topic = None if facts.side is None else facts.side.topic
-        return records(rows, output.target, keys=facts.keys, side_topic=side_topic)
+        side_topic = None if properties.side is None else properties.side.topic
+        return records(rows, output.target, keys=properties.keys, side_topic=side_topic)
 
-    def _stream(self, build: "Callable[[Site], DataFrame]", course: Course, time: str | None, delay: Span) -> Stream:
-        stream = Stream(self, build, Facts(course))
+    def _stream(self, build: Build, lineage: Lineage, time: str | None, delay: Span) -> Stream:
+        stream = Stream(self, build, StreamProperties(lineage))
         stream.df  # noqa: B018 - Spark says now what is wrong with it
         return stream if time is None else stream.watermark(time, delay)
 
-    def _read(self, options: Mapping[str, str], site: Site) -> "DataFrame":
+    def _read(self, options: Mapping[str, str], query: QueryContext) -> "DataFrame":
         if self.batch is not None:
             return self.batch.frame(self.spark, options)
-        begun = beginning_at(options, start_of_query(site.checkpoint))
+        begun = beginning_at(options, start_of_query(query.checkpoint))
         return self.spark.readStream.format("riverlog").options(**begun).load()
 
     def _started(self, output: Output, trigger: str | None) -> "StreamingQuery":
-        mode = output.stream.facts.mode
+        mode = output.stream.properties.mode
         writer: Any = self.records(output).writeStream.queryName(output.name).outputMode(mode)
         writer = writer.option("checkpointLocation", self.checkpoint(output))
         if trigger is not None:
@@ -276,16 +284,16 @@ class Pipeline:
                 **({"availableNow": True} if trigger == "available-now" else {"processingTime": trigger})
             )
         match output.target:
-            case Topic() if mode == "update":
+            case TopicTarget() if mode == "update":
                 writer = writer.foreachBatch(updates_to(self._sink_options(output)))
-            case Topic():
+            case TopicTarget():
                 writer = writer.format("riverlog").options(**self._sink_options(output))
-            case Console(rows_max):
+            case ConsoleTarget(rows_max):
                 writer = writer.format("console").option("numRows", rows_max).option("truncate", False)
-            case Parquet(path, partition_by):
+            case ParquetTarget(path, partition_by):
                 writer = writer.format("parquet").option("path", path)
                 writer = writer.partitionBy(*partition_by) if partition_by else writer
-            case Writer(configure):
+            case CustomTarget(configure):
                 writer = configure(writer)
             case _:
                 assert_never(output.target)
@@ -304,13 +312,13 @@ class Pipeline:
 
 def _default_name(pipeline: str, target: Target) -> str:
     match target:
-        case Topic(topic):
+        case TopicTarget(topic):
             return f"{pipeline}-{topic}"
-        case Console():
+        case ConsoleTarget():
             return f"{pipeline}-console"
-        case Parquet(path):
+        case ParquetTarget(path):
             return f"{pipeline}-{re.sub(r'[^A-Za-z0-9._-]+', '-', path.rstrip('/').rpartition('/')[2]) or 'parquet'}"
-        case Writer():
+        case CustomTarget():
             return f"{pipeline}-writer"
         case _:
             assert_never(target)

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import functions as sql
 
-from riverlog.pipelines.facts import UNSTARTED, Facts, Site
 from riverlog.pipelines.names import column_of
 from riverlog.pipelines.operators import joins
 from riverlog.pipelines.operators import windowing as windowed
 from riverlog.pipelines.operators.late_rows import Drop, Policy, Recompute, SideOutput, late_words, policy
 from riverlog.pipelines.operators.windows import Session, Window, words_of
-from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer
+from riverlog.pipelines.outputs import ConsoleTarget, CustomTarget, ParquetTarget, Target, TopicTarget
 from riverlog.pipelines.row_functions import EachBatch, EachRow, Row, one
 from riverlog.pipelines.rows import LATE, carries_late_rows, is_timed, timed
 from riverlog.pipelines.spans import Span, interval, span_ms
+from riverlog.pipelines.stream_properties import UNSTARTED, QueryContext, StreamProperties
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
     from riverlog.pipelines.pipeline import Pipeline
 
 Expression = "str | Column"
-Build = Callable[[Site], "DataFrame"]
+Build = Callable[[QueryContext], "DataFrame"]
 
 
 class Stream:
     """Rows that keep coming. Made by `Pipeline.stream`, and by every step."""
 
-    def __init__(self, pipeline: "Pipeline", build: Build, facts: Facts) -> None:
+    def __init__(self, pipeline: "Pipeline", build: Build, properties: StreamProperties) -> None:
         self.pipeline = pipeline
-        self.facts = facts
+        self.properties = properties
         self._build = build
 
     @cached_property
     def df(self) -> "DataFrame":
         """The DataFrame, to look at: its schema, its plan. A query gets one of its own, built in the same way."""
-        return self._build(Site())
+        return self._build(QueryContext())
 
-    def built(self, site: Site) -> "DataFrame":
+    def built(self, query: QueryContext) -> "DataFrame":
         """Build the DataFrame for a query."""
-        return self._build(site)
+        return self._build(query)
 
     @property
     def columns(self) -> list[str]:
@@ -58,7 +58,7 @@ class Stream:
         return [name for name in self.df.columns if name != LATE]
 
     def __repr__(self) -> str:
-        return f"<stream of {', '.join(self.facts.course.topics) or 'rows'}: {', '.join(self.columns)}>"
+        return f"<stream of {', '.join(self.properties.lineage.topics) or 'rows'}: {', '.join(self.columns)}>"
 
     # Steps on each row
 
@@ -66,7 +66,7 @@ class Stream:
         """Keep rows for which the condition, SQL or a Column, is true."""
         wanted = _column(condition)
 
-        def step(rows: "DataFrame", _site: Site) -> "DataFrame":
+        def step(rows: "DataFrame", _site: QueryContext) -> "DataFrame":
             return rows.filter(sql.col(LATE).isNotNull() | wanted if carries_late_rows(rows) else wanted)
 
         return self._then(step, f"filter {condition}")
@@ -76,7 +76,7 @@ class Stream:
         chosen = [_column(each) for each in columns]
         chosen += [_column(made).alias(name) for name, made in named.items()]
 
-        def step(rows: "DataFrame", _site: Site) -> "DataFrame":
+        def step(rows: "DataFrame", _site: QueryContext) -> "DataFrame":
             return rows.select(*chosen, *([LATE] if carries_late_rows(rows) else []))
 
         return self._then(step, f"select {', '.join([*map(str, columns), *named])}")
@@ -96,18 +96,18 @@ class Stream:
 
     def map_arrow(self, function: Callable[[Any], Any], schema: "str | StructType") -> "Stream":
         """Make of each pyarrow.RecordBatch another one, without a Python call for each row."""
-        self.facts.refuse_side("map_arrow")
+        self.properties.refuse_side("map_arrow")
         step = EachBatch(function)
         return self._in_arrow(step, schema, f"map {_name(function)}")
 
     def map_pandas(self, function: Callable[[Any], Any], schema: "str | StructType") -> "Stream":
         """Make of each pandas.DataFrame another one."""
-        self.facts.refuse_side("map_pandas")
+        self.properties.refuse_side("map_pandas")
         step = EachBatch(function)
 
-        def mapped(rows: "DataFrame", site: Site) -> "DataFrame":
+        def mapped(rows: "DataFrame", query: QueryContext) -> "DataFrame":
             batch = self.pipeline.batch
-            if batch is None or site.checkpoint == UNSTARTED:
+            if batch is None or query.checkpoint == UNSTARTED:
                 return rows.mapInPandas(step, schema)
             return batch.mapped_pandas(rows, step, schema)
 
@@ -121,39 +121,39 @@ class Stream:
         `keys` are the columns that tell one result from another, and become the key of its record. `updates` is for
         aggregates without a window: each is written whenever it changes.
         """
-        self.facts.refuse_side("apply")
+        self.properties.refuse_side("apply")
         made = self._then(lambda rows, _site: function(rows), _name(function))
         if updates:
-            made.facts = replace(made.facts, mode="update")
+            made.properties = replace(made.properties, mode="update")
         if keys:
             named = {key: column_of(made.df, key) for key in keys}
             for key, name in named.items():
                 if name is None:
                     raise ValueError(f"there is no column {key!r} for the key; there are {', '.join(made.columns)}")
-            made.facts = replace(made.facts, keys=tuple(name for name in named.values() if name is not None))
+            made.properties = replace(made.properties, keys=tuple(name for name in named.values() if name is not None))
         return made
 
     def union(self, other: "Stream") -> "Stream":
         """Put the rows of another stream beside these; columns by name."""
         for each in (self, other):
-            each.facts.refuse_side("union")
-        facts = self.facts.beside(other.facts)
-        return self._checked(lambda site: self.built(site).unionByName(other.built(site)), facts)
+            each.properties.refuse_side("union")
+        properties = self.properties.beside(other.properties)
+        return self._checked(lambda query: self.built(query).unionByName(other.built(query)), properties)
 
     # Time
 
     def watermark(self, time: str, delay: Span) -> "Stream":
         """Take a column as the event time; rows may come this much later than the newest before they are late."""
-        if self.facts.time is not None:
-            raise ValueError(f"this stream has an event time, {self.facts.time!r}; name one only, where it begins")
+        if self.properties.time is not None:
+            raise ValueError(f"this stream has an event time, {self.properties.time!r}; name one only, where it begins")
         delay_ms = span_ms(delay, "the watermark", least=0)
         time = column_of(self.df, time) or time
-        facts = replace(self.facts, time=time, delay_ms=delay_ms).after(f"watermark {time} - {delay}")
+        properties = replace(self.properties, time=time, delay_ms=delay_ms).after(f"watermark {time} - {delay}")
 
-        def build(site: Site) -> "DataFrame":
-            return self.built(site).withWatermark(time, interval(delay_ms + site.lateness_ms))
+        def build(query: QueryContext) -> "DataFrame":
+            return self.built(query).withWatermark(time, interval(delay_ms + query.lateness_ms))
 
-        return self._checked(build, facts)
+        return self._checked(build, properties)
 
     def window(
         self,
@@ -168,13 +168,13 @@ class Stream:
         Results come once, when the watermark has passed the end of their window, or with `emit="updates"` whenever they
         change. The policy `recompute` has updates in any case.
         """
-        self.facts.need_time("a window")
-        self.facts.need_other_time("a window")
-        self.facts.refuse_side("a window")
+        self.properties.need_time("a window")
+        self.properties.need_other_time("a window")
+        self.properties.refuse_side("a window")
         chosen = policy(late)
-        if self.facts.is_result and chosen != Drop():
+        if self.properties.is_result and chosen != Drop():
             raise ValueError("results of a window or a join are never late for the next; say there what late rows do")
-        if windowed.WINDOW in self.columns and not self.facts.is_result:
+        if windowed.WINDOW in self.columns and not self.properties.is_result:
             raise ValueError("this stream has a column called window, as the windows are; give it another name before")
         if emit not in ("final", "updates"):
             raise ValueError(f"there is no emit {emit!r}; write final or updates")
@@ -217,14 +217,14 @@ class Stream:
                 "when a late one comes; let rows come later by a longer watermark, write late ones to a side output, "
                 "or make it an inner join"
             )
-        is_plain = self.facts.is_result or other.facts.is_result
+        is_plain = self.properties.is_result or other.properties.is_result
         for each in (self, other):
-            each.facts.need_time("a join")
-            each.facts.refuse_side("a join")
-            each.facts.refuse_full("a join")
+            each.properties.need_time("a join")
+            each.properties.refuse_side("a join")
+            each.properties.refuse_full("a join")
         on = [column_of(self.df, name) or name for name in on]
         names = joins.right_names(self.columns, other.columns, on=on, prefix=prefix)
-        other_time = names[other.facts.need_time("a join")]
+        other_time = names[other.properties.need_time("a join")]
         if is_plain and chosen != Drop():
             raise ValueError("results of a window or a join are never late for the next; say there what late rows do")
         lateness_ms = chosen.lateness_ms if isinstance(chosen, Recompute) else 0
@@ -232,34 +232,35 @@ class Stream:
         side = beyond if isinstance(beyond, SideOutput) else None
         observed = self.pipeline.observe(f"join {', '.join(on)}")
 
-        def build(site: Site) -> "DataFrame":
+        def build(query: QueryContext) -> "DataFrame":
+            mine, others = self.properties, other.properties
             left = joins.Side(
-                "left", self.built(site), self.facts.need_time("a join"), self.facts.delay_ms + site.lateness_ms,
+                "left", self.built(query), mine.need_time("a join"), mine.delay_ms + query.lateness_ms,
                 before_ms, after_ms,
             )  # fmt: skip
             right = joins.Side(
-                "right", other.built(site), other.facts.need_time("a join"), other.facts.delay_ms + site.lateness_ms,
+                "right", other.built(query), others.need_time("a join"), others.delay_ms + query.lateness_ms,
                 after_ms, before_ms,
             )  # fmt: skip
             return joins.joined(
                 left, right, on=on, how=how, prefix=prefix, side=side, observed=observed,
-                watermark=None if is_plain else self.pipeline.judged(site)["at"],
+                watermark=None if is_plain else self.pipeline.judged(query)["at"],
             )  # fmt: skip
 
-        facts = Facts(
-            course=self.facts.course.after(
-                f"{how} join on {', '.join(on)} within {_within(within)}{late_words(chosen)}", other.facts.course
+        properties = StreamProperties(
+            lineage=self.properties.lineage.after(
+                f"{how} join on {', '.join(on)} within {_within(within)}{late_words(chosen)}", other.properties.lineage
             ),
-            time=self.facts.time,
-            delay_ms=self.facts.delay_ms,
+            time=self.properties.time,
+            delay_ms=self.properties.delay_ms,
             keys=tuple(on),
             side=side,
             is_result=True,
             is_full=how == "full",
             other_time=other_time if how == "full" else None,
-            lateness_ms=max(lateness_ms, self.facts.lateness_ms, other.facts.lateness_ms),
+            lateness_ms=max(lateness_ms, self.properties.lateness_ms, other.properties.lateness_ms),
         )
-        return self._checked(build, facts)
+        return self._checked(build, properties)
 
     # Outputs
 
@@ -267,24 +268,25 @@ class Stream:
         self, topic: str, *, key: "str | Column | None" = None, value: "str | Column | None" = None, name: str = ""
     ) -> "Stream":
         """Write to a topic, exactly once: JSON, keyed by window and keys, unless `key` and `value` say otherwise."""
-        return self._written(Topic(topic, key, value), name)
+        return self._written(TopicTarget(topic, key, value), name)
 
     def to_console(self, *, rows_max: int = 20, name: str = "") -> "Stream":
         """Show what comes out in the terminal."""
-        return self._written(Console(rows_max), name)
+        return self._written(ConsoleTarget(rows_max), name)
 
     def to_parquet(self, path: str, *, partition_by: Sequence[str] = (), name: str = "") -> "Stream":
         """Write Parquet files into a folder."""
-        return self._written(Parquet(path, tuple(partition_by)), name)
+        return self._written(ParquetTarget(path, tuple(partition_by)), name)
 
     def to_writer(self, configure: Callable[[Any], Any], *, name: str = "") -> "Stream":
         """Write by anything of Spark: the function is given the DataStreamWriter, and gives it back configured."""
-        return self._written(Writer(configure), name)
+        return self._written(CustomTarget(configure), name)
 
     def _written(self, target: Target, name: str) -> "Stream":
-        if self.facts.side is not None and not isinstance(target, Topic):
+        side = self.properties.side
+        if side is not None and not isinstance(target, TopicTarget):
             raise ValueError(
-                f"late rows go to the topic {self.facts.side.topic!r} in one transaction with the results, so these go "
+                f"late rows go to the topic {side.topic!r} in one transaction with the results, so these go "
                 "to a topic, too: call to('results'), and read that for other outputs"
             )
         self.pipeline.add(self, target, name)
@@ -297,7 +299,7 @@ class Stream:
         what: str,
         named: Callable[..., Any],
     ) -> "Stream":
-        self.facts.refuse_side(what)
+        self.properties.refuse_side(what)
         arrow = self.pipeline.arrow_schema(schema)
         step = EachRow(function, arrow)
         return self._in_arrow(step, schema, f"{what} {_name(named)}")
@@ -305,32 +307,32 @@ class Stream:
     def _in_arrow(self, step: "EachRow | EachBatch", schema: "str | StructType", words: str) -> "Stream":
         """Let workers of Spark run a step; where a batch is replayed, it runs in this process."""
 
-        def mapped(rows: "DataFrame", site: Site) -> "DataFrame":
+        def mapped(rows: "DataFrame", query: QueryContext) -> "DataFrame":
             batch = self.pipeline.batch
-            if batch is None or site.checkpoint == UNSTARTED:
+            if batch is None or query.checkpoint == UNSTARTED:
                 return rows.mapInArrow(step, schema)
             return batch.mapped(rows, step, schema)
 
         return self._then(mapped, words)
 
-    def _then(self, step: "Callable[[DataFrame, Site], DataFrame]", words: str) -> "Stream":
+    def _then(self, step: "Callable[[DataFrame, QueryContext], DataFrame]", words: str) -> "Stream":
         """Give the stream with one more step, which keeps the event time if it keeps its column."""
 
-        def build(site: Site) -> "DataFrame":
-            return _timed(step(self.built(site), site), self.facts, site)
+        def build(query: QueryContext) -> "DataFrame":
+            return _timed(step(self.built(query), query), self.properties, query)
 
-        made = self._checked(build, self.facts.after(words))
-        keys = [column_of(made.df, key) for key in self.facts.keys]
-        made.facts = replace(
-            made.facts,
-            time=column_of(made.df, self.facts.time),
-            other_time=column_of(made.df, self.facts.other_time),
+        made = self._checked(build, self.properties.after(words))
+        keys = [column_of(made.df, key) for key in self.properties.keys]
+        made.properties = replace(
+            made.properties,
+            time=column_of(made.df, self.properties.time),
+            other_time=column_of(made.df, self.properties.other_time),
             keys=tuple(key for key in keys if key is not None),
         )
         return made
 
-    def _checked(self, build: Build, facts: Facts) -> "Stream":
-        made = Stream(self.pipeline, build, facts)
+    def _checked(self, build: Build, properties: StreamProperties) -> "Stream":
+        made = Stream(self.pipeline, build, properties)
         made.df  # noqa: B018 - Spark says now what is wrong with it
         return made
 
@@ -349,7 +351,7 @@ class Windowed:
         """Compute these in each window: `aggregate(revenue="sum(amount)", orders="count(*)")`."""
         if not aggregates:
             raise ValueError("name what to compute: aggregate(orders='count(*)')")
-        facts, pipeline = self._stream.facts, self._stream.pipeline
+        properties, pipeline = self._stream.properties, self._stream.pipeline
         found = {name: _column(each) for name, each in aggregates.items()}
         lateness_ms = self._late.lateness_ms if isinstance(self._late, Recompute) else 0
         beyond = self._late.beyond if isinstance(self._late, Recompute) else self._late
@@ -357,27 +359,27 @@ class Windowed:
         observed = pipeline.observe(f"window {', '.join(aggregates)}")
         is_updated = self._updates or isinstance(self._late, Recompute)
 
-        def build(site: Site) -> "DataFrame":
+        def build(query: QueryContext) -> "DataFrame":
             windowing = windowed.Windowing(
-                self._window, facts.need_time("a window"), facts.delay_ms + site.lateness_ms, self._by
+                self._window, properties.need_time("a window"), properties.delay_ms + query.lateness_ms, self._by
             )
-            rows = self._stream.built(site)
-            if facts.is_result:
-                rows, time = joins.with_either_time(rows, facts, windowing.delay_ms)
+            rows = self._stream.built(query)
+            if properties.is_result:
+                rows, time = joins.with_either_time(rows, properties, windowing.delay_ms)
                 return windowed.chained(rows, windowing._replace(time=time), found)
             return windowed.aggregated(
-                rows, windowing, found, judged=pipeline.judged(site), side=side, observed=observed, updates=is_updated
+                rows, windowing, found, judged=pipeline.judged(query), side=side, observed=observed, updates=is_updated
             )
 
-        made = Facts(
-            course=facts.course.after(f"{_words(self._window, self._by, aggregates)}{late_words(self._late)}"),
+        made = StreamProperties(
+            lineage=properties.lineage.after(f"{_words(self._window, self._by, aggregates)}{late_words(self._late)}"),
             time=windowed.WINDOW,
-            delay_ms=facts.delay_ms,
+            delay_ms=properties.delay_ms,
             keys=(windowed.WINDOW, *self._by),
             mode="update" if is_updated else "append",
             side=side,
             is_result=True,
-            lateness_ms=max(lateness_ms, facts.lateness_ms),
+            lateness_ms=max(lateness_ms, properties.lateness_ms),
         )
         return self._stream._checked(build, made)
 
@@ -386,12 +388,12 @@ class Windowed:
         return self.aggregate(count="count(*)")
 
 
-def _timed(rows: "DataFrame", facts: Facts, site: Site) -> "DataFrame":
+def _timed(rows: "DataFrame", properties: StreamProperties, query: QueryContext) -> "DataFrame":
     """Put the mark of the event time back where a step has lost it."""
-    time = column_of(rows, facts.time)
+    time = column_of(rows, properties.time)
     if time is None or is_timed(rows, time):
         return rows
-    marked = timed(sql.col(time), time, facts.delay_ms + site.lateness_ms)
+    marked = timed(sql.col(time), time, properties.delay_ms + query.lateness_ms)
     return rows.select(*(marked if name == time else sql.col(f"`{name}`") for name in rows.columns))
 
 

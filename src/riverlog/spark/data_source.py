@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from riverlog.spark.plain_errors import plainly
-from riverlog.spark.worker.tuning import settle
+from riverlog.spark.worker.tuning import tune
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import (
@@ -32,7 +32,7 @@ class RiverlogDataSource(DataSource):
     @plainly
     def schema(self) -> "str | StructType":
         """Give the columns where the program names none."""
-        settle()
+        tune()
         from riverlog.spark.source.columns import default_schema
         from riverlog.spark.source.options import source_options
 
@@ -41,7 +41,7 @@ class RiverlogDataSource(DataSource):
     @plainly
     def reader(self, schema: "StructType") -> "DataSourceReader":
         """Read what there is."""
-        settle()
+        tune()
         from riverlog.spark.source.batch_reader import BatchReader
         from riverlog.spark.source.options import batch_options
 
@@ -50,7 +50,7 @@ class RiverlogDataSource(DataSource):
     @plainly
     def streamReader(self, schema: "StructType") -> "DataSourceStreamReader":  # noqa: N802 - Spark's name
         """Read on and on."""
-        settle()
+        tune()
         from riverlog.spark.source.options import stream_options
         from riverlog.spark.source.stream_reader import StreamReader
 
@@ -59,7 +59,7 @@ class RiverlogDataSource(DataSource):
     @plainly
     def writer(self, schema: "StructType", overwrite: bool) -> "DataSourceArrowWriter":
         """Write a DataFrame."""
-        settle()
+        tune()
         from riverlog.spark.sink.writers import batch_writer
 
         return batch_writer(self.options, schema, overwrite=overwrite)
@@ -67,7 +67,7 @@ class RiverlogDataSource(DataSource):
     @plainly
     def streamWriter(self, schema: "StructType", overwrite: bool) -> "DataSourceStreamArrowWriter":  # noqa: N802
         """Write the batches of a streaming query."""
-        settle()
+        tune()
         from riverlog.spark.sink.writers import stream_writer
 
         return stream_writer(self.options, schema, overwrite=overwrite)

@@ -10,7 +10,7 @@ from bench.cache import cache_folder
 from bench.peer import Kafka
 from riverlog.client.producer import transactions
 from riverlog.spark.refusal import SinkRefused
-from riverlog.spark.sink.listed_transactions import Listed
+from riverlog.spark.sink.listed_transactions import ListedTransactions
 from tests.e2e.clients import create_topic, read_all
 from tests.e2e.spark.sink.test_listed_transactions import keep_list
 from tests.support.spark_jobs import StreamJob, write_job
@@ -51,7 +51,7 @@ def committed(options: dict[str, str]) -> list[bytes]:
 def test_batches_of_a_stream(options: dict[str, str]) -> None:
     job = query(options, 1)
     writer = job.plan()
-    assert isinstance(writer._way, Listed)
+    assert isinstance(writer._way, ListedTransactions)
     messages = [job.task(writer, 0, 0, b"a", b"b"), job.task(writer, 0, 1, b"c")]
     job.commit(messages, 0)
     job.abort([job.task(job.plan(), 1, 0, b"wrong")], 1)

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from riverlog.spark.sink.commit_strategies import CALLS
-from riverlog.spark.sink.row_sender import LINES
+from riverlog.spark.sink.row_sender import CONNECTIONS
 
 
 @pytest.fixture(scope="module", autouse=True)
 def let_go() -> Iterator[None]:
     """Close the connections of a module's tasks."""
     yield
-    LINES.close()
+    CONNECTIONS.close()
     CALLS.close()

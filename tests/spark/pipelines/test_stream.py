@@ -47,7 +47,7 @@ def test_steps_on_rows_keep_the_event_time(pipeline: Pipeline, events: Stream) -
         .select("at", "key", half="number / 2")
     )
     steps.window(tumbling("1 minute"), by=["key"]).aggregate(total="sum(half)").filter("total > 0").to("results")
-    assert steps.facts.time == "at"
+    assert steps.properties.time == "at"
     assert [(row["key"], row["total"]) for row in values(pipeline)] == [("A", 10.0), ("B", 40.0)]
 
 
@@ -62,7 +62,7 @@ def test_a_mistake_is_told_where_it_is_made(events: Stream) -> None:
         events.filter("nmber > 0")
     with pytest.raises(ValueError, match="there is no column 'shop' for the key; there are key, number, at"):
         events.apply(twice, keys=["shop"])
-    assert events.apply(twice, keys=["KEY"]).facts.keys == ("key",)
+    assert events.apply(twice, keys=["KEY"]).properties.keys == ("key",)
 
 
 def test_rows_without_their_time_have_no_windows(events: Stream) -> None:

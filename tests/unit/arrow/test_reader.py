@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from riverlog.arrow.columns import Cut
-from riverlog.arrow.reader import Reader
+from riverlog.arrow.reader import RangeReader
 from riverlog.client.errors import KafkaError, OffsetOutOfRange
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, TopicPartition
@@ -27,7 +27,7 @@ def cut(from_offset: int, until_offset: int) -> Cut:
     return Cut(Offset(from_offset), Offset(until_offset))
 
 
-async def read(reader: Reader, cuts: dict[TopicPartition, Cut]) -> dict[int, list[int]]:
+async def read(reader: RangeReader, cuts: dict[TopicPartition, Cut]) -> dict[int, list[int]]:
     """Give the base offsets of all batches that came, by partition."""
     reader.want(cuts)
     found: dict[int, list[int]] = {}
@@ -41,7 +41,7 @@ async def read(reader: Reader, cuts: dict[TopicPartition, Cut]) -> dict[int, lis
 def test_every_range_is_covered_in_order_and_then_it_ends() -> None:
     async def scenario() -> None:
         cluster = filled(nodes=2, partitions=3)
-        async with Reader(cluster.bootstrap, ports=cluster.ports, partition_bytes_max=3_000) as reader:
+        async with RangeReader(cluster.bootstrap, ports=cluster.ports, partition_bytes_max=3_000) as reader:
             await reader.cluster.topic("orders")
             cuts = {TopicPartition("orders", index): cut(index, 15) for index in range(3)}
             cuts[TopicPartition("orders", 2)] = cut(4, 4)
@@ -59,7 +59,7 @@ def test_every_range_is_covered_in_order_and_then_it_ends() -> None:
 def test_no_more_is_fetched_ahead_than_allowed() -> None:
     async def scenario() -> None:
         cluster = filled(partitions=5, batches=50)
-        async with Reader(
+        async with RangeReader(
             cluster.bootstrap, ports=cluster.ports, partition_bytes_max=4_000, prefetch_bytes_max=10_000
         ) as reader:
             await reader.cluster.topic("orders")
@@ -78,7 +78,7 @@ def test_a_moved_leader_is_found() -> None:
     async def scenario() -> None:
         cluster = filled(nodes=2)
         here = TopicPartition("orders", 0)
-        async with Reader(cluster.bootstrap, ports=cluster.ports, partition_bytes_max=2_000) as reader:
+        async with RangeReader(cluster.bootstrap, ports=cluster.ports, partition_bytes_max=2_000) as reader:
             await reader.cluster.topic("orders")
             reader.want({here: cut(0, 20)})
             assert await reader.next_chunk() is not None
@@ -97,11 +97,11 @@ def test_deleted_records_are_skipped_or_told() -> None:
         cluster = filled()
         here = TopicPartition("orders", 0)
         cluster.topics["orders"].logs[0].start = 7
-        async with Reader(cluster.bootstrap, ports=cluster.ports) as reader:
+        async with RangeReader(cluster.bootstrap, ports=cluster.ports) as reader:
             await reader.cluster.topic("orders")
             assert await read(reader, {here: cut(2, 20)}) == {0: [*range(7, 20)]}
             assert await read(reader, {here: cut(2, 6)}) == {}
-        async with Reader(cluster.bootstrap, ports=cluster.ports, skip_deleted=False) as reader:
+        async with RangeReader(cluster.bootstrap, ports=cluster.ports, skip_deleted=False) as reader:
             await reader.cluster.topic("orders")
             with pytest.raises(OffsetOutOfRange):
                 await read(reader, {here: cut(2, 20)})
@@ -113,7 +113,7 @@ def test_what_cannot_be_mended_is_raised() -> None:
     async def scenario() -> None:
         cluster = filled()
         cluster.mishap(ApiKey.FETCH, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        async with Reader(cluster.bootstrap, ports=cluster.ports) as reader:
+        async with RangeReader(cluster.bootstrap, ports=cluster.ports) as reader:
             await reader.cluster.topic("orders")
             with pytest.raises(KafkaError) as raised:
                 await read(reader, {TopicPartition("orders", 0): cut(0, 20)})
@@ -125,7 +125,7 @@ def test_what_cannot_be_mended_is_raised() -> None:
 def test_nothing_behind_a_range_is_fetched() -> None:
     async def scenario() -> None:
         cluster = filled(partitions=2)
-        async with Reader(cluster.bootstrap, ports=cluster.ports, partition_bytes_max=3_000) as reader:
+        async with RangeReader(cluster.bootstrap, ports=cluster.ports, partition_bytes_max=3_000) as reader:
             await reader.cluster.topic("orders")
             await read(reader, {TopicPartition("orders", 0): cut(0, 8), TopicPartition("orders", 1): cut(5, 20)})
             await asyncio.sleep(5)

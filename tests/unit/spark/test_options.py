@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.client.network.security import Login, Security
-from riverlog.spark.options import BadOption, Connection, Options, check_names, connection
+from riverlog.spark.options import BadOption, ClusterOptions, Options, check_names, cluster_options
 
 
 def test_case_does_not_matter() -> None:
@@ -31,21 +31,21 @@ def test_a_bad_value_is_told_with_what_to_write(call: object, message: str) -> N
 
 def test_the_cluster_is_named_by_option_variable_or_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RIVERLOG_BOOTSTRAP_SERVERS", raising=False)
-    assert connection(Options({})) == Connection("127.0.0.1:9092", {})
+    assert cluster_options(Options({})) == ClusterOptions("127.0.0.1:9092", {})
     monkeypatch.setenv("RIVERLOG_BOOTSTRAP_SERVERS", "variable:1")
-    assert connection(Options({})).bootstrap == "variable:1"
-    assert connection(Options({"bootstrap": "short:2"})).bootstrap == "short:2"
-    assert connection(Options({"kafka.bootstrap.servers": "long:3"})).bootstrap == "long:3"
+    assert cluster_options(Options({})).bootstrap == "variable:1"
+    assert cluster_options(Options({"bootstrap": "short:2"})).bootstrap == "short:2"
+    assert cluster_options(Options({"kafka.bootstrap.servers": "long:3"})).bootstrap == "long:3"
     with pytest.raises(BadOption, match="says something else"):
-        connection(Options({"kafka.bootstrap.servers": "long:3", "bootstrap": "short:2"}))
+        cluster_options(Options({"kafka.bootstrap.servers": "long:3", "bootstrap": "short:2"}))
     with pytest.raises(BadOption, match=r'kafka.bootstrap.servers=.*write "host:port"'):
-        connection(Options({"kafka.bootstrap.servers": "host:port"}))
+        cluster_options(Options({"kafka.bootstrap.servers": "host:port"}))
 
 
 def test_settings_that_the_client_has_reach_it() -> None:
     given = {"kafka.client.id": "me", "kafka.request.timeout.ms": "5000", "kafka.retry.backoff.ms": "50"}
     expected = {"client_id": "me", "request_timeout_ms": 5_000, "retry_backoff_ms": 50}
-    assert connection(Options(given)).client == expected
+    assert cluster_options(Options(given)).client == expected
 
 
 def test_settings_of_security_reach_it_too() -> None:
@@ -55,13 +55,13 @@ def test_settings_of_security_reach_it_too() -> None:
         "kafka.sasl.jaas.config": 'org.….PlainLoginModule required username="alice" password="secret";',
     }
     check_names(Options(given), [], {})
-    assert connection(Options(given)).client == {"security": Security(login=Login("PLAIN", "alice", "secret"))}
+    assert cluster_options(Options(given)).client == {"security": Security(login=Login("PLAIN", "alice", "secret"))}
     with pytest.raises(
         BadOption, match=r"option kafka\.ssl\.truststore\.password: a trust store in PEM has no password"
     ):
-        connection(Options({**given, "kafka.ssl.truststore.password": "hidden"}))
+        cluster_options(Options({**given, "kafka.ssl.truststore.password": "hidden"}))
     with pytest.raises(BadOption, match=r"option kafka\.ssl\.truststore: no certificate of an authority"):
-        connection(Options({"kafka.security.protocol": "SSL", "kafka.ssl.ca.pem": "-----BEGIN nothing"}))
+        cluster_options(Options({"kafka.security.protocol": "SSL", "kafka.ssl.ca.pem": "-----BEGIN nothing"}))
 
 
 @pytest.mark.parametrize("name", ["SUBSCRIBE", "bootstrap", "kafka.client.id", "kafka.max.poll.records"])

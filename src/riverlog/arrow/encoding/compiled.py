@@ -19,7 +19,7 @@ from riverlog.arrow.encoding.rows import (
     RECORD_OVERHEAD,
     EncodingRules,
     Rows,
-    Topics,
+    TopicIndex,
     pairs_of,
     size_max,
     unfit_header,
@@ -48,7 +48,7 @@ class Planned(NamedTuple):
 class CompiledEncoder:
     """Takes rows, and gives the batches of all that it took: what `PlainEncoder` gives, byte for byte."""
 
-    def __init__(self, rules: EncodingRules, topics: Topics) -> None:
+    def __init__(self, rules: EncodingRules, topics: TopicIndex) -> None:
         self._rules = rules
         self._names = topics
         self._topics: Longs = np.empty((0, kernel.TOPIC_FIELDS), np.int64)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from riverlog.arrow.decoding.decoder import is_kernel_worth_loading
 from riverlog.arrow.encoding.plain import PlainEncoder
-from riverlog.arrow.encoding.rows import EncodingRules, Rows, Topics, fitting
+from riverlog.arrow.encoding.rows import EncodingRules, Rows, TopicIndex, fitting
 from riverlog.client.producer.deliveries import EncodedBatch
 
 GATHERED_BYTES_MAX: Final = 8 * 1024 * 1024
@@ -36,7 +36,7 @@ class Encoder:
     def __init__(
         self,
         rules: EncodingRules,
-        topics: Topics,
+        topics: TopicIndex,
         *,
         rows_before: int = 0,
         kernel_rows_min: int = KERNEL_ROWS_MIN,

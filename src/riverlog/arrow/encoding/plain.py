@@ -4,7 +4,7 @@ from riverlog.arrow.encoding.rows import (
     EncodingRules,
     Headers,
     Rows,
-    Topics,
+    TopicIndex,
     pairs_of,
     size_max,
     unfit_partition,
@@ -19,7 +19,7 @@ from riverlog.records.record import BatchBuilder
 class PlainEncoder:
     """Takes rows, and gives the batches of all that it took."""
 
-    def __init__(self, rules: EncodingRules, topics: Topics) -> None:
+    def __init__(self, rules: EncodingRules, topics: TopicIndex) -> None:
         self._rules = rules
         self._topics = topics
         self._batches: list[tuple[tuple[int, int], BatchBuilder]] = []

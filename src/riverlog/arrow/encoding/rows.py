@@ -64,7 +64,7 @@ class EncodingRules:
 
 
 @dataclass(slots=True)
-class Topics:
+class TopicIndex:
     """The topics that rows go to, in the order in which they were met, with the number of their partitions."""
 
     count_partitions: Callable[[str], int]
@@ -86,7 +86,7 @@ class Topics:
         return TopicPartition(self.names[place], index)
 
 
-def rows_of(batch: pa.RecordBatch, rules: EncodingRules, topics: Topics, *, now_ms: int) -> Rows:
+def rows_of(batch: pa.RecordBatch, rules: EncodingRules, topics: TopicIndex, *, now_ms: int) -> Rows:
     """Read the columns of a batch; rows without a time get this one. KafkaError for a type that is not one of those."""
     values, keys, partitions, timestamps, headers = (
         _column(batch, name) for name in ("value", "key", "partition", "timestamp", "headers")
@@ -102,7 +102,7 @@ def rows_of(batch: pa.RecordBatch, rules: EncodingRules, topics: Topics, *, now_
     )
 
 
-def fitting(batch: pa.RecordBatch, rules: EncodingRules, topics: Topics, *, now_ms: int) -> Iterator[Rows]:
+def fitting(batch: pa.RecordBatch, rules: EncodingRules, topics: TopicIndex, *, now_ms: int) -> Iterator[Rows]:
     """Read the columns of a batch in as many parts as they need; KafkaError for a row that is too large for any."""
     try:
         whole = rows_of(batch, rules, topics, now_ms=now_ms)
@@ -134,7 +134,7 @@ def size_max(key: bytes | None, value: bytes | None, headers: Headers) -> int:
     return size
 
 
-def unfit_partition(topics: Topics, place: int, index: int) -> KafkaError:
+def unfit_partition(topics: TopicIndex, place: int, index: int) -> KafkaError:
     """Refuse a row that names a partition that its topic does not have."""
     return KafkaError(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -160,7 +160,7 @@ def _column(batch: pa.RecordBatch, name: str) -> Any:
     return batch.column(name) if name in batch.schema.names else None
 
 
-def _topics(batch: pa.RecordBatch, rules: EncodingRules, topics: Topics) -> NDArray[np.int32] | None:
+def _topics(batch: pa.RecordBatch, rules: EncodingRules, topics: TopicIndex) -> NDArray[np.int32] | None:
     if rules.topic is not None:
         place = topics.place_of(rules.topic)
         assert place == 0, "the only topic is the first"

@@ -36,7 +36,7 @@ class Typed(NamedTuple):
     bad: Mapping[int, str]
 
 
-class Shape(NamedTuple):
+class ValueSchema(NamedTuple):
     """What values should be."""
 
     schema: pa.Schema
@@ -68,7 +68,7 @@ def typed(values: pa.BinaryArray, schema: pa.Schema, zone: tzinfo | None = UTC) 
         bad |= {int(row): NOTHING for row in np.flatnonzero(is_null)}
     rows = np.flatnonzero(is_object)
     parsed = _parsed(
-        values if len(rows) == len(values) else values.take(pa.array(rows)), rows, Shape(schema, zone), bad
+        values if len(rows) == len(values) else values.take(pa.array(rows)), rows, ValueSchema(schema, zone), bad
     )
     structs = pa.concat_arrays([pa.array([], pa.struct(list(schema))), *parsed])
     if len(structs) == len(values):
@@ -108,30 +108,32 @@ def _compiled_search() -> Any:
     return compiled(objects.find_objects)
 
 
-def _parsed(values: pa.BinaryArray, rows: NDArray[np.int64], shape: Shape, bad: dict[int, str]) -> list[pa.StructArray]:
+def _parsed(
+    values: pa.BinaryArray, rows: NDArray[np.int64], expected: ValueSchema, bad: dict[int, str]
+) -> list[pa.StructArray]:
     """Parse objects, in halves where all together do not fit the schema; note those that do not even alone."""
     if len(values) == 0:
         return []
     try:
-        return [_parsed_together(values, shape)]
+        return [_parsed_together(values, expected)]
     except pa.ArrowInvalid as problem:
         if len(values) == 1:
-            return _parsed_alone(values[0].as_py(), int(rows[0]), problem, shape, bad)
+            return _parsed_alone(values[0].as_py(), int(rows[0]), problem, expected, bad)
     half = len(values) // 2
-    return _parsed(values[:half], rows[:half], shape, bad) + _parsed(values[half:], rows[half:], shape, bad)
+    return _parsed(values[:half], rows[:half], expected, bad) + _parsed(values[half:], rows[half:], expected, bad)
 
 
 def _parsed_alone(
-    value: bytes, row: int, problem: pa.ArrowInvalid, shape: Shape, bad: dict[int, str]
+    value: bytes, row: int, problem: pa.ArrowInvalid, expected: ValueSchema, bad: dict[int, str]
 ) -> list[pa.StructArray]:
     """Try a value that was not read once more, with other words for its numbers; note it where that does not help."""
-    again = unquoted(value, shape.schema)
+    again = unquoted(value, expected.schema)
     if again is not None:
         try:
-            return [_parsed_together(pa.array([again], pa.binary()), shape)]
+            return [_parsed_together(pa.array([again], pa.binary()), expected)]
         except pa.ArrowInvalid as other:
             problem = other
-    bad[row] = _why(problem, shape.schema)
+    bad[row] = _why(problem, expected.schema)
     return []
 
 
@@ -143,7 +145,7 @@ def _why(problem: pa.ArrowInvalid, schema: pa.Schema) -> str:
     return f"a field is missing or null that must not be: {' or '.join(names)}"
 
 
-def _parsed_together(values: pa.BinaryArray, shape: Shape) -> pa.StructArray:
+def _parsed_together(values: pa.BinaryArray, expected: ValueSchema) -> pa.StructArray:
     """Parse objects where they lie: they need nothing between them."""
     _, ends, content = values.buffers()
     begin, end = np.frombuffer(ends, np.int32)[[values.offset, values.offset + len(values)]].tolist()
@@ -151,13 +153,13 @@ def _parsed_together(values: pa.BinaryArray, shape: Shape) -> pa.StructArray:
         pa.BufferReader(content.slice(begin, end - begin)),
         read_options=arrow_json.ReadOptions(use_threads=False, block_size=end - begin + 1),
         parse_options=arrow_json.ParseOptions(
-            explicit_schema=shape.parsed, newlines_in_values=True, unexpected_field_behavior="ignore"
+            explicit_schema=expected.parsed, newlines_in_values=True, unexpected_field_behavior="ignore"
         ),
     )
     table.validate(full=True)  # the parser lets bytes pass that are no text
     assert table.num_rows == len(values), "an object is a row"
     columns = [
-        converted(column.combine_chunks(), field.type, shape.zone)
-        for column, field in zip(table.columns, shape.schema, strict=True)
+        converted(column.combine_chunks(), field.type, expected.zone)
+        for column, field in zip(table.columns, expected.schema, strict=True)
     ]
-    return pa.StructArray.from_arrays(columns, fields=list(shape.schema))
+    return pa.StructArray.from_arrays(columns, fields=list(expected.schema))

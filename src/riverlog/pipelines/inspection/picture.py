@@ -11,11 +11,11 @@ from html import escape
 from textwrap import wrap
 from typing import Final, NamedTuple, assert_never
 
-from riverlog.pipelines.course import Course
-from riverlog.pipelines.outputs import Console, Parquet, Target, Topic, Writer
+from riverlog.pipelines.lineage import Lineage
+from riverlog.pipelines.outputs import ConsoleTarget, CustomTarget, ParquetTarget, Target, TopicTarget
 
 
-class Kind(Enum):
+class BoxKind(Enum):
     """What a box stands for."""
 
     TOPIC = "topic"
@@ -23,11 +23,11 @@ class Kind(Enum):
     OUTPUT = "output"
 
 
-class Drawn(NamedTuple):
-    """An output as the picture needs it: the query's name, the course of its stream, where results and late rows go."""
+class OutputPicture(NamedTuple):
+    """An output as the picture needs it: the query, its stream's lineage, where results and late rows go."""
 
     name: str
-    course: Course
+    lineage: Lineage
     target: Target
     side_topic: str | None = None
 
@@ -35,7 +35,7 @@ class Drawn(NamedTuple):
 class Box(NamedTuple):
     """A box, its words, and a note: whose output it is."""
 
-    kind: Kind
+    kind: BoxKind
     words: str
     note: str = ""
 
@@ -65,34 +65,34 @@ class Graph:
 
     def topic(self, topic: str, key: object, note: str, tails: Iterable[int]) -> None:
         """Add a topic that is written; who reads it further down begins with this box."""
-        self._places.setdefault(_read(topic), self.box(Box(Kind.OUTPUT, f"topic {topic}", note), key, tails))
+        self._places.setdefault(_read(topic), self.box(Box(BoxKind.OUTPUT, f"topic {topic}", note), key, tails))
 
 
-def as_text(outputs: Iterable[Drawn]) -> str:
+def as_text(outputs: Iterable[OutputPicture]) -> str:
     """Draw each query from its topics down to where it writes."""
     parts = []
-    for name, course, target, side_topic in outputs:
-        lines = [f"query {name}", *(f"  {line}" for line in _stream_lines(course)), f"  => {_target(target)}"]
+    for name, lineage, target, side_topic in outputs:
+        lines = [f"query {name}", *(f"  {line}" for line in _stream_lines(lineage)), f"  => {_target(target)}"]
         lines += [] if side_topic is None else [f"  => topic {side_topic}: late rows"]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
-def graph(outputs: Iterable[Drawn]) -> Graph:
+def graph(outputs: Iterable[OutputPicture]) -> Graph:
     """Give boxes and arrows."""
     drawn = Graph()
-    for name, course, target, side_topic in outputs:
-        last = _add_stream(drawn, course)
-        if isinstance(target, Topic):
+    for name, lineage, target, side_topic in outputs:
+        last = _add_stream(drawn, lineage)
+        if isinstance(target, TopicTarget):
             drawn.topic(target.topic, (name,), f"query {name}", last)
         else:
-            drawn.box(Box(Kind.OUTPUT, _target(target), f"query {name}"), (name,), last)
+            drawn.box(Box(BoxKind.OUTPUT, _target(target), f"query {name}"), (name,), last)
         if side_topic is not None:
             drawn.topic(side_topic, (name, "late"), f"late rows of {name}", last)
     return drawn
 
 
-def as_svg(title: str, outputs: Iterable[Drawn]) -> str:
+def as_svg(title: str, outputs: Iterable[OutputPicture]) -> str:
     """Draw all queries as one picture, from left to right."""
     drawn = graph(outputs)
     columns = _columns(drawn)
@@ -123,10 +123,10 @@ def as_svg(title: str, outputs: Iterable[Drawn]) -> str:
     return "".join(parts) + "</svg>\n"
 
 
-def _stream_lines(course: Course) -> list[str]:
+def _stream_lines(lineage: Lineage) -> list[str]:
     """Write a stream: what flows together is indented, what is done to it follows."""
-    lines = [f"topic {topic}" for topic in course.begins] or ["rows"]
-    for words, beside in course.steps:
+    lines = [f"topic {topic}" for topic in lineage.begins] or ["rows"]
+    for words, beside in lineage.steps:
         if beside is None:
             lines.append(f"| {words}")
         else:
@@ -134,15 +134,15 @@ def _stream_lines(course: Course) -> list[str]:
     return lines
 
 
-def _add_stream(drawn: Graph, course: Course) -> list[int]:
+def _add_stream(drawn: Graph, lineage: Lineage) -> list[int]:
     """Add a stream, and give the boxes in which it ends."""
-    last = [drawn.box(Box(Kind.TOPIC, f"topic {topic}"), _read(topic)) for topic in course.begins]
-    last = last or [drawn.box(Box(Kind.TOPIC, "rows"), course)]
-    so_far: object = course.begins
-    for words, beside in course.steps:
+    last = [drawn.box(Box(BoxKind.TOPIC, f"topic {topic}"), _read(topic)) for topic in lineage.begins]
+    last = last or [drawn.box(Box(BoxKind.TOPIC, "rows"), lineage)]
+    so_far: object = lineage.begins
+    for words, beside in lineage.steps:
         more = [] if beside is None else _add_stream(drawn, beside)
         so_far = (so_far, words, tuple(more))
-        last = [drawn.box(Box(Kind.STEP, words), so_far, (*last, *more))]
+        last = [drawn.box(Box(BoxKind.STEP, words), so_far, (*last, *more))]
     return last
 
 
@@ -153,13 +153,13 @@ def _read(topic: str) -> object:
 
 def _target(target: Target) -> str:
     match target:
-        case Topic(topic):
+        case TopicTarget(topic):
             return f"topic {topic}"
-        case Console():
+        case ConsoleTarget():
             return "console"
-        case Parquet(path):
+        case ParquetTarget(path):
             return f"files in {path}"
-        case Writer():
+        case CustomTarget():
             return "a writer of Spark"
         case _:
             assert_never(target)
@@ -217,8 +217,8 @@ def _arrow(begin: tuple[int, int], end: tuple[int, int]) -> str:
     )
 
 
-def _drawn_box(kind: Kind, lines: list[str], notes: list[str], left: int, top: int, height: int) -> str:
-    corners = {Kind.TOPIC: 14, Kind.STEP: 3, Kind.OUTPUT: 14}[kind]
+def _drawn_box(kind: BoxKind, lines: list[str], notes: list[str], left: int, top: int, height: int) -> str:
+    corners = {BoxKind.TOPIC: 14, BoxKind.STEP: 3, BoxKind.OUTPUT: 14}[kind]
     looks = ["words"] * len(lines) + ["note"] * len(notes)
     words = "".join(
         f'<text x="{left + _BOX // 2}" y="{top + _PADDING // 2 + _LINE * number + 12}" text-anchor="middle"'

@@ -45,7 +45,7 @@ class NotReplayed(ValueError):
 
 
 @dataclass(frozen=True)
-class Batch:
+class ReplayedBatch:
     """The input of a batch: for each partition the first offset, and the one behind the last."""
 
     number: int
@@ -115,11 +115,11 @@ class Batch:
         return self.made[id(step)]
 
 
-CURRENT: Final[ContextVar[Batch | None]] = ContextVar("riverlog_replayed_batch", default=None)
+CURRENT: Final[ContextVar[ReplayedBatch | None]] = ContextVar("riverlog_replayed_batch", default=None)
 
 
 @contextmanager
-def replaying(batch: Batch) -> Iterator[None]:
+def replaying(batch: ReplayedBatch) -> Iterator[None]:
     """Let pipelines that are defined in here read this batch instead of their topics' streams."""
     before = CURRENT.set(batch)
     try:
@@ -128,14 +128,14 @@ def replaying(batch: Batch) -> Iterator[None]:
         CURRENT.reset(before)
 
 
-def batch_of(number: int, before: bytes | None, planned: bytes, start: Start | None = None) -> Batch:
+def batch_of(number: int, before: bytes | None, planned: bytes, start: Start | None = None) -> ReplayedBatch:
     """Give the input of a batch by what Spark planned for it and for the one before, which the first one has not."""
     ends = source_offsets(planned)
     if not ends:
         raise NotReplayed(f"batch {number} names no offsets of topics; it has read something else")
     begins = {} if before is None else _by_place(source_offsets(before))
     ranges = {place: (begins.get(place, EARLIEST), end) for place, end in _by_place(ends).items()}
-    return Batch(number, ranges, is_first=before is None, start=start)
+    return ReplayedBatch(number, ranges, is_first=before is None, start=start)
 
 
 def _by_place(offsets: tuple[SourceOffset, ...]) -> dict[tuple[str, int], int]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pyspark.sql import functions as sql
 
-from riverlog.pipelines.facts import Facts
 from riverlog.pipelines.operators.late_rows import SideOutput
 from riverlog.pipelines.rows import LATE, json_of, timed, untimed
+from riverlog.pipelines.stream_properties import StreamProperties
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -75,14 +75,14 @@ def joined(
     )
 
 
-def with_either_time(rows: "DataFrame", facts: Facts, delay_ms: int) -> tuple["DataFrame", str]:
+def with_either_time(rows: "DataFrame", properties: StreamProperties, delay_ms: int) -> tuple["DataFrame", str]:
     """Return rows with their event time and its name: of a full join, that of whichever stream has the row."""
-    time = facts.need_time("a window")
-    if facts.other_time is None:
+    time = properties.need_time("a window")
+    if properties.other_time is None:
         return rows, time
-    either = timed(sql.coalesce(sql.col(time), sql.col(facts.other_time)), _EITHER, delay_ms)
+    either = timed(sql.coalesce(sql.col(time), sql.col(properties.other_time)), _EITHER, delay_ms)
     plain = (
-        untimed(sql.col(name), name) if name in (time, facts.other_time) else sql.col(f"`{name}`")
+        untimed(sql.col(name), name) if name in (time, properties.other_time) else sql.col(f"`{name}`")
         for name in rows.columns
     )
     return rows.select(*plain, either), _EITHER

@@ -31,7 +31,7 @@ def judged(spark: "SparkSession", checkpoint: str) -> "Column":
     """Return the watermark by which rows are late in the batch that runs, `at`, and the number of that `batch`."""
     from pyspark.sql import functions as sql
 
-    read = spark.range(0, 1, 1, 1).mapInArrow(_Reading(checkpoint), "late_ms long, batch long")
+    read = spark.range(0, 1, 1, 1).mapInArrow(_WatermarkTask(checkpoint), "late_ms long, batch long")
     # As fields of a struct: a plain number would be written into the code that Spark compiles, anew for each batch.
     return read.select(sql.struct(sql.timestamp_millis("late_ms").alias("at"), "batch")).scalar()
 
@@ -46,7 +46,7 @@ def late_watermark_ms(checkpoint: str, batch: int) -> int:
     return found
 
 
-class _Reading:
+class _WatermarkTask:
     """What the task does."""
 
     def __init__(self, checkpoint: str) -> None:

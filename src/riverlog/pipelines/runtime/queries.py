@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from riverlog.pipelines.operators.row_counts import Accounts, Counts
 from riverlog.pipelines.runtime.interrupts import Interrupts, interrupts
 from riverlog.spark.sessions.graceful_stop import FINISH_SECONDS_MAX, stop_behind_batch
-from riverlog.spark.sessions.query_listener import Listener
+from riverlog.spark.sessions.query_listener import QueryListener
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,7 +90,7 @@ class Running:
             self._spark.streams.removeListener(self._listener)
 
 
-class _Listener(Listener):
+class _Listener(QueryListener):
     """Hears of batches before Spark forgets them: it remembers a hundred."""
 
     def __init__(self, running: Running) -> None:

@@ -33,7 +33,7 @@ class Query(Protocol):
     def exception(self) -> BaseException | None: ...
 
 
-class Startable(Protocol):
+class SupervisedPipeline(Protocol):
     """A pipeline, as far as it is kept running."""
 
     name: str
@@ -45,10 +45,10 @@ class Startable(Protocol):
 
 
 @dataclass
-class Kept:
+class PipelineStatus:
     """One pipeline, and what became of it."""
 
-    pipeline: Startable
+    pipeline: SupervisedPipeline
     backoffs: Backoffs
     start_at: float | None = 0.0
     """When it is to be started; None while it runs, and at the end."""
@@ -62,7 +62,7 @@ class Supervisor:
 
     def __init__(
         self,
-        pipelines: Iterable[Startable],
+        pipelines: Iterable[SupervisedPipeline],
         *,
         tell: Callable[[str], None],
         trigger: str | None = None,
@@ -70,7 +70,7 @@ class Supervisor:
         random: Random,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.kept = [Kept(pipeline, Backoffs(restarts_max, random)) for pipeline in pipelines]
+        self.kept = [PipelineStatus(pipeline, Backoffs(restarts_max, random)) for pipeline in pipelines]
         self._tell = tell
         self._trigger = trigger
         self._clock = clock
@@ -103,14 +103,14 @@ class Supervisor:
                 self._lines[name] = line_of(name, progress)
         return list(self._lines.values())
 
-    def _start(self, each: Kept) -> None:
+    def _start(self, each: PipelineStatus) -> None:
         each.start_at = None
         try:
             each.pipeline.start(trigger=self._trigger)
         except Exception as problem:
             self._failed(each, problem)
 
-    def _look_at(self, each: Kept) -> None:
+    def _look_at(self, each: PipelineStatus) -> None:
         queries = list(each.pipeline.queries)
         for query in queries:
             if (progress := query.lastProgress) is not None:
@@ -125,11 +125,11 @@ class Supervisor:
             each.pipeline.stop(finish=True)
             self._over(each)
 
-    def _over(self, each: Kept) -> None:
+    def _over(self, each: PipelineStatus) -> None:
         each.is_over = True
         self._tell(f"{each.pipeline.name} has {'read what there was' if self._ends_by_itself else 'stopped'}")
 
-    def _failed(self, each: Kept, problem: BaseException, query: str = "") -> None:
+    def _failed(self, each: PipelineStatus, problem: BaseException, query: str = "") -> None:
         """Stop what is left of a pipeline, and start it again in a while, or never."""
         each.pipeline.stop(finish=False)
         words = reason(problem)

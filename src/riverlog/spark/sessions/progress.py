@@ -22,8 +22,8 @@ from riverlog.checkpoints.files.paths import check_path, parse_location
 from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.remote import RemoteStore
 from riverlog.spark.sessions.graceful_stop import stop_behind_batch
-from riverlog.spark.sessions.query_listener import Listener
-from riverlog.spark.sessions.reporter import Answer, Reporter
+from riverlog.spark.sessions.query_listener import QueryListener
+from riverlog.spark.sessions.reporter import Reporter, ReportReply
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +51,7 @@ def watch(spark: "SparkSession") -> "Watcher":
     return watcher
 
 
-class Watcher(Listener):
+class Watcher(QueryListener):
     """Hears of queries from Spark, and tells about those whose checkpoints lie on a node."""
 
     def __init__(self, spark: "SparkSession") -> None:
@@ -125,17 +125,17 @@ class Watcher(Listener):
             threading.Thread(target=stop_behind_batch, args=(found,), name="riverlog-stop", daemon=True).start()
 
 
-def report(location: str, facts: dict[str, Any]) -> Answer:
+def report(location: str, facts: dict[str, Any]) -> ReportReply:
     """Send a report to the node; it is heard where the node has it, or never will."""
     place = parse_location(location)
     try:
         with RemoteStore(place.address, seconds_max=_ANSWER_SECONDS_MAX) as store:
             is_to_stop = store.report(check_path(place.path), facts)
     except RequestRefused as refusal:
-        return Answer.UNHEARD if refusal.is_for_now or facts["state"] == "running" else Answer.HEARD
+        return ReportReply.UNHEARD if refusal.is_for_now or facts["state"] == "running" else ReportReply.HEARD
     except OSError:
-        return Answer.UNHEARD
-    return Answer.STOP if is_to_stop else Answer.HEARD
+        return ReportReply.UNHEARD
+    return ReportReply.STOP if is_to_stop else ReportReply.HEARD
 
 
 def batch_facts(progress: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql.streaming.listener import JStreamingQueryListener, QueryProgressEvent, StreamingQueryListener
 
 
-class Listener(StreamingQueryListener):
+class QueryListener(StreamingQueryListener):
     """A listener that takes Spark's account of a batch in one piece; with Spark Connect all of them do."""
 
     @property

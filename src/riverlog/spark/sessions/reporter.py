@@ -22,7 +22,7 @@ RUNS_MAX: Final = 1_024
 """Runs that are told about at a time; further ones are not."""
 
 
-class Answer(Enum):
+class ReportReply(Enum):
     """What a node says to a report."""
 
     UNHEARD = "unheard"
@@ -31,7 +31,7 @@ class Answer(Enum):
     """Heard, and the run is to stop."""
 
 
-Send = Callable[[str, dict[str, Any]], Answer]
+Send = Callable[[str, dict[str, Any]], ReportReply]
 """Takes a checkpoint's location and a report, and gives the node's answer."""
 
 
@@ -147,8 +147,8 @@ class Reporter:
         with self._changed:
             facts, ended_at, run.is_new = dict(run.facts), run.ended_at, False
         answer = self._send(run.location, facts)
-        heard = answer is not Answer.UNHEARD
-        if answer is Answer.STOP and ended_at is None and not run.is_stopping:
+        heard = answer is not ReportReply.UNHEARD
+        if answer is ReportReply.STOP and ended_at is None and not run.is_stopping:
             run.is_stopping = True
             self._stop(run.facts["query"])
         with self._changed:

@@ -1,4 +1,4 @@
-"""Which way a sink commits: by what the user wants, where the checkpoint lies, and what the cluster offers.
+"""The choice of a commit strategy: by what the user wants, where the checkpoint lies, and what the cluster offers.
 
 The choice is made in the driver once per job, and with it the transactional id is taken over where the sink owns it:
 whoever wrote under it before can write nothing any more.
@@ -18,18 +18,24 @@ from riverlog.client.admin.admin import Admin
 from riverlog.client.errors import KafkaError
 from riverlog.client.producer.shared_transactions import SharedTransactions
 from riverlog.spark.refusal import SinkRefused
-from riverlog.spark.sink.commit_strategies import AtLeastOnce, InCheckpoint, Owned, Way, shared_arguments
+from riverlog.spark.sink.commit_strategies import (
+    AtLeastOnce,
+    CheckpointTransaction,
+    CommitStrategy,
+    SinkTransaction,
+    shared_arguments,
+)
 from riverlog.spark.sink.counted_writes import counted_of
 from riverlog.spark.sink.options import AT_LEAST_ONCE, CLIENT, SinkOptions
 from riverlog.spark.sink.retries import started
-from riverlog.spark.sink.session_checkpoint import InSession
+from riverlog.spark.sink.session_checkpoint import SessionCheckpoint
 
 _PREFIX: Final = "spark:"
 _STORE: Final = "webhdfs://"
 
 
-def choose_way(options: SinkOptions, *, is_stream: bool, is_one_of_several: bool = False) -> Way:
-    """Choose, in the driver; SinkRefused where no way is open.
+def choose_strategy(options: SinkOptions, *, is_stream: bool, is_one_of_several: bool = False) -> CommitStrategy:
+    """Choose, in the driver; SinkRefused where no strategy is possible.
 
     A batch of a stream may be written by one of several writes, in the query's foreachBatch.
     """
@@ -37,9 +43,9 @@ def choose_way(options: SinkOptions, *, is_stream: bool, is_one_of_several: bool
         return AtLeastOnce()
     location = options.checkpoint or ""
     if is_stream and location.startswith(_STORE) and decides(location, options):
-        return InCheckpoint(location)
+        return CheckpointTransaction(location)
     if is_stream and not location and not options.transactional_id and options.query_name:
-        return InSession(options.query_name)
+        return SessionCheckpoint(options.query_name)
     name = name_of(options) if is_stream else f"{_PREFIX}{uuid4()}"
     try:
         return asyncio.run(_take_over(name, options, is_stream=is_stream, is_one_of_several=is_one_of_several))
@@ -52,7 +58,7 @@ def decides(location: str, options: SinkOptions) -> bool:
 
     Planning goes on in one process from batch to batch, so a yes is remembered there.
     """
-    asked = (location, options.connection.bootstrap)
+    asked = (location, options.cluster.bootstrap)
     if asked not in _DECIDED_BY:
         try:
             with closing(SinkCalls(location, seconds_max=options.patience_seconds)) as calls:
@@ -73,23 +79,23 @@ _DECIDED_BY: Final[set[tuple[str, str]]] = set()
 
 
 async def _cluster_id(options: SinkOptions) -> str:
-    asking = Admin(options.connection.bootstrap, client_id=CLIENT["client_id"])
+    asking = Admin(options.cluster.bootstrap, client_id=CLIENT["client_id"])
     async with started(asking, seconds_max=options.patience_seconds) as admin:
         return (await admin.describe_cluster()).cluster_id
 
 
-async def _take_over(name: str, options: SinkOptions, *, is_stream: bool, is_one_of_several: bool) -> Way:
+async def _take_over(name: str, options: SinkOptions, *, is_stream: bool, is_one_of_several: bool) -> CommitStrategy:
     # No member is known under this incarnation: the batches that tasks join have that of their query. It counts writes.
-    owning = SharedTransactions(options.connection.bootstrap, name, incarnation=name, **shared_arguments(options))
+    owning = SharedTransactions(options.cluster.bootstrap, name, incarnation=name, **shared_arguments(options))
     async with started(owning, seconds_max=options.patience_seconds) as owner:
         taken = owner.batch(0)
         if await owner.is_offered():
             counted = counted_of(await owner.committed()) if is_one_of_several else None
-            return Owned(name, taken.owner_id, taken.owner_epoch, counted)
+            return SinkTransaction(name, taken.owner_id, taken.owner_epoch, counted)
     from riverlog.spark.sink import listed_transactions
 
     if not is_stream:
-        return listed_transactions.Listed(name)
+        return listed_transactions.ListedTransactions(name)
     owner_before = taken.owner_id, taken.owner_epoch
     return await listed_transactions.take_over(name, owner_before, options, is_one_of_several=is_one_of_several)
 

@@ -1,11 +1,11 @@
-"""How what all tasks of a job wrote becomes visible, once: a way is chosen in the driver, and travels to its tasks.
+"""How the output of a job's tasks becomes visible, once: the driver chooses a strategy, which travels to the tasks.
 
-    AtLeastOnce     each task's producer by itself; what failed attempts wrote stays
-    InCheckpoint    one shared transaction per batch, which the store of the query's checkpoint ends with `commits/N`
-    Owned           one shared transaction per batch or job, which the sink's own commit() ends
-    Listed          one transaction per task, all listed before the first is ended: where none can be shared
+    AtLeastOnce             each task's producer by itself; what failed attempts wrote stays
+    CheckpointTransaction   one shared transaction per batch; the checkpoint store ends it with `commits/N`
+    SinkTransaction         one shared transaction per batch or job, which the sink's own commit() ends
+    ListedTransactions      one transaction per task, all listed before the first is ended: where none can be shared
 
-Messages carry the way as well: Spark commits the batch of a stream with a new writer, in another process.
+Messages carry the strategy as well: Spark commits the batch of a stream with a new writer, in another process.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from riverlog.spark.refusal import Fenced, SinkRefused, TakenOver
 from riverlog.spark.sink.counted_writes import Counted, check_same, what_is_written
 from riverlog.spark.sink.options import CLIENT, SinkOptions
 from riverlog.spark.worker.attempt import Attempt, StreamAttempt
-from riverlog.spark.worker.pool import Pool
+from riverlog.spark.worker.pool import ResourcePool
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,33 +34,33 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Written(WriterCommitMessage):
+class TaskCommitMessage(WriterCommitMessage):
     """What a task tells the driver: how it wrote, and as whom."""
 
-    way: "Way"
+    strategy: "CommitStrategy"
     batch: "SharedBatch | None" = None
     membership: "Membership | None" = None
     attempt: StreamAttempt | None = None
     handed: "HandedTransaction | None" = None
 
 
-class Way(Protocol):
+class CommitStrategy(Protocol):
     """How rows become visible."""
 
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
-    ) -> Written:
+    ) -> TaskCommitMessage:
         """Write a task's rows, in the task."""
         ...
 
-    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> TaskCommitMessage:
         """Tell the driver that a task has no rows; nobody is asked for that."""
         ...
 
-    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
+    def commit(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         """Make visible what these attempts wrote, and nothing else, in the driver; to repeat it changes nothing."""
 
-    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
+    def abort(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         """Take back what was written, unless it is committed."""
 
 
@@ -70,52 +70,52 @@ class AtLeastOnce:
 
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
-    ) -> Written:
+    ) -> TaskCommitMessage:
         from riverlog.client.producer.producer import Producer
         from riverlog.spark.sink.row_sender import send
 
         def producer(cluster: "Cluster") -> Producer:
-            return Producer(options.connection.bootstrap, cluster=cluster, **producer_arguments(options))
+            return Producer(options.cluster.bootstrap, cluster=cluster, **producer_arguments(options))
 
         send(rows, producer, Producer.flush, options, first_partition=first_partition(attempt))
-        return Written(self)
+        return TaskCommitMessage(self)
 
-    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
-        return Written(self)
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> TaskCommitMessage:
+        return TaskCommitMessage(self)
 
-    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
+    def commit(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         """All is visible already."""
 
-    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
+    def abort(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         """Nothing can be taken back."""
 
 
 @dataclass(frozen=True, slots=True)
-class InCheckpoint:
+class CheckpointTransaction:
     """The store of the query's checkpoint owns the transaction, and ends it with the RENAME to `commits/N`."""
 
     location: str
 
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
-    ) -> Written:
+    ) -> TaskCommitMessage:
         assert isinstance(attempt, StreamAttempt)
         what = f"batch {attempt.batch} is not written"
         with self._calling(what) as calls:
             known = calls.begun(query=attempt.query, run=attempt.run, batch=attempt.batch)
             batch = known or self._begin(calls, options, attempt)
         try:
-            return Written(self, batch, write_as_member(rows, batch, options, attempt), attempt)
+            return TaskCommitMessage(self, batch, write_as_member(rows, batch, options, attempt), attempt)
         except Fenced:
             with self._calling(what) as calls:
                 self._begin(calls, options, attempt)  # the store knows whether it was another run, and says so
             raise
 
-    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> TaskCommitMessage:
         assert isinstance(attempt, StreamAttempt)
-        return Written(self, attempt=attempt)
+        return TaskCommitMessage(self, attempt=attempt)
 
-    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
+    def commit(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         """Name the attempts that count; Spark's next step decides. Without rows in any task it is begun here."""
         attempt = messages[0].attempt
         assert attempt is not None
@@ -125,7 +125,7 @@ class InCheckpoint:
                 self._begin(calls, options, attempt)
             calls.announce(**_named(attempt), memberships=memberships)
 
-    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
+    def abort(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         """Take it back; where it is committed, or another run has taken over, nothing of this one is left."""
         attempt = messages[0].attempt
         assert attempt is not None
@@ -157,7 +157,7 @@ class InCheckpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class SinkTransaction:
     """Whoever plans a batch in the driver owns the transaction, which the sink's commit() ends."""
 
     transactional_id: str
@@ -168,16 +168,16 @@ class Owned:
 
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
-    ) -> Written:
+    ) -> TaskCommitMessage:
         told = self.write_nothing(attempt)
         assert told.batch is not None
         return replace(told, membership=write_as_member(rows, told.batch, options, attempt))
 
-    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> TaskCommitMessage:
         stream = attempt if isinstance(attempt, StreamAttempt) else None
-        return Written(self, self._batch(stream), attempt=stream)
+        return TaskCommitMessage(self, self._batch(stream), attempt=stream)
 
-    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
+    def commit(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         """Decide about the batch, or this write of it."""
         from riverlog.client.errors import KafkaError, ProducerFenced, TransactionAborted
 
@@ -207,7 +207,7 @@ class Owned:
         except KafkaError as problem:
             raise SinkRefused(f"batch {batch.number} may not be committed: {problem}") from problem
 
-    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
+    def abort(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         from riverlog.client.errors import KafkaError
 
         batch = messages[0].batch if messages else self._batch(None)
@@ -235,7 +235,7 @@ class Owned:
 
         async def run() -> None:
             owning = SharedTransactions(
-                options.connection.bootstrap,
+                options.cluster.bootstrap,
                 self.transactional_id,
                 incarnation=batch.incarnation,
                 owner=(self.owner_id, self.owner_epoch),
@@ -267,7 +267,7 @@ def write_as_member(
 
     def member(cluster: "Cluster") -> Member:
         return Member(
-            options.connection.bootstrap,
+            options.cluster.bootstrap,
             batch,
             task=attempt.task if isinstance(attempt, StreamAttempt) else attempt.partition,
             attempt=attempt.number,
@@ -283,12 +283,12 @@ def write_as_member(
 
 def producer_arguments(options: SinkOptions) -> dict[str, Any]:
     """Give the arguments of whoever writes a task's rows."""
-    return {**CLIENT, **options.connection.client, **options.producer}
+    return {**CLIENT, **options.cluster.client, **options.producer}
 
 
 def shared_arguments(options: SinkOptions) -> dict[str, Any]:
     """Give the arguments of whoever owns a shared transaction."""
-    client = {**CLIENT, **options.connection.client}
+    client = {**CLIENT, **options.cluster.client}
     client.pop("retry_backoff_ms", None)
     return client | {"transaction_timeout_ms": options.timeout_ms, "block_ms_max": options.producer["block_ms_max"]}
 
@@ -298,7 +298,7 @@ def first_partition(attempt: Attempt | StreamAttempt) -> int:
     return attempt.partition + (attempt.batch if isinstance(attempt, StreamAttempt) else 0)
 
 
-CALLS: Final[Pool["SinkCalls"]] = Pool()
+CALLS: Final[ResourcePool["SinkCalls"]] = ResourcePool()
 
 REPLACED: Final = (
     "another driver has taken over this query, or the transaction was open for longer than "

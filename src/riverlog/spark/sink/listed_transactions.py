@@ -15,7 +15,7 @@ from riverlog.client.network.cluster import Cluster
 from riverlog.client.producer.shared_transactions import CommittedBatch
 from riverlog.client.producer.transaction_handover import AdoptingProducer, Ender, HandedTransaction, HandingProducer
 from riverlog.spark.refusal import SinkRefused
-from riverlog.spark.sink.commit_strategies import REPLACED, Written, first_partition, producer_arguments
+from riverlog.spark.sink.commit_strategies import REPLACED, TaskCommitMessage, first_partition, producer_arguments
 from riverlog.spark.sink.counted_writes import check_same, what_is_written
 from riverlog.spark.sink.options import CLIENT, SinkOptions
 from riverlog.spark.sink.retries import started
@@ -30,7 +30,7 @@ _ENDS_AT_ONCE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedTransactions:
     """Each attempt of a task has a transaction of its own, and the sink's commit() ends those that count."""
 
     pipeline: str
@@ -43,7 +43,7 @@ class Listed:
 
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
-    ) -> Written:
+    ) -> TaskCommitMessage:
         """Write a task's rows, unless its batch is committed."""
         stream = attempt if isinstance(attempt, StreamAttempt) else None
         if stream is not None and self._is_committed(stream):
@@ -53,7 +53,7 @@ class Listed:
 
         def producer(cluster: Cluster) -> HandingProducer:
             return HandingProducer(
-                options.connection.bootstrap,
+                options.cluster.bootstrap,
                 transactional_id=f"{self.pipeline}-{attempt.partition}-{attempt.retry}",
                 transaction_timeout_ms=options.timeout_ms,
                 cluster=cluster,
@@ -61,13 +61,13 @@ class Listed:
             )
 
         handed = send(rows, producer, HandingProducer.hand_over, options, first_partition=first_partition(attempt))
-        return Written(self, attempt=stream, handed=handed)
+        return TaskCommitMessage(self, attempt=stream, handed=handed)
 
-    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> TaskCommitMessage:
         """Tell the driver that a task has no rows."""
-        return Written(self, attempt=attempt if isinstance(attempt, StreamAttempt) else None)
+        return TaskCommitMessage(self, attempt=attempt if isinstance(attempt, StreamAttempt) else None)
 
-    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
+    def commit(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         """Keep the list, then commit one after another."""
         attempt = messages[0].attempt
         handed = tuple(each.handed for each in messages if each.handed is not None)
@@ -82,7 +82,7 @@ class Listed:
         except KafkaError as problem:
             raise SinkRefused(f"{name} may not be committed: {problem}") from problem
 
-    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
+    def abort(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         """Take back what was written; where that fails, time does the same."""
         handed = [each.handed for each in messages if each.handed is not None]
         try:
@@ -131,16 +131,16 @@ class Listed:
 
 async def take_over(
     pipeline: str, owner: tuple[int, int], options: SinkOptions, *, is_one_of_several: bool = False
-) -> Listed:
-    """Finish what the driver before has listed, and give the way of this one."""
-    listed = await last_list(options.connection.bootstrap, pipeline, _client(options))
+) -> ListedTransactions:
+    """Finish what the driver before has listed, and give the strategy of this one."""
+    listed = await last_list(options.cluster.bootstrap, pipeline, _client(options))
     if listed is None:
-        return Listed(pipeline, owner, is_one_of_several=is_one_of_several)
+        return ListedTransactions(pipeline, owner, is_one_of_several=is_one_of_several)
     if not listed.is_done:
         async with started(_writer(pipeline, owner, options), seconds_max=options.patience_seconds) as producer:
             await _finish(producer, pipeline, listed, options)
             owner = producer.identity
-    return Listed(pipeline, owner, listed, is_one_of_several)
+    return ListedTransactions(pipeline, owner, listed, is_one_of_several)
 
 
 async def _finish(producer: AdoptingProducer, pipeline: str, listed: ListedBatch, options: SinkOptions) -> None:
@@ -159,7 +159,7 @@ async def _finish(producer: AdoptingProducer, pipeline: str, listed: ListedBatch
 async def _end_all(handed: Sequence[HandedTransaction], options: SinkOptions, *, committed: bool) -> None:
     """End all of them, also behind one that cannot be ended; raise the first problem."""
     turns = asyncio.Semaphore(_ENDS_AT_ONCE)
-    ending = Ender(options.connection.bootstrap, **_client(options))
+    ending = Ender(options.cluster.bootstrap, **_client(options))
     async with started(ending, seconds_max=options.patience_seconds) as ender:
 
         async def end(each: HandedTransaction) -> None:
@@ -173,10 +173,10 @@ async def _end_all(handed: Sequence[HandedTransaction], options: SinkOptions, *,
 
 
 def _writer(pipeline: str, owner: tuple[int, int], options: SinkOptions) -> AdoptingProducer:
-    return list_writer(options.connection.bootstrap, pipeline, owner, _client(options))
+    return list_writer(options.cluster.bootstrap, pipeline, owner, _client(options))
 
 
 def _client(options: SinkOptions) -> dict[str, Any]:
-    client = {**CLIENT, **options.connection.client}
+    client = {**CLIENT, **options.cluster.client}
     client.pop("retry_backoff_ms", None)
     return client

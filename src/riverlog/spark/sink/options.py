@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from riverlog.spark.options import KAFKA, BadOption, Connection, Options, check_names, connection
+from riverlog.spark.options import KAFKA, BadOption, ClusterOptions, Options, check_names, cluster_options
 
 EXACTLY_ONCE: Final = "exactly-once"
 AT_LEAST_ONCE: Final = "at-least-once"
@@ -29,7 +29,7 @@ _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 class SinkOptions:
     """What a program wants of its sink. It travels to tasks."""
 
-    connection: Connection
+    cluster: ClusterOptions
     topic: str | None
     is_exactly_once: bool
     timeout_ms: int
@@ -58,7 +58,7 @@ def read_options(given: Mapping[str, str], *, is_stream: bool) -> SinkOptions:
     levels = f"{KAFKA}compression.{compression}.level"
     timeout_ms = options.number(KAFKA + "transaction.timeout.ms") or _timeout_ms(is_stream)
     return SinkOptions(
-        connection=connection(options),
+        cluster=cluster_options(options),
         topic=options.text("topic") or None,
         is_exactly_once=is_exactly_once,
         timeout_ms=timeout_ms,

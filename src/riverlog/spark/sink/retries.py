@@ -3,27 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from types import TracebackType
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from riverlog.client.errors import Unreachable
+from riverlog.client.lifetime import Startable
 
 _PAUSE_SECONDS: Final = 0.2
 
 T = TypeVar("T")
-
-
-class Startable(Protocol):
-    """What is started, and may be started again where that failed."""
-
-    async def start(self) -> Any:
-        """Reach the cluster, or raise Unreachable."""
-        ...
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        """Let go of it."""
 
 
 S = TypeVar("S", bound=Startable)

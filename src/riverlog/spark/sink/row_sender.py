@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
 
 from riverlog.arrow.background_loop import Background
 from riverlog.arrow.encoding.encoder import Encoder
-from riverlog.arrow.encoding.rows import EncodingRules, Topics
+from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex
 from riverlog.client.errors import KafkaError, ProducerFenced
 from riverlog.client.network.cluster import Cluster, KeptCluster
 from riverlog.client.producer.deliveries import EncodedBatch
@@ -17,7 +17,7 @@ from riverlog.records.batch import Compression
 from riverlog.spark.refusal import refusal
 from riverlog.spark.sink.options import CLIENT, SinkOptions
 from riverlog.spark.sink.retries import reached
-from riverlog.spark.worker.pool import Pool
+from riverlog.spark.worker.pool import ResourcePool
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Outlet(Protocol):
+class BatchSender(Protocol):
     """Where batches go: a producer, or a member of a shared transaction."""
 
     async def start(self) -> Self:
@@ -45,16 +45,16 @@ class Outlet(Protocol):
         """Let go of it, and do not hide the error that there was."""
 
 
-Open = TypeVar("Open", bound=Outlet)
+Outgoing = TypeVar("Outgoing", bound=BatchSender)
 
 
-class Lines:
+class SinkConnection:
     """The connections of a worker's sinks to one cluster, and the loop that they live in."""
 
     def __init__(self, options: SinkOptions) -> None:
         self.background = Background("riverlog-sink")
         self.background.__enter__()
-        self.cluster = KeptCluster(options.connection.bootstrap, create_topics=True, **_reaching(options))
+        self.cluster = KeptCluster(options.cluster.bootstrap, create_topics=True, **_reaching(options))
         self.rows = 0
         """Written so far, by all tasks: in a worker that lives long the kernel pays, however small they are."""
 
@@ -68,17 +68,17 @@ class Lines:
 
 def send(
     rows: "Iterator[pa.RecordBatch]",
-    opening: Callable[[Cluster], Open],
-    finish: Callable[[Open], Awaitable[T]],
+    opening: Callable[[Cluster], Outgoing],
+    finish: Callable[[Outgoing], Awaitable[T]],
     options: SinkOptions,
     *,
     first_partition: int,
 ) -> T:
     """Write all rows, and give what `finish` gives, which waits until they are kept; ProducerFenced, or SinkRefused."""
     try:
-        with LINES.lend(_key(options), lambda: Lines(options)) as lines:
-            background, going = lines.background, Going(opening(lines.cluster), options.patience_seconds)
-            topics = Topics(lambda topic: background.run(going.partitions(topic)))
+        with CONNECTIONS.lend(_key(options), lambda: SinkConnection(options)) as lines:
+            background, going = lines.background, LazySender(opening(lines.cluster), options.patience_seconds)
+            topics = TopicIndex(lambda topic: background.run(going.partitions(topic)))
             encoder = Encoder(_rules(options, first_partition), topics, rows_before=lines.rows)
             try:
                 for batch in rows:  # to the end, whatever comes of it: Spark keeps a task's state when all are read
@@ -95,14 +95,14 @@ def send(
         raise refusal(problem) from None
 
 
-class Going(Generic[Open]):
+class LazySender(Generic[Outgoing]):
     """An outlet in its loop. It is started by the first that is asked of it, and let go of with the last.
 
     To ask something of another thread takes about as long as to send a small batch: so a task asks twice, for the
     number of partitions and for all the rest.
     """
 
-    def __init__(self, outlet: Open, seconds_max: float) -> None:
+    def __init__(self, outlet: Outgoing, seconds_max: float) -> None:
         self._outlet = outlet
         self._seconds_max = seconds_max
         self._is_started = False
@@ -118,7 +118,7 @@ class Going(Generic[Open]):
         for batch in batches:
             await self._outlet.send_encoded(batch)
 
-    async def end(self, batches: list[EncodedBatch], finish: Callable[[Open], Awaitable[T]]) -> T:
+    async def end(self, batches: list[EncodedBatch], finish: Callable[[Outgoing], Awaitable[T]]) -> T:
         """Accept the last batches, see all of them through, and let go of the outlet."""
         await self.send(batches)
         finished = await finish(self._outlet)
@@ -142,14 +142,14 @@ class Going(Generic[Open]):
 
 def _reaching(options: SinkOptions) -> dict[str, Any]:
     """Give how the cluster is reached: of what producers are told, the part that is about connections."""
-    told = {**CLIENT, **options.connection.client}
+    told = {**CLIENT, **options.cluster.client}
     if "request_timeout_ms" in options.producer:
         told["request_timeout_ms"] = options.producer["request_timeout_ms"]
     return told
 
 
 def _key(options: SinkOptions) -> str:
-    return repr((options.connection.bootstrap, sorted(_reaching(options).items())))
+    return repr((options.cluster.bootstrap, sorted(_reaching(options).items())))
 
 
 def _rules(options: SinkOptions, first_partition: int) -> EncodingRules:
@@ -164,4 +164,4 @@ def _rules(options: SinkOptions, first_partition: int) -> EncodingRules:
     )
 
 
-LINES: Final[Pool[Lines]] = Pool()
+CONNECTIONS: Final[ResourcePool[SinkConnection]] = ResourcePool()

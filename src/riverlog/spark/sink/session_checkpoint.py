@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark import TaskContext
 
 from riverlog.spark.refusal import SinkRefused
-from riverlog.spark.sink.commit_strategies import InCheckpoint, Written
+from riverlog.spark.sink.commit_strategies import CheckpointTransaction, TaskCommitMessage
 from riverlog.spark.sink.options import AT_LEAST_ONCE, SinkOptions
 from riverlog.spark.worker.attempt import Attempt, StreamAttempt
 
@@ -23,43 +23,43 @@ _ROOT: Final = "spark.sql.streaming.checkpointLocation"
 
 
 @dataclass(frozen=True, slots=True)
-class InSession:
-    """The way of a query that has a name and no checkpoint: its tasks find another, which their messages carry."""
+class SessionCheckpoint:
+    """The strategy of a query that has a name and no checkpoint: its tasks find another, which their messages carry."""
 
     query_name: str
 
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
-    ) -> Written:
+    ) -> TaskCommitMessage:
         """Find the checkpoint, and write as with it."""
         from riverlog.spark.sink.commit_choice import decides
 
-        way = self._found()
-        if not decides(way.location, options):
+        strategy = self._found()
+        if not decides(strategy.location, options):
             raise SinkRefused(
-                f"the checkpoint {way.location} is not on the cluster that is written to, and the query names none: "
-                f'set .option("checkpointLocation", "{way.location}")'
+                f"the checkpoint {strategy.location} is not on the cluster that is written to, and the query names "
+                f'none: set .option("checkpointLocation", "{strategy.location}")'
             )
-        return way.write(rows, options, attempt)
+        return strategy.write(rows, options, attempt)
 
-    def write_nothing(self, attempt: Attempt | StreamAttempt) -> Written:
+    def write_nothing(self, attempt: Attempt | StreamAttempt) -> TaskCommitMessage:
         """Find the checkpoint, whose store hears of the batch when it is committed."""
         return self._found().write_nothing(attempt)
 
-    def commit(self, messages: Sequence[Written], options: SinkOptions) -> None:
-        """Leave it to the way that the tasks have found, which is in their messages."""
-        raise AssertionError("messages carry another way")
+    def commit(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
+        """Leave it to the strategy that the tasks have found, which is in their messages."""
+        raise AssertionError("messages carry another strategy")
 
-    def abort(self, messages: Sequence[Written], options: SinkOptions) -> None:
-        """Leave it to the way that the tasks have found, which is in their messages."""
-        raise AssertionError("messages carry another way")
+    def abort(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
+        """Leave it to the strategy that the tasks have found, which is in their messages."""
+        raise AssertionError("messages carry another strategy")
 
-    def _found(self) -> InCheckpoint:
+    def _found(self) -> CheckpointTransaction:
         context = TaskContext.get()
         assert context is not None, "rows are written in tasks"
         root = (context.getLocalProperty(_ROOT) or "").rstrip("/")
         if root.startswith("webhdfs://"):
-            return InCheckpoint(f"{root}/{self.query_name}")
+            return CheckpointTransaction(f"{root}/{self.query_name}")
         there = f"{root}/{self.query_name}" if root else "..."
         raise SinkRefused(
             f"the query {self.query_name!r} names no checkpoint, and another application may have one of this name, "

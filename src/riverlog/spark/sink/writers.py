@@ -15,11 +15,11 @@ from riverlog.spark.options import Options
 from riverlog.spark.plain_errors import plainly
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink.columns import record_columns, renamed
-from riverlog.spark.sink.commit_strategies import Way, Written
+from riverlog.spark.sink.commit_strategies import CommitStrategy, TaskCommitMessage
 from riverlog.spark.sink.options import OF_STREAM, SinkOptions, read_options
 from riverlog.spark.worker.attempt import Attempt, StreamAttempt, this_attempt, this_stream_attempt
-from riverlog.spark.worker.disconnection import HungUp, all_of, leave
-from riverlog.spark.worker.tuning import settle
+from riverlog.spark.worker.disconnection import SparkDisconnected, all_rows, leave
+from riverlog.spark.worker.tuning import tune
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,8 +46,8 @@ class Unplanned(SinkRefused, PickleError):
     """The sink cannot be planned. Of what pickling raises, Spark lets only this kind pass with its own words."""
 
 
-class _Departing:
-    """A writer that chooses its way once, when it is pickled for its tasks."""
+class _SinkWriter:
+    """A writer that chooses its strategy once, when it is pickled for its tasks."""
 
     _is_stream: bool
     _is_one_of_several = False
@@ -56,41 +56,41 @@ class _Departing:
     def __init__(self, options: SinkOptions, names: dict[str, str]) -> None:
         self._options = options
         self._names = names
-        self._way: Way | None = None
+        self._strategy: CommitStrategy | None = None
 
     @plainly
     def __getstate__(self) -> dict[str, Any]:
-        if self._way is None:
-            from riverlog.spark.sink.commit_choice import choose_way
+        if self._strategy is None:
+            from riverlog.spark.sink.commit_choice import choose_strategy
 
             try:
-                self._way = choose_way(
+                self._strategy = choose_strategy(
                     self._options, is_stream=self._is_stream, is_one_of_several=self._is_one_of_several
                 )
             except SinkRefused as refused:
                 raise Unplanned(str(refused)) from None
         return self.__dict__
 
-    def _write(self, frames: "Iterator[pa.RecordBatch]", attempt: Attempt | StreamAttempt) -> Written:
+    def _write(self, frames: "Iterator[pa.RecordBatch]", attempt: Attempt | StreamAttempt) -> TaskCommitMessage:
         """Write rows if there are any: of the many tasks of a shuffle, most may have none in a small batch."""
-        way, frames = self._chosen(), (renamed(frame, self._names) for frame in all_of(frames))
+        strategy, frames = self._chosen(), (renamed(frame, self._names) for frame in all_rows(frames))
         try:
             first = next((frame for frame in frames if frame.num_rows), None)
             if first is None:
-                written = way.write_nothing(attempt)
+                written = strategy.write_nothing(attempt)
             else:
-                written = way.write(chain((first,), frames), self._options, attempt)
-        except HungUp:
+                written = strategy.write(chain((first,), frames), self._options, attempt)
+        except SparkDisconnected:
             leave()
-        settle()
+        tune()
         return written
 
-    def _chosen(self) -> Way:
-        assert self._way is not None, "tasks get a writer that was pickled"
-        return self._way
+    def _chosen(self) -> CommitStrategy:
+        assert self._strategy is not None, "tasks get a writer that was pickled"
+        return self._strategy
 
 
-class BatchSink(_Departing, DataSourceArrowWriter):
+class BatchSink(_SinkWriter, DataSourceArrowWriter):
     """Writes a DataFrame. The writer that commits is a copy of the one that the tasks have."""
 
     _is_stream = False
@@ -111,7 +111,7 @@ class BatchSink(_Departing, DataSourceArrowWriter):
         self._chosen().abort(_written(messages), self._options)
 
 
-class StreamSink(_Departing, DataSourceStreamArrowWriter):
+class StreamSink(_SinkWriter, DataSourceStreamArrowWriter):
     """Writes the batches of a query. The writer that commits is a new one, which knows what its messages say."""
 
     _is_stream = True
@@ -125,15 +125,15 @@ class StreamSink(_Departing, DataSourceStreamArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Make visible what the tasks wrote, in the driver. A batch without tasks has nothing to commit."""
         if written := _written(messages):
-            written[0].way.commit(written, self._options)
+            written[0].strategy.commit(written, self._options)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Take back what the tasks wrote, in the driver; where none got that far, the next start or time does."""
         if written := _written(messages):
-            written[0].way.abort(written, self._options)
+            written[0].strategy.abort(written, self._options)
 
 
-class StreamBatchSink(_Departing, DataSourceArrowWriter):
+class StreamBatchSink(_SinkWriter, DataSourceArrowWriter):
     """Writes a batch of a query out of foreachBatch, perhaps as one of several writes of that batch."""
 
     _is_stream = True
@@ -148,13 +148,13 @@ class StreamBatchSink(_Departing, DataSourceArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make visible what the tasks wrote, in the driver."""
         if written := _written(messages):
-            written[0].way.commit(written, self._options)
+            written[0].strategy.commit(written, self._options)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Take back what the tasks wrote, in the driver."""
         if written := _written(messages):
-            written[0].way.abort(written, self._options)
+            written[0].strategy.abort(written, self._options)
 
 
-def _written(messages: Sequence[WriterCommitMessage | None]) -> list[Written]:
-    return [each for each in messages if isinstance(each, Written)]
+def _written(messages: Sequence[WriterCommitMessage | None]) -> list[TaskCommitMessage]:
+    return [each for each in messages if isinstance(each, TaskCommitMessage)]

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.datasource import DataSourceReader
 
 from riverlog.arrow.columns import Cut
-from riverlog.arrow.places import At, Edge
+from riverlog.arrow.positions import AtTimestamp, PartitionEnd
 from riverlog.spark.plain_errors import plainly
 from riverlog.spark.source.columns import columns
 from riverlog.spark.source.losses import lost
+from riverlog.spark.source.offset_limits import option_of
 from riverlog.spark.source.options import SourceOptions
-from riverlog.spark.source.places import option_of
 from riverlog.spark.source.planner import Planner
 from riverlog.spark.source.pushdown import Narrowed, narrowed
 from riverlog.spark.source.ranges import Offsets, Range, divided
-from riverlog.spark.source.task import Part, read_part
+from riverlog.spark.source.task import SourcePartition, read_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,18 +48,22 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: "InputPartition") -> "Iterator[pa.RecordBatch]":
         """Read a part; where there are none at all, Spark asks once all the same."""
-        return read_part(partition, self._options, self._columns) if isinstance(partition, Part) else iter(())
+        return (
+            read_partition(partition, self._options, self._columns)
+            if isinstance(partition, SourcePartition)
+            else iter(())
+        )
 
-    def _parts(self, planner: Planner) -> list[Part]:
+    def _parts(self, planner: Planner) -> list[SourcePartition]:
         options, narrow = self._options, self._narrowed
         there = planner.partitions()
-        earliest, latest = planner.offsets(there, Edge.EARLIEST), planner.offsets(there, Edge.LATEST)
+        earliest, latest = planner.offsets(there, PartitionEnd.EARLIEST), planner.offsets(there, PartitionEnd.LATEST)
         begins = planner.offsets(there, options.starting, option=option_of("starting", options.starting))
         ends = planner.offsets(there, options.ending, option=option_of("ending", options.ending))
         wanted = [each for each in there if narrow.wants(each)]
         times: Offsets = {}
         if narrow.timestamp_ms_min > 0:
-            times = planner.offsets(wanted, At(narrow.timestamp_ms_min))
+            times = planner.offsets(wanted, AtTimestamp(narrow.timestamp_ms_min))
         ranges = []
         for each in wanted:
             found = Range(each, begins[each], ends[each])
@@ -67,7 +71,7 @@ class BatchReader(DataSourceReader):
             found = narrow.within(found)
             ranges.append(found._replace(from_offset=max(found.from_offset, times.get(each, found.from_offset))))
         return [
-            Part(
+            SourcePartition(
                 each.partition,
                 Cut(each.from_offset, each.until_offset, narrow.timestamp_ms_min),
                 planner.topic_ids[each.partition.topic],

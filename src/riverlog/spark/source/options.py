@@ -9,9 +9,16 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from riverlog.arrow.places import Edge
-from riverlog.spark.options import BadOption, Connection, Options, check_names, connection
-from riverlog.spark.source.places import CHOICES, Chosen, Place, check_batch, chosen, place
+from riverlog.arrow.positions import PartitionEnd
+from riverlog.spark.options import BadOption, ClusterOptions, Options, check_names, cluster_options
+from riverlog.spark.source.offset_limits import (
+    CHOICES,
+    OffsetLimit,
+    TopicSelection,
+    check_batch,
+    offset_limit,
+    topic_selection,
+)
 
 if TYPE_CHECKING:
     from riverlog.client.offsets import IsolationLevel
@@ -40,10 +47,10 @@ class JsonValues(NamedTuple):
 class SourceOptions:
     """What to read."""
 
-    connection: Connection
-    chosen: Chosen
-    starting: Place
-    ending: Place
+    cluster: ClusterOptions
+    topics: TopicSelection
+    starting: OffsetLimit
+    ending: OffsetLimit
     by_time_or_latest: bool
     """Where no record is as young as a starting time, the end will do."""
     fails_on_data_loss: bool
@@ -75,7 +82,7 @@ class SourceOptions:
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:
     """Understand the options of a batch."""
-    found = _understood(Options(given), starting=Edge.EARLIEST)
+    found = _understood(Options(given), starting=PartitionEnd.EARLIEST)
     check_batch(found.starting, found.ending)
     return found
 
@@ -86,27 +93,27 @@ def stream_options(given: Mapping[str, str]) -> SourceOptions:
     for name in _ENDS:
         if options.text(name) is not None:
             raise BadOption(name, None, "a stream has no end; leave it out, or read a batch")
-    return _understood(options, starting=Edge.LATEST)
+    return _understood(options, starting=PartitionEnd.LATEST)
 
 
 def source_options(given: Mapping[str, str]) -> SourceOptions:
     """Understand options as far as the columns depend on them, of a batch or a stream."""
-    return _understood(Options(given), starting=Edge.EARLIEST)
+    return _understood(Options(given), starting=PartitionEnd.EARLIEST)
 
 
-def _understood(options: Options, *, starting: Edge) -> SourceOptions:
+def _understood(options: Options, *, starting: PartitionEnd) -> SourceOptions:
     check_names(options, KNOWN, REFUSED)
-    reach = connection(options)
+    reach = cluster_options(options)
     poll_ms, wait_ms = options.number("kafkaConsumer.pollTimeoutMs"), options.number("kafka.default.api.timeout.ms")
     fetch_bytes = options.number("kafka.max.partition.fetch.bytes")
     records_max, records_min = options.number("maxOffsetsPerTrigger"), options.number("minOffsetsPerTrigger")
     if records_max is not None and records_min is not None and records_min > records_max:
         raise BadOption("minOffsetsPerTrigger", str(records_min), f"maxOffsetsPerTrigger={records_max} allows fewer")
     return SourceOptions(
-        connection=Connection(reach.bootstrap, {"client_id": CLIENT_ID, **reach.client}),
-        chosen=chosen(options),
-        starting=place(options, "starting", default=starting),
-        ending=place(options, "ending", default=Edge.LATEST),
+        cluster=ClusterOptions(reach.bootstrap, {"client_id": CLIENT_ID, **reach.client}),
+        topics=topic_selection(options),
+        starting=offset_limit(options, "starting", default=starting),
+        ending=offset_limit(options, "ending", default=PartitionEnd.LATEST),
         by_time_or_latest=options.choice("startingOffsetsByTimestampStrategy", ("error", "latest"), default="error")
         == "latest",
         fails_on_data_loss=options.flag("failOnDataLoss", default=True),

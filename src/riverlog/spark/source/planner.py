@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, TypeVar, assert_never
 
-from riverlog.arrow.places import At, Edge
+from riverlog.arrow.positions import AtTimestamp, PartitionEnd
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.client.network.cluster import Cluster, Topic
 from riverlog.client.offsets import OffsetQuestion, list_offsets
@@ -16,19 +16,19 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, Offset, TopicId, TopicPartition
 from riverlog.spark.options import BadOption
 from riverlog.spark.source.long_poll import wait_for_records
-from riverlog.spark.source.options import SourceOptions
-from riverlog.spark.source.places import (
+from riverlog.spark.source.offset_limits import (
     EARLIEST,
     LATEST,
-    Assigned,
-    EachOffset,
-    EachTime,
-    Matching,
-    Place,
-    Subscribed,
+    AssignedPartitions,
+    NamedTopics,
+    OffsetLimit,
+    SpecificOffsets,
+    SpecificTimestamps,
+    TopicPattern,
     check_complete,
     matching,
 )
+from riverlog.spark.source.options import SourceOptions
 from riverlog.spark.source.ranges import Offsets
 
 FIRST_WAIT_SECONDS_MAX: Final = 15.0
@@ -57,17 +57,17 @@ class Planner:
         """Give the partitions that are there now of those that were chosen, in order; all topics must be there."""
         return self._run(lambda cluster: self._partitions(cluster, may_miss))
 
-    def offsets(self, partitions: Iterable[TopicPartition], where: Place, *, option: str = "") -> Offsets:
+    def offsets(self, partitions: Iterable[TopicPartition], where: OffsetLimit, *, option: str = "") -> Offsets:
         """Give the offsets of a place; `option` is the one that says it."""
         wanted = list(partitions)
-        if not wanted and isinstance(where, Edge):
+        if not wanted and isinstance(where, PartitionEnd):
             return {}
         return self._run(lambda cluster: self._offsets(cluster, wanted, where, option))
 
     def ends(self, partitions: Iterable[TopicPartition]) -> Offsets | None:
         """Give how far partitions go; None where one of them is gone."""
         try:
-            return self.offsets(partitions, Edge.LATEST)
+            return self.offsets(partitions, PartitionEnd.LATEST)
         except KafkaError as problem:
             if problem.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
@@ -107,7 +107,7 @@ class Planner:
         deadline = loop.time() + seconds
         attempt = 0
         if self._cluster is None:
-            self._cluster = Cluster(self._options.connection.bootstrap, **self._options.connection.client)
+            self._cluster = Cluster(self._options.cluster.bootstrap, **self._options.cluster.client)
         while True:
             try:
                 found = await work(self._cluster)
@@ -123,12 +123,12 @@ class Planner:
                 return found
 
     async def _partitions(self, cluster: Cluster, may_miss: bool) -> list[TopicPartition]:
-        match self._options.chosen:
-            case Subscribed(topics):
+        match self._options.topics:
+            case NamedTopics(topics):
                 found = await _topics(cluster, topics, may_miss)
-            case Assigned(partitions):
+            case AssignedPartitions(partitions):
                 found = await _topics(cluster, sorted({partition.topic for partition in partitions}), may_miss)
-            case Matching(pattern):
+            case TopicPattern(pattern):
                 cluster.watch_all()
                 await cluster.refresh()
                 known = cluster.topics
@@ -137,27 +137,29 @@ class Planner:
                 assert_never(other)
         self.topic_ids = {topic.name: topic.topic_id for topic in found}
         there = [TopicPartition(topic.name, each.index) for topic in found for each in topic.partitions]
-        if not isinstance(self._options.chosen, Assigned):
+        if not isinstance(self._options.topics, AssignedPartitions):
             return sorted(there)
-        for each in self._options.chosen.partitions:
+        for each in self._options.topics.partitions:
             if each not in there and each.topic in self.topic_ids:
                 count = sum(one.topic == each.topic for one in there)
                 reason = f"topic {each.topic!r} has partitions 0 to {count - 1}, not {each.partition}"
                 raise BadOption("assign", None, reason)
-        return [each for each in self._options.chosen.partitions if each in there]
+        return [each for each in self._options.topics.partitions if each in there]
 
-    async def _offsets(self, cluster: Cluster, partitions: list[TopicPartition], where: Place, option: str) -> Offsets:
+    async def _offsets(
+        self, cluster: Cluster, partitions: list[TopicPartition], where: OffsetLimit, option: str
+    ) -> Offsets:
         match where:
-            case Edge.EARLIEST:
+            case PartitionEnd.EARLIEST:
                 return await self._ask(cluster, dict.fromkeys(partitions, "earliest"))
-            case Edge.LATEST:
+            case PartitionEnd.LATEST:
                 return await self._ask(cluster, dict.fromkeys(partitions, "latest"))
-            case At(timestamp_ms):
+            case AtTimestamp(timestamp_ms):
                 return await self._by_time(cluster, dict.fromkeys(partitions, timestamp_ms), option)
-            case EachTime(timestamps_ms):
+            case SpecificTimestamps(timestamps_ms):
                 check_complete(option, timestamps_ms, partitions)
                 return await self._by_time(cluster, timestamps_ms, option)
-            case EachOffset(offsets):
+            case SpecificOffsets(offsets):
                 check_complete(option, offsets, partitions)
                 edges: dict[TopicPartition, OffsetQuestion] = {
                     each: "latest" if offset == LATEST else "earliest"

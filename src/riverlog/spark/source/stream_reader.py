@@ -19,15 +19,15 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from riverlog.arrow.columns import Cut
-from riverlog.arrow.places import Edge
+from riverlog.arrow.positions import PartitionEnd
 from riverlog.model.ids import Offset, TopicId, TopicPartition
 from riverlog.spark.plain_errors import plainly
 from riverlog.spark.source.columns import columns
 from riverlog.spark.source.losses import lost
+from riverlog.spark.source.offset_limits import SpecificOffsets, option_of
 from riverlog.spark.source.options import SourceOptions
-from riverlog.spark.source.places import EachOffset, option_of
 from riverlog.spark.source.ranges import Offsets, OffsetsJson, Range, divided, from_json, limited, to_json
-from riverlog.spark.worker.disconnection import is_alone, leave
+from riverlog.spark.worker.disconnection import is_disconnected, leave
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         starting = self._options.starting
         partitions = self._look()
         begins = self._plan.offsets(partitions, starting, option=option_of("starting", starting))
-        return to_json(self._there(begins) if isinstance(starting, EachOffset) else begins)
+        return to_json(self._there(begins) if isinstance(starting, SpecificOffsets) else begins)
 
     @plainly
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802
@@ -107,12 +107,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @plainly
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Remember how far the topics go now; the query ends there."""
-        self._target = self._plan.offsets(self._look(), Edge.LATEST)
+        self._target = self._plan.offsets(self._look(), PartitionEnd.LATEST)
 
     @plainly
     def partitions(self, start: OffsetsJson, end: OffsetsJson) -> "Sequence[InputPartition]":
         """Divide a batch among tasks."""
-        from riverlog.spark.source.task import Part
+        from riverlog.spark.source.task import SourcePartition
 
         begins, ends = from_json(start), from_json(end)
         if self._looked_at is None:
@@ -120,24 +120,26 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         new = [each for each in ends if each not in begins and each in self._partitions]
         begins |= self._new(new)
         recreated = [each for each, stood in self._anew.items() if each in ends and begins[each] == stood]
-        begins |= self._plan.offsets(recreated, Edge.EARLIEST)
+        begins |= self._plan.offsets(recreated, PartitionEnd.EARLIEST)
         if ends != self._planned:  # a batch of an earlier run: much may have changed since
             ends = self._still_there(ends)
         anew = [each for each, until in ends.items() if until < begins[each]]
-        begins |= self._plan.offsets(anew, Edge.EARLIEST)
+        begins |= self._plan.offsets(anew, PartitionEnd.EARLIEST)
         ranges = [Range(each, begins[each], until) for each, until in ends.items()]
         parts = divided(ranges, parts_min=self._options.parts_min, records_max=self._options.part_records_max)
         return [
-            Part(each.partition, Cut(each.from_offset, each.until_offset), self._topic_ids[each.partition.topic])
+            SourcePartition(
+                each.partition, Cut(each.from_offset, each.until_offset), self._topic_ids[each.partition.topic]
+            )
             for each in parts
         ]
 
     def read(self, partition: "InputPartition") -> "Iterator[pa.RecordBatch]":
         """Read a part of a batch."""
-        from riverlog.spark.source.task import Part, read_part
+        from riverlog.spark.source.task import SourcePartition, read_partition
 
-        assert isinstance(partition, Part), "parts are all that was planned"
-        return read_part(partition, self._options, self._columns)
+        assert isinstance(partition, SourcePartition), "parts are all that was planned"
+        return read_partition(partition, self._options, self._columns)
 
     def commit(self, end: OffsetsJson) -> None:
         """Do nothing: Spark's checkpoint is what counts, and says so too late to be of use elsewhere."""
@@ -147,7 +149,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._planner is not None:
             self._planner.close()
             self._planner = None
-        if is_alone():
+        if is_disconnected():
             leave()
 
     # What there is --------------------------------------------------------------------------------------------
@@ -193,11 +195,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             lost(self._options, _shrunk(each, begins[each], ends[each]))
         anew = [each for each in self._anew if each in ends]
         new = [each for each in ends if each not in stands]
-        return begins | self._plan.offsets([*shrunk, *anew], Edge.EARLIEST) | self._new(new), ends
+        return begins | self._plan.offsets([*shrunk, *anew], PartitionEnd.EARLIEST) | self._new(new), ends
 
     def _new(self, partitions: list[TopicPartition]) -> Offsets:
         """Return where partitions begin that the query has not read yet; of them, nothing may be gone."""
-        begins = self._plan.offsets(partitions, Edge.EARLIEST)
+        begins = self._plan.offsets(partitions, PartitionEnd.EARLIEST)
         for each, begin in begins.items():
             if begin > 0:
                 lost(self._options, f"{each} is new and begins at offset {begin}: what was written before is gone")
@@ -206,7 +208,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _ends(self) -> Offsets:
         """Give how far the topics go; where a topic is gone, it is looked for once more, and said so."""
         ends = self._plan.ends(self._partitions)
-        return self._plan.offsets(self._look(), Edge.LATEST) if ends is None else ends
+        return self._plan.offsets(self._look(), PartitionEnd.LATEST) if ends is None else ends
 
     def _is_too_little(self, begins: Offsets, ends: Offsets, limit: ReadLimit) -> bool:
         """Tell whether a batch is better put off until there is more for it."""
@@ -219,7 +221,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _there(self, begins: Offsets) -> Offsets:
         """Give where a query begins that was told offsets; those that are not there are lost, or a mistake."""
-        earliest, latest = (self._plan.offsets(begins, edge) for edge in (Edge.EARLIEST, Edge.LATEST))
+        earliest, latest = (self._plan.offsets(begins, edge) for edge in (PartitionEnd.EARLIEST, PartitionEnd.LATEST))
         for each, begin in begins.items():
             if not earliest[each] <= begin <= latest[each]:
                 there = f"has those from {earliest[each]} up to {latest[each]}"
@@ -228,7 +230,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _still_there(self, ends: Offsets) -> Offsets:
         """Give what of a batch's ends the cluster has."""
-        latest = self._plan.offsets([each for each in ends if each in self._partitions], Edge.LATEST)
+        latest = self._plan.offsets([each for each in ends if each in self._partitions], PartitionEnd.LATEST)
         for each, until in ends.items():
             if each not in latest:
                 lost(self._options, f"{each} is gone, and with it what this query had not read")

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import InputPartition
 from riverlog.arrow.background_loop import Background
 from riverlog.arrow.columns import Cut
 from riverlog.arrow.decoding.decoder import Decode, decoder_for, record_batches
-from riverlog.arrow.reader import Reader, Taken
+from riverlog.arrow.reader import RangeReader, TakenChunk
 from riverlog.client.errors import KafkaError, OffsetOutOfRange, TimedOut
 from riverlog.client.offsets import list_offsets
 from riverlog.model.ids import NO_TOPIC_ID, Offset, TopicId, TopicPartition
@@ -25,8 +25,8 @@ from riverlog.spark.source.columns import Columns
 from riverlog.spark.source.losses import lost
 from riverlog.spark.source.options import SourceOptions
 from riverlog.spark.source.values import Values
-from riverlog.spark.worker.pool import Pool
-from riverlog.spark.worker.tuning import keep_memory, settle
+from riverlog.spark.worker.pool import ResourcePool
+from riverlog.spark.worker.tuning import keep_memory, tune
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +38,7 @@ CHECK_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True)
-class Part(InputPartition):
+class SourcePartition(InputPartition):
     """Offsets of a partition for one task, of the topic that had this id when it was planned."""
 
     partition: TopicPartition
@@ -46,10 +46,10 @@ class Part(InputPartition):
     topic_id: TopicId = NO_TOPIC_ID
 
 
-def read_part(part: Part, options: SourceOptions, columns: Columns) -> "Iterator[pa.RecordBatch]":
+def read_partition(part: SourcePartition, options: SourceOptions, columns: Columns) -> "Iterator[pa.RecordBatch]":
     """Give the rows of a part, in batches of a few megabytes that Spark takes as they are."""
     keep_memory()
-    where = options.connection
+    where = options.cluster
     key = repr((where.bootstrap, sorted(where.client.items()), options.isolation, sorted(options.reader.items())))
     with READERS.lend(key, lambda: _opened(options)) as lent, Values(options, columns, lent.background) as values:
         lent.serve(options)
@@ -57,17 +57,17 @@ def read_part(part: Part, options: SourceOptions, columns: Columns) -> "Iterator
             shaped = values.shaped(decoded, part.partition)
             if shaped.num_rows:
                 yield shaped
-    settle()
+    tune()
 
 
-class LentReader:
+class PooledReader:
     """A reader with a loop of its own in this worker, for one task after another."""
 
     def __init__(self, options: SourceOptions) -> None:
         self.background = Background("riverlog-spark")
         self._options = options
         self._rows = 0
-        self._reader: Reader | None = None
+        self._reader: RangeReader | None = None
         self._stack = ExitStack()
 
     def open(self) -> None:
@@ -88,7 +88,7 @@ class LentReader:
         """Let go of the cluster."""
         self._stack.close()
 
-    def read(self, part: Part, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
+    def read(self, part: SourcePartition, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
         """Give the rows of a part, decoded."""
         self._rows += part.cut.until_offset - part.cut.from_offset
         decode: Decode = decoder_for(self._rows)  # of all tasks: in a worker that lives long the kernel pays sooner
@@ -103,7 +103,7 @@ class LentReader:
             )
             cut, is_wanted = cut._replace(from_offset=max(cut.from_offset, taken.chunk.next_offset)), True
 
-    def _next(self, part: Part, cut: Cut, *, is_wanted: bool) -> Taken | Cut:
+    def _next(self, part: SourcePartition, cut: Cut, *, is_wanted: bool) -> TakenChunk | Cut:
         """Wait for a chunk; give what is left to be read instead where records are gone."""
         begun = monotonic()
         while True:
@@ -122,7 +122,7 @@ class LentReader:
             self._check_topic(part)
             return taken
 
-    def _left(self, part: Part, cut: Cut) -> Cut:
+    def _left(self, part: SourcePartition, cut: Cut) -> Cut:
         """Find out what of a range is still there; where that is less, tell or fail, and go on with it."""
         try:
             begin, end = self.background.run(self._bounds(part.partition))
@@ -135,25 +135,25 @@ class LentReader:
         lost(self._options, _gone(part.partition, cut, begin, end))
         return cut._replace(from_offset=max(begin, cut.from_offset), until_offset=min(end, cut.until_offset))
 
-    def _check_topic(self, part: Part) -> None:
+    def _check_topic(self, part: SourcePartition) -> None:
         known = self._open.cluster.topics.get(part.partition.topic)
         if known is not None and part.topic_id not in (NO_TOPIC_ID, known.topic_id):
             lost(self._options, f"topic {part.partition.topic!r} was deleted and created anew while a batch was read")
 
     @property
-    def _open(self) -> Reader:
+    def _open(self) -> RangeReader:
         assert self._reader is not None, "it was opened"
         return self._reader
 
     # In the reader's loop -------------------------------------------------------------------------------------
 
-    async def _started(self) -> Reader:
+    async def _started(self) -> RangeReader:
         """Reach the cluster, and try again while that may still succeed."""
-        where, options = self._options.connection, self._options
+        where, options = self._options.cluster, self._options
         deadline = monotonic() + options.stall_seconds_max
         for attempt in count(1):
             settings = {**where.client, **options.reader}
-            reader = Reader(where.bootstrap, isolation=options.isolation, skip_deleted=False, **settings)
+            reader = RangeReader(where.bootstrap, isolation=options.isolation, skip_deleted=False, **settings)
             try:
                 return await reader.start()
             except KafkaError as problem:
@@ -163,7 +163,7 @@ class LentReader:
                 await asyncio.sleep(pause)
         raise AssertionError("counting does not end")
 
-    async def _chunk(self, wanted: dict[TopicPartition, Cut] | None) -> Taken:
+    async def _chunk(self, wanted: dict[TopicPartition, Cut] | None) -> TakenChunk:
         if wanted is not None:
             self._open.want(wanted)
         async with asyncio.timeout(CHECK_SECONDS):
@@ -193,10 +193,10 @@ def _gone(partition: TopicPartition, cut: Cut, begin: Offset, end: Offset) -> st
     )
 
 
-def _opened(options: SourceOptions) -> LentReader:
-    reader = LentReader(options)
+def _opened(options: SourceOptions) -> PooledReader:
+    reader = PooledReader(options)
     reader.open()
     return reader
 
 
-READERS: Final[Pool[LentReader]] = Pool()
+READERS: Final[ResourcePool[PooledReader]] = ResourcePool()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DEAD_LETTER_HEADERS: Final = ("source.topic", "source.partition", "source.offset", "error")
 
 
-class BadValue(ValueError):
+class BadRecordValue(ValueError):
     """A record's value is not what the schema says."""
 
     def __init__(self, partition: TopicPartition, offset: int, reason: str) -> None:
@@ -60,7 +60,7 @@ class Values:
             return rows
         if json.bad is BadValues.FAIL:
             row, reason = next(iter(found.bad.items()))
-            raise BadValue(partition, decoded["offset"][row].as_py(), reason)
+            raise BadRecordValue(partition, decoded["offset"][row].as_py(), reason)
         if json.bad is BadValues.DEAD_LETTER:
             assert json.dead_letter_topic is not None, "the options were checked"
             self._background.run(self._send(json.dead_letter_topic, decoded, partition, found.bad))
@@ -73,7 +73,7 @@ class Values:
         from riverlog.client.producer.producer import Producer
 
         if self._producer is None:
-            where = self._options.connection
+            where = self._options.cluster
             self._producer = await Producer(where.bootstrap, **where.client).start()
         for row, reason in bad.items():
             key, value, offset = (decoded[name][row].as_py() for name in ("key", "value", "offset"))

@@ -16,18 +16,18 @@ T = TypeVar("T")
 _GONE: Final = select.POLLHUP | getattr(select, "POLLRDHUP", 0)
 
 
-class HungUp(Exception):
+class SparkDisconnected(Exception):
     """Spark has ended this task, and does not want to know why."""
 
 
-def all_of(rows: Iterator[T]) -> Iterator[T]:
+def all_rows(rows: Iterator[T]) -> Iterator[T]:
     """Give all rows of a task; HungUp where they are not all."""
     yield from rows
-    if is_alone():
-        raise HungUp
+    if is_disconnected():
+        raise SparkDisconnected
 
 
-def is_alone() -> bool:
+def is_disconnected() -> bool:
     """Tell whether this is called by a worker of PySpark that nobody listens to."""
     output = _output(sys._getframe())
     return output is not None and is_closed(output)

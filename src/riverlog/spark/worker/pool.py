@@ -22,7 +22,7 @@ class Closable(Protocol):
 C = TypeVar("C", bound=Closable)
 
 
-class Pool(Generic[C]):
+class ResourcePool(Generic[C]):
     """Things of one kind that wait for the next task, by what they were made for."""
 
     def __init__(self) -> None:

@@ -53,7 +53,7 @@ class Loaded:
 _LOADED = Loaded()
 
 
-def settle() -> None:
+def tune() -> None:
     """Do so in this process: at the end of a task, or at any time in a step of a plan."""
     leave_archives_alone(pyspark)
     _LOADED.freeze()

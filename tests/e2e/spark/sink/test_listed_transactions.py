@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition
 from riverlog import SharedTransactions
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink import listed_transactions
-from riverlog.spark.sink.listed_transactions import Listed
+from riverlog.spark.sink.listed_transactions import ListedTransactions
 from riverlog.spark.sink.options import SinkOptions, read_options
 from riverlog.spark.sink.writers import BatchSink, StreamBatchSink, StreamSink
 from tests.e2e.clients import create_topic, read_all
@@ -45,7 +45,7 @@ class ListedJob(StreamJob):
         return travelled(writer)
 
 
-async def taken_over(options: SinkOptions, *, is_one_of_several: bool = False) -> Listed:
+async def taken_over(options: SinkOptions, *, is_one_of_several: bool = False) -> ListedTransactions:
     name = options.query_name
     assert name is not None
     async with SharedTransactions(options.connection.bootstrap, name, incarnation="unused") as owner:
@@ -92,7 +92,7 @@ def test_a_list_that_was_left_is_finished_by_the_next_start_and_its_batch_not_wr
     assert committed(options) == [b"a", b"b", b"c"]
 
 
-async def keep_list(way: Listed, messages: list[Any], options: SinkOptions) -> None:
+async def keep_list(way: ListedTransactions, messages: list[Any], options: SinkOptions) -> None:
     """Do what commit() does, up to where its driver dies: the list is kept, and nothing is ended."""
     assert way.owner is not None
     attempt = messages[0].attempt
@@ -133,7 +133,7 @@ def test_a_part_whose_time_was_up_is_said_to_be_lost_and_the_query_goes_on(optio
 
 def test_a_job_has_no_list(options: dict[str, str]) -> None:
     writer = BatchSink(read_options(options, is_stream=False), NAMES)
-    writer._way = Listed(f"job-{uuid4()}")
+    writer._way = ListedTransactions(f"job-{uuid4()}")
     with task_context(0, 1, {}):
         message = travelled(writer.write(iter(frames(b"a", b"b"))))
     writer.commit([message])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from riverlog.arrow.columns import HEADERS_TYPE, TIMESTAMP_TYPE
 from riverlog.arrow.encoding.compiled import CompiledEncoder
 from riverlog.arrow.encoding.plain import PlainEncoder
-from riverlog.arrow.encoding.rows import EncodingRules, Topics, rows_of
+from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex, rows_of
 from riverlog.client.errors import KafkaError
 from riverlog.client.producer.partitioner import murmur2
 from riverlog.records.batch import Compression
@@ -70,7 +70,7 @@ def given_rows(draw: st.DrawFn, *, is_wild: bool = False) -> Given:
 
 def encoded(kind: Any, rows: Given) -> list[tuple[tuple[str, int], int, bytes]] | tuple[Any, str]:
     """Encode two frames at a time; give the batches, or what is said against them."""
-    topics = Topics(PARTITIONS.__getitem__)
+    topics = TopicIndex(PARTITIONS.__getitem__)
     encoder, batches = kind(rows.rules, topics), []
     try:
         for number, each in enumerate(rows.frames):

@@ -12,7 +12,7 @@ from riverlog.arrow.decoding import compiled
 from riverlog.arrow.decoding.decoder import record_batches
 from riverlog.arrow.encoding.compiled import CompiledEncoder
 from riverlog.arrow.encoding.plain import PlainEncoder
-from riverlog.arrow.encoding.rows import EncodingRules, Topics, rows_of
+from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex, rows_of
 from riverlog.client.consumer.fetched_records import Chunk
 from riverlog.client.producer.deliveries import EncodedBatch
 from riverlog.model.ids import Offset
@@ -23,7 +23,7 @@ WHOLE = Cut(Offset(0), Offset(2**63 - 1))
 
 
 def encoded(kind: Any, frames: list[pa.RecordBatch]) -> list[EncodedBatch]:
-    topics = Topics(layouts.PARTITIONS.__getitem__)
+    topics = TopicIndex(layouts.PARTITIONS.__getitem__)
     encoder = kind(RULES, topics)
     for frame in frames:
         encoder.add(rows_of(frame, RULES, topics, now_ms=0))

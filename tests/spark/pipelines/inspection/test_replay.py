@@ -2,7 +2,7 @@
 
 from pyspark.sql import SparkSession
 
-from riverlog.pipelines.inspection.replay import Batch
+from riverlog.pipelines.inspection.replay import ReplayedBatch
 from tests.e2e.clients import create_topic, send
 from tests.support.node import Node
 
@@ -10,7 +10,7 @@ from tests.support.node import Node
 def test_what_went_to_the_dead_letters_is_not_in_the_batch_again(spark: SparkSession, node: Node) -> None:
     create_topic(node.bootstrap, "replayed", partitions=1)
     send(node.bootstrap, "replayed", [b'{"order": 1}', b"no JSON", b"{}", b'{"order": 2}', b'{"order": 3}'])
-    batch = Batch(4, {("replayed", 0): (0, 4)})
+    batch = ReplayedBatch(4, {("replayed", 0): (0, 4)})
     options = {
         "subscribe": "replayed",
         "kafka.bootstrap.servers": node.bootstrap,

@@ -165,7 +165,7 @@ def test_names_may_be_written_in_any_case(spark: SparkSession, tmp_path: Path, e
     counted = events.window(WINDOWS[0], by="KEY", late="side-output:late", emit=emit)
     counted.aggregate(total="sum(number)", events="count(*)").select("WINDOW", "key", "total", "events").to("results")
     assert counted._by == ("Key",)
-    assert pipeline.outputs[0].stream.facts.keys == ("WINDOW", "key")
+    assert pipeline.outputs[0].stream.properties.keys == ("WINDOW", "key")
     ran = run(pipeline)
     expected = windowed(batches, WINDOWS[0], delay_ms=DELAY_MS, updates=emit == "updates")
     written = [record for records in ran.records.values() for record in records]

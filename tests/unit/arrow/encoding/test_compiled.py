@@ -6,14 +6,14 @@ import pytest
 
 from riverlog.arrow.encoding.compiled import CompiledEncoder
 from riverlog.arrow.encoding.plain import PlainEncoder
-from riverlog.arrow.encoding.rows import EncodingRules, Topics, rows_of
+from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex, rows_of
 from riverlog.client.errors import KafkaError
 
 
 def encode(
     kind: type[CompiledEncoder] | type[PlainEncoder], rules: EncodingRules, frames: list[pa.RecordBatch]
 ) -> list[tuple[str, int, int, bytes]]:
-    topics = Topics({"a": 2, "b": 40, "orders": 3}.__getitem__)
+    topics = TopicIndex({"a": 2, "b": 40, "orders": 3}.__getitem__)
     encoder = kind(rules, topics)
     for frame in frames:
         encoder.add(rows_of(frame, rules, topics, now_ms=77))

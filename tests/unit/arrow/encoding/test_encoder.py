@@ -9,14 +9,14 @@ from riverlog.arrow.decoding import decoder
 from riverlog.arrow.encoding.compiled import CompiledEncoder
 from riverlog.arrow.encoding.encoder import Encoder
 from riverlog.arrow.encoding.plain import PlainEncoder
-from riverlog.arrow.encoding.rows import EncodingRules, Topics
+from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex
 from riverlog.records.record import read_batch
 
 FRAME = pa.record_batch({"value": [b"%d" % number for number in range(10)]})
 
 
 def encoder(**settings: int) -> Encoder:
-    return Encoder(EncodingRules(topic="t"), Topics(lambda _: 1), **settings)
+    return Encoder(EncodingRules(topic="t"), TopicIndex(lambda _: 1), **settings)
 
 
 def test_rows_are_gathered_until_they_are_enough() -> None:

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from riverlog.arrow.encoding.plain import PlainEncoder
-from riverlog.arrow.encoding.rows import EncodingRules, Topics, rows_of
+from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex, rows_of
 from riverlog.client.errors import KafkaError
 from riverlog.client.producer.partitioner import murmur2
 from riverlog.records.batch import Compression, read_header
@@ -15,7 +15,7 @@ ROWS = pa.record_batch({"value": [b"x" * 50] * 10})
 
 def encode(rules: EncodingRules, *frames: pa.RecordBatch, partitions: int = 3) -> list[tuple[int, int]]:
     """Encode frames; give partition and count of each batch."""
-    topics = Topics(lambda _: partitions)
+    topics = TopicIndex(lambda _: partitions)
     encoder = PlainEncoder(rules, topics)
     for frame in frames:
         encoder.add(rows_of(frame, rules, topics, now_ms=77))
@@ -46,7 +46,7 @@ def test_a_key_has_its_partition_as_in_every_client() -> None:
 
 def test_a_batch_is_marked_and_folded_as_wanted() -> None:
     rules = EncodingRules(topic="t", compression=Compression.ZSTD, transactional=True)
-    topics = Topics(lambda _: 1)
+    topics = TopicIndex(lambda _: 1)
     encoder = PlainEncoder(rules, topics)
     encoder.add(rows_of(ROWS, rules, topics, now_ms=77))
     (batch,) = encoder.batches()

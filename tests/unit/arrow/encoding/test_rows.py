@@ -9,7 +9,7 @@ import pytest
 
 from riverlog.arrow.encoding.rows import (
     EncodingRules,
-    Topics,
+    TopicIndex,
     fitting,
     pairs_of,
     rows_of,
@@ -23,8 +23,8 @@ ANY = EncodingRules()
 HERE = EncodingRules(topic="orders")
 
 
-def topics() -> Topics:
-    return Topics(lambda name: len(name))
+def topics() -> TopicIndex:
+    return TopicIndex(lambda name: len(name))
 
 
 def test_text_is_bytes_and_what_is_not_there_is_none() -> None:
@@ -49,7 +49,7 @@ def test_topics_are_numbered_as_they_are_met_and_asked_for_once() -> None:
         asked.append(name)
         return len(name)
 
-    known = Topics(count)
+    known = TopicIndex(count)
     first = rows_of(pa.record_batch({"value": ["x"] * 3, "topic": ["aa", "b", "aa"]}), ANY, known, now_ms=0)
     second = rows_of(pa.record_batch({"value": ["x"] * 2, "topic": ["ccc", "b"]}), ANY, known, now_ms=0)
     assert [np.asarray(each.topics).tolist() for each in (first, second)] == [[0, 1, 0], [2, 1]]

@@ -2,18 +2,18 @@
 
 from xml.etree import ElementTree
 
-from riverlog.pipelines.course import Course
-from riverlog.pipelines.inspection.picture import Drawn, Kind, as_svg, as_text, graph
-from riverlog.pipelines.outputs import Console, Parquet, Topic, Writer
+from riverlog.pipelines.inspection.picture import BoxKind, OutputPicture, as_svg, as_text, graph
+from riverlog.pipelines.lineage import Lineage
+from riverlog.pipelines.outputs import ConsoleTarget, CustomTarget, ParquetTarget, TopicTarget
 
-ORDERS = Course(("orders",)).after("watermark at - 10 seconds").after("filter amount > 0 & 'x' < y")
-PAYMENTS = Course(("payments",)).after("watermark at - 10 seconds")
+ORDERS = Lineage(("orders",)).after("watermark at - 10 seconds").after("filter amount > 0 & 'x' < y")
+PAYMENTS = Lineage(("payments",)).after("watermark at - 10 seconds")
 JOINED = ORDERS.after("inner join on order within 1 hour", PAYMENTS).after("select order, total")
 OUTPUTS = [
-    Drawn("paid", JOINED, Topic("paid"), "paid-late"),
-    Drawn("paid-console", ORDERS, Console()),
-    Drawn("paid-files", ORDERS, Parquet("/data/orders")),
-    Drawn("other", Course().after("apply"), Writer(lambda writer: writer)),
+    OutputPicture("paid", JOINED, TopicTarget("paid"), "paid-late"),
+    OutputPicture("paid-console", ORDERS, ConsoleTarget()),
+    OutputPicture("paid-files", ORDERS, ParquetTarget("/data/orders")),
+    OutputPicture("other", Lineage().after("apply"), CustomTarget(lambda writer: writer)),
 ]
 
 TEXT = """\
@@ -58,7 +58,7 @@ def test_what_outputs_share_is_drawn_once() -> None:
     assert words.count("topic orders") == 1
     assert words.count("filter amount > 0 & 'x' < y") == 1
     assert words.count("watermark at - 10 seconds") == 2
-    assert [box.words for box in drawn.boxes if box.kind is Kind.OUTPUT] == [
+    assert [box.words for box in drawn.boxes if box.kind is BoxKind.OUTPUT] == [
         "topic paid",
         "topic paid-late",
         "console",
@@ -84,14 +84,14 @@ def test_svg_is_well_formed_and_no_box_hides_another() -> None:
 
 
 def test_a_topic_that_is_written_and_read_is_one_box() -> None:
-    minutes = Drawn("minutes", Course(("sales",)).after("sum"), Topic("minutes"))
-    totals = Drawn("totals", Course(("minutes",)).after("add up"), Topic("totals"))
+    minutes = OutputPicture("minutes", Lineage(("sales",)).after("sum"), TopicTarget("minutes"))
+    totals = OutputPicture("totals", Lineage(("minutes",)).after("add up"), TopicTarget("totals"))
     drawn = graph([minutes, totals])
     assert [box.words for box in drawn.boxes] == ["topic sales", "sum", "topic minutes", "add up", "topic totals"]
     assert [tuple(arrow) for arrow in drawn.arrows] == [(0, 1), (1, 2), (2, 3), (3, 4)]
     other_way_round = graph([totals, minutes])
     assert all(arrow.tail < arrow.head for arrow in other_way_round.arrows)
-    itself = graph([Drawn("loop", Course(("loop",)).after("again"), Topic("loop"))])
+    itself = graph([OutputPicture("loop", Lineage(("loop",)).after("again"), TopicTarget("loop"))])
     assert [tuple(arrow) for arrow in itself.arrows] == [(0, 1), (1, 2)]
 
 

@@ -11,12 +11,12 @@ from riverlog.pipelines.runtime.loader import NotLoaded, load, run_file
 HEAD = """
 from riverlog.pipelines import Pipeline
 from riverlog.pipelines.pipeline import Output
-from riverlog.pipelines.outputs import Topic
+from riverlog.pipelines.outputs import TopicTarget
 
 def made(name, *outputs):
     pipeline = Pipeline(name)
     for output in outputs or (name,):
-        pipeline.outputs.append(Output(output, None, Topic("results")))
+        pipeline.outputs.append(Output(output, None, TopicTarget("results")))
     return pipeline
 """
 

@@ -8,7 +8,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from riverlog.checkpoints.pipelines.progress import progress_of
 from riverlog.spark.sessions.progress import batch_facts, cause_of, report
-from riverlog.spark.sessions.reporter import Answer
+from riverlog.spark.sessions.reporter import ReportReply
 
 ACCOUNT: dict[str, Any] = {
     "id": "00000000-0000-0000-0000-000000000001",
@@ -94,7 +94,7 @@ def test_the_cause_of_a_failure_is_told_without_the_plan(said: str, cause: str) 
 
 
 def test_a_node_that_is_away_has_not_heard() -> None:
-    assert report("webhdfs://127.0.0.1:1/pipelines/orders", {"state": "running"}) is Answer.UNHEARD
+    assert report("webhdfs://127.0.0.1:1/pipelines/orders", {"state": "running"}) is ReportReply.UNHEARD
 
 
 def test_rows_that_a_pipeline_took_out_are_late_as_those_that_spark_dropped() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 from pyspark.sql.streaming.listener import QueryProgressEvent
 
-from riverlog.spark.sessions.query_listener import Listener, _InOnePiece
+from riverlog.spark.sessions.query_listener import QueryListener, _InOnePiece
 from tests.unit.spark.sessions.test_progress import ACCOUNT
 
 
-class Heard(Listener):
+class Heard(QueryListener):
     def __init__(self) -> None:
         self.events: list[QueryProgressEvent] = []
 

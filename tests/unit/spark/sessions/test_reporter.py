@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from riverlog.spark.sessions import reporter
-from riverlog.spark.sessions.reporter import Answer, Reporter
+from riverlog.spark.sessions.reporter import Reporter, ReportReply
 from tests.support.waiting import until
 
 PLACE = "webhdfs://127.0.0.1:9870/pipelines/orders"
@@ -21,14 +21,14 @@ class Node:
         self.asked = 0
         self.there = True
         self.active = True
-        self.answer = Answer.HEARD
+        self.answer = ReportReply.HEARD
         self.stopped: list[str] = []
 
-    def send(self, location: str, facts: dict[str, Any]) -> Answer:
+    def send(self, location: str, facts: dict[str, Any]) -> ReportReply:
         assert location == PLACE
         self.asked += 1
         if not self.there:
-            return Answer.UNHEARD
+            return ReportReply.UNHEARD
         self.heard.append(facts)
         return self.answer
 
@@ -79,7 +79,7 @@ def test_a_run_without_news_is_told_about_while_it_is_there(node: Node, reportin
 
 
 def test_a_run_that_is_to_stop_is_told_so_once(node: Node, reporting: Reporter) -> None:
-    node.answer = Answer.STOP
+    node.answer = ReportReply.STOP
     node.wait(lambda: node.stopped == ["q"])
     asked = node.asked
     node.wait(lambda: node.asked > asked + 2)

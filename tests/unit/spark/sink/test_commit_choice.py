@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from riverlog.spark.refusal import SinkRefused
-from riverlog.spark.sink.commit_choice import choose_way, name_of
+from riverlog.spark.sink.commit_choice import choose_strategy, name_of
 from riverlog.spark.sink.commit_strategies import AtLeastOnce
 from riverlog.spark.sink.options import SinkOptions, read_options
-from riverlog.spark.sink.session_checkpoint import InSession
+from riverlog.spark.sink.session_checkpoint import SessionCheckpoint
 
 QUERY = "4a3c86a6-8f5b-4b2e-9f0e-0c8f3c1d2e4f"
 
@@ -20,7 +20,7 @@ def options(**given: Any) -> SinkOptions:
 
 
 def test_at_least_once_needs_nobody() -> None:
-    assert choose_way(options(delivery="at-least-once"), is_stream=True) == AtLeastOnce()
+    assert choose_strategy(options(delivery="at-least-once"), is_stream=True) == AtLeastOnce()
 
 
 def test_a_checkpoint_in_a_folder_has_the_querys_id(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_elsewhere_the_location_is_the_name() -> None:
 
 
 def test_a_query_with_a_name_and_no_checkpoint_has_that_of_its_session() -> None:
-    assert choose_way(options(queryName="orders"), is_stream=True) == InSession("orders")
+    assert choose_strategy(options(queryName="orders"), is_stream=True) == SessionCheckpoint("orders")
 
 
 def test_without_any_name_the_user_is_asked_for_one() -> None:

@@ -9,7 +9,7 @@ from riverlog.checkpoints.sink import SinkCalls
 from riverlog.client.producer.shared_transactions import SharedBatch
 from riverlog.spark.refusal import Fenced, TakenOver
 from riverlog.spark.sink import commit_strategies
-from riverlog.spark.sink.commit_strategies import InCheckpoint
+from riverlog.spark.sink.commit_strategies import CheckpointTransaction
 from riverlog.spark.sink.options import read_options
 from riverlog.spark.worker.attempt import StreamAttempt
 
@@ -44,8 +44,8 @@ def test_who_is_fenced_asks_the_store_why(
 
     monkeypatch.setattr(SinkCalls, "begin", begin)
     monkeypatch.setattr(commit_strategies, "write_as_member", write)
-    way = InCheckpoint("webhdfs://127.0.0.1:1/pipelines/orders")
+    strategy = CheckpointTransaction("webhdfs://127.0.0.1:1/pipelines/orders")
     with pytest.raises(expected, match=f"batch 7 is not written: .*{words}") as refused:
-        way.write(iter([]), read_options({"topic": "t"}, is_stream=True), ATTEMPT)
+        strategy.write(iter([]), read_options({"topic": "t"}, is_stream=True), ATTEMPT)
     assert type(refused.value) is expected
     assert answers == []

@@ -12,7 +12,7 @@ def test_without_options_records_arrive_exactly_once() -> None:
     options = read_options({}, is_stream=True)
     assert options.is_exactly_once
     assert (options.topic, options.compression, options.checkpoint) == (None, "none", None)
-    assert options.connection.bootstrap == "127.0.0.1:9092"
+    assert options.cluster.bootstrap == "127.0.0.1:9092"
     assert options.producer["delivery_timeout_ms"] == options.producer["block_ms_max"] == 120_000
     assert options.patience_seconds == 30
     assert read_options({}, is_stream=False).timeout_ms > options.timeout_ms
@@ -40,7 +40,7 @@ def test_what_a_program_may_set() -> None:
         },
         is_stream=True,
     )
-    assert options.connection.client == {"client_id": "me"}
+    assert options.cluster.client == {"client_id": "me"}
     assert options.producer == {
         "delivery_timeout_ms": 5000,
         "block_ms_max": 5000,

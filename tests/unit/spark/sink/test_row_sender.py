@@ -10,7 +10,7 @@ from riverlog.client.producer.deliveries import EncodedBatch
 from riverlog.records.batch import Compression, read_header
 from riverlog.records.record import read_batch
 from riverlog.spark.sink.options import read_options
-from riverlog.spark.sink.row_sender import LINES, send
+from riverlog.spark.sink.row_sender import CONNECTIONS, send
 
 
 class Kept:
@@ -57,7 +57,7 @@ def test_a_worker_counts_the_rows_of_all_its_tasks() -> None:
     options = read_options({"topic": "t", "kafka.client.id": "counted"}, is_stream=False)
     for _ in range(3):
         send(iter([pa.record_batch({"value": ["a", "b"]})]), lambda _: Kept(), Kept.finish, options, first_partition=0)
-    assert LINES.waiting[-1].rows == 6
+    assert CONNECTIONS.waiting[-1].rows == 6
 
 
 def test_without_rows_no_topic_is_asked_for() -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from riverlog.spark.refusal import SinkRefused
 from riverlog.spark.sink import commit_choice
-from riverlog.spark.sink.commit_strategies import InCheckpoint, Written
+from riverlog.spark.sink.commit_strategies import CheckpointTransaction, TaskCommitMessage
 from riverlog.spark.sink.options import read_options
-from riverlog.spark.sink.session_checkpoint import InSession
+from riverlog.spark.sink.session_checkpoint import SessionCheckpoint
 from riverlog.spark.worker.attempt import StreamAttempt
 from tests.support.spark_jobs import task_context
 
@@ -16,14 +16,18 @@ OPTIONS = read_options({"topic": "t"}, is_stream=True)
 
 
 def test_the_checkpoint_of_the_session_is_that_of_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = InCheckpoint("webhdfs://node:9870/pipelines/the orders")
+    found = CheckpointTransaction("webhdfs://node:9870/pipelines/the orders")
     monkeypatch.setattr(commit_choice, "decides", lambda location, _: location == found.location)
-    monkeypatch.setattr(InCheckpoint, "write", lambda way, _rows, _options, attempt: Written(way, attempt=attempt))
+    monkeypatch.setattr(
+        CheckpointTransaction,
+        "write",
+        lambda strategy, _rows, _options, attempt: TaskCommitMessage(strategy, attempt=attempt),
+    )
     with task_context(0, 0, {ROOT: "webhdfs://node:9870/pipelines"}):
-        assert InSession("the orders").write_nothing(ATTEMPT) == Written(found, attempt=ATTEMPT)
-        assert InSession("the orders").write(iter([]), OPTIONS, ATTEMPT).way == found
+        assert SessionCheckpoint("the orders").write_nothing(ATTEMPT) == TaskCommitMessage(found, attempt=ATTEMPT)
+        assert SessionCheckpoint("the orders").write(iter([]), OPTIONS, ATTEMPT).strategy == found
         with pytest.raises(SinkRefused, match="not on the cluster that is written to"):
-            InSession("others").write(iter([]), OPTIONS, ATTEMPT)
+            SessionCheckpoint("others").write(iter([]), OPTIONS, ATTEMPT)
 
 
 @pytest.mark.parametrize(
@@ -31,4 +35,4 @@ def test_the_checkpoint_of_the_session_is_that_of_the_query(monkeypatch: pytest.
 )
 def test_a_name_alone_is_refused(properties: dict[str, str], location: str) -> None:
     with task_context(0, 0, properties), pytest.raises(SinkRefused, match=f'"checkpointLocation", "{location}"'):
-        InSession("orders").write_nothing(ATTEMPT)
+        SessionCheckpoint("orders").write_nothing(ATTEMPT)

@@ -2,26 +2,30 @@
 
 import pytest
 
-from riverlog.arrow.places import Edge
+from riverlog.arrow.positions import PartitionEnd
 from riverlog.client.offsets import IsolationLevel
 from riverlog.spark.options import BadOption
+from riverlog.spark.source.offset_limits import NamedTopics
 from riverlog.spark.source.options import BadValues, JsonValues, batch_options, source_options, stream_options
-from riverlog.spark.source.places import Subscribed
 
 TOPIC = {"subscribe": "orders"}
 
 
 def test_defaults() -> None:
     batch, stream = batch_options(TOPIC), stream_options(TOPIC)
-    assert (batch.chosen, batch.starting, batch.ending) == (Subscribed(("orders",)), Edge.EARLIEST, Edge.LATEST)
-    assert stream.starting is Edge.LATEST
+    assert (batch.topics, batch.starting, batch.ending) == (
+        NamedTopics(("orders",)),
+        PartitionEnd.EARLIEST,
+        PartitionEnd.LATEST,
+    )
+    assert stream.starting is PartitionEnd.LATEST
     assert stream.isolation is IsolationLevel.READ_COMMITTED
     assert stream.fails_on_data_loss
     assert not stream.by_time_or_latest
     assert not stream.has_headers
     assert (stream.records_max, stream.records_min, stream.parts_min, stream.part_records_max) == (None,) * 4
     assert (stream.delay_seconds_max, stream.stall_seconds_max) == (900, 120)
-    assert stream.connection.client == {"client_id": "riverlog-spark"}
+    assert stream.cluster.client == {"client_id": "riverlog-spark"}
     assert stream.json is None
 
 
@@ -47,7 +51,7 @@ def test_all_that_may_be_said() -> None:
         }
     )
     assert found.isolation is IsolationLevel.READ_UNCOMMITTED
-    assert found.connection.client["client_id"] == "mine"
+    assert found.cluster.client["client_id"] == "mine"
     assert found.reader == {"partition_bytes_max": 1_000}
     assert (found.fails_on_data_loss, found.by_time_or_latest, found.has_headers) == (False, True, True)
     assert (found.records_max, found.records_min, found.delay_seconds_max) == (10, 5, 120)

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from riverlog.arrow.places import At, Edge
+from riverlog.arrow.positions import AtTimestamp, PartitionEnd
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.spark.options import BadOption
+from riverlog.spark.source.offset_limits import OffsetLimit, SpecificOffsets, SpecificTimestamps
 from riverlog.spark.source.options import stream_options
-from riverlog.spark.source.places import EachOffset, EachTime, Place
 from riverlog.spark.source.planner import Planner
 from riverlog.testing import RunningBroker
 from tests.support.spark import create, delete, send
@@ -79,15 +79,15 @@ def test_a_topic_that_is_not_there(servers: str) -> None:
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        (Edge.EARLIEST, (0, 0)),
-        (Edge.LATEST, (10, 10)),
-        (At(1_004), (4, 0)),
-        (EachOffset({TopicPartition("orders", 0): 3, TopicPartition("orders", 1): -1}), (3, 10)),
-        (EachOffset({TopicPartition("orders", 0): -2, TopicPartition("orders", 1): 99}), (0, 99)),
-        (EachTime({TopicPartition("orders", 0): 1_009, TopicPartition("orders", 1): 2_001}), (9, 1)),
+        (PartitionEnd.EARLIEST, (0, 0)),
+        (PartitionEnd.LATEST, (10, 10)),
+        (AtTimestamp(1_004), (4, 0)),
+        (SpecificOffsets({TopicPartition("orders", 0): 3, TopicPartition("orders", 1): -1}), (3, 10)),
+        (SpecificOffsets({TopicPartition("orders", 0): -2, TopicPartition("orders", 1): 99}), (0, 99)),
+        (SpecificTimestamps({TopicPartition("orders", 0): 1_009, TopicPartition("orders", 1): 2_001}), (9, 1)),
     ],
 )
-def test_places_in_partitions(servers: str, where: Place, expected: tuple[int, int]) -> None:
+def test_places_in_partitions(servers: str, where: OffsetLimit, expected: tuple[int, int]) -> None:
     with planning(servers) as planner:
         found = planner.offsets(planner.partitions(), where, option="startingOffsets")
         assert tuple(found[TopicPartition("orders", index)] for index in range(2)) == expected
@@ -99,15 +99,17 @@ def test_a_time_that_is_too_late(servers: str) -> None:
         with pytest.raises(
             BadOption, match="orders-0 has no record as young as 1500; name an earlier time, or set start"
         ):
-            planner.offsets(partitions, At(1_500), option="startingTimestamp")
-        assert [*planner.offsets(partitions, At(1_500), option="endingTimestamp").values()] == [10, 0]
+            planner.offsets(partitions, AtTimestamp(1_500), option="startingTimestamp")
+        assert [*planner.offsets(partitions, AtTimestamp(1_500), option="endingTimestamp").values()] == [10, 0]
     with planning(servers, startingOffsetsByTimestampStrategy="latest") as planner:
-        assert [*planner.offsets(partitions, At(9_999), option="startingTimestamp").values()] == [10, 10]
+        assert [*planner.offsets(partitions, AtTimestamp(9_999), option="startingTimestamp").values()] == [10, 10]
 
 
 def test_a_place_that_leaves_partitions_out(servers: str) -> None:
     with planning(servers) as planner, pytest.raises(BadOption, match="name every partition"):
-        planner.offsets(planner.partitions(), EachOffset({TopicPartition("orders", 0): 3}), option="startingOffsets")
+        planner.offsets(
+            planner.partitions(), SpecificOffsets({TopicPartition("orders", 0): 3}), option="startingOffsets"
+        )
 
 
 def test_a_cluster_that_is_not_there_is_told_after_a_while() -> None:

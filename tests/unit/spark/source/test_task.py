@@ -15,7 +15,7 @@ from riverlog.spark.source import task
 from riverlog.spark.source.columns import columns
 from riverlog.spark.source.losses import DataLoss
 from riverlog.spark.source.options import stream_options
-from riverlog.spark.source.task import Part, read_part
+from riverlog.spark.source.task import SourcePartition, read_partition
 from riverlog.spark.worker import pool
 from riverlog.testing import RunningBroker
 from tests.support.spark import create, send, struct
@@ -34,13 +34,13 @@ def servers(riverlog_broker: RunningBroker) -> Iterator[str]:
     task.READERS.close()
 
 
-def part(from_offset: int, until_offset: int, topic_id: TopicId = NO_TOPIC_ID) -> Part:
-    return Part(HERE, Cut(Offset(from_offset), Offset(until_offset)), topic_id)
+def part(from_offset: int, until_offset: int, topic_id: TopicId = NO_TOPIC_ID) -> SourcePartition:
+    return SourcePartition(HERE, Cut(Offset(from_offset), Offset(until_offset)), topic_id)
 
 
-def read(servers: str, wanted: Part, **options: str) -> list[int]:
+def read(servers: str, wanted: SourcePartition, **options: str) -> list[int]:
     found = stream_options({"bootstrap": servers, "subscribe": "orders"} | options)
-    return [row["offset"] for batch in read_part(wanted, found, COLUMNS) for row in batch.to_pylist()]
+    return [row["offset"] for batch in read_partition(wanted, found, COLUMNS) for row in batch.to_pylist()]
 
 
 def delete_before(servers: str, offset: int) -> None:
@@ -68,7 +68,7 @@ def test_few_readers_are_kept(servers: str) -> None:
 
 def test_one_that_is_not_read_to_its_end_is_not_kept(servers: str) -> None:
     options = stream_options({"bootstrap": servers, "subscribe": "orders"})
-    batches = read_part(part(0, 10), options, COLUMNS)
+    batches = read_partition(part(0, 10), options, COLUMNS)
     next(batches)
     batches.close()  # type: ignore[attr-defined]
     assert task.READERS.waiting == []
@@ -102,9 +102,9 @@ def test_a_topic_that_is_another_one_fails_the_task(servers: str) -> None:
 def test_bytes_that_do_not_come_are_told(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task, "CHECK_SECONDS", 0.1)
 
-    def nothing_is_lost(self: Any, _part: Part, cut: Cut) -> Cut:
+    def nothing_is_lost(self: Any, _part: SourcePartition, cut: Cut) -> Cut:
         return cut
 
-    monkeypatch.setattr(task.LentReader, "_left", nothing_is_lost)
+    monkeypatch.setattr(task.PooledReader, "_left", nothing_is_lost)
     with pytest.raises(TimedOut, match="orders-0 gave no bytes at offset 10 for 0 s"):
         read(servers, part(10, 11), **{"kafkaConsumer.pollTimeoutMs": "150"})

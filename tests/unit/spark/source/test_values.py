@@ -11,8 +11,8 @@ from riverlog.model.ids import Offset, TopicPartition
 from riverlog.spark.source import task
 from riverlog.spark.source.columns import columns
 from riverlog.spark.source.options import stream_options
-from riverlog.spark.source.task import Part, read_part
-from riverlog.spark.source.values import BadValue
+from riverlog.spark.source.task import SourcePartition, read_partition
+from riverlog.spark.source.values import BadRecordValue
 from riverlog.spark.worker.time_zone import SETTING
 from riverlog.testing import RunningBroker
 from tests.support.spark import create, send, struct
@@ -35,8 +35,8 @@ def servers(riverlog_broker: RunningBroker) -> Iterator[str]:
 def read(servers: str, **more: str) -> list[tuple[object, ...]]:
     given = {"bootstrap": servers, "subscribe": "orders", "value.format": "json"} | more
     options = stream_options(given)
-    part = Part(TopicPartition("orders", 0), Cut(Offset(0), Offset(len(VALUES))))
-    batches = read_part(part, options, columns(SCHEMA, options.json))
+    part = SourcePartition(TopicPartition("orders", 0), Cut(Offset(0), Offset(len(VALUES))))
+    batches = read_partition(part, options, columns(SCHEMA, options.json))
     return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
 
 
@@ -44,7 +44,7 @@ def test_a_bad_value_fails_the_task_with_its_place(servers: str) -> None:
     message = (
         "the value at offset 1 of orders-0 is not what value.schema says: it is not one JSON object. Set badValues"
     )
-    with pytest.raises(BadValue, match=message):
+    with pytest.raises(BadRecordValue, match=message):
         read(servers)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.spark.worker.disconnection import HungUp, all_of, is_closed
+from riverlog.spark.worker.disconnection import SparkDisconnected, all_rows, is_closed
 
 WORKER = """
 def invoke(rows, outfile):
@@ -36,7 +36,7 @@ def test_rows_that_end_while_somebody_listens_are_all(ends: tuple[socket.socket,
     theirs.send(b"more is to be read")
     with ours.makefile("wb") as outfile:
         assert not is_closed(outfile)
-        assert invoked(all_of(iter([1, 2])), outfile) == [1, 2]
+        assert invoked(all_rows(iter([1, 2])), outfile) == [1, 2]
 
 
 def test_rows_that_end_because_nobody_listens_are_not(ends: tuple[socket.socket, socket.socket]) -> None:
@@ -44,12 +44,12 @@ def test_rows_that_end_because_nobody_listens_are_not(ends: tuple[socket.socket,
     with ours.makefile("wb") as outfile:
         theirs.send(b"more is to be read")
         theirs.close()
-        with pytest.raises(HungUp):
-            invoked(all_of(iter([1, 2])), outfile)
+        with pytest.raises(SparkDisconnected):
+            invoked(all_rows(iter([1, 2])), outfile)
 
 
 def test_elsewhere_rows_are_taken_as_they_are() -> None:
-    assert list(all_of(iter([1, 2]))) == [1, 2]
+    assert list(all_rows(iter([1, 2]))) == [1, 2]
 
 
 def test_who_leaves_says_nothing() -> None:

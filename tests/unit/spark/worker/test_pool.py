@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.spark.worker.pool import KEPT_MAX, Pool
+from riverlog.spark.worker.pool import KEPT_MAX, ResourcePool
 
 
 class Thing:
@@ -13,7 +13,7 @@ class Thing:
 
 
 def test_a_thing_is_lent_again_for_the_same_purpose_only() -> None:
-    pool: Pool[Thing] = Pool()
+    pool: ResourcePool[Thing] = ResourcePool()
     with pool.lend("a", Thing) as first:
         assert pool.waiting == []
         with pool.lend("a", Thing) as meanwhile:
@@ -25,7 +25,7 @@ def test_a_thing_is_lent_again_for_the_same_purpose_only() -> None:
 
 
 def test_what_has_failed_is_let_go() -> None:
-    pool: Pool[Thing] = Pool()
+    pool: ResourcePool[Thing] = ResourcePool()
     with pytest.raises(OSError, match="gone"), pool.lend("a", Thing) as thing:
         raise OSError("gone")
     assert thing.closed
@@ -33,7 +33,7 @@ def test_what_has_failed_is_let_go() -> None:
 
 
 def test_few_are_kept_and_all_can_be_let_go() -> None:
-    pool: Pool[Thing] = Pool()
+    pool: ResourcePool[Thing] = ResourcePool()
     things = []
     for number in range(KEPT_MAX + 2):
         with pool.lend(str(number), Thing) as thing:

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from riverlog.spark.worker.tuning import Loaded, leave_archives_alone, settle
+from riverlog.spark.worker.tuning import Loaded, leave_archives_alone, tune
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_what_is_loaded_is_frozen_once_and_again_when_more_is(spark_like: list[s
         importlib.import_module("river_zip.later")
         loaded.freeze()
         assert gc.get_freeze_count() >= before + len(kept)
-        settle()
+        tune()
     finally:
         gc.unfreeze()
 

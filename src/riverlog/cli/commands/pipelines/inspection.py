@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from riverlog.checkpoints.remote import RemoteStore
     from riverlog.pipelines import Pipeline
-    from riverlog.pipelines.inspection.replay import Batch
+    from riverlog.pipelines.inspection.replay import ReplayedBatch
     from riverlog.pipelines.pipeline import Output
 
 TABLE_ROWS: Final = 50
@@ -43,16 +43,16 @@ def picture(file: Path, svg: Path | None, master: str | None, conf: tuple[str, .
 
     Spark is started to read the file, and nothing else: no topic is touched.
     """
-    from riverlog.pipelines.inspection.picture import Drawn, as_svg, as_text
+    from riverlog.pipelines.inspection.picture import OutputPicture, as_svg, as_text
 
     check_file(file)
     with session(file.stem, master=master or "local[1]", conf=conf, folder=file.parent):
         outputs = []
         for pipeline in loaded(file):
             for output in pipeline.outputs:
-                facts = output.stream.facts
-                side = None if facts.side is None else facts.side.topic
-                outputs.append(Drawn(output.name, facts.course, output.target, side))
+                properties = output.stream.properties
+                side = None if properties.side is None else properties.side.topic
+                outputs.append(OutputPicture(output.name, properties.lineage, output.target, side))
     if svg is None:
         print(as_text(outputs), end="")
     else:
@@ -159,7 +159,7 @@ def state(
     emit(rows, output, lambda: _draw(rows))
 
 
-def _batch(store: "RemoteStore", path: str, number: int | None) -> "Batch":
+def _batch(store: "RemoteStore", path: str, number: int | None) -> "ReplayedBatch":
     """Read what a batch took, from the checkpoint."""
     from riverlog.checkpoints.files.refusals import RequestRefused
     from riverlog.checkpoints.pipelines.starts import FILE, read_start
@@ -189,7 +189,7 @@ def _batch(store: "RemoteStore", path: str, number: int | None) -> "Batch":
         raise CommandError(str(problem), ExitCode.REFUSED) from problem
 
 
-def _results(batch: "Batch", file: Path, path: str) -> "DataFrame":
+def _results(batch: "ReplayedBatch", file: Path, path: str) -> "DataFrame":
     """Build what the query with this checkpoint makes of a batch."""
     from riverlog.pipelines.inspection.replay import replaying
 

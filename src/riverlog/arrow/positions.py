@@ -25,66 +25,70 @@ Bound = str | int | datetime | timedelta | Mapping[int, int]
 """What a person may write."""
 
 
-class Edge(Enum):
+class PartitionEnd(Enum):
     """Either end of a partition, by the words for it."""
 
     EARLIEST = ("earliest", "beginning")
     LATEST = ("latest", "end", "now")
 
 
-class At(NamedTuple):
+class AtTimestamp(NamedTuple):
     """A time."""
 
     timestamp_ms: int
 
 
-class Index(NamedTuple):
+class AtOffset(NamedTuple):
     """An offset, or below zero so many records before the end."""
 
     offset: int
 
 
-class Each(NamedTuple):
+class AtOffsets(NamedTuple):
     """An offset for each partition; those that are not named are read whole."""
 
     offsets: Mapping[int, int]
 
 
-Place = Edge | At | Index | Each
+Position = PartitionEnd | AtTimestamp | AtOffset | AtOffsets
 
 
-def place(bound: Bound, *, now: datetime) -> Place:
+def position_of(bound: Bound, *, now: datetime) -> Position:
     """Understand a bound; ValueError says what may be written."""
     match bound:
         case bool():
             raise ValueError(f"{bound} is no place in a topic")
         case int():
-            return Index(bound)
+            return AtOffset(bound)
         case datetime():
-            return At(max(0, milliseconds(bound if bound.tzinfo else bound.replace(tzinfo=now.tzinfo))))
+            return AtTimestamp(max(0, milliseconds(bound if bound.tzinfo else bound.replace(tzinfo=now.tzinfo))))
         case timedelta():
-            return At(max(0, milliseconds(now - abs(bound))))
+            return AtTimestamp(max(0, milliseconds(now - abs(bound))))
         case str():
             text = bound.strip()
-            for edge in Edge:
+            for edge in PartitionEnd:
                 if text.lower() in edge.value:
                     return edge
-            return At(moment_ms(f"-{text}" if span_ms(text) is not None else text, now=now))
+            return AtTimestamp(moment_ms(f"-{text}" if span_ms(text) is not None else text, now=now))
         case Mapping():
-            return Each(dict(bound))
+            return AtOffsets(dict(bound))
         case _:
             raise ValueError(f"{bound!r} is no place in a topic; give a time, an offset, 'earliest' or 'latest'")
 
 
 async def cuts(
-    cluster: "Cluster", partitions: Sequence[TopicPartition], since: Place, until: Place, isolation: "IsolationLevel"
+    cluster: "Cluster",
+    partitions: Sequence[TopicPartition],
+    since: Position,
+    until: Position,
+    isolation: "IsolationLevel",
 ) -> dict[TopicPartition, Cut]:
     """Give what is to be read of each partition; those of which that is nothing are left out."""
-    starts = await _offsets(cluster, partitions, Edge.EARLIEST, isolation)
-    ends = await _offsets(cluster, partitions, Edge.LATEST, isolation)
+    starts = await _offsets(cluster, partitions, PartitionEnd.EARLIEST, isolation)
+    ends = await _offsets(cluster, partitions, PartitionEnd.LATEST, isolation)
     begins = await _resolved(cluster, since, starts, starts, ends, isolation)
     stops = await _resolved(cluster, until, ends, starts, ends, isolation)
-    timestamp_ms_min = since.timestamp_ms if isinstance(since, At) else -(2**63)
+    timestamp_ms_min = since.timestamp_ms if isinstance(since, AtTimestamp) else -(2**63)
     found = {each: Cut(begins[each], stops[each], timestamp_ms_min) for each in partitions}
     return {each: cut for each, cut in found.items() if cut.from_offset < cut.until_offset}
 
@@ -93,20 +97,20 @@ Offsets = Mapping[TopicPartition, Offset]
 
 
 async def _resolved(
-    cluster: "Cluster", where: Place, otherwise: Offsets, starts: Offsets, ends: Offsets, isolation: "IsolationLevel"
+    cluster: "Cluster", where: Position, otherwise: Offsets, starts: Offsets, ends: Offsets, isolation: "IsolationLevel"
 ) -> Offsets:
     """Give the offset of a place in each partition, within what the partition has."""
     match where:
-        case Edge.EARLIEST:
+        case PartitionEnd.EARLIEST:
             return starts
-        case Edge.LATEST:
+        case PartitionEnd.LATEST:
             return ends
-        case At():
+        case AtTimestamp():
             wanted = await _offsets(cluster, list(starts), where, isolation)
             wanted = {each: ends[each] if offset == NO_OFFSET else offset for each, offset in wanted.items()}
-        case Index(offset):
+        case AtOffset(offset):
             wanted = {each: Offset(offset if offset >= 0 else ends[each] + offset) for each in starts}
-        case Each(offsets):
+        case AtOffsets(offsets):
             wanted = {each: Offset(offsets.get(each.partition, otherwise[each])) for each in starts}
         case _:
             assert_never(where)
@@ -114,16 +118,19 @@ async def _resolved(
 
 
 async def _offsets(
-    cluster: "Cluster", partitions: Sequence[TopicPartition], where: Edge | At, isolation: "IsolationLevel"
+    cluster: "Cluster",
+    partitions: Sequence[TopicPartition],
+    where: PartitionEnd | AtTimestamp,
+    isolation: "IsolationLevel",
 ) -> Offsets:
     from riverlog.client.offsets import list_offsets  # places are also understood where no client is loaded
 
     match where:
-        case Edge.EARLIEST:
+        case PartitionEnd.EARLIEST:
             found = await list_offsets(cluster, dict.fromkeys(partitions, "earliest"), isolation=isolation)
-        case Edge.LATEST:
+        case PartitionEnd.LATEST:
             found = await list_offsets(cluster, dict.fromkeys(partitions, "latest"), isolation=isolation)
-        case At(timestamp_ms):
+        case AtTimestamp(timestamp_ms):
             found = await list_offsets(cluster, dict.fromkeys(partitions, timestamp_ms), isolation=isolation)
         case _:
             assert_never(where)

@@ -4,24 +4,24 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Step(NamedTuple):
+class LineageStep(NamedTuple):
     """Something that was done, in words; with another stream, where it brings two together."""
 
     words: str
-    beside: "Course | None" = None
+    beside: "Lineage | None" = None
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Lineage:
     """Where a stream comes from."""
 
     begins: tuple[str, ...] = ()
     """Topics; none for rows that come from elsewhere."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[LineageStep, ...] = ()
 
-    def after(self, words: str, beside: "Course | None" = None) -> "Course":
+    def after(self, words: str, beside: "Lineage | None" = None) -> "Lineage":
         """Give the course behind one more step."""
-        return Course(self.begins, (*self.steps, Step(words, beside)))
+        return Lineage(self.begins, (*self.steps, LineageStep(words, beside)))
 
     @property
     def topics(self) -> tuple[str, ...]:

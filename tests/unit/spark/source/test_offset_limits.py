@@ -2,29 +2,29 @@
 
 import pytest
 
-from riverlog.arrow.places import At, Edge
+from riverlog.arrow.positions import AtTimestamp, PartitionEnd
 from riverlog.model.ids import TopicPartition
 from riverlog.spark.options import BadOption, Options
-from riverlog.spark.source.places import (
-    Assigned,
-    EachOffset,
-    EachTime,
-    Matching,
-    Place,
-    Subscribed,
+from riverlog.spark.source.offset_limits import (
+    AssignedPartitions,
+    NamedTopics,
+    OffsetLimit,
+    SpecificOffsets,
+    SpecificTimestamps,
+    TopicPattern,
     check_batch,
     check_complete,
-    chosen,
     matching,
+    offset_limit,
     option_of,
-    place,
+    topic_selection,
 )
 
 
 def test_topics_are_chosen_in_three_ways() -> None:
-    assert chosen(Options({"subscribe": "b, a,b"})) == Subscribed(("b", "a"))
-    assert chosen(Options({"subscribePattern": "or.*"})) == Matching("or.*")
-    assert chosen(Options({"assign": '{"b": [1, 0], "a": [2]}'})) == Assigned(
+    assert topic_selection(Options({"subscribe": "b, a,b"})) == NamedTopics(("b", "a"))
+    assert topic_selection(Options({"subscribePattern": "or.*"})) == TopicPattern("or.*")
+    assert topic_selection(Options({"assign": '{"b": [1, 0], "a": [2]}'})) == AssignedPartitions(
         (TopicPartition("a", 2), TopicPartition("b", 0), TopicPartition("b", 1))
     )
 
@@ -48,7 +48,7 @@ def test_topics_are_chosen_in_three_ways() -> None:
 )
 def test_a_wrong_choice_is_told(options: dict[str, str], message: str) -> None:
     with pytest.raises(BadOption) as refused:
-        chosen(Options(options))
+        topic_selection(Options(options))
     assert str(refused.value).startswith(message)
 
 
@@ -60,15 +60,18 @@ def test_a_pattern_is_about_the_whole_name() -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, Edge.LATEST),
-        ({"startingOffsets": "Earliest"}, Edge.EARLIEST),
-        ({"startingoffsets": '{"a": {"0": 7, "1": -2}}'}, EachOffset({("a", 0): 7, ("a", 1): -2})),  # type: ignore[dict-item]
-        ({"startingOffsetsByTimestamp": '{"a": {"0": 7}}', "startingOffsets": "earliest"}, EachTime({("a", 0): 7})),  # type: ignore[dict-item]
-        ({"startingTimestamp": "1000", "startingOffsetsByTimestamp": "nothing"}, At(1000)),
+        ({}, PartitionEnd.LATEST),
+        ({"startingOffsets": "Earliest"}, PartitionEnd.EARLIEST),
+        ({"startingoffsets": '{"a": {"0": 7, "1": -2}}'}, SpecificOffsets({("a", 0): 7, ("a", 1): -2})),  # type: ignore[dict-item]
+        (
+            {"startingOffsetsByTimestamp": '{"a": {"0": 7}}', "startingOffsets": "earliest"},
+            SpecificTimestamps({("a", 0): 7}),
+        ),  # type: ignore[dict-item]
+        ({"startingTimestamp": "1000", "startingOffsetsByTimestamp": "nothing"}, AtTimestamp(1000)),
     ],
 )
-def test_places(options: dict[str, str], expected: Place) -> None:
-    assert place(Options(options), "starting", default=Edge.LATEST) == expected
+def test_places(options: dict[str, str], expected: OffsetLimit) -> None:
+    assert offset_limit(Options(options), "starting", default=PartitionEnd.LATEST) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,20 +100,20 @@ def test_places(options: dict[str, str], expected: Place) -> None:
 )
 def test_a_wrong_place_is_told(name: str, text: str, message: str) -> None:
     with pytest.raises(BadOption) as refused:
-        place(Options({name: text}), "ending", default=Edge.LATEST)
+        offset_limit(Options({name: text}), "ending", default=PartitionEnd.LATEST)
     assert str(refused.value).startswith(message)
 
 
 def test_a_batch_does_not_end_before_it_begins() -> None:
     here = TopicPartition("a", 0)
-    check_batch(Edge.EARLIEST, Edge.LATEST)
-    check_batch(EachOffset({here: -2}), EachOffset({here: -1}))
-    check_batch(At(1), EachTime({here: 2}))
+    check_batch(PartitionEnd.EARLIEST, PartitionEnd.LATEST)
+    check_batch(SpecificOffsets({here: -2}), SpecificOffsets({here: -1}))
+    check_batch(AtTimestamp(1), SpecificTimestamps({here: 2}))
     for starting, ending in (
-        (Edge.LATEST, Edge.LATEST),
-        (Edge.EARLIEST, Edge.EARLIEST),
-        (EachOffset({here: -1}), Edge.LATEST),
-        (Edge.EARLIEST, EachOffset({here: -2})),
+        (PartitionEnd.LATEST, PartitionEnd.LATEST),
+        (PartitionEnd.EARLIEST, PartitionEnd.EARLIEST),
+        (SpecificOffsets({here: -1}), PartitionEnd.LATEST),
+        (PartitionEnd.EARLIEST, SpecificOffsets({here: -2})),
     ):
         with pytest.raises(BadOption, match="nothing to read"):
             check_batch(starting, ending)
@@ -126,5 +129,8 @@ def test_a_place_names_every_partition_and_no_other() -> None:
 
 
 def test_options_are_named_by_what_they_say() -> None:
-    names = [option_of("starting", where) for where in (Edge.LATEST, EachOffset({}), At(1), EachTime({}))]
+    names = [
+        option_of("starting", where)
+        for where in (PartitionEnd.LATEST, SpecificOffsets({}), AtTimestamp(1), SpecificTimestamps({}))
+    ]
     assert names == ["startingOffsets", "startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp"]

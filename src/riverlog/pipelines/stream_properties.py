@@ -1,14 +1,13 @@
 """What is known of a stream besides its rows: its event time, its keys, how it is written. Pure.
 
-A stream is built once for a look at it and once for each query that writes it; the query is a `Site`. Late rows make
-the difference: which they are stands in the query's own checkpoint, and a query that recomputes holds its watermark
-back.
+A stream is built once for a look at it and once for each query that writes it (`QueryContext`), because of late rows:
+which they are stands in the query's own checkpoint, and a query that recomputes holds its watermark back.
 """
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from riverlog.pipelines.course import Course
+from riverlog.pipelines.lineage import Lineage
 from riverlog.pipelines.operators.late_rows import SideOutput
 
 Mode = Literal["append", "update"]
@@ -19,7 +18,7 @@ UNSTARTED = "no-checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class QueryContext:
     """The query that a stream is built for: where its checkpoint lies, how much its watermark is held back."""
 
     checkpoint: str = UNSTARTED
@@ -27,10 +26,10 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class StreamProperties:
     """What is known of a stream."""
 
-    course: Course = field(default_factory=Course)
+    lineage: Lineage = field(default_factory=Lineage)
     """Where it comes from and what was done to it, for pictures and messages."""
     time: str | None = None
     """The column with the event time, which has a watermark."""
@@ -50,9 +49,9 @@ class Facts:
     other_time: str | None = None
     """The column with the time of those, while it is there."""
 
-    def after(self, step: str) -> "Facts":
+    def after(self, step: str) -> "StreamProperties":
         """Give what is known after one more step."""
-        return replace(self, course=self.course.after(step))
+        return replace(self, lineage=self.lineage.after(step))
 
     def need_time(self, what: str) -> str:
         """Give the column with the event time; ValueError where there is none."""
@@ -79,7 +78,7 @@ class Facts:
                 "one. Make it a left join, or write the results to a topic and go on from there"
             )
 
-    def beside(self, other: "Facts") -> "Facts":
+    def beside(self, other: "StreamProperties") -> "StreamProperties":
         """Return what is known of the rows of two streams; ValueError where they cannot be judged by one rule."""
         if self.time != other.time:
             raise ValueError(
@@ -97,7 +96,7 @@ class Facts:
             raise ValueError("a full join has a union with results of the same kind only")
         return replace(
             self,
-            course=self.course.after("union", other.course),
+            lineage=self.lineage.after("union", other.lineage),
             delay_ms=max(self.delay_ms, other.delay_ms),
             keys=self.keys if self.keys == other.keys else (),
             lateness_ms=max(self.lateness_ms, other.lateness_ms),

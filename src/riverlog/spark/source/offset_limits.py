@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from riverlog.arrow.places import At, Edge
+from riverlog.arrow.positions import AtTimestamp, PartitionEnd
 from riverlog.model.ids import TopicPartition
 from riverlog.spark.options import BadOption, Options
 
@@ -20,45 +20,45 @@ LATEST: Final = -1
 EARLIEST: Final = -2
 
 
-class Subscribed(NamedTuple):
+class NamedTopics(NamedTuple):
     """All partitions of these topics."""
 
     topics: tuple[str, ...]
 
 
-class Matching(NamedTuple):
+class TopicPattern(NamedTuple):
     """All partitions of all topics whose whole name is as the pattern says."""
 
     pattern: str
 
 
-class Assigned(NamedTuple):
+class AssignedPartitions(NamedTuple):
     """These partitions and no others."""
 
     partitions: tuple[TopicPartition, ...]
 
 
-Chosen = Subscribed | Matching | Assigned
+TopicSelection = NamedTopics | TopicPattern | AssignedPartitions
 
 
-class EachOffset(NamedTuple):
+class SpecificOffsets(NamedTuple):
     """An offset for each partition, or -1 and -2 for its ends."""
 
     offsets: Mapping[TopicPartition, int]
 
 
-class EachTime(NamedTuple):
+class SpecificTimestamps(NamedTuple):
     """A time for each partition, in milliseconds."""
 
     timestamps_ms: Mapping[TopicPartition, int]
 
 
-Place = Edge | At | EachOffset | EachTime
+OffsetLimit = PartitionEnd | AtTimestamp | SpecificOffsets | SpecificTimestamps
 
 CHOICES: Final = ("subscribe", "subscribePattern", "assign")
 
 
-def chosen(options: Options) -> Chosen:
+def topic_selection(options: Options) -> TopicSelection:
     """Understand which topics are read; exactly one of the three options says it."""
     given = [name for name in CHOICES if options.text(name) is not None]
     if len(given) != 1:
@@ -66,48 +66,50 @@ def chosen(options: Options) -> Chosen:
         raise BadOption(" | ".join(given or CHOICES), None, f"{what}; set one of {', '.join(CHOICES)}")
     text = options.text(given[0]) or ""
     if given == ["assign"]:
-        return Assigned(_assigned(text))
+        return AssignedPartitions(_assigned(text))
     if given == ["subscribePattern"]:
         _check_pattern(text)
-        return Matching(text)
+        return TopicPattern(text)
     topics = tuple(dict.fromkeys(topic.strip() for topic in text.split(",") if topic.strip()))
     if not topics:
         raise BadOption("subscribe", text, "write topics with commas between them, as in orders,returns")
-    return Subscribed(topics)
+    return NamedTopics(topics)
 
 
-def place(options: Options, which: str, *, default: Edge) -> Place:
+def offset_limit(options: Options, which: str, *, default: PartitionEnd) -> OffsetLimit:
     """Understand where a query is "starting" or "ending"; options about times come first, as in Spark."""
     if (text := options.text(f"{which}Timestamp")) is not None:
-        return At(_milliseconds(f"{which}Timestamp", text))
+        return AtTimestamp(_milliseconds(f"{which}Timestamp", text))
     name = f"{which}OffsetsByTimestamp"
     if (text := options.text(name)) is not None:
-        return EachTime(_by_partition(name, text, 'as in {"orders": {"0": 1700000000000}}', least=0))
+        return SpecificTimestamps(_by_partition(name, text, 'as in {"orders": {"0": 1700000000000}}', least=0))
     name = f"{which}Offsets"
     text = options.text(name)
     if text is None:
         return default
-    for edge in Edge:
+    for edge in PartitionEnd:
         if text.lower() == edge.value[0]:
             return edge
-    return EachOffset(_by_partition(name, text, 'earliest, latest, or {"orders": {"0": 42, "1": -2}}', least=EARLIEST))
+    return SpecificOffsets(
+        _by_partition(name, text, 'earliest, latest, or {"orders": {"0": 42, "1": -2}}', least=EARLIEST)
+    )
 
 
-def option_of(which: str, where: Place) -> str:
+def option_of(which: str, where: OffsetLimit) -> str:
     """Name the option that says where a query is "starting" or "ending"."""
     match where:
-        case At():
+        case AtTimestamp():
             return f"{which}Timestamp"
-        case EachTime():
+        case SpecificTimestamps():
             return f"{which}OffsetsByTimestamp"
         case _:
             return f"{which}Offsets"
 
 
-def check_batch(starting: Place, ending: Place) -> None:
+def check_batch(starting: OffsetLimit, ending: OffsetLimit) -> None:
     """Refuse a batch that would end before it begins."""
-    _check_edge("startingOffsets", starting, Edge.LATEST, LATEST)
-    _check_edge("endingOffsets", ending, Edge.EARLIEST, EARLIEST)
+    _check_edge("startingOffsets", starting, PartitionEnd.LATEST, LATEST)
+    _check_edge("endingOffsets", ending, PartitionEnd.EARLIEST, EARLIEST)
 
 
 def check_complete(which: str, named: Iterable[TopicPartition], partitions: Iterable[TopicPartition]) -> None:
@@ -119,11 +121,11 @@ def check_complete(which: str, named: Iterable[TopicPartition], partitions: Iter
         raise BadOption(which, None, f"it names {_some(extra)}, which this query does not read")
 
 
-def _check_edge(name: str, where: Place, edge: Edge, number: int) -> None:
+def _check_edge(name: str, where: OffsetLimit, edge: PartitionEnd, number: int) -> None:
     word = edge.value[0]
     if where is edge:
         raise BadOption(name, word, "a batch would have nothing to read; choose another place")
-    if isinstance(where, EachOffset):
+    if isinstance(where, SpecificOffsets):
         for partition, offset in where.offsets.items():
             if offset == number:
                 raise BadOption(name, str(number), f"{partition} would have nothing to read there ({word})")
