@@ -41,7 +41,7 @@ OFFSET_MAX: Final = 2**63 - 1
 
 
 def schema_of(columns: Iterable[str]) -> pa.Schema:
-    """Give the schema of some columns, in this order; a name that does not exist is a ValueError."""
+    """Return the schema of some columns, in this order; a name that does not exist is a ValueError."""
     chosen = tuple(columns)
     for name in chosen:
         if name not in TYPES:

@@ -33,5 +33,5 @@ def need(module: str) -> ModuleType:
 
 
 def has(module: str) -> bool:
-    """Tell whether a library is installed, without importing it."""
+    """Return whether a library is installed, without importing it."""
     return module in sys.modules or find_spec(module) is not None

@@ -83,7 +83,7 @@ async def cuts(
     until: Position,
     isolation: "IsolationLevel",
 ) -> dict[TopicPartition, Cut]:
-    """Give what is to be read of each partition; those of which that is nothing are left out."""
+    """Return what is to be read of each partition; those of which that is nothing are left out."""
     starts = await _offsets(cluster, partitions, PartitionEnd.EARLIEST, isolation)
     ends = await _offsets(cluster, partitions, PartitionEnd.LATEST, isolation)
     begins = await _resolved(cluster, since, starts, starts, ends, isolation)
@@ -99,7 +99,7 @@ Offsets = Mapping[TopicPartition, Offset]
 async def _resolved(
     cluster: "Cluster", where: Position, otherwise: Offsets, starts: Offsets, ends: Offsets, isolation: "IsolationLevel"
 ) -> Offsets:
-    """Give the offset of a place in each partition, within what the partition has."""
+    """Return the offset of a position in each partition, within what the partition has."""
     match where:
         case PartitionEnd.EARLIEST:
             return starts

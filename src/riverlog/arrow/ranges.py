@@ -50,7 +50,7 @@ def read_planned(
     rows_max: int | None = None,
     **client: Any,
 ) -> Generator[Found, None, None]:
-    """Give the rows of what the plan names, as they come; `rows_max` says how many the caller will take.
+    """Yield the rows of what the plan names, as they come; `rows_max` says how many the caller will take.
 
     Where records were deleted, reading goes on behind them, or without `skip_deleted` raises OffsetOutOfRange.
     """

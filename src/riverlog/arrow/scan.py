@@ -95,11 +95,11 @@ class Scan:
 
     @property
     def schema(self) -> "pa.Schema":
-        """Give the names and types of the columns."""
+        """Return the names and types of the columns."""
         return self.columns.schema
 
     def __iter__(self) -> "Iterator[pa.RecordBatch]":
-        """Give batches of rows, each of one partition, as they come."""
+        """Yield batches of rows, each of one partition, as they come."""
         with closing(self._batches()) as batches:
             for _, batch in batches:
                 yield batch

@@ -56,7 +56,7 @@ class TableColumns:
         self.decoded = schema_of(dict.fromkeys([*record.names, "value", "offset"]))
 
     def of(self, decoded: "pa.RecordBatch", partition: TopicPartition) -> "pa.RecordBatch":
-        """Make the table's columns of decoded ones; raise BadValue where the reader wants that."""
+        """Return the table's columns of decoded ones; raise BadValue where the reader wants that."""
         if self._fields is None:
             return decoded
         from riverlog.arrow.json.values import typed

@@ -31,11 +31,11 @@ class Stores:
 
     @property
     def opened(self) -> Store | None:
-        """Give the store in use, if there is one."""
+        """Return the store in use, if there is one."""
         return self._store if self._store is not None and self._store.usable else None
 
     async def current(self) -> Store:
-        """Give a store that can be used; Refused where the log cannot be reached."""
+        """Return a store that can be used, opening one if need be; RequestRefused where the log cannot be reached."""
         if (store := self.opened) is not None:
             self._check(store)
             return store

@@ -25,11 +25,11 @@ class HttpProtocol(HttpToolsProtocol):
             self.send_400_response("The head of the request is too long.")
 
     def on_message_begin(self) -> None:
-        """Hear that a request begins."""
+        """Begin to count the head of a request."""
         self._is_in_head = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Hear that its head is whole."""
+        """Stop counting: its head is whole."""
         self._is_in_head = False
         super().on_headers_complete()

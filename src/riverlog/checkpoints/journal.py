@@ -108,7 +108,7 @@ class Journal:
                 raise
 
     async def close(self) -> None:
-        """Let go of all connections; a transaction that is open is aborted."""
+        """Close all connections; a transaction that is open is aborted."""
         try:
             async with asyncio.timeout(_CLOSE_SECONDS_MAX):
                 await self._producer.close()
@@ -132,22 +132,22 @@ class Journal:
         )
 
     async def facts(self) -> AsyncIterator[ConsumerRecord]:
-        """Give all records of partition 0."""
+        """Yield all records of partition 0."""
         async for record in self._records(FACTS, 0):
             if record.key != _OPENED:
                 yield record
 
     async def chunks(self, first_offset: int) -> AsyncIterator[ConsumerRecord]:
-        """Give the records of partition 1 from this offset on."""
+        """Yield the records of partition 1 from this offset on."""
         async for record in self._records(CHUNKS, first_offset):
             yield record
 
     async def chunks_end(self) -> int:
-        """Give the offset behind the last chunk."""
+        """Return the offset behind the last chunk."""
         return await self._end(TopicPartition(TOPIC, CHUNKS), IsolationLevel.READ_UNCOMMITTED)
 
     async def read(self, partition: int, offset: int) -> ConsumerRecord | None:
-        """Give one record; None where compaction has removed it."""
+        """Return one record; None where compaction has removed it."""
         return await read_at(self._cluster, TopicPartition(TOPIC, partition), offset, bytes_max=_FETCH_BYTES_MAX)
 
     async def write(self, records: Sequence[CheckpointRecord]) -> list[int]:
@@ -186,7 +186,7 @@ class Journal:
             await admin.create_partitions(TOPIC, CHECKPOINTS_PARTITIONS)
 
     async def _lock_out(self, admin: Admin) -> None:
-        """Let partition 0 take no batch of a journal that was opened before; partition 1 takes only transactions."""
+        """Fence the journals that were opened before from partition 0; partition 1 takes only transactions."""
         known = await admin.describe_producers([_FACTS])
         others = [each.producer_id for each in known if each.producer_epoch < PRODUCER_EPOCH_MAX]
         await self._producer.lock_out(_FACTS, others, [(_OPENED, b"")])
@@ -234,7 +234,7 @@ class Journal:
         return [delivery.result().offset for delivery in deliveries]
 
     async def _records(self, index: int, first_offset: int) -> AsyncIterator[ConsumerRecord]:
-        """Give what is committed. All is: who wrote before is fenced, and nobody else writes here."""
+        """Yield what is committed. All is: who wrote before is fenced, and nobody else writes here."""
         partition = TopicPartition(TOPIC, index)
         end = await self._end(partition, IsolationLevel.READ_UNCOMMITTED)
         attempt = 0

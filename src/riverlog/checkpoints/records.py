@@ -129,7 +129,7 @@ Fact = (
 
 
 def write_fact(fact: Fact) -> CheckpointRecord:
-    """Give the record that tells a fact."""
+    """Return the record of a fact."""
     match fact:
         case FileKept(path, facts, content):
             return CheckpointRecord(FACTS, _FILE + path.encode(), _line(asdict(facts)) + content)
@@ -154,7 +154,7 @@ def write_fact(fact: Fact) -> CheckpointRecord:
 
 
 def read_fact(key: bytes | None, value: bytes | None) -> Fact:
-    """Give the fact that a record of partition 0 tells; Unreadable where it is none of ours."""
+    """Return the fact in a record of partition 0; Unreadable where it is none of ours."""
     kind, colon, name = (key or b"").partition(b":")
     try:
         text = name.decode("utf-8")
@@ -188,17 +188,17 @@ def file_facts(facts: dict[str, Any]) -> FileFacts:
 
 
 def content_of(value: bytes) -> bytes:
-    """Give what follows the facts."""
+    """Return what follows the facts."""
     return value.partition(b"\n")[2]
 
 
 def chunk(file_id: str, index: int, content: bytes | None) -> CheckpointRecord:
-    """Give the record of a chunk, or its tombstone."""
+    """Return the record of a chunk, or its tombstone."""
     return CheckpointRecord(CHUNKS, b"%s%s:%d" % (_CHUNK, file_id.encode(), index), content)
 
 
 def chunk_owner(key: bytes | None) -> tuple[str, int] | None:
-    """Tell which file's chunk a record of partition 1 is, and the how manieth."""
+    """Return whose chunk a record of partition 1 is: the file's id, and the number of the chunk in it."""
     name, _, index = (key or b"").removeprefix(_CHUNK).rpartition(b":")
     if not name or not index.isdigit() or len(index) > _INDEX_DIGITS_MAX or int(index) >= CHECKPOINT_CHUNKS_MAX:
         return None

@@ -43,7 +43,7 @@ class RemoteStore:
         self._connection.close()
 
     def walk(self, path: str) -> Iterator[RemoteFile]:
-        """Give all files and folders below a path, folders before what lies in them; Refused where it is missing."""
+        """Yield all files and folders below a path, folders first; RequestRefused where it is missing."""
         found = self._json("GET", path, "LISTSTATUS")["FileStatuses"]["FileStatus"]
         for each in found:
             below = check_path(f"{path}/{each['pathSuffix']}")
@@ -53,7 +53,7 @@ class RemoteStore:
                 yield from self.walk(below)
 
     def read(self, path: str) -> Iterator[bytes]:
-        """Give the content of a file, part by part."""
+        """Yield the content of a file, part by part."""
         response = self._exchange("GET", f"{_target(path, 'OPEN')}&data=true", None)
         while part := response.read(_PART_BYTES):
             yield part
@@ -66,16 +66,16 @@ class RemoteStore:
         self._json("PUT", path, "MKDIRS")
 
     def queries(self) -> list[dict[str, Any]]:
-        """Tell about every query whose checkpoint is there."""
+        """Describe every query whose checkpoint is there."""
         found: list[dict[str, Any]] = self._call("GET", "/", "LIST")["pipelines"]
         return found
 
     def query(self, path: str) -> dict[str, Any]:
-        """Tell about the query with this checkpoint; Refused where there is none."""
+        """Describe the query with this checkpoint; RequestRefused where there is none."""
         return self._call("GET", path, "DESCRIBE")
 
     def report(self, path: str, told: dict[str, Any]) -> bool:
-        """Say how a query goes, as its driver; the answer tells whether it is to stop."""
+        """Report the progress of a query, as its driver, and return whether it is to stop."""
         return bool(self._call("POST", path, "PROGRESS", json.dumps(told).encode()).get("stop"))
 
     def stop(self, path: str) -> None:
@@ -83,7 +83,7 @@ class RemoteStore:
         self._call("POST", path, "STOP")
 
     def reset(self, path: str, start: Start | None, *, force: bool = False) -> None:
-        """Let a query begin anew, from a place in its topics; Refused where it runs, or may."""
+        """Reset a query, to begin at a place in its topics; RequestRefused where it runs, or may."""
         told = {"start": None if start is None else start.told(), "force": force}
         self._call("POST", path, "RESET", json.dumps(told).encode())
 

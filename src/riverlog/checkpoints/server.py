@@ -66,7 +66,7 @@ class CheckpointServer:
         return Address(*listening.getsockname()[:2])
 
     def pipelines(self) -> "Iterator[PipelineReading]":
-        """Give the queries that have reported, for the metrics; none before the first client of a store."""
+        """Return the queries that have reported, for the metrics; none before the first client of a store."""
         store = None if self._stores is None else self._stores.opened
         return iter(()) if store is None else store.reports.readings()
 

@@ -45,7 +45,7 @@ class SinkCalls:
         self._begun: tuple[tuple[str, str], SharedBatch] | None = None
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -59,14 +59,14 @@ class SinkCalls:
         return cluster_id
 
     def begin(self, *, query: str, run: str, batch: int, timeout_ms: int = 60_000) -> SharedBatch:
-        """Give what a task needs to join the batch; Refused for a run that was replaced."""
+        """Return what a task needs to join the batch; RequestRefused for a run that was replaced."""
         call = {"query": query, "run": run, "batch": batch, "timeout_ms": timeout_ms}
         begun = SharedBatch(**self._call("BEGIN", call))
         self._begun = (query, run), begun
         return begun
 
     def begun(self, *, query: str, run: str, batch: int) -> SharedBatch | None:
-        """Give the same without asking, where a batch of this run was begun here before: they have one owner.
+        """Return the same without asking, where a batch of this run was begun here before: they have one owner.
 
         Nobody joins in the name of an owner who was replaced, so who relies on this is refused a step later.
         """

@@ -122,7 +122,7 @@ class Store:
 def store_over(
     bootstrap: str, ports: Ports, security: Security | None = None, topic_id: TopicId | None = None
 ) -> Store:
-    """Make the store of a cluster, over the topic with this id if there was one before; it is to be opened."""
+    """Return the store of a cluster, to be opened; over the topic with this id if there was one before."""
     return Store(
         Journal(bootstrap, ports=ports, security=security, topic_id=topic_id),
         Owners(bootstrap, ports=ports, security=security),

@@ -20,7 +20,7 @@ class Lineage:
     steps: tuple[LineageStep, ...] = ()
 
     def after(self, words: str, beside: "Lineage | None" = None) -> "Lineage":
-        """Give the course behind one more step."""
+        """Return the lineage behind one more step."""
         return Lineage(self.begins, (*self.steps, LineageStep(words, beside)))
 
     @property

@@ -57,7 +57,7 @@ Target = TopicTarget | ConsoleTarget | ParquetTarget | CustomTarget
 
 
 def records(rows: "DataFrame", target: TopicTarget, *, keys: Sequence[str], side_topic: str | None) -> "DataFrame":
-    """Give `topic`, `key` and `value` (and `headers`, where rows are records already)."""
+    """Return `topic`, `key` and `value` (and `headers`, where rows are records already)."""
     columns = [name for name in rows.columns if name != LATE]
     topic = sql.lit(target.topic).alias("topic")
     if target.key is None and target.value is None and is_record(columns):
@@ -80,7 +80,7 @@ def records(rows: "DataFrame", target: TopicTarget, *, keys: Sequence[str], side
 
 
 def updates_to(options: Mapping[str, str]) -> "Callable[[DataFrame, int], None]":
-    """Give what writes the batches of a query with updates: in its transaction, as the sink would if Spark let it."""
+    """Return a writer of batches with updates: in the query's transaction, as the sink would if Spark let it."""
 
     def write(rows: "DataFrame", _batch: int) -> None:
         rows.write.format("riverlog").options(**options, ofStream="true").mode("append").save()
@@ -89,7 +89,7 @@ def updates_to(options: Mapping[str, str]) -> "Callable[[DataFrame, int], None]"
 
 
 def is_record(columns: Sequence[str]) -> bool:
-    """Tell whether rows have the columns of a record, and no others."""
+    """Return whether rows have the columns of a record, and no others."""
     return "value" in columns and set(columns) <= RECORD_COLUMNS
 
 

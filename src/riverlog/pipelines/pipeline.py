@@ -204,7 +204,7 @@ class Pipeline:
         return self._running is not None and self._running.is_active
 
     def counts(self) -> dict[str, Counts]:
-        """Say what came to each window and join since the start, and how much of it was late."""
+        """Return what came to each window and join since the start, and how much of it was late."""
         if self._running is None:
             return {}
         found = self._running.counts()
@@ -235,7 +235,7 @@ class Pipeline:
         self.outputs.append(Output(name, stream, target))
 
     def observe(self, words: str) -> str:
-        """Give a name for the counts of a window or a join; both sides of a join add theirs to it."""
+        """Return a name for the counts of a window or a join; both sides of a join add theirs to it."""
         name = f"{OBSERVED}{len(self._operators) + 1}"
         self._operators[name] = words
         return name
@@ -250,7 +250,7 @@ class Pipeline:
         return sql.struct(at.alias("at"), sql.lit(self.batch.number).cast("long").alias("batch"))
 
     def arrow_schema(self, schema: "str | StructType") -> "pa.Schema":
-        """Give a schema as Arrow has it."""
+        """Return a schema as Arrow has it."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
         return to_arrow_schema(struct_of(schema), timezone="UTC")

@@ -50,7 +50,7 @@ class EachBatch:
 
 
 def one(function: Callable[[Row], Mapping[str, Any]]) -> Callable[[Row], Iterable[Mapping[str, Any]]]:
-    """Make a function that gives one row give a list of them."""
+    """Wrap a function that returns one row into one that returns a list of them."""
 
     def mapped(row: Row) -> Iterable[Mapping[str, Any]]:
         return (function(row),)

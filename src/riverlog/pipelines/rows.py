@@ -22,12 +22,12 @@ _TIMES: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
 def timed(column: "Column", name: str, delay_ms: int) -> "Column":
-    """Give a column as an event time."""
+    """Return a column as an event time."""
     return column.alias(name, metadata={DELAY_MARK: delay_ms})
 
 
 def untimed(column: "Column", name: str) -> "Column":
-    """Give a column as a time among others."""
+    """Return a column as a time among others."""
     return column.alias(name, metadata={})
 
 
@@ -37,7 +37,7 @@ def json_of(columns: "Iterable[str | Column]") -> "Column":
 
 
 def is_timed(frame: "DataFrame", name: str) -> bool:
-    """Tell whether Spark knows a column as an event time."""
+    """Return whether Spark knows a column as an event time."""
     return name in frame.columns and DELAY_MARK in frame.schema[name].metadata
 
 

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def struct_of(schema: "str | StructType") -> "StructType":
-    """Give a schema as Spark has it."""
+    """Return a schema as Spark has it."""
     from pyspark.sql.types import StructType
 
     struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
@@ -16,5 +16,5 @@ def struct_of(schema: "str | StructType") -> "StructType":
 
 
 def ddl_of(schema: "str | StructType") -> str:
-    """Give a schema as text."""
+    """Return a schema as text."""
     return schema if isinstance(schema, str) else schema.toDDL()

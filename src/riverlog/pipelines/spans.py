@@ -31,7 +31,7 @@ _LARGEST_MS: Final = 1_000 * 366 * 86_400_000
 
 
 def span_ms(span: Span, what: str, *, least: int = 1) -> int:
-    """Give a length of time in milliseconds; ValueError says what of it, `what`, is wrong and what may be written."""
+    """Return a length of time in milliseconds; ValueError says what of `what` is wrong and what may be written."""
     count = span // timedelta(milliseconds=1) if isinstance(span, timedelta) else _read(span, what)
     if not least <= count <= _LARGEST_MS:
         raise ValueError(f"{what} {str(span)!r} is out of range; give {'0 seconds' if least == 0 else '1 ms'} or more")

@@ -87,21 +87,21 @@ class Stream:
         return self._then(lambda rows, _site: rows.withColumns(made), f"with {', '.join(named)}")
 
     def map(self, function: Callable[[Row], Mapping[str, Any]], schema: "str | StructType") -> "Stream":
-        """Make of each row, a dict, another one by a Python function; the schema says which columns it has."""
+        """Map each row, a dict, to another one by a Python function; the schema says which columns it has."""
         return self._mapped(one(function), schema, "map", function)
 
     def flat_map(self, function: Callable[[Row], Iterable[Mapping[str, Any]]], schema: "str | StructType") -> "Stream":
-        """Make of each row none, one or several by a Python function."""
+        """Map each row to none, one or several by a Python function."""
         return self._mapped(function, schema, "flat-map", function)
 
     def map_arrow(self, function: Callable[[Any], Any], schema: "str | StructType") -> "Stream":
-        """Make of each pyarrow.RecordBatch another one, without a Python call for each row."""
+        """Map each pyarrow.RecordBatch to another one, without a Python call for each row."""
         self.properties.refuse_side("map_arrow")
         step = EachBatch(function)
         return self._in_arrow(step, schema, f"map {_name(function)}")
 
     def map_pandas(self, function: Callable[[Any], Any], schema: "str | StructType") -> "Stream":
-        """Make of each pandas.DataFrame another one."""
+        """Map each pandas.DataFrame to another one."""
         self.properties.refuse_side("map_pandas")
         step = EachBatch(function)
 
@@ -305,7 +305,7 @@ class Stream:
         return self._in_arrow(step, schema, f"{what} {_name(named)}")
 
     def _in_arrow(self, step: "EachRow | EachBatch", schema: "str | StructType", words: str) -> "Stream":
-        """Let workers of Spark run a step; where a batch is replayed, it runs in this process."""
+        """Run a step in workers of Spark; where a batch is replayed, in this process."""
 
         def mapped(rows: "DataFrame", query: QueryContext) -> "DataFrame":
             batch = self.pipeline.batch
@@ -316,7 +316,7 @@ class Stream:
         return self._then(mapped, words)
 
     def _then(self, step: "Callable[[DataFrame, QueryContext], DataFrame]", words: str) -> "Stream":
-        """Give the stream with one more step, which keeps the event time if it keeps its column."""
+        """Return the stream with one more step, which keeps the event time if it keeps its column."""
 
         def build(query: QueryContext) -> "DataFrame":
             return _timed(step(self.built(query), query), self.properties, query)

@@ -50,11 +50,11 @@ class StreamProperties:
     """The column with the time of those, while it is there."""
 
     def after(self, step: str) -> "StreamProperties":
-        """Give what is known after one more step."""
+        """Return what is known after one more step."""
         return replace(self, lineage=self.lineage.after(step))
 
     def need_time(self, what: str) -> str:
-        """Give the column with the event time; ValueError where there is none."""
+        """Return the column with the event time; ValueError where there is none."""
         if self.time is None:
             raise ValueError(
                 f"{what} needs an event time: name it with the stream (time='at', watermark='10 seconds'), keep its "

@@ -26,12 +26,12 @@ class RiverlogDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Give the name of the format."""
+        """Return the name of the format."""
         return "riverlog"
 
     @plainly
     def schema(self) -> "str | StructType":
-        """Give the columns where the program names none."""
+        """Return the columns where the program names none."""
         tune()
         from riverlog.spark.source.columns import default_schema
         from riverlog.spark.source.options import source_options

@@ -42,16 +42,16 @@ class Options:
         self._given = {name.lower(): value for name, value in given.items()}
 
     def names(self) -> Iterable[str]:
-        """Give the names that are set, in small letters."""
+        """Return the names that are set, in small letters."""
         return self._given.keys()
 
     def text(self, name: str) -> str | None:
-        """Give an option as it is, without space around it; None where it is not set."""
+        """Return an option as it is, without space around it; None where it is not set."""
         value = self._given.get(name.lower())
         return None if value is None else value.strip()
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Give an option that is true or false."""
+        """Return an option that is true or false."""
         value = self.text(name)
         if value is None:
             return default
@@ -60,7 +60,7 @@ class Options:
         return value.lower() == "true"
 
     def number(self, name: str, *, least: int = 1) -> int | None:
-        """Give an option that is a whole number; None where it is not set."""
+        """Return an option that is a whole number; None where it is not set."""
         value = self.text(name)
         if value is None:
             return None
@@ -73,7 +73,7 @@ class Options:
         return number
 
     def choice(self, name: str, choices: Iterable[str], *, default: str) -> str:
-        """Give an option that is one of a few words."""
+        """Return an option that is one of a few words."""
         known = tuple(choices)
         value = self.text(name)
         if value is None:
@@ -141,7 +141,7 @@ def _named(refusal: tuple[str, str], value: str | None) -> tuple[str, str | None
 
 
 def _check_setting(name: str, known: Mapping[str, str]) -> None:
-    """Let pass what has no meaning here; refuse what this client cannot do, and names that Kafka does not know."""
+    """Pass over what has no meaning here; refuse what this client cannot do, and names that Kafka does not know."""
     if name.startswith(_SECURITY):
         return  # read, or refused, where the connection is
     if name not in MEANINGLESS:

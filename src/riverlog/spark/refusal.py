@@ -19,7 +19,7 @@ class Fenced(SinkRefused):
 
 
 def refusal(problem: KafkaError) -> SinkRefused:
-    """Say why rows are not written: what broke the transaction, rather than that it is broken."""
+    """Return why rows are not written: what broke the transaction, rather than that it is broken."""
     cause = problem
     while cause.code is ErrorCode.TRANSACTION_ABORTABLE and isinstance(cause.__cause__, KafkaError):
         cause = cause.__cause__

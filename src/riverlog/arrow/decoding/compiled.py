@@ -55,7 +55,7 @@ def record_batch(runs: Sequence[Run], partition: TopicPartition, schema: pa.Sche
 
 
 def _decode(runs: Sequence[Run], partition: TopicPartition, names: Sequence[str], cut: Cut) -> Decoded:
-    """Make room for as many rows as there can be, and let the kernel fill it."""
+    """Allocate for as many rows as there can be, and call the kernel to fill it."""
     size = sum(len(run.content) for run in runs)
     count = sum(run.header.record_count for run in runs)
     offsets, timestamps_ms = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -79,7 +79,7 @@ def _decode(runs: Sequence[Run], partition: TopicPartition, names: Sequence[str]
 
 
 def _table(runs: Sequence[Run]) -> Longs:
-    """Tell the kernel where the records lie; whoever holds the runs keeps them there."""
+    """List for the kernel where the records lie; whoever holds the runs keeps them there."""
     table = np.empty((len(runs), kernel.RUN_FIELDS), np.int64)
     for row, (header, content) in zip(table, runs, strict=True):
         start: int = np.frombuffer(content, np.uint8).__array_interface__["data"][0]
@@ -125,7 +125,7 @@ def _array(name: str, decoded: Decoded, partition: TopicPartition, runs: Sequenc
 
 
 def _repeated(value: str | int, kind: pa.DataType, rows: int) -> pa.Array:
-    """Give a value in each row: the front of a column that is kept for the next batches, unless it is too large."""
+    """Return a value in each row: the front of a column that is kept for the next batches, unless it is too large."""
     room = 1 << rows.bit_length()
     size = len(value) if isinstance(value, str) else 1
     if size * room > _REPEATED_BYTES_MAX:
@@ -154,7 +154,7 @@ def _bytes(kind: pa.DataType, column: Binary, rows: int, nulls: int) -> pa.Array
 
 
 def _fitted(buffer: Any, used: int) -> Any:
-    """Give the used part; alone, where it would keep much unused memory alive."""
+    """Return the used part; as a copy, where it would keep much unused memory alive."""
     part = buffer[:used]
     return part.copy() if len(buffer) - used > len(buffer) // _SLACK else part
 

@@ -33,7 +33,7 @@ class Decode(Protocol):
 
 
 def is_kernel_worth_loading(rows: int, least: int, kernel: str = "riverlog.arrow.decoding.kernel") -> bool:
-    """Tell whether about as many rows are done sooner with numba; where it is loaded already, any number is."""
+    """Return whether about as many rows are done sooner with numba; where it is loaded already, any number is."""
     return has("numba") and (rows >= least or kernel in sys.modules)
 
 

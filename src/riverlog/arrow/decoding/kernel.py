@@ -48,7 +48,7 @@ inline: Callable[[Any], Any] = intrinsic
 
 @inline
 def address_of(_context: Any, array: Any) -> Any:
-    """Give where an array's bytes lie. Handing on the array itself would count references, ten times per record."""
+    """Return the address of an array's bytes. To pass the array itself would count references, ten times per record."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         found = context.make_array(signature.args[0])(context, builder, arguments[0])

@@ -33,7 +33,7 @@ class Run(NamedTuple):
 def portions(
     chunk: Chunk, partition: TopicPartition, cut: Cut, *, portion_bytes: int = PORTION_BYTES
 ) -> Iterator[list[Run]]:
-    """Give what of a chunk may have wanted rows; CorruptRecords names a batch that is broken."""
+    """Yield what of a chunk may have wanted rows; CorruptRecords names a batch that is broken."""
     portion: list[Run] = []
     size = 0
     while (raw := chunk.next_raw(partition, cut.from_offset)) is not None:

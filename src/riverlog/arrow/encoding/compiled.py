@@ -91,7 +91,7 @@ class CompiledEncoder:
         self._planned.append(Planned(rows.count, keys, values, timestamps_ms, headers, row_batches, row_sizes))
 
     def batches(self) -> list[EncodedBatch]:
-        """Give all batches, in the order in which they were begun, and go on without them."""
+        """Return all batches, in the order in which they were begun, and go on without them."""
         table = self._batches[: self._count]
         ends = np.cumsum(table[:, kernel.SIZE] + HEADER_BYTES)
         starts = ends - table[:, kernel.SIZE]
@@ -141,7 +141,7 @@ class CompiledEncoder:
         return EncodedBatch(self._names.partition(*self._slots[row[kernel.SLOT]]), content, row[kernel.COUNT])
 
     def _know_topics(self) -> None:
-        """Make place for the partitions of topics that were met since the last rows."""
+        """Add the partitions of topics that were met since the last rows."""
         known, names = len(self._topics), self._names
         if known == len(names.names):
             return
@@ -153,7 +153,7 @@ class CompiledEncoder:
         self._open = np.concatenate([self._open, np.full(len(self._slots) - len(self._open), -1, np.int64)])
 
     def _make_room(self, rows: int, size: int) -> None:
-        """Make place for as many batches as these rows can begin: two in a row of one partition are more than full."""
+        """Add room for as many batches as these rows can begin: two in a row of one partition are more than full."""
         bound = size + rows * RECORD_OVERHEAD
         begun_max = min(rows, len(self._slots) + 2 * (bound // max(1, self._rules.batch_bytes_max - HEADER_BYTES) + 1))
         if self._count + begun_max > len(self._batches):

@@ -27,7 +27,7 @@ class RowEncoder(Protocol):
         """Take rows; KafkaError for the first that no record can be made of."""
 
     def batches(self) -> list[EncodedBatch]:
-        """Give the batches of all rows that were taken, and go on without them."""
+        """Return the batches of all rows that were taken, and go on without them."""
 
 
 class Encoder:
@@ -67,7 +67,7 @@ class Encoder:
         return before + self.finish() if self._gathered >= self._bytes_max else before
 
     def finish(self) -> list[EncodedBatch]:
-        """Give all that was not given yet."""
+        """Return all batches that were not returned yet."""
         self._gathered = 0
         return self._rows.batches()
 

@@ -78,7 +78,7 @@ def murmur2(data: int, length: int) -> int:
 
 @compiled
 def _place(array: Any) -> int:
-    """Give where an array lies; 0 for an empty one."""
+    """Return the address of an array; 0 for an empty one."""
     return address_of(array) if array.shape[0] else 0
 
 
@@ -94,7 +94,7 @@ def _is_there(valid: int, first: int, row: int) -> bool:
 
 @compiled
 def _end_before(ends: int, row: int) -> int:
-    """Give where a row's content begins, which is where the one before it ends."""
+    """Return where a row's content begins, which is where the one before it ends."""
     end: int = _word(ends + (row << 2))
     return end
 
@@ -136,7 +136,7 @@ def _content_bytes(length: int) -> int:
 
 @compiled
 def _length(ends: int, valid: int, first: int, row: int) -> int:
-    """Give the length of a row's content; -1 where it is null, or there is no such column."""
+    """Return the length of a row's content; -1 where it is null, or there is no such column."""
     if ends == 0 or not _is_there(valid, first, row):
         return -1
     length: int = _end_before(ends, row + 1) - _end_before(ends, row)
@@ -188,7 +188,7 @@ def plan(
     row_batches: Ints,
     row_sizes: Ints,
 ) -> tuple[int, int, int]:
-    """Give each row its batch and the size of its record, opening batches where one is full or there is none.
+    """Assign each row its batch and the size of its record, opening batches where one is full or there is none.
 
     Returns how many batches there are; then the flaw that ended it (0 where all is well) and its row.
     """

@@ -41,7 +41,7 @@ class PlainEncoder:
             self._append(place, key, value, partition, pairs_of(pairs), time)
 
     def batches(self) -> list[EncodedBatch]:
-        """Give all batches, in the order in which they were begun, and go on without them."""
+        """Return all batches, in the order in which they were begun, and go on without them."""
         built = [
             EncodedBatch(self._topics.partition(*slot), memoryview(builder.build()), builder.count)
             for slot, builder in self._batches

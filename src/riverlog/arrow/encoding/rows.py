@@ -127,7 +127,7 @@ def pairs_of(headers: list[dict[str, Any] | None] | None) -> Headers:
 
 
 def size_max(key: bytes | None, value: bytes | None, headers: Headers) -> int:
-    """Give a bound on the bytes of a record."""
+    """Return a bound on the bytes of a record."""
     size = RECORD_OVERHEAD + len(key or b"") + len(value or b"")
     for name, content in headers:
         size += HEADER_OVERHEAD + len(name.encode()) + len(content or b"")

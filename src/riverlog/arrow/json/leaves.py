@@ -59,7 +59,7 @@ def parsed_field(field: pa.Field) -> pa.Field:
 
 
 def converted(array: Any, kind: pa.DataType, zone: tzinfo | None) -> Any:
-    """Make what was parsed what it should be; ArrowInvalid for a text that is not. `zone` is for times without one."""
+    """Convert what was parsed to what it should be; ArrowInvalid where it is not. `zone` is for times without one."""
     if array.type == kind:
         return array
     if pa.types.is_struct(kind):

@@ -17,7 +17,7 @@ _TAB, _NEWLINE, _RETURN = ord("\t"), ord("\n"), ord("\r")
 
 
 def find_objects(content: Any, ends: Any, is_object: Any) -> None:
-    """Say for each value whether it is one object; `ends` begins with where the first one starts."""
+    """Note for each value whether it is one object; `ends` begins with where the first one starts."""
     for row in range(len(is_object)):
         depth, begun, ended, in_string, escaped, wrong = 0, False, False, False, False, False
         for position in range(ends[row], ends[row + 1]):

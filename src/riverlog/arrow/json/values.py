@@ -90,7 +90,7 @@ def _type(kind: Any) -> pa.DataType:
 
 
 def _find_objects(values: pa.BinaryArray) -> NDArray[np.bool_]:
-    """Tell which values are exactly one object."""
+    """Return which values are exactly one object."""
     assert values.type == pa.binary(), values.type
     is_object = np.zeros(len(values), np.bool_)
     _, ends, content = values.buffers()
@@ -138,7 +138,7 @@ def _parsed_alone(
 
 
 def _why(problem: pa.ArrowInvalid, schema: pa.Schema) -> str:
-    """Say what is wrong with a value; the parser does not tell which field it misses."""
+    """Return what is wrong with a value; the parser does not name the field that it misses."""
     if "required field" not in str(problem):
         return str(problem)
     names = [field.name for field in schema if not field.nullable]

@@ -34,7 +34,7 @@ class Change:
 
 
 def make_folder(tree: Tree, path: str) -> Change:
-    """Let there be a folder, and all above it."""
+    """Create a folder, and all above it."""
     found = tree.find(path)
     if isinstance(found, StoredFile):
         raise RequestRefused.exists(path)
@@ -55,7 +55,7 @@ def check_create(tree: Tree, path: str, *, overwrite: bool) -> None:
 
 
 def keep(tree: Tree, path: str, facts: FileFacts, content: bytes, *, overwrite: bool) -> Change:
-    """Let a file that was uploaded whole be there."""
+    """Keep a file that was uploaded whole."""
     check_create(tree, path, overwrite=overwrite)
     return Change((*_kept(tree, path, facts, content), *_chunks_gone(tree.file(path))))
 
@@ -82,19 +82,19 @@ def rename(tree: Tree, source: str, destination: str, *, overwrite: bool) -> Cha
 
 
 def was_renamed(tree: Tree, source: str, destination: str) -> bool:
-    """Tell whether exactly this was done before."""
+    """Return whether exactly this was done before."""
     there = tree.file(destination)
     return there is not None and there.facts.source == source != destination
 
 
 def keep_decided(tree: Tree, path: str, facts: FileFacts, content: bytes) -> Change:
-    """Let the file be there whose batch was decided, whatever was under its name; its temporary one is gone."""
+    """Keep the file of a batch that was decided, whatever was under its name, and drop its temporary one."""
     forgotten = forget(tree, [facts.source])
     return Change((*_kept(tree, path, facts, content), *_chunks_gone(tree.file(path)), *forgotten.records))
 
 
 def delete(tree: Tree, path: str, *, recursive: bool) -> Change:
-    """Let a file or folder be gone; the answer tells whether there was one."""
+    """Delete a file or folder; the answer is whether there was one."""
     found = tree.find(path)
     if found is None:
         return Change(answer=False)
@@ -114,20 +114,20 @@ def delete(tree: Tree, path: str, *, recursive: bool) -> Change:
 
 
 def begin_anew(tree: Tree, path: str, start: tuple[str, FileFacts, bytes] | None) -> Change:
-    """Let all of a checkpoint be gone, and what its query finds instead be there."""
+    """Replace all of a checkpoint by what its query is to find instead."""
     gone = delete(tree, path, recursive=True)
     return gone if start is None else replace(gone, records=(*gone.records, *_kept(tree, *start)))
 
 
 def forget(tree: Tree, paths: Iterable[str]) -> Change:
-    """Let files be gone, as far as they are there."""
+    """Delete those of these files that are there."""
     found = {path: file for path in paths if (file := tree.file(path)) is not None}
     gone = [record for path, file in found.items() for record in (write_fact(FileGone(path)), *_chunks_gone(file))]
     return Change(tuple(gone))
 
 
 def end_upload(file_id: str, chunks: int) -> tuple[CheckpointRecord, ...]:
-    """Let go of the chunks of a file that will never be whole."""
+    """Delete the chunks of a file that will never be whole."""
     return (*_tombstones(file_id, chunks), write_fact(UploadEnded(file_id)))
 
 

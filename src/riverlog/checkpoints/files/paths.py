@@ -45,7 +45,7 @@ def parse_path(quoted: bytes) -> str:
 
 
 def check_path(text: str) -> str:
-    """Give the path without doubled slashes or one at its end; Refused where it is none."""
+    """Return the path without doubled slashes or one at its end; RequestRefused where it is none."""
     if len(text.encode("utf-8", "surrogatepass")) > CHECKPOINT_PATH_BYTES_MAX:
         raise RequestRefused.illegal(f"the path has more than {CHECKPOINT_PATH_BYTES_MAX} bytes")
     if not text.startswith("/"):
@@ -61,18 +61,18 @@ def check_path(text: str) -> str:
 
 
 def names_of(path: str) -> list[str]:
-    """Give the names from the root down."""
+    """Return the names from the root down."""
     return path[1:].split("/") if path != ROOT else []
 
 
 def is_temporary(path: str) -> bool:
-    """Tell whether Spark will rename this file once it is whole: `.7.<uuid>.tmp`."""
+    """Return whether Spark will rename this file once it is whole: `.7.<uuid>.tmp`."""
     name = path.rpartition("/")[2]
     return name.startswith(".") and name.endswith(".tmp")
 
 
 def are_related(one: str, other: str) -> bool:
-    """Tell whether a change of one path may matter to the other: they are the same, or one lies below the other."""
+    """Return whether a change of one path may matter to the other: they are equal, or one lies below the other."""
     return one == other or is_below(one, other) or is_below(other, one)
 
 

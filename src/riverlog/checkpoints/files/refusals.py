@@ -21,12 +21,12 @@ class RequestRefused(Exception):
 
     @property
     def name(self) -> str:
-        """Give the name of the exception without its package."""
+        """Return the name of the exception without its package."""
         return self.java_class.rpartition(".")[2]
 
     @property
     def is_for_now(self) -> bool:
-        """Tell whether the same may be asked for again."""
+        """Return whether the same may be asked for again."""
         return self.name == "SafeModeException"
 
     @classmethod

@@ -26,7 +26,7 @@ class Temporaries:
         """Of those whose content is in memory."""
 
     def fits(self, size: int) -> bool:
-        """Tell whether so many bytes more may be held in memory."""
+        """Return whether so many bytes more may be held in memory."""
         return self.bytes + size <= CHECKPOINT_TEMPORARY_BYTES_MAX
 
     def note(self, path: str, size: int, modified_ms: int) -> None:
@@ -36,7 +36,7 @@ class Temporaries:
         self.bytes += size
 
     def forget(self, path: str) -> None:
-        """Let go of a file; nothing where there is none."""
+        """Stop counting a file; nothing where there is none."""
         noted = self._noted.pop(path, None)
         if noted is not None:
             self.bytes -= noted.size

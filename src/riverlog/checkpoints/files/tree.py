@@ -100,7 +100,7 @@ class Tree:
     # What is there ----------------------------------------------------------------------------------------
 
     def find(self, path: str) -> StoredFile | StoredDirectory | None:
-        """Give the file or folder of this name, if there is one."""
+        """Return the file or folder of this name, if there is one."""
         found: StoredFile | StoredDirectory | None = self._root
         for name in names_of(path):
             if not isinstance(found, StoredDirectory):
@@ -121,7 +121,7 @@ class Tree:
                 raise RequestRefused.not_a_folder(ancestor)
 
     def walk(self, path: str = ROOT) -> "Iterator[tuple[str, StoredFile | StoredDirectory]]":
-        """Give what this path names and all that lies below it, the deepest first."""
+        """Yield what this path names and all that lies below it, the deepest first."""
         found = self.find(path)
         if isinstance(found, StoredDirectory):
             for name in list(found.children):
@@ -132,7 +132,7 @@ class Tree:
     # How it changes ---------------------------------------------------------------------------------------
 
     def put(self, path: str, file: StoredFile) -> None:
-        """Let a file be there, in place of the one that was; Refused where there cannot be one."""
+        """Put a file in place of the one that was there; RequestRefused where there cannot be one."""
         self.check_room(path)
         if path == ROOT or isinstance(self.find(path), StoredDirectory):
             raise RequestRefused.exists(path)
@@ -145,7 +145,7 @@ class Tree:
             self.temporaries.note(path, len(file.content), file.facts.modified_ms)
 
     def remove(self, path: str) -> None:
-        """Let a file be gone, and the folders that existed because of it; nothing where there is none."""
+        """Remove a file, and the folders that existed because of it; nothing where there is none."""
         if self.file(path) is not None:
             self._drop(path)
 

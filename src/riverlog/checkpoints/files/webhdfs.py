@@ -104,11 +104,11 @@ class Request:
 
     @property
     def user(self) -> str:
-        """Give the name that the caller says it has; nobody has proved it."""
+        """Return the name that the caller claims; nobody has proved it."""
         return self.parameters.get("user.name", "")[:256]
 
     async def more(self) -> tuple[bytes, bool] | None:
-        """Give the next part of the body, and whether another follows; None where the caller has gone."""
+        """Return the next part of the body, and whether another follows; None where the caller has gone."""
         message = await self._receive()
         if message["type"] != "http.request":
             return None

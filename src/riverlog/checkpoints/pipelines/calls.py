@@ -35,12 +35,12 @@ def read_call(body: bytes) -> dict[str, Any]:
 
 
 async def cluster(_path: str, _call: dict[str, Any], store: Store) -> dict[str, object]:
-    """Tell whose transactions this store ends: a sink that writes to another cluster ends its own."""
+    """Name the cluster whose transactions this store ends: a sink that writes to another one ends its own."""
     return {"cluster_id": await store.decisions.cluster_id()}
 
 
 async def begin(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
-    """Let a task join a batch: query, run, batch, perhaps timeout_ms -> the batch's name and owner."""
+    """Enter a task in a batch: query, run, batch, perhaps timeout_ms -> the batch's name and owner."""
     timeout_ms = call.get("timeout_ms", _TIMEOUT_MS)
     if not isinstance(timeout_ms, int) or not 0 < timeout_ms < 2**31:
         raise RequestRefused.illegal("timeout_ms is a number of milliseconds")
@@ -71,13 +71,13 @@ async def progress(path: str, call: dict[str, Any], store: Store) -> dict[str, o
 
 
 async def stop(path: str, _: dict[str, Any], store: Store) -> dict[str, object]:
-    """Let a query's driver hear that it is to stop; it has stopped when it says so."""
+    """Ask a query's driver to stop it; it has stopped when it reports so."""
     store.reports.ask_to_stop(path)
     return {}
 
 
 async def reset(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
-    """Let a query begin anew: perhaps start, where; perhaps force, whatever is known about it."""
+    """Reset a query: perhaps start, where it begins; perhaps force, whatever is known about it."""
     if not isinstance(call.get("force", False), bool):
         raise RequestRefused.illegal("force is true or false")
     start = call.get("start")
@@ -86,13 +86,13 @@ async def reset(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
 
 
 async def describe(path: str, _: dict[str, Any], store: Store) -> dict[str, object]:
-    """Tell about one query."""
+    """Describe one query."""
     with _told():
         return await store.overview.one(path)
 
 
 async def list_all(_path: str, _call: dict[str, Any], store: Store) -> dict[str, object]:
-    """Tell about all queries."""
+    """Describe all queries."""
     with _told():
         return {"pipelines": await store.overview.all()}
 

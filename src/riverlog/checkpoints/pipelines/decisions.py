@@ -88,7 +88,7 @@ class Decisions:
             raise RequestRefused.later(f"the cluster does not answer: {problem.message}") from problem
 
     async def begin(self, path: str, caller: Caller, batch: int, *, timeout_ms: int) -> SharedBatch:
-        """Give a task what it needs to join the batch. The first call of a new run fences the runs before it."""
+        """Return what a task needs to join the batch. The first call of a new run fences the runs before it."""
         async with self._turn(path):
             await self._settle(path)
             known = self._tree.pipelines.get(path)
@@ -211,7 +211,7 @@ class Decisions:
         await self._storage.writer.change((prepared.file.source, destination), decide, size=len(content))
 
     async def _came_true(self, path: str, pipeline: PipelineState, prepared: Prepared, problem: KafkaError) -> bool:
-        """Make sure that a commit that was refused never comes true, or learn that an earlier try of it has."""
+        """Return whether an earlier try of a refused commit was done; if not, see to it that none ever is."""
         try:
             if isinstance(problem, ProducerFenced):
                 return await self._owners.is_committed(path, pipeline, prepared)
@@ -224,7 +224,7 @@ class Decisions:
             raise RequestRefused.later(f"a batch is in doubt, try again: {worse.message}") from worse
 
     async def _says_the_same(self, source: str, destination: str) -> bool:
-        """Tell whether there is a commit already that is this one, byte by byte."""
+        """Return whether there is a commit already that is this one, byte by byte."""
         files = (self._tree.file(source), self._tree.file(destination))
         contents = [await self._storage.whole(file) for file in files if file is not None]
         return len(contents) == len(files) and contents[0] is not None and contents[0] == contents[1]
@@ -293,7 +293,7 @@ class Decisions:
     async def _take_over(
         self, path: str, known: PipelineState | None, caller: Caller, batch: int, timeout_ms: int
     ) -> PipelineState:
-        """Let a new run be the current one: fence the tasks of those before it, and forget their commits."""
+        """Enter a new run as the current one: fence the tasks of those before it, and forget their commits."""
         if known is None and len(self._tree.pipelines) >= CHECKPOINT_PIPELINES_MAX:
             await self._make_room()
         try:
@@ -361,7 +361,7 @@ class Decisions:
         return () if content is None else source_offsets(content)
 
     def _show(self, path: str, number: int) -> None:
-        """Let the group of a query show where it stands, soon: nobody waits for that."""
+        """Commit the offsets of a query's group soon; nobody waits for that."""
         self._shown[path] = number
         if self._showing is None or self._showing.done():
             self._showing = asyncio.get_running_loop().create_task(self._show_all())
@@ -387,7 +387,7 @@ class Decisions:
 
 
 def _refusal(problem: KafkaError, batch: int) -> RequestRefused:
-    """Say what an answer of the coordinator means for whoever renamed."""
+    """Return what an answer of the coordinator means for whoever renamed."""
     if isinstance(problem, ProducerFenced):
         return RequestRefused.replaced(f"batch {batch} was written by a run that was replaced; nothing of it is kept")
     if isinstance(problem, TransactionAborted):

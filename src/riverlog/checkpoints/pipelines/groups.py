@@ -51,14 +51,14 @@ class Groups:
         return tuple(each for each in offsets if each[1] < counts[each[0]])
 
     async def commit(self, group: str, offsets: tuple[SourceOffset, ...]) -> None:
-        """Let the group stand at these offsets; KafkaError where it has members of its own."""
+        """Commit these offsets for the group; KafkaError where it has members of its own."""
         if known := await self.known(offsets):
             await self._admin.alter_group_offsets(
                 group, {TopicPartition(topic, index): offset for topic, index, offset in known}
             )
 
     async def ends(self, offsets: tuple[SourceOffset, ...]) -> dict[tuple[str, int], int]:
-        """Give where the partitions end that are of this cluster."""
+        """Return the end offsets of those partitions that are of this cluster."""
         known = {TopicPartition(topic, index) for topic, index, _ in await self.known(offsets)}
         found = await self._admin.list_offsets(dict.fromkeys(known, "latest")) if known else {}
         return {(at.topic, at.partition): end.offset for at, end in found.items()}

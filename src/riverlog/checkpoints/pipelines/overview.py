@@ -40,7 +40,7 @@ class Overview:
         self._groups = groups
 
     async def all(self) -> list[dict[str, Any]]:
-        """Tell about every query, without its partitions."""
+        """Describe every query, without its partitions."""
         found = []
         for path in checkpoints(self._storage.tree):
             found.append(await self._one(path))
@@ -49,7 +49,7 @@ class Overview:
         return [_shown(one, ends, partitions=False) for one in found]
 
     async def one(self, path: str) -> dict[str, Any]:
-        """Tell about the query with this checkpoint; Refused where there is none."""
+        """Describe the query with this checkpoint; RequestRefused where there is none."""
         folder = self._storage.tree.find(path)
         if not isinstance(folder, StoredDirectory) or not is_checkpoint(folder):
             raise RequestRefused.missing(f"{path} is no checkpoint")

@@ -62,12 +62,12 @@ class Owners:
         return True
 
     async def is_committed(self, path: str, pipeline: PipelineState, prepared: Prepared) -> bool:
-        """Tell whether exactly what was prepared is committed; who was replaced can still ask."""
+        """Return whether exactly what was prepared is committed; who was replaced can still ask."""
         committed = await (await self._of(path, pipeline)).committed()
         return committed == CommittedBatch(prepared.announced.batch, prepared.marker)
 
     async def open_batch(self, path: str, pipeline: PipelineState) -> int | None:
-        """Give the batch that members have joined and that is not ended, if there is one."""
+        """Return the batch that members have joined and that is not ended, if there is one."""
         return await (await self._of(path, pipeline)).open_batch()
 
     async def _of(self, path: str, pipeline: PipelineState) -> SharedTransactions:

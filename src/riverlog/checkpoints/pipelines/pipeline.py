@@ -81,7 +81,7 @@ class Prepared:
 
     @property
     def marker(self) -> bytes:
-        """Give what is left with the committed batch: it tells whether this file was the one."""
+        """Return what is left with the committed batch: it shows whether this file was the one."""
         return self.file.id.encode("ascii")
 
 
@@ -113,7 +113,7 @@ class PipelineState:
             )
 
     def is_new(self, caller: Caller) -> bool:
-        """Tell whether this is a run that takes over; Refused where it was replaced before."""
+        """Return whether this is a run that takes over; RequestRefused where it was replaced before."""
         if caller == self.caller:
             return False
         if caller.run in self.replaced or caller.run == self.caller.run:
@@ -125,7 +125,7 @@ class PipelineState:
         return (*self.replaced, self.caller.run)[-CHECKPOINT_RUNS_REMEMBERED_MAX:]
 
     def note(self, path: str, content: bytes = b"") -> PipelineNoted:
-        """Give the fact that tells this; a prepared file's content goes with it."""
+        """Return this as a fact; a prepared file's content goes with it."""
         facts: dict[str, Any] = {
             "query": self.caller.query,
             "run": self.caller.run,
@@ -150,7 +150,7 @@ class PipelineState:
 
 
 def name_of(path: str) -> str:
-    """Give the name of the pipeline, which is also its group's: its path, short where it lies in /pipelines."""
+    """Return the name of the pipeline and of its group: its path, short where it lies in /pipelines."""
     short = path.removeprefix(_PIPELINES)
     return path if "/" in short else short
 

@@ -64,12 +64,12 @@ class RunProgress:
     error_ms: int | None = None
 
     def state_at(self, now_ms: int) -> RunState:
-        """Tell what is known now: a driver that runs reports all the time."""
+        """Return the state that is known now: a driver that runs reports all the time."""
         silent = now_ms - self.heard_ms > PROGRESS_SILENT_MS_MAX
         return RunState.UNKNOWN if self.state is RunState.RUNNING and silent else self.state
 
     def since_ms(self, now_ms: int) -> int:
-        """Tell since when."""
+        """Return since when it has had that state."""
         if self.state_at(now_ms) is RunState.UNKNOWN:
             return self.heard_ms
         return self.began_ms if self.ended_ms is None else self.ended_ms

@@ -90,7 +90,7 @@ class Reports:
         return (self._runs(path) or Runs()).in_doubt(self._storage.ports.clock.wall_ms())
 
     def all(self) -> Iterator[tuple[str, RunProgress]]:
-        """Give the latest report of every query whose checkpoint is still there."""
+        """Yield the latest report of every query whose checkpoint is still there."""
         tree = self._storage.tree
         for path in [path for path in self._latest if not isinstance(tree.find(path), StoredDirectory)]:
             del self._latest[path]
@@ -99,7 +99,7 @@ class Reports:
                 yield path, shown
 
     def readings(self) -> Iterator[PipelineReading]:
-        """Give the numbers for the metrics."""
+        """Yield the numbers for the metrics."""
         now_ms = self._storage.ports.clock.wall_ms()
         for path, told in self.all():
             yield PipelineReading(
@@ -115,7 +115,7 @@ class Reports:
             )
 
     async def close(self) -> None:
-        """Let what is being written come to its end."""
+        """Wait until what is being written is written."""
         if self._writing is not None:
             await asyncio.wait([self._writing])
 

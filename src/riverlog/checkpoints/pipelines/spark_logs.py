@@ -22,7 +22,7 @@ class StateName(NamedTuple):
 
 
 def source_offsets(planned: bytes) -> tuple[SourceOffset, ...]:
-    """Give the offsets behind a batch, of every source that tells them as `{"topic": {"0": 42}}`."""
+    """Return the offsets behind a batch, of every source that names them as `{"topic": {"0": 42}}`."""
     found: dict[tuple[str, int], int] = {}
     for source in _objects(planned):
         for topic, partitions in source.items():
@@ -42,7 +42,7 @@ def query_of(metadata: bytes) -> str | None:
 
 
 def watermark_ms(planned: bytes) -> int | None:
-    """Give the watermark of a batch, by which rows of the next one are late; None where the file names none."""
+    """Return the watermark of a batch, by which rows of the next one are late; None where the file names none."""
     for facts in _objects(planned):
         found = facts.get("batchWatermarkMs")
         if isinstance(found, int) and not isinstance(found, bool):
@@ -51,7 +51,7 @@ def watermark_ms(planned: bytes) -> int | None:
 
 
 def state_names(commit: bytes) -> frozenset[StateName]:
-    """Give the state that a `commits/N` names (checkpoint format 2): none for a query without state."""
+    """Return the state that a `commits/N` names (checkpoint format 2): none for a query without state."""
     return frozenset(
         StateName(str(operator), partition, name)
         for facts in _objects(commit)
@@ -66,7 +66,7 @@ def state_names(commit: bytes) -> frozenset[StateName]:
 
 
 def _objects(text: bytes) -> Iterator[dict[str, Any]]:
-    """Give the JSON objects among the lines behind the version."""
+    """Yield the JSON objects among the lines behind the version."""
     for line in text.decode("utf-8", "replace").splitlines()[1:]:
         try:
             found = json.loads(line)

@@ -37,7 +37,7 @@ class StartingDrivers:
         self._expected[path] = _Expected(now + CHECKPOINT_ARRIVAL_SECONDS_MAX, came)
 
     def came(self, path: str) -> None:
-        """Let those go on who wait for it."""
+        """Wake up those who wait for it."""
         self._in_vain.pop(path, None)
         self._let_go(path)
 

@@ -21,11 +21,11 @@ class Start(NamedTuple):
     timestamp_ms: int | None = None
 
     def told(self) -> dict[str, Any]:
-        """Give it as JSON has it."""
+        """Return it as JSON has it."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
     def content(self) -> bytes:
-        """Give the file."""
+        """Return the content of the file."""
         return json.dumps(self.told()).encode("ascii")
 
 

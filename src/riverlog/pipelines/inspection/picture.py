@@ -56,7 +56,7 @@ class Graph:
     _places: dict[object, int] = field(default_factory=dict)
 
     def box(self, box: Box, key: object, tails: Iterable[int] = ()) -> int:
-        """Give the number of a box, which is drawn once for each key."""
+        """Return the number of a box, which is drawn once for each key."""
         if key not in self._places:
             self._places[key] = len(self.boxes)
             self.boxes.append(box)
@@ -79,7 +79,7 @@ def as_text(outputs: Iterable[OutputPicture]) -> str:
 
 
 def graph(outputs: Iterable[OutputPicture]) -> Graph:
-    """Give boxes and arrows."""
+    """Return boxes and arrows."""
     drawn = Graph()
     for name, lineage, target, side_topic in outputs:
         last = _add_stream(drawn, lineage)
@@ -147,7 +147,7 @@ def _add_stream(drawn: Graph, lineage: Lineage) -> list[int]:
 
 
 def _read(topic: str) -> object:
-    """Give the key of the box in which streams of a topic begin."""
+    """Return the key of the box in which streams of a topic begin."""
     return "topic", topic
 
 

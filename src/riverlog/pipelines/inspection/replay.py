@@ -120,7 +120,7 @@ CURRENT: Final[ContextVar[ReplayedBatch | None]] = ContextVar("riverlog_replayed
 
 @contextmanager
 def replaying(batch: ReplayedBatch) -> Iterator[None]:
-    """Let pipelines that are defined in here read this batch instead of their topics' streams."""
+    """Set this batch as what pipelines that are defined in here read, instead of their topics' streams."""
     before = CURRENT.set(batch)
     try:
         yield
@@ -129,7 +129,7 @@ def replaying(batch: ReplayedBatch) -> Iterator[None]:
 
 
 def batch_of(number: int, before: bytes | None, planned: bytes, start: Start | None = None) -> ReplayedBatch:
-    """Give the input of a batch by what Spark planned for it and for the one before, which the first one has not."""
+    """Return the input of a batch by what Spark planned for it and for the one before, which the first one has not."""
     ends = source_offsets(planned)
     if not ends:
         raise NotReplayed(f"batch {number} names no offsets of topics; it has read something else")

@@ -17,13 +17,13 @@ class State(NamedTuple):
     """Columns `partition`, `key` and `value`."""
 
     def about(self) -> dict[str, object]:
-        """Say whose state it is."""
+        """Describe whose state it is."""
         told: dict[str, object] = {"operator": self.operator, "name": self.name}
         return told if self.side is None else {**told, "side": self.side}
 
 
 def read_state(spark: "SparkSession", checkpoint: str, *, operator: int | None = None) -> Iterator[State]:
-    """Give the state of each operator of a query behind its last committed batch."""
+    """Return the state of each operator of a query behind its last committed batch."""
     listed = spark.read.format("state-metadata").load(checkpoint).select("operatorId", "operatorName").distinct()
     for row in sorted(listed.collect()):
         if operator is not None and row.operatorId != operator:

@@ -48,7 +48,7 @@ def joined(
     side: SideOutput | None,
     observed: str,
 ) -> "DataFrame":
-    """Give the keys once, then the left's columns and the right's, with the prefix where the left has the name."""
+    """Return the keys once, then the left's columns and the right's, with the prefix where the left has the name."""
     names = right_names(left.rows.columns, right.rows.columns, on=on, prefix=prefix)
     beside = side is not None
     one = _prepared(left, on, watermark, f"{observed}:left", beside)
@@ -89,7 +89,7 @@ def with_either_time(rows: "DataFrame", properties: StreamProperties, delay_ms: 
 
 
 def right_names(left: Sequence[str], right: Sequence[str], *, on: Sequence[str], prefix: str) -> dict[str, str]:
-    """Say what the right's columns are called in the result; ValueError where a name comes twice."""
+    """Return the names of the right's columns in the result; ValueError where a name comes twice."""
     for name in on:
         if name not in left or name not in right:
             raise ValueError(f"both streams need the column {name!r} to be joined on it")
@@ -138,7 +138,7 @@ def _record(side: Side, on: Sequence[str]) -> "Column":
 
 
 def _is_wanted(how: How) -> "Column":
-    """Tell late rows and what the asked join gives from what the full outer one gives beyond that."""
+    """Select late rows and what the asked join has, out of what the full outer one has."""
     late = sql.col(f"{LATE}_left").isNotNull() | sql.col(LATE).isNotNull()
     left, right = sql.col(f"{_THERE}_left").isNotNull(), sql.col(_THERE).isNotNull()
     return late | {"inner": left & right, "left": left, "full": left | right}[how]

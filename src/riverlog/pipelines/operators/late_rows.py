@@ -43,14 +43,14 @@ _THEN: Final = "then "
 
 
 def side_output(topic: str) -> SideOutput:
-    """Give the policy that writes late rows to a topic."""
+    """Return the policy that writes late rows to a topic."""
     if not topic.strip():
         raise ValueError("a side output needs a topic: side-output:orders-late")
     return SideOutput(topic.strip())
 
 
 def recompute(lateness: Span, *, beyond: "Drop | SideOutput | str" = Drop()) -> Recompute:
-    """Give the policy that updates results, up to an allowed lateness."""
+    """Return the policy that updates results, up to an allowed lateness."""
     then = policy(beyond)
     if isinstance(then, Recompute):
         raise ValueError("what comes behind the allowed lateness is dropped or a side output, not recomputed again")
@@ -73,7 +73,7 @@ def policy(given: Policy | str) -> Policy:
 
 
 def late_words(given: Policy) -> str:
-    """Say what becomes of late rows, behind other words; of those that are dropped, nothing."""
+    """Describe what becomes of late rows, behind other words; of those that are dropped, nothing."""
     match given:
         case Drop():
             return ""

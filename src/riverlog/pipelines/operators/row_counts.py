@@ -70,7 +70,7 @@ class Accounts:
                 self._accounts.setdefault(query, _Account()).take(batch, found)
 
     def operators(self) -> dict[str, Counts]:
-        """Give the sums, by the names of the observed metrics."""
+        """Return the sums, by the names of the observed metrics."""
         sums: dict[str, Counts] = {}
         with self._lock:
             for account in self._accounts.values():

@@ -42,7 +42,7 @@ def aggregated(
     observed: str,
     updates: bool,
 ) -> "DataFrame":
-    """Give `window`, the keys and the aggregates; with a side output, late rows as well, in the column LATE."""
+    """Return `window`, the keys and the aggregates; with a side output, late rows as well, in the column LATE."""
     flagged = _flagged(rows, windowing, judged["at"], observed)
     if side is None:
         return _grouped(flagged.filter(~sql.col(_IS_LATE)), windowing, (), aggregates)
@@ -81,7 +81,7 @@ def _flagged(rows: "DataFrame", windowing: Windowing, watermark: "Column", obser
 
 
 def _tumbling(at: "Column", window: Tumbling) -> tuple["Column", "Column"]:
-    """Give start and end of the window of a time."""
+    """Return start and end of the window of a time."""
     micros, size_us, offset_us = sql.unix_micros(at), window.size_ms * 1000, window.offset_ms * 1000
     start = micros - sql.pmod(micros - sql.lit(offset_us), sql.lit(size_us))
     return sql.timestamp_micros(start), sql.timestamp_micros(start + sql.lit(size_us))
@@ -123,7 +123,7 @@ def _beside_late_rows(
     columns: Sequence[str],
     begin: "Column",
 ) -> "DataFrame":
-    """Make each late row a group of its own, with how often it came, and results of it nothing.
+    """Group each late row by itself, with how often it came, so that results hold nothing of it.
 
     Nobody sees the window of such a group. It begins at `begin`, and ends where it is closed soon.
     """
@@ -168,11 +168,11 @@ def _beside_late_rows(
 
 
 def _told(columns: Sequence[str], missed: "Column") -> "Column":
-    """Say which row is late, for which window, and by which watermark."""
+    """Return which row is late, for which window, and by which watermark."""
     row = sql.struct(*columns).alias("row")
     return json_of([row, missed.alias(WINDOW), sql.col(_WATERMARK).alias("watermark")])
 
 
 def later(at: "Column", count_ms: int) -> "Column":
-    """Give the time so much later, as Spark's windows count it: with an interval, a day may have 23 or 25 hours."""
+    """Return the time so much later, as Spark's windows count it: with an interval, a day may have 23 or 25 hours."""
     return sql.timestamp_micros(sql.unix_micros(at) + sql.lit(count_ms * 1000))

@@ -39,12 +39,12 @@ Window = Tumbling | Sliding | Session
 
 
 def tumbling(size: Span, *, offset: Span = "0 seconds") -> Tumbling:
-    """Give windows of this size; with an offset, the grid begins that much after 1970."""
+    """Return windows of this size; with an offset, the grid begins that much after 1970."""
     return Tumbling(span_ms(size, "the window"), span_ms(offset, "the offset", least=0))
 
 
 def sliding(size: Span, *, every: Span, offset: Span = "0 seconds") -> Sliding:
-    """Give windows of this size, a new one `every` so often."""
+    """Return windows of this size, a new one `every` so often."""
     size_ms, every_ms = span_ms(size, "the window"), span_ms(every, "every")
     if every_ms > size_ms:
         raise ValueError(f"a window of {size} every {every} leaves rows out; let it slide by at most its size")
@@ -52,7 +52,7 @@ def sliding(size: Span, *, every: Span, offset: Span = "0 seconds") -> Sliding:
 
 
 def session(gap: Span) -> Session:
-    """Give sessions that end when no row came for as long as the gap."""
+    """Return sessions that end when no row came for as long as the gap."""
     return Session(span_ms(gap, "the gap"))
 
 

@@ -59,14 +59,14 @@ def run_file(file: Path) -> ModuleType:
 
 
 def pipelines_in(values: Iterable[object]) -> "list[Pipeline]":
-    """Give the pipelines among some values, each once."""
+    """Return the pipelines among some values, each once."""
     from riverlog.pipelines.pipeline import Pipeline
 
     return list({id(value): value for value in values if isinstance(value, Pipeline)}.values())
 
 
 def where(problem: BaseException, file: Path) -> str:
-    """Say what went wrong, and in which line of the file."""
+    """Describe what went wrong, and in which line of the file."""
     if isinstance(problem, SyntaxError):
         return f"{problem.filename}, line {problem.lineno}: {problem.msg}"
     lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == str(file)]

@@ -69,7 +69,7 @@ class Running:
             self._close()
 
     def counts(self) -> dict[str, Counts]:
-        """Give the sums, with what Spark has told late."""
+        """Return the sums, with what Spark has reported late."""
         for query in self.queries:
             for progress in query.recentProgress:
                 self.take(progress)

@@ -31,7 +31,7 @@ def start_of_query(checkpoint: str) -> Start | None:
 
 
 def beginning_at(options: Mapping[str, str], start: Start | None) -> dict[str, str]:
-    """Give the options of a source that begins there, whatever they said about it before."""
+    """Return the options of a source that begins there, whatever they said about it before."""
     if start is None:
         return dict(options)
     kept = {name: value for name, value in options.items() if name.lower() not in _BEGINS}

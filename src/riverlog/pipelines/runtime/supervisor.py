@@ -96,7 +96,7 @@ class Supervisor:
             each.is_over, each.start_at = True, None
 
     def lines(self) -> list[str]:
-        """Tell how each query goes that has done a batch; while nothing comes in, its last one."""
+        """Return a line on each query that has done a batch; while nothing comes in, the last one."""
         for query in [query for each in self.kept for query in each.pipeline.queries]:
             name, progress = _name(query), query.lastProgress
             if progress is not None and (progress["numInputRows"] or name not in self._lines):

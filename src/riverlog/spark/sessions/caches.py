@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def caches(environment: Mapping[str, str]) -> Iterator[Path]:
-    """Give the folders that can be used: the user's cache, then one of the user's own among the temporary files."""
+    """Return the folders that can be used: the user's cache, then one of the user's own among the temporary files."""
     for folder in _named(environment):
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -43,7 +43,7 @@ class Java:
 
 
 def provide_java(environment: MutableMapping[str, str]) -> Java:
-    """Let Spark find a Java that can run it, by JAVA_HOME or the PATH; NoJava where there is none."""
+    """Point Spark to a Java that can run it, by JAVA_HOME or the PATH; NoJava where there is none."""
     java = find_java(environment)
     if not java.whole:
         environment["JAVA_HOME"] = str(_trimmed(java.command, environment))
@@ -53,7 +53,7 @@ def provide_java(environment: MutableMapping[str, str]) -> Java:
 
 
 def find_java(environment: Mapping[str, str]) -> Java:
-    """Give the first Java that is new enough; NoJava says what was found instead, and what to install."""
+    """Return the first Java that is new enough; NoJava says what was found instead, and what to install."""
     too_old = []
     for place, command in _candidates(environment):
         java = _look_at(place, command)
@@ -109,7 +109,7 @@ def _ask_version(command: Path) -> int | None:
 
 
 def _trimmed(command: Path, environment: Mapping[str, str]) -> Path:
-    """Give a folder whose `bin/java` runs this one without asking for the module that it lacks."""
+    """Return a folder whose `bin/java` runs this one without asking for the module that it lacks."""
     script = (
         "#!/bin/sh\n"
         f"# Made by riverlog: Spark asks for the module {ASKED_FOR}, which this Java lacks and Spark does without.\n"

@@ -59,11 +59,11 @@ class Watcher(QueryListener):
         self._reporter = Reporter(report, is_active=self._is_active, stop=self._stop)
 
     def close(self) -> None:
-        """Tell the end of what has not ended yet."""
+        """Report the end of what has not ended yet."""
         self._reporter.close()
 
     def leave(self) -> None:
-        """Hear what is on its way, then no more, and close: Java complains of a program that ends while it is told."""
+        """Wait for the last events, remove the listener, and close: Java complains of a program that ends meanwhile."""
         with suppress(Exception):  # Spark may be gone already
             if hasattr(self._session, "_jsparkSession"):
                 self._session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(_LAST_EVENTS_MS_MAX)
@@ -78,7 +78,7 @@ class Watcher(QueryListener):
             self._reporter.begin(str(event.runId), location, facts)
 
     def onQueryProgress(self, event: "QueryProgressEvent") -> None:  # noqa: N802 - Spark's name
-        """Tell about a batch."""
+        """Report a batch."""
         run = str(event.progress.runId)
         before = self._reporter.facts(run)
         if before:
@@ -87,11 +87,11 @@ class Watcher(QueryListener):
             self._reporter.tell(run, told)
 
     def onQueryIdle(self, event: "QueryIdleEvent") -> None:  # noqa: N802 - Spark's name
-        """Tell that nothing comes in."""
+        """Report that nothing comes in."""
         self._reporter.tell(str(event.runId), {"rows": 0, "rows_per_second": 0.0})
 
     def onQueryTerminated(self, event: "QueryTerminatedEvent") -> None:  # noqa: N802 - Spark's name
-        """Tell the end, and why."""
+        """Report the end, and why."""
         if event.exception is None:
             self._reporter.end(str(event.runId), {"state": "stopped"})
         else:
@@ -99,7 +99,7 @@ class Watcher(QueryListener):
             self._reporter.end(str(event.runId), failed)
 
     def _location(self, query: str, name: str | None) -> str | None:
-        """Give where a query's checkpoint lies, if that is on a node."""
+        """Return the location of a query's checkpoint, if that is on a node."""
         try:
             if hasattr(self._session, "_jsparkSession"):
                 streams = self._session.streams._jsqm
@@ -119,7 +119,7 @@ class Watcher(QueryListener):
             return False  # the session is gone, and the query with it
 
     def _stop(self, query: str) -> None:
-        """Let a query end its batch and stop, beside all else: that may take a while."""
+        """Stop a query behind its batch, in a thread: that may take a while."""
         found = self._session.streams.get(query)
         if found is not None:
             threading.Thread(target=stop_behind_batch, args=(found,), name="riverlog-stop", daemon=True).start()
@@ -139,7 +139,7 @@ def report(location: str, facts: dict[str, Any]) -> ReportReply:
 
 
 def batch_facts(progress: Any) -> dict[str, Any]:
-    """Give what a report says of a batch, out of Spark's own account of it."""
+    """Return what a report says of a batch, out of Spark's own account of it."""
     operators = list(progress.stateOperators)
     facts: dict[str, Any] = {
         "batch": progress.batchId,
@@ -161,7 +161,7 @@ def batch_facts(progress: Any) -> dict[str, Any]:
 
 
 def cause_of(exception: str) -> str:
-    """Give the first sentence of what Spark says about a failure: the plan and the stack are in the driver's log."""
+    """Return the first sentence of Spark's message about a failure: plan and stack are in the driver's log."""
     said = exception.partition(_PLAN)[0].strip()
     lines = [line for line in said.splitlines() if line.strip()]
     stack = next((index for index, line in enumerate(lines) if line.lstrip().startswith("at ")), len(lines))

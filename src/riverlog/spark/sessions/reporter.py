@@ -74,7 +74,7 @@ class Reporter:
         self._thread: threading.Thread | None = None
 
     def begin(self, run: str, location: str, facts: dict[str, Any]) -> None:
-        """Tell about a run that has begun."""
+        """Begin to report about a run."""
         with self._changed:
             if self._closed or len(self._runs) >= RUNS_MAX:
                 return
@@ -85,7 +85,7 @@ class Reporter:
             self._changed.notify()
 
     def tell(self, run: str, facts: dict[str, Any]) -> None:
-        """Tell more about a run; nothing where its beginning was not told."""
+        """Add to the report about a run; nothing where it was not begun here."""
         with self._changed:
             if (known := self._runs.get(run)) is not None and known.ended_at is None:
                 known.facts |= facts
@@ -93,7 +93,7 @@ class Reporter:
                 self._changed.notify()
 
     def end(self, run: str, facts: dict[str, Any]) -> None:
-        """Tell that a run has ended."""
+        """Report that a run has ended."""
         with self._changed:
             if (known := self._runs.get(run)) is not None and known.ended_at is None:
                 known.facts |= {"ended_ms": int(time.time() * 1000), **facts}
@@ -101,13 +101,13 @@ class Reporter:
                 self._changed.notify()
 
     def facts(self, run: str) -> dict[str, Any]:
-        """Give what was told about a run."""
+        """Return what was reported about a run."""
         with self._changed:
             known = self._runs.get(run)
             return {} if known is None else dict(known.facts)
 
     def close(self) -> None:
-        """Say that what still runs ends with this process, and wait for the nodes to hear it, but not for long."""
+        """Report that all ends with this process, and wait for the nodes to take that, but not for long."""
         deadline = self._clock() + EXIT_SECONDS_MAX
         with self._changed:
             live = [run for run, known in self._runs.items() if known.ended_at is None]

@@ -73,7 +73,7 @@ def session(
     checkpoints: str | None = None,
     remote: str | None = None,
 ) -> "SparkSession":
-    """Give a session of Spark for pipelines; asked the same again, the same one.
+    """Return a session of Spark for pipelines; asked the same again, the same one.
 
     `master` is `local[*]` where none is named and the program was not started by spark-submit. `conf` has the last word
     about every setting. With `checkpoints` (`host:9870`), or `bootstrap` and the usual port, queries keep their
@@ -107,7 +107,7 @@ def session(
 
 
 def settings(checkpoints: str | None = None) -> dict[str, str]:
-    """Give the settings for those who build sessions by themselves: `SparkSession.builder.config(map=settings())`.
+    """Return the settings for those who build sessions by themselves: `SparkSession.builder.config(map=settings())`.
 
     With `checkpoints`, the address of a node's checkpoint store, queries keep theirs there under their names.
     """
@@ -135,7 +135,7 @@ def _store_beside(bootstrap: str | None) -> str | None:
 
 
 def _local(master: str) -> dict[str, str]:
-    """Give what is right where all of Spark runs on this machine: its loopback address, its cores, few words."""
+    """Return what is right where all of Spark runs on this machine: its loopback address, its cores, few words."""
     logging = files("riverlog.spark.sessions").joinpath("log4j2.properties")
     return {
         "spark.driver.host": "127.0.0.1",
@@ -168,7 +168,7 @@ def _left_open(chosen: dict[str, str]) -> dict[str, str]:
 
 
 def _running() -> "SparkSession | None":
-    """Give the session that runs, if one does."""
+    """Return the session that runs, if one does."""
     need("pyspark")
     from pyspark import SparkContext
     from pyspark.errors import PySparkRuntimeError

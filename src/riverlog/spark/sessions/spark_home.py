@@ -24,7 +24,7 @@ _LEFT_OUT: Final = ("python", "work")
 
 @contextmanager
 def light_home(environment: MutableMapping[str, str]) -> Iterator[None]:
-    """Let a Spark that is started within this block have such a home, unless somebody chose one, or it cannot be made.
+    """Set such a home for a Spark that is started within this block, unless one is set or it cannot be made.
 
     What is started later is told nothing: it may be another Spark.
     """
@@ -40,7 +40,7 @@ def light_home(environment: MutableMapping[str, str]) -> Iterator[None]:
 
 
 def _home(environment: MutableMapping[str, str]) -> Path | None:
-    """Give the folder of links, making it where it is not there yet; None where workers would not find the package."""
+    """Return the folder of links, made where it is missing; None where workers would not find the package."""
     import pyspark
 
     package = Path(pyspark.__file__).parent
@@ -57,7 +57,7 @@ def _home(environment: MutableMapping[str, str]) -> Path | None:
 
 
 def _made(home: Path, linked: list[Path]) -> Path:
-    """Make the links somewhere else first: several sessions may start at once, and none may find half of them."""
+    """Create the links somewhere else first: several sessions may start at once, and none may find half of them."""
     if home.is_dir():
         return home
     unfinished = Path(tempfile.mkdtemp(dir=home.parent, prefix=f"{home.name}-"))

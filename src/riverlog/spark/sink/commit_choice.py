@@ -54,7 +54,7 @@ def choose_strategy(options: SinkOptions, *, is_stream: bool, is_one_of_several:
 
 
 def decides(location: str, options: SinkOptions) -> bool:
-    """Tell whether the store of a checkpoint can end transactions of the cluster that is written to.
+    """Return whether the store of a checkpoint can end transactions of the cluster that is written to.
 
     Planning goes on in one process from batch to batch, so a yes is remembered there.
     """

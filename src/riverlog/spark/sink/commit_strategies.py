@@ -54,11 +54,11 @@ class CommitStrategy(Protocol):
         ...
 
     def write_nothing(self, attempt: Attempt | StreamAttempt) -> TaskCommitMessage:
-        """Tell the driver that a task has no rows; nobody is asked for that."""
+        """Return the message of a task without rows; nobody is asked for that."""
         ...
 
     def commit(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
-        """Make visible what these attempts wrote, and nothing else, in the driver; to repeat it changes nothing."""
+        """Commit what these attempts wrote, and nothing else, in the driver; to repeat it changes nothing."""
 
     def abort(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:
         """Take back what was written, unless it is committed."""
@@ -282,19 +282,19 @@ def write_as_member(
 
 
 def producer_arguments(options: SinkOptions) -> dict[str, Any]:
-    """Give the arguments of whoever writes a task's rows."""
+    """Return the arguments of whoever writes a task's rows."""
     return {**CLIENT, **options.cluster.client, **options.producer}
 
 
 def shared_arguments(options: SinkOptions) -> dict[str, Any]:
-    """Give the arguments of whoever owns a shared transaction."""
+    """Return the arguments of whoever owns a shared transaction."""
     client = {**CLIENT, **options.cluster.client}
     client.pop("retry_backoff_ms", None)
     return client | {"transaction_timeout_ms": options.timeout_ms, "block_ms_max": options.producer["block_ms_max"]}
 
 
 def first_partition(attempt: Attempt | StreamAttempt) -> int:
-    """Let tasks begin at different partitions, and small batches not all at the same."""
+    """Return where a task begins: tasks at different partitions, and small batches not all at the same."""
     return attempt.partition + (attempt.batch if isinstance(attempt, StreamAttempt) else 0)
 
 

@@ -64,7 +64,7 @@ class ListedTransactions:
         return TaskCommitMessage(self, attempt=stream, handed=handed)
 
     def write_nothing(self, attempt: Attempt | StreamAttempt) -> TaskCommitMessage:
-        """Tell the driver that a task has no rows."""
+        """Return the message of a task without rows."""
         return TaskCommitMessage(self, attempt=attempt if isinstance(attempt, StreamAttempt) else None)
 
     def commit(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:

@@ -42,7 +42,7 @@ class BatchSender(Protocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
     ) -> None:
-        """Let go of it, and do not hide the error that there was."""
+        """Close it, without hiding the error that there was."""
 
 
 Outgoing = TypeVar("Outgoing", bound=BatchSender)
@@ -59,7 +59,7 @@ class SinkConnection:
         """Written so far, by all tasks: in a worker that lives long the kernel pays, however small they are."""
 
     def close(self) -> None:
-        """Let go of them."""
+        """Close the connections and the loop."""
         try:
             self.background.run(self.cluster.let_go())
         finally:
@@ -126,7 +126,7 @@ class LazySender(Generic[Outgoing]):
         return finished
 
     async def fail(self, error: BaseException) -> None:
-        """Let go of the outlet, unless that was done, or it was never there."""
+        """Close the sender, unless that was done, or it was never started."""
         await self._let_go(error)
 
     async def _start(self) -> None:
@@ -141,7 +141,7 @@ class LazySender(Generic[Outgoing]):
 
 
 def _reaching(options: SinkOptions) -> dict[str, Any]:
-    """Give how the cluster is reached: of what producers are told, the part that is about connections."""
+    """Return the arguments about connections among those of producers."""
     told = {**CLIENT, **options.cluster.client}
     if "request_timeout_ms" in options.producer:
         told["request_timeout_ms"] = options.producer["request_timeout_ms"]

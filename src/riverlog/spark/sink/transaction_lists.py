@@ -89,7 +89,7 @@ async def last_list(bootstrap: str, pipeline: str, client: dict[str, Any]) -> Li
 def list_writer(
     bootstrap: str, pipeline: str, owner: tuple[int, int], client: dict[str, Any], **options: Any
 ) -> AdoptingProducer:
-    """Give who may write lists, in the name of the driver that took over last."""
+    """Return who may write lists, in the name of the driver that took over last."""
     return AdoptingProducer(bootstrap, transactional_id=pipeline, producer=owner, **client, **options)
 
 

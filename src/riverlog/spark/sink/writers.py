@@ -102,7 +102,7 @@ class BatchSink(_SinkWriter, DataSourceArrowWriter):
 
     @plainly
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Make visible what the tasks wrote, in the driver."""
+        """Commit what the tasks wrote, in the driver."""
         if written := _written(messages):
             self._chosen().commit(written, self._options)
 
@@ -123,7 +123,7 @@ class StreamSink(_SinkWriter, DataSourceStreamArrowWriter):
 
     @plainly
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Make visible what the tasks wrote, in the driver. A batch without tasks has nothing to commit."""
+        """Commit what the tasks wrote, in the driver. A batch without tasks has nothing to commit."""
         if written := _written(messages):
             written[0].strategy.commit(written, self._options)
 
@@ -146,7 +146,7 @@ class StreamBatchSink(_SinkWriter, DataSourceArrowWriter):
 
     @plainly
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Make visible what the tasks wrote, in the driver."""
+        """Commit what the tasks wrote, in the driver."""
         if written := _written(messages):
             written[0].strategy.commit(written, self._options)
 

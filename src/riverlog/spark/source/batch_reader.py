@@ -80,7 +80,7 @@ class BatchReader(DataSourceReader):
         ]
 
     def _there(self, wanted: Range, there: Range) -> Range:
-        """Give what of a range is there; offsets that the program has written may be gone, or not be written yet."""
+        """Return what of a range is there; offsets that the program names may be gone, or not be written yet."""
         begin, until = wanted.from_offset, wanted.until_offset
         if begin <= there.until_offset and (begin >= until or there.from_offset <= begin < until <= there.until_offset):
             return wanted

@@ -102,7 +102,7 @@ def _type_of(name: str) -> str:
 
 
 def _json_fields(fields: "list[pa.Field]", json: JsonValues) -> "pa.Schema":
-    """Make a schema of the fields, whose types can be read from JSON."""
+    """Return a schema of the fields, whose types can be read from JSON."""
     import pyarrow as pa
 
     from riverlog.arrow.json.leaves import is_known
@@ -123,7 +123,7 @@ def _json_fields(fields: "list[pa.Field]", json: JsonValues) -> "pa.Schema":
 
 
 def _holds_required(kind: "pa.DataType") -> bool:
-    """Tell whether something inside of a struct or a list must not be null."""
+    """Return whether something inside of a struct or a list must not be null."""
     inner = [kind.field(index) for index in range(kind.num_fields)]
     return any(not field.nullable or _holds_required(field.type) for field in inner)
 

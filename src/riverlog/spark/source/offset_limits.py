@@ -132,7 +132,7 @@ def _check_edge(name: str, where: OffsetLimit, edge: PartitionEnd, number: int) 
 
 
 def matching(pattern: str, topics: Iterable[str]) -> list[str]:
-    """Give the topics whose whole name is as the pattern says."""
+    """Return the topics whose whole name matches the pattern."""
     compiled = re.compile(pattern)
     return sorted(topic for topic in topics if compiled.fullmatch(topic))
 

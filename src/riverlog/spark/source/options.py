@@ -74,7 +74,7 @@ class SourceOptions:
 
     @property
     def isolation(self) -> "IsolationLevel":
-        """Say it as the client does, which is loaded where it is needed and not before."""
+        """Return the client's value, which is loaded where it is needed and not before."""
         from riverlog.client.offsets import IsolationLevel
 
         return IsolationLevel(self.reads_committed)

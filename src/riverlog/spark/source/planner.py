@@ -54,18 +54,18 @@ class Planner:
         """Of the topics that `partitions` found last."""
 
     def partitions(self, *, may_miss: bool = False) -> list[TopicPartition]:
-        """Give the partitions that are there now of those that were chosen, in order; all topics must be there."""
+        """Return the partitions that are there now of those that were chosen, in order; all topics must be there."""
         return self._run(lambda cluster: self._partitions(cluster, may_miss))
 
     def offsets(self, partitions: Iterable[TopicPartition], where: OffsetLimit, *, option: str = "") -> Offsets:
-        """Give the offsets of a place; `option` is the one that says it."""
+        """Return the offsets of a limit; `option` is the one that names it."""
         wanted = list(partitions)
         if not wanted and isinstance(where, PartitionEnd):
             return {}
         return self._run(lambda cluster: self._offsets(cluster, wanted, where, option))
 
     def ends(self, partitions: Iterable[TopicPartition]) -> Offsets | None:
-        """Give how far partitions go; None where one of them is gone."""
+        """Return the end offsets of partitions; None where one of them is gone."""
         try:
             return self.offsets(partitions, PartitionEnd.LATEST)
         except KafkaError as problem:
@@ -87,7 +87,7 @@ class Planner:
         self._run(wait)
 
     def close(self) -> None:
-        """Let go of the cluster."""
+        """Close the connections to the cluster."""
         try:
             if self._cluster is not None:
                 self._runner.run(self._cluster.close())

@@ -37,12 +37,12 @@ class Narrowed(NamedTuple):
     timestamp_ms_min: int = -(2**63)
 
     def wants(self, partition: TopicPartition) -> bool:
-        """Tell whether rows of a partition can pass."""
+        """Return whether rows of a partition can pass."""
         topic, index = partition
         return (self.topics is None or topic in self.topics) and (self.partitions is None or index in self.partitions)
 
     def within(self, whole: Range) -> Range:
-        """Give the part of a range in which rows can pass."""
+        """Return the part of a range in which rows can pass."""
         begin = max(whole.from_offset, self.offset_min)
         return Range(whole.partition, Offset(begin), Offset(min(whole.until_offset, self.offset_max + 1)))
 

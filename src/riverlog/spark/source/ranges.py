@@ -59,7 +59,7 @@ def limited(begins: Offsets, ends: Offsets, records_max: int) -> Offsets:
 
 
 def divided(ranges: Iterable[Range], *, parts_min: int | None, records_max: int | None) -> list[Range]:
-    """Make tasks: one for each range, or more where so many are wanted, or where one would read too much."""
+    """Divide into tasks: one for each range, or more where so many are wanted, or where one would read too much."""
     parts = [part for each in ranges if each.size > 0 for part in _cut(each, _parts(each.size, records_max))]
     total = sum(each.size for each in parts)
     if parts_min is None or len(parts) >= parts_min or total == 0:

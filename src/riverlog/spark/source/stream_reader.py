@@ -64,7 +64,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @plainly
     def initialOffset(self) -> OffsetsJson:  # noqa: N802 - Spark's name, as those below
-        """Say where a query begins that has no checkpoint."""
+        """Return where a query begins that has no checkpoint."""
         starting = self._options.starting
         partitions = self._look()
         begins = self._plan.offsets(partitions, starting, option=option_of("starting", starting))
@@ -72,7 +72,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @plainly
     def latestOffset(self, start: OffsetsJson, limit: ReadLimit) -> OffsetsJson:  # noqa: N802
-        """Say how far the next batch goes; where there is nothing new, after a while, where the last one ended."""
+        """Return how far the next batch goes; where there is nothing new, after a while, where the last one ended."""
         stands = from_json(start)
         self._anew = {each: stood for each, stood in self._anew.items() if stands.get(each) == stood}
         begins, ends = self._begins_and_ends(stands)
@@ -93,7 +93,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(ends)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Say how much a batch takes at most, or at least."""
+        """Return how much a batch takes at most, or at least."""
         if self._options.records_max is not None:
             return ReadMaxRows(self._options.records_max)
         if self._options.records_min is not None:
@@ -101,7 +101,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def reportLatestOffset(self) -> OffsetsJson | None:  # noqa: N802
-        """Say how far the topics go, for those who look at the query's progress."""
+        """Return how far the topics go, for those who look at the query's progress."""
         return to_json(self._latest) if self._latest else None
 
     @plainly
@@ -145,7 +145,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Do nothing: Spark's checkpoint is what counts, and says so too late to be of use elsewhere."""
 
     def stop(self) -> None:
-        """Let go of the cluster; Spark has hung up already where it wants no more of this reader."""
+        """Close the connections; Spark has hung up already where it wants no more of this reader."""
         if self._planner is not None:
             self._planner.close()
             self._planner = None
@@ -175,7 +175,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._partitions
 
     def _begins_and_ends(self, stands: Offsets) -> tuple[Offsets, Offsets]:
-        """Give what each partition has behind the place where the query stands; new ones are read from their start."""
+        """Return what each partition has behind the query's offset; new ones are read from their start."""
         if self._looked_at is None or monotonic() - self._looked_at > DISCOVERY_SECONDS:
             self._look()
         if self._target is None:
@@ -206,12 +206,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return begins
 
     def _ends(self) -> Offsets:
-        """Give how far the topics go; where a topic is gone, it is looked for once more, and said so."""
+        """Return how far the topics go; where a topic is gone, it is looked for once more, and that is reported."""
         ends = self._plan.ends(self._partitions)
         return self._plan.offsets(self._look(), PartitionEnd.LATEST) if ends is None else ends
 
     def _is_too_little(self, begins: Offsets, ends: Offsets, limit: ReadLimit) -> bool:
-        """Tell whether a batch is better put off until there is more for it."""
+        """Return whether a batch is better put off until there is more for it."""
         least = self._options.records_min
         if least is None or isinstance(limit, ReadAllAvailable) or self._target is not None:
             return False
@@ -220,7 +220,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return sum(max(0, ends[each] - begins[each]) for each in ends) < least
 
     def _there(self, begins: Offsets) -> Offsets:
-        """Give where a query begins that was told offsets; those that are not there are lost, or a mistake."""
+        """Return where a query begins that names offsets; those that are not there are lost, or a mistake."""
         earliest, latest = (self._plan.offsets(begins, edge) for edge in (PartitionEnd.EARLIEST, PartitionEnd.LATEST))
         for each, begin in begins.items():
             if not earliest[each] <= begin <= latest[each]:
@@ -229,7 +229,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {each: min(max(begin, earliest[each]), latest[each]) for each, begin in begins.items()}
 
     def _still_there(self, ends: Offsets) -> Offsets:
-        """Give what of a batch's ends the cluster has."""
+        """Return what of a batch's ends the cluster has."""
         latest = self._plan.offsets([each for each in ends if each in self._partitions], PartitionEnd.LATEST)
         for each, until in ends.items():
             if each not in latest:

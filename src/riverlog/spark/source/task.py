@@ -47,7 +47,7 @@ class SourcePartition(InputPartition):
 
 
 def read_partition(part: SourcePartition, options: SourceOptions, columns: Columns) -> "Iterator[pa.RecordBatch]":
-    """Give the rows of a part, in batches of a few megabytes that Spark takes as they are."""
+    """Yield the rows of a partition, in batches of a few megabytes that Spark takes as they are."""
     keep_memory()
     where = options.cluster
     key = repr((where.bootstrap, sorted(where.client.items()), options.isolation, sorted(options.reader.items())))
@@ -85,11 +85,11 @@ class PooledReader:
         self._options = options
 
     def close(self) -> None:
-        """Let go of the cluster."""
+        """Close the reader and its connections."""
         self._stack.close()
 
     def read(self, part: SourcePartition, schema: "pa.Schema") -> "Iterator[pa.RecordBatch]":
-        """Give the rows of a part, decoded."""
+        """Yield the rows of a partition, decoded."""
         self._rows += part.cut.until_offset - part.cut.from_offset
         decode: Decode = decoder_for(self._rows)  # of all tasks: in a worker that lives long the kernel pays sooner
         cut, is_wanted = part.cut, False

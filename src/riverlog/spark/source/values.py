@@ -46,7 +46,7 @@ class Values:
         self._zone = _zone(columns.fields) if columns.fields is not None else None
 
     def shaped(self, decoded: "pa.RecordBatch", partition: TopicPartition) -> "pa.RecordBatch":
-        """Give the columns that Spark was promised, without rows that went elsewhere."""
+        """Return the columns that Spark was promised, without rows that went elsewhere."""
         given, fields, json = self._columns.given, self._columns.fields, self._options.json
         if fields is None or json is None:
             return type(decoded).from_arrays(decoded.columns, schema=given)

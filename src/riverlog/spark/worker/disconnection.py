@@ -21,14 +21,14 @@ class SparkDisconnected(Exception):
 
 
 def all_rows(rows: Iterator[T]) -> Iterator[T]:
-    """Give all rows of a task; HungUp where they are not all."""
+    """Yield all rows of a task; SparkDisconnected where they are not all."""
     yield from rows
     if is_disconnected():
         raise SparkDisconnected
 
 
 def is_disconnected() -> bool:
-    """Tell whether this is called by a worker of PySpark that nobody listens to."""
+    """Return whether this is called by a worker of PySpark that nobody listens to."""
     output = _output(sys._getframe())
     return output is not None and is_closed(output)
 
@@ -41,7 +41,7 @@ def leave() -> NoReturn:
 
 
 def is_closed(output: IO[Any]) -> bool:
-    """Tell whether whoever reads there has gone."""
+    """Return whether whoever reads there has gone."""
     poll = select.poll()
     poll.register(output.fileno(), _GONE)
     return bool(poll.poll(0))

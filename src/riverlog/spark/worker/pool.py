@@ -16,7 +16,7 @@ class Closable(Protocol):
     """What can be let go."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 C = TypeVar("C", bound=Closable)
@@ -45,10 +45,10 @@ class ResourcePool(Generic[C]):
 
     @property
     def waiting(self) -> list[C]:
-        """Give what waits, the oldest first."""
+        """Return what waits, the oldest first."""
         return [*self._kept.values()]
 
     def close(self) -> None:
-        """Let go of all that waits."""
+        """Close it."""
         while self._kept:
             self._kept.popitem()[1].close()

@@ -62,7 +62,7 @@ def tune() -> None:
 
 @cache
 def keep_memory() -> bool:
-    """Let the C library keep what is freed, once for this process; False where it is one that cannot be told so."""
+    """Set the C library to keep what is freed, once for this process; False where it cannot be set."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc has it
     if mallopt is None:
         return False
@@ -70,7 +70,7 @@ def keep_memory() -> bool:
 
 
 def leave_archives_alone(package: ModuleType) -> None:
-    """Let go of the finders of the archive that a package comes from, and of those beside it."""
+    """Drop the finders of the archive that a package comes from, and of those beside it."""
     archive: str | None = getattr(package.__loader__, "archive", None)
     if archive is None:
         return
@@ -81,7 +81,7 @@ def leave_archives_alone(package: ModuleType) -> None:
 
 
 def end_quietly(daemon: ModuleType) -> None:
-    """Let the loop of PySpark's daemon, of which this worker is a copy, end where nobody listens any more."""
+    """End the loop of PySpark's daemon, of which this worker is a copy, without a trace where nobody listens."""
     work = getattr(daemon, "worker", None)
     if getattr(daemon.__spec__, "name", None) != _DAEMON or not callable(work) or hasattr(work, "__wrapped__"):
         return
