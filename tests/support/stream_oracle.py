@@ -8,9 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
-from riverlog.pipelines.operators.windows import Session, Window, windows_of
+from riverlog.pipelines.operators.windows import Session, Sliding, Tumbling, Window
 
 SECOND_US = 1_000_000
 
@@ -41,6 +41,25 @@ Group = tuple[tuple[int, int], list[Event]]
 """A window, and the rows of one key in it."""
 Result = tuple[tuple[int, int], str, int, int]
 """A window, a key, the sum of its numbers, and how many they are."""
+
+
+def windows_of(window: Window, at_us: int) -> list[tuple[int, int]]:
+    """Return start and end of each window of a row, the newest last; of a session, the row's own part."""
+    match window:
+        case Tumbling(size_ms, offset_ms):
+            return _on_grid(at_us, size_ms * 1000, size_ms * 1000, offset_ms * 1000)
+        case Sliding(size_ms, every_ms, offset_ms):
+            return _on_grid(at_us, size_ms * 1000, every_ms * 1000, offset_ms * 1000)
+        case Session(gap_ms):
+            return [(at_us, at_us + gap_ms * 1000)]
+        case _:
+            assert_never(window)
+
+
+def _on_grid(at_us: int, size_us: int, every_us: int, offset_us: int) -> list[tuple[int, int]]:
+    last = at_us - (at_us - offset_us) % every_us
+    starts = range(last, at_us - size_us, -every_us)
+    return [(start, start + size_us) for start in reversed(starts)]
 
 
 def sum_of(key: str, group: Group) -> Result:

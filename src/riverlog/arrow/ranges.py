@@ -29,17 +29,6 @@ class Found(NamedTuple):
     batch: "pa.RecordBatch"
 
 
-def read_ranges(bootstrap: str, cuts: Cuts, schema: "pa.Schema", **options: Any) -> Generator[Found, None, None]:
-    """Give the rows of these ranges; the options are those of `read_planned`."""
-
-    async def plan(cluster: Cluster) -> Cuts:
-        for topic in {partition.topic for partition in cuts}:
-            await cluster.topic(topic)
-        return cuts
-
-    return read_planned(bootstrap, plan, schema, **options)
-
-
 def read_planned(
     bootstrap: str,
     plan: Plan,

@@ -56,19 +56,6 @@ def session(gap: Span) -> Session:
     return Session(span_ms(gap, "the gap"))
 
 
-def windows_of(window: Window, at_us: int) -> list[tuple[int, int]]:
-    """Give start and end of each window of a row, newest last, in microseconds; of a session, the row's own part."""
-    match window:
-        case Tumbling(size_ms, offset_ms):
-            return _on_grid(at_us, size_ms * 1000, size_ms * 1000, offset_ms * 1000)
-        case Sliding(size_ms, every_ms, offset_ms):
-            return _on_grid(at_us, size_ms * 1000, every_ms * 1000, offset_ms * 1000)
-        case Session(gap_ms):
-            return [(at_us, at_us + gap_ms * 1000)]
-        case _:
-            assert_never(window)
-
-
 def words_of(window: Window) -> str:
     """Describe a window."""
     match window:
@@ -80,9 +67,3 @@ def words_of(window: Window) -> str:
             return f"sessions with a gap of {span_text(gap_ms)}"
         case _:
             assert_never(window)
-
-
-def _on_grid(at_us: int, size_us: int, every_us: int, offset_us: int) -> list[tuple[int, int]]:
-    last = at_us - (at_us - offset_us) % every_us
-    starts = range(last, at_us - size_us, -every_us)
-    return [(start, start + size_us) for start in reversed(starts)]

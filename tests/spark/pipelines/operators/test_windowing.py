@@ -12,9 +12,9 @@ from pyspark.sql import functions as sql
 
 from riverlog.pipelines import Pipeline, session, sliding, tumbling
 from riverlog.pipelines.operators.windowing import later
-from riverlog.pipelines.operators.windows import Session, Window, windows_of
+from riverlog.pipelines.operators.windows import Session, Window
 from riverlog.pipelines.spans import interval
-from tests.support.stream_oracle import SECOND_US, Event, Late, Pair, disorder, watermarks_ms, windowed
+from tests.support.stream_oracle import SECOND_US, Event, Late, Pair, disorder, watermarks_ms, windowed, windows_of
 from tests.support.streams import micros, read_batches, run, write_batches
 
 WINDOWS = [tumbling("10 seconds"), sliding("10 seconds", every="4 seconds"), session("3 seconds")]
