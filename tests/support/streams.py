@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 
 from riverlog.pipelines import Pipeline
-from riverlog.pipelines.operators.row_counts import Accounts, Counts
+from riverlog.pipelines.operators.row_counts import Counts, RowCounter
 from tests.support.stream_oracle import Event
 
 SCHEMA = "key string, number long, at timestamp"
@@ -54,7 +54,7 @@ def run(pipeline: Pipeline, number: int = 0) -> Ran:
     query = writer.option("checkpointLocation", pipeline.checkpoint(output)).trigger(availableNow=True).start()
     query.awaitTermination()
     progress = query.recentProgress
-    accounts = Accounts()
+    accounts = RowCounter()
     for each in progress:
         accounts.take(str(query.runId), each["batchId"], each["observedMetrics"])
     dropped = sum(operator["numRowsDroppedByWatermark"] for each in progress for operator in each["stateOperators"])

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 T = TypeVar("T")
 
 
-class Background:
+class BackgroundLoop:
     """Runs coroutines beside the caller. What they start goes on between two calls; use it as a context manager."""
 
     def __init__(self, name: str) -> None:

@@ -57,7 +57,7 @@ def position_of(bound: Bound, *, now: datetime) -> Position:
     """Understand a bound; ValueError says what may be written."""
     match bound:
         case bool():
-            raise ValueError(f"{bound} is no place in a topic")
+            raise ValueError(f"{bound} is no position in a topic")
         case int():
             return AtOffset(bound)
         case datetime():
@@ -66,14 +66,14 @@ def position_of(bound: Bound, *, now: datetime) -> Position:
             return AtTimestamp(max(0, milliseconds(now - abs(bound))))
         case str():
             text = bound.strip()
-            for edge in PartitionEnd:
-                if text.lower() in edge.value:
-                    return edge
+            for end in PartitionEnd:
+                if text.lower() in end.value:
+                    return end
             return AtTimestamp(moment_ms(f"-{text}" if span_ms(text) is not None else text, now=now))
         case Mapping():
             return AtOffsets(dict(bound))
         case _:
-            raise ValueError(f"{bound!r} is no place in a topic; give a time, an offset, 'earliest' or 'latest'")
+            raise ValueError(f"{bound!r} is no position in a topic; give a time, an offset, 'earliest' or 'latest'")
 
 
 async def cuts(

@@ -6,7 +6,7 @@ Fetching runs in a thread of its own, ahead of the caller and within a bound; de
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from riverlog.arrow.background_loop import Background
+from riverlog.arrow.background_loop import BackgroundLoop
 from riverlog.arrow.columns import Cut
 from riverlog.arrow.decoding.decoder import decoder_for, record_batches
 from riverlog.arrow.reader import RangeReader
@@ -52,7 +52,7 @@ def read_planned(
         reader.want(cuts)
         return cuts
 
-    with Background("riverlog-scan") as background:
+    with BackgroundLoop("riverlog-scan") as background:
         reader = background.run(start())
         try:
             cuts = background.run(begin(reader))

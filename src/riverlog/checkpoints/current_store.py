@@ -16,7 +16,7 @@ from riverlog.model.ids import TopicId
 from riverlog.observe.logging import get_logger
 
 
-class Stores:
+class CurrentStore:
     """Gives the store to whoever asks."""
 
     def __init__(self, make: Callable[[TopicId | None], Store]) -> None:
@@ -41,7 +41,7 @@ class Stores:
             return store
         async with self._opening:
             if self._store is None or not self._store.usable:
-                await self._let_go()
+                await self._close_store()
                 if self._closed:
                     raise RequestRefused.later("the checkpoint store is stopping; try again")
                 self._store = await self._opened()
@@ -54,7 +54,7 @@ class Stores:
             if self._checking is not None:
                 self._checking.cancel()
                 await asyncio.wait([self._checking])
-            await self._let_go()
+            await self._close_store()
 
     def _check(self, store: Store) -> None:
         """Look for the topic if that is due; nobody waits for it."""
@@ -79,7 +79,7 @@ class Stores:
         self._checked_at = asyncio.get_running_loop().time()
         return store
 
-    async def _let_go(self) -> None:
+    async def _close_store(self) -> None:
         if self._store is not None:
             store, self._store = self._store, None
             await store.close()

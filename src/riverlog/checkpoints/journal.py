@@ -1,8 +1,8 @@
 """The topic behind a checkpoint store, through the client: one writer, all of a write or none of it, reads by offset.
 
-Who opens the journal fences whoever had it before (`Replaced`) and aborts what that one left open. `write` returns once
-the records are kept. After any exception of `write` nobody knows what is kept: the journal is closed, and another one
-opened and read. Small writes are one batch, which costs a node about half as much
+To open the journal fences whoever had it before (`WriterFenced`) and aborts what that one left open. `write` returns
+once the records are kept. After any exception of `write` nobody knows what is kept: the journal is closed, and another
+one opened and read. Small writes are one batch, which costs a node about half as much
 (docs/adr/0018-a-batch-instead-of-a-transaction.md); others are transactions.
 """
 
@@ -51,7 +51,7 @@ _OPENED: Final = b"journal:opened"
 """The key of what is written to lock others out; it says nothing."""
 _BATCH_BYTES_MAX: Final = 256 * 1024
 """What is written as one batch at most."""
-_REST_SECONDS_MAX: Final = 60.0
+_IDLE_SECONDS_MAX: Final = 60.0
 """Who has written nothing for longer asks the coordinator, by a transaction, whether it is still the only writer."""
 
 
@@ -151,12 +151,14 @@ class Journal:
         return await read_at(self._cluster, TopicPartition(TOPIC, partition), offset, bytes_max=_FETCH_BYTES_MAX)
 
     async def write(self, records: Sequence[CheckpointRecord]) -> list[int]:
-        """Write all records or none, and give their offsets once they are kept."""
+        """Write all records or none, and return their offsets once they are kept."""
         try:
-            offsets = await (self._alone(records) if self._fits_alone(records) else self._together(records))
+            offsets = await (
+                self._write_batch(records) if self._fits_batch(records) else self._write_transaction(records)
+            )
         except ProducerFenced as problem:
             raise WriterFenced from problem
-        if NO_OFFSET in offsets:  # kept, by an answer that was lost: only reading tells where
+        if NO_OFFSET in offsets:  # kept, by an answer that was lost: only reading shows where
             raise TimedOut(f"{TOPIC} does not say where records are that it took before")
         self._written_at = self._now
         return offsets
@@ -192,23 +194,23 @@ class Journal:
         await self._producer.lock_out(_FACTS, others, [(_OPENED, b"")])
         self._written_at = self._now
 
-    def _fits_alone(self, records: Sequence[CheckpointRecord]) -> bool:
+    def _fits_batch(self, records: Sequence[CheckpointRecord]) -> bool:
         size = sum(record_bytes_max(record.key, record.value) for record in records)
         return (
             size <= _BATCH_BYTES_MAX
             and all(record.partition == FACTS for record in records)
-            and self._now - self._written_at <= _REST_SECONDS_MAX
+            and self._now - self._written_at <= _IDLE_SECONDS_MAX
         )
 
     @property
     def _now(self) -> float:
         return self._cluster.ports.clock.monotonic()
 
-    async def _alone(self, records: Sequence[CheckpointRecord]) -> list[int]:
+    async def _write_batch(self, records: Sequence[CheckpointRecord]) -> list[int]:
         base_offset = await self._producer.write_alone(_FACTS, [(key, value) for _, key, value in records])
         return [base_offset if base_offset == NO_OFFSET else base_offset + delta for delta in range(len(records))]
 
-    async def _together(self, records: Sequence[CheckpointRecord]) -> list[int]:
+    async def _write_transaction(self, records: Sequence[CheckpointRecord]) -> list[int]:
         for _ in range(_ATTEMPTS_MAX):
             try:
                 return await self._transaction(records)

@@ -38,7 +38,7 @@ class CheckpointRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """A file as its record tells it."""
+    """A file as its record describes it."""
 
     id: str
     size: int
@@ -178,13 +178,13 @@ def read_fact(key: bytes | None, value: bytes | None) -> Fact:
 
 def file_facts(facts: dict[str, Any]) -> FileFacts:
     """Read what `write_fact` wrote about a file; ValueError or TypeError where it is something else."""
-    told = FileFacts(**{**facts, "chunks": tuple(facts.get("chunks", ()))})
-    texts, numbers = (told.id, told.user, told.source), (told.size, told.modified_ms, told.chunk_bytes, *told.chunks)
-    if not all(isinstance(text, str) for text in texts) or not told.id.isascii():
+    file = FileFacts(**{**facts, "chunks": tuple(facts.get("chunks", ()))})
+    texts, numbers = (file.id, file.user, file.source), (file.size, file.modified_ms, file.chunk_bytes, *file.chunks)
+    if not all(isinstance(text, str) for text in texts) or not file.id.isascii():
         raise ValueError("names of a file are texts")
     if not all(type(number) is int and 0 <= number <= _NUMBER_MAX for number in numbers):
-        raise ValueError("sizes, times and places of a file are numbers")
-    return told
+        raise ValueError("sizes, times and offsets of a file are numbers")
+    return file
 
 
 def content_of(value: bytes) -> bytes:

@@ -27,7 +27,7 @@ class RemoteFile(NamedTuple):
 
 
 class RemoteStore:
-    """One connection to a store; OSError where it breaks, Refused where the store says no."""
+    """One connection to a store; OSError where it breaks, RequestRefused where the store says no."""
 
     def __init__(self, address: str, *, seconds_max: float = _SECONDS_MAX) -> None:
         """Take `host:port`, with or without `webhdfs://` before it."""
@@ -74,18 +74,18 @@ class RemoteStore:
         """Describe the query with this checkpoint; RequestRefused where there is none."""
         return self._call("GET", path, "DESCRIBE")
 
-    def report(self, path: str, told: dict[str, Any]) -> bool:
+    def report(self, path: str, body: dict[str, Any]) -> bool:
         """Report the progress of a query, as its driver, and return whether it is to stop."""
-        return bool(self._call("POST", path, "PROGRESS", json.dumps(told).encode()).get("stop"))
+        return bool(self._call("POST", path, "PROGRESS", json.dumps(body).encode()).get("stop"))
 
     def stop(self, path: str) -> None:
-        """Ask the driver of a query to stop it; Refused where nobody says that it runs."""
+        """Ask the driver of a query to stop it; RequestRefused where nobody reports that it runs."""
         self._call("POST", path, "STOP")
 
     def reset(self, path: str, start: Start | None, *, force: bool = False) -> None:
         """Reset a query, to begin at a place in its topics; RequestRefused where it runs, or may."""
-        told = {"start": None if start is None else start.told(), "force": force}
-        self._call("POST", path, "RESET", json.dumps(told).encode())
+        body = {"start": None if start is None else start.to_json(), "force": force}
+        self._call("POST", path, "RESET", json.dumps(body).encode())
 
     def _call(self, method: str, path: str, operation: str, body: bytes | None = None) -> dict[str, Any]:
         target = f"/riverlog/v1{quote(path)}?op={operation}"
@@ -133,7 +133,7 @@ def _not_a_store() -> RequestRefused:
 def _refusal(response: http.client.HTTPResponse) -> RequestRefused:
     body = response.read()
     try:
-        told = json.loads(body)["RemoteException"]
-        return RequestRefused(HTTPStatus(response.status), str(told["javaClassName"]), str(told["message"]))
+        problem = json.loads(body)["RemoteException"]
+        return RequestRefused(HTTPStatus(response.status), str(problem["javaClassName"]), str(problem["message"]))
     except (ValueError, KeyError, TypeError):
         return _not_a_store()

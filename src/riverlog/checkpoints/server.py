@@ -16,7 +16,7 @@ from riverlog.model.limits import CHECKPOINT_CONNECTIONS_MAX, HTTP_IDLE_SECONDS_
 if TYPE_CHECKING:
     from uvicorn import Server
 
-    from riverlog.checkpoints.current_store import Stores
+    from riverlog.checkpoints.current_store import CurrentStore
     from riverlog.client.network.security import Security
     from riverlog.observe.metrics import PipelineReading
     from riverlog.observe.web_guard import WebGuard
@@ -44,10 +44,10 @@ class CheckpointServer:
         self._listening: socket.socket | None = None
         self._starting: asyncio.Task[None] | None = None
         self._server: Server | None = None
-        self._stores: Stores | None = None
+        self._stores: CurrentStore | None = None
 
     def open(self, host: str, port: int) -> Address:
-        """Listen and give the address; port 0 takes a free one, a busy port is an OSError."""
+        """Listen and return the address; port 0 takes a free one, a busy port is an OSError."""
         assert self._listening is None
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or "0.0.0.0", port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -71,7 +71,7 @@ class CheckpointServer:
         return iter(()) if store is None else store.reports.readings()
 
     async def close(self) -> None:
-        """Answer what is under way, then let go of the port and the store."""
+        """Answer what is under way, then close the port and the store."""
         if self._listening is None:
             return
         listening, self._listening = self._listening, None
@@ -94,7 +94,7 @@ class CheckpointServer:
     async def _serve(self, listening: socket.socket) -> None:
         import uvicorn
 
-        from riverlog.checkpoints.current_store import Stores
+        from riverlog.checkpoints.current_store import CurrentStore
         from riverlog.checkpoints.files.webhdfs import WebHdfsHandler
         from riverlog.checkpoints.http_protocol import HttpProtocol
         from riverlog.checkpoints.store import store_over
@@ -102,7 +102,7 @@ class CheckpointServer:
 
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         ports = real_ports()
-        self._stores = Stores(lambda topic_id: store_over(self._bootstrap, ports, self._security, topic_id))
+        self._stores = CurrentStore(lambda topic_id: store_over(self._bootstrap, ports, self._security, topic_id))
         config = uvicorn.Config(
             WebHdfsHandler(self._stores, self._guard),
             http=HttpProtocol,

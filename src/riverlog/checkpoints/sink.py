@@ -8,8 +8,8 @@
 
 The batch is committed when Spark renames its file to `commits/7`. Each call may be repeated.
 
-A connection is kept for the next call. The store lets go of one that rests for long, which is seen only when it is
-used: then the call goes out once more, by a new one.
+A connection is kept for the next call. The store closes one that is idle for long, which is noticed only when it is
+used: then the call is repeated on a new one.
 """
 
 import http.client
@@ -35,11 +35,11 @@ class SinkCalls:
 
     def __init__(self, location: str, *, seconds_max: float = 30.0) -> None:
         """Take the checkpoint's location; ValueError where it lies in no store of ours."""
-        place = parse_location(location)
-        if place.scheme != "webhdfs" or not place.address:
+        parsed = parse_location(location)
+        if parsed.scheme != "webhdfs" or not parsed.address:
             raise ValueError(f"{location!r} is not in a checkpoint store: webhdfs://host:9870/pipelines/name is")
-        self._address = place.address
-        self._path = check_path(place.path)
+        self._address = parsed.address
+        self._path = check_path(parsed.path)
         self._seconds_max = seconds_max
         self._connection: http.client.HTTPConnection | None = None
         self._begun: tuple[tuple[str, str], SharedBatch] | None = None
@@ -111,10 +111,10 @@ class SinkCalls:
             response = self._answer(operation, body)
         facts: dict[str, Any] = json.loads(response.content)
         if response.status != http.client.OK:
-            told = facts["RemoteException"]
-            if told["javaClassName"] == ACCESS_CONTROL:
-                raise RequestRefused.replaced(told["message"])
-            raise RequestRefused(http.HTTPStatus(response.status), told["javaClassName"], told["message"])
+            problem = facts["RemoteException"]
+            if problem["javaClassName"] == ACCESS_CONTROL:
+                raise RequestRefused.replaced(problem["message"])
+            raise RequestRefused(http.HTTPStatus(response.status), problem["javaClassName"], problem["message"])
         return facts
 
     def _answer(self, operation: str, body: bytes) -> "_HttpResponse":

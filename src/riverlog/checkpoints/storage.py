@@ -68,14 +68,14 @@ class FileStorage:
     # Reading ----------------------------------------------------------------------------------------------
 
     def find(self, path: str) -> StoredFile | StoredDirectory:
-        """Return the file or folder of this name; Refused where there is none."""
+        """Return the file or folder of this name; RequestRefused where there is none."""
         found = self.tree.find(path)
         if found is None:
             raise RequestRefused.missing(path)
         return found
 
     def file(self, path: str) -> StoredFile:
-        """Return the file of this name; Refused where there is none."""
+        """Return the file of this name; RequestRefused where there is none."""
         found = self.find(path)
         if isinstance(found, StoredDirectory):
             raise RequestRefused.missing(f"{path} is a folder")
@@ -108,7 +108,7 @@ class FileStorage:
     # Changing ---------------------------------------------------------------------------------------------
 
     async def move(self, source: str, destination: str, *, overwrite: bool) -> None:
-        """Rename a temporary file; Refused where it is missing or something is in its way."""
+        """Rename a temporary file; RequestRefused where it is missing or something is in its way."""
         size = 0 if (file := self.tree.file(source)) is None else len(file.content)
 
         def decide() -> Change:

@@ -71,7 +71,7 @@ class Store:
     # Reading ----------------------------------------------------------------------------------------------
 
     def status(self, path: str) -> Status:
-        """Describe a file or folder; Refused where there is none."""
+        """Describe a file or folder; RequestRefused where there is none."""
         return _status("", self.storage.find(path))
 
     def listing(self, path: str) -> list[Status]:
@@ -87,30 +87,30 @@ class Store:
         """Create a folder. That of a checkpoint is made at each start of its query."""
         tree = self.storage.tree
         if path in tree.pipelines:
-            self.decisions.arrivals.expect(path)
+            self.decisions.starting_drivers.expect(path)
         await self.storage.writer.change((path,), lambda: changes.make_folder(tree, path))
 
     def upload(self, path: str, *, overwrite: bool, user: str) -> Upload:
-        """Begin to write a file; Refused where none can be. Nothing is seen of it before it is finished."""
+        """Begin to write a file; RequestRefused where none can be. Nothing is seen of it before it is finished."""
         changes.check_create(self.storage.tree, path, overwrite=overwrite)
         return Upload(self.storage, path, overwrite=overwrite, user=user)
 
     async def rename(self, source: str, destination: str, *, overwrite: bool) -> None:
-        """Move a temporary file to where it is to be kept; Refused where it is missing or something is there.
+        """Move a temporary file to where it is to be kept; RequestRefused where it is missing or something is there.
 
         As `commits/N` it ends a batch, and all that belongs to the batch with it.
         """
-        place = log_file_of(destination)
-        if place is not None and place.log == "commits":
-            await self.decisions.rename(source, destination, place, overwrite=overwrite)
+        log_file = log_file_of(destination)
+        if log_file is not None and log_file.log == "commits":
+            await self.decisions.rename(source, destination, log_file, overwrite=overwrite)
             return
         tree = self.storage.tree
         moved = tree.file(source)
         await self.storage.move(source, destination, overwrite=overwrite)
         self.decisions.note_start(destination)
         kept = tree.file(destination)
-        if place is not None and moved is not None and kept is not None and moved.content:
-            self.decisions.note_plan(place, kept, moved.content)
+        if log_file is not None and moved is not None and kept is not None and moved.content:
+            self.decisions.note_plan(log_file, kept, moved.content)
 
     async def delete(self, path: str, *, recursive: bool) -> bool:
         """Delete a file or folder, and return whether there was one."""

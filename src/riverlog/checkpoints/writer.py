@@ -68,7 +68,7 @@ class ChangeWriter:
             self._writing.cancel()
 
     async def close(self) -> None:
-        """Take no more changes, and let the transaction under way come to its end."""
+        """Take no more changes, and wait for the end of the transaction under way."""
         self._break(RequestRefused.later("the checkpoint store is stopping; try again"))
         if self._writing is not None:
             await asyncio.wait([self._writing])
@@ -95,9 +95,9 @@ class ChangeWriter:
             self._failed(problem)
             return
         # Nothing else runs from here to the end: readers see all of a change, or nothing of it.
-        place = iter(offsets)
+        remaining = iter(offsets)
         for change in group:
-            own = [next(place) for _ in change.decided.records]
+            own = [next(remaining) for _ in change.decided.records]
             self._apply(change.decided, own)
             if not change.done.done():
                 change.done.set_result(ChangeResult(change.decided.answer, own))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, assert_never
 
 from riverlog.pipelines.inspection.replay import CURRENT, NotReplayed
 from riverlog.pipelines.lineage import Lineage
-from riverlog.pipelines.operators.row_counts import Accounts, Counts
+from riverlog.pipelines.operators.row_counts import Counts, RowCounter
 from riverlog.pipelines.operators.watermarks import judged, late_watermark_ms
 from riverlog.pipelines.outputs import (
     ConsoleTarget,
@@ -137,10 +137,10 @@ class Pipeline:
         frames: dict[tuple[str, int], DataFrame] = {}
 
         def build(query: QueryContext) -> "DataFrame":
-            place = (query.checkpoint, self._starts)
-            if place not in frames:  # what a query reads twice is one source of it
-                frames[place] = self._read(chosen, query)
-            return frames[place]
+            key = (query.checkpoint, self._starts)
+            if key not in frames:  # what a query reads twice is one source of it
+                frames[key] = self._read(chosen, query)
+            return frames[key]
 
         return self._stream(build, lineage, time, watermark)
 
@@ -168,7 +168,7 @@ class Pipeline:
             raise ValueError(f"the pipeline {self.name} runs already; stop it first")
         self._starts += 1
         self.spark.createDataFrame([], "nothing long")  # it is this thread's session now: Spark finds sinks through it
-        running = Running(self.spark, Accounts())
+        running = Running(self.spark, RowCounter())
         self._running = running
         try:
             for output in self.outputs:
@@ -211,11 +211,11 @@ class Pipeline:
         return {self._described(name): counts for name, counts in found.items()}
 
     def checkpoint(self, output: Output) -> str:
-        """Name the place of an output's checkpoint."""
+        """Return the location of an output's checkpoint."""
         folder = self._checkpoints or self.spark.conf.get(_LOCATION, None)
         if folder is None:
             raise ValueError(
-                "there is no place for checkpoints; name one, Pipeline(checkpoints='webhdfs://host:9870/pipelines'), "
+                "there is no folder for checkpoints; name one, Pipeline(checkpoints='webhdfs://host:9870/pipelines'), "
                 "or use the session of riverlog.spark.session(bootstrap='host:9092')"
             )
         return f"{folder.rstrip('/')}/{output.name}"

@@ -91,5 +91,5 @@ def test_what_cannot_start_says_why(spark: SparkSession, tmp_path: Path) -> None
     with pytest.raises(ValueError, match="bad values cannot be treated by 'ignore'"):
         pipeline.stream("orders", schema="a int", bad="ignore")
     pipeline.of(read_batches(spark, write_batches(tmp_path / "rows", ROWS))).to("topic")
-    with pytest.raises(ValueError, match="there is no place for checkpoints"):
+    with pytest.raises(ValueError, match="there is no folder for checkpoints"):
         pipeline.start()

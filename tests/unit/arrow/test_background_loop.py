@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from riverlog.arrow.background_loop import Background
+from riverlog.arrow.background_loop import BackgroundLoop
 
 
 def test_work_goes_on_between_two_calls() -> None:
@@ -14,7 +14,7 @@ def test_work_goes_on_between_two_calls() -> None:
     async def end(task: asyncio.Task[str]) -> str:
         return await task
 
-    with Background("test") as background:
+    with BackgroundLoop("test") as background:
         assert background.run(end(background.run(begin()))) == "done"
 
 
@@ -22,7 +22,7 @@ def test_a_failure_is_the_callers() -> None:
     async def fail() -> None:
         raise KeyError("here")
 
-    with Background("test") as background, pytest.raises(KeyError, match="here"):
+    with BackgroundLoop("test") as background, pytest.raises(KeyError, match="here"):
         background.run(fail())
 
 
@@ -40,7 +40,7 @@ def test_what_still_runs_at_the_end_is_cancelled() -> None:
         await asyncio.sleep(0)
         return task
 
-    with Background("test") as background:
+    with BackgroundLoop("test") as background:
         task = background.run(begin())
     assert cancelled == [True]
     assert task.cancelled()

@@ -37,5 +37,5 @@ def test_places(bound: Bound, expected: Position) -> None:
 
 @pytest.mark.parametrize("bound", ["yesterday", True, 1.5, None, [0]])
 def test_what_is_no_place_is_refused(bound: Bound) -> None:
-    with pytest.raises(ValueError, match=r"is not a time|is no place in a topic"):
+    with pytest.raises(ValueError, match=r"is not a time|is no position in a topic"):
         position_of(bound, now=NOW)

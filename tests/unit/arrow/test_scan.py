@@ -144,8 +144,8 @@ def test_an_empty_topic_is_an_empty_table(riverlog_broker: RunningBroker) -> Non
 def test_mistakes_are_told_before_anything_is_asked() -> None:
     for wrong, sentence in (
         ({"since": "yesterday"}, "'yesterday' is not a time"),
-        ({"until": 1.5}, "1.5 is no place in a topic"),
-        ({"since": True}, "True is no place in a topic"),
+        ({"until": 1.5}, "1.5 is no position in a topic"),
+        ({"since": True}, "True is no position in a topic"),
         ({"columns": ["valeu"]}, "there is no column 'valeu'; there are key, value, topic"),
         ({"columns": []}, "at least one"),
         ({"limit": -1}, "limit=-1"),

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from riverlog import Admin
-from riverlog.checkpoints.current_store import Stores
+from riverlog.checkpoints.current_store import CurrentStore
 from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_TOPIC_CHECKED_SECONDS
 from riverlog.checkpoints.store import store_over
@@ -20,7 +20,7 @@ from tests.support.world import Universe
 def test_all_who_ask_get_the_same_one_until_it_fails() -> None:
     async def scenario() -> None:
         topic = MemoryTopic()
-        stores = Stores(lambda _: memory_store(topic))
+        stores = CurrentStore(lambda _: memory_store(topic))
         first, again = await asyncio.gather(stores.current(), stores.current())
         assert first is again
         assert topic.writer == 1
@@ -45,7 +45,7 @@ def test_a_topic_out_of_reach_is_tried_again_with_the_next_request(monkeypatch: 
 
     async def scenario() -> None:
         topic = MemoryTopic()
-        stores = Stores(lambda _: memory_store(topic))
+        stores = CurrentStore(lambda _: memory_store(topic))
         with monkeypatch.context() as patched:
             patched.setattr(MemoryJournal, "open", out_of_reach)
             with pytest.raises(RequestRefused, match="nobody answers") as refused:
@@ -59,7 +59,7 @@ def test_a_topic_out_of_reach_is_tried_again_with_the_next_request(monkeypatch: 
 
 def test_a_topic_that_is_deleted_under_the_store_is_an_error_and_not_an_empty_store() -> None:
     async def scenario(universe: Universe) -> None:
-        stores = Stores(lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id))
+        stores = CurrentStore(lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id))
         await (await stores.current()).make_folder("/a")
         async with Admin(ADDRESS, ports=universe.ports, security=universe.security) as admin:
             await admin.delete_topics(CHECKPOINTS_TOPIC)
@@ -82,7 +82,7 @@ def test_a_topic_that_is_deleted_under_the_store_is_an_error_and_not_an_empty_st
 
 def test_a_write_under_way_when_the_topic_goes_holds_nobody_up() -> None:
     async def scenario(universe: Universe) -> None:
-        stores = Stores(lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id))
+        stores = CurrentStore(lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id))
         store = await stores.current()
         async with Admin(ADDRESS, ports=universe.ports, security=universe.security) as admin:
             await admin.delete_topics(CHECKPOINTS_TOPIC)

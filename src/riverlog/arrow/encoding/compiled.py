@@ -13,7 +13,7 @@ from riverlog.arrow.encoding.kernel_columns import (
     header_column,
     number_column,
     times,
-    topic_places,
+    topic_numbers,
 )
 from riverlog.arrow.encoding.rows import (
     RECORD_OVERHEAD,
@@ -52,7 +52,7 @@ class CompiledEncoder:
         self._rules = rules
         self._names = topics
         self._topics: Longs = np.empty((0, kernel.TOPIC_FIELDS), np.int64)
-        self._slots: list[tuple[int, int]] = []  # (topic's place, partition)
+        self._slots: list[tuple[int, int]] = []  # (topic's number, partition)
         self._open: Longs = np.empty(0, np.int64)  # slot -> its batch, or -1
         self._batches: Longs = np.empty((0, kernel.BATCH_FIELDS), np.int64)
         self._count = 0
@@ -64,7 +64,7 @@ class CompiledEncoder:
         count = rows.count
         keys, values = content_column(rows.keys, count), content_column(rows.values, count)
         headers, partitions = header_column(rows.headers, count), number_column(rows.partitions, count)
-        topics, timestamps_ms = topic_places(rows.topics, count, len(self._topics)), times(rows.timestamps_ms, count)
+        topics, timestamps_ms = topic_numbers(rows.topics, count, len(self._topics)), times(rows.timestamps_ms, count)
         self._make_room(count, keys.size + values.size + headers.size)
         row_batches, row_sizes = np.empty(rows.count, np.int32), np.empty(rows.count, np.int32)
         self._count, flaw, row = kernel.plan(
@@ -146,9 +146,9 @@ class CompiledEncoder:
         if known == len(names.names):
             return
         added = np.empty((len(names.names) - known, kernel.TOPIC_FIELDS), np.int64)
-        for place, row in enumerate(added, known):
-            row[:] = (len(self._slots), names.counts[place], self._rules.first_partition - 1, 0)
-            self._slots += [(place, partition) for partition in range(names.counts[place])]
+        for number, row in enumerate(added, known):
+            row[:] = (len(self._slots), names.counts[number], self._rules.first_partition - 1, 0)
+            self._slots += [(number, partition) for partition in range(names.counts[number])]
         self._topics = np.concatenate([self._topics, added])
         self._open = np.concatenate([self._open, np.full(len(self._slots) - len(self._open), -1, np.int64)])
 
@@ -169,5 +169,5 @@ class CompiledEncoder:
                 None if column is None else column[row].as_py() for column in (rows.keys, rows.values, rows.headers)
             )
             return unfit_size(size_max(key, value, pairs_of(headers)), self._rules)
-        place = 0 if rows.topics is None else int(rows.topics[row])
-        return unfit_partition(self._names, place, rows.partitions[row].as_py())
+        number = 0 if rows.topics is None else int(rows.topics[row])
+        return unfit_partition(self._names, number, rows.partitions[row].as_py())

@@ -95,7 +95,7 @@ def number_column(array: Any, rows: int) -> NumberColumn:
     return NumberColumn(_read_only(held), _bits(valid, array), array.offset)
 
 
-def topic_places(places: NDArray[np.int32] | None, rows: int, topics: int) -> Ints:
+def topic_numbers(places: NDArray[np.int32] | None, rows: int, topics: int) -> Ints:
     """Return which topic each row goes to; none where all go to the first."""
     if places is None:
         assert topics > 0, "the first topic is known"

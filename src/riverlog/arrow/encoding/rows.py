@@ -41,7 +41,7 @@ class Rows:
     values: Any
     keys: Any
     topics: NDArray[np.int32] | None
-    """For each row the place of its topic among the encoder's topics."""
+    """For each row the number of its topic among the encoder's topics."""
     partitions: Any
     timestamps_ms: NDArray[np.int64]
     headers: Any
@@ -71,19 +71,19 @@ class TopicIndex:
     """Asks the cluster; KafkaError where there is no such topic."""
     names: list[str] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
-    _places: dict[str, int] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
 
-    def place_of(self, name: str) -> int:
-        place = self._places.get(name)
-        if place is None:
+    def number_of(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is None:
             count = self.count_partitions(name)
-            place = self._places[name] = len(self.names)
+            number = self._numbers[name] = len(self.names)
             self.names.append(name)
             self.counts.append(count)
-        return place
+        return number
 
-    def partition(self, place: int, index: int) -> TopicPartition:
-        return TopicPartition(self.names[place], index)
+    def partition(self, number: int, index: int) -> TopicPartition:
+        return TopicPartition(self.names[number], index)
 
 
 def rows_of(batch: pa.RecordBatch, rules: EncodingRules, topics: TopicIndex, *, now_ms: int) -> Rows:
@@ -134,11 +134,11 @@ def size_max(key: bytes | None, value: bytes | None, headers: Headers) -> int:
     return size
 
 
-def unfit_partition(topics: TopicIndex, place: int, index: int) -> KafkaError:
+def unfit_partition(topics: TopicIndex, number: int, index: int) -> KafkaError:
     """Refuse a row that names a partition that its topic does not have."""
     return KafkaError(
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        f"topic {topics.names[place]!r} has partitions 0 to {topics.counts[place] - 1}, and a row names {index}",
+        f"topic {topics.names[number]!r} has partitions 0 to {topics.counts[number] - 1}, and a row names {index}",
     )
 
 
@@ -162,8 +162,8 @@ def _column(batch: pa.RecordBatch, name: str) -> Any:
 
 def _topics(batch: pa.RecordBatch, rules: EncodingRules, topics: TopicIndex) -> NDArray[np.int32] | None:
     if rules.topic is not None:
-        place = topics.place_of(rules.topic)
-        assert place == 0, "the only topic is the first"
+        number = topics.number_of(rules.topic)
+        assert number == 0, "the only topic is the first"
         return None
     column = names_of(batch.column("topic"), "topic")
     if column is None or column.null_count:
@@ -172,5 +172,5 @@ def _topics(batch: pa.RecordBatch, rules: EncodingRules, topics: TopicIndex) -> 
             'a row has no topic: its column "topic" is null, and no option "topic" says where such rows go',
         )
     encoded = column.dictionary_encode()
-    places = np.array([topics.place_of(name) for name in encoded.dictionary.to_pylist()], np.int32)
+    places = np.array([topics.number_of(name) for name in encoded.dictionary.to_pylist()], np.int32)
     return places[encoded.indices.to_numpy()] if len(places) else np.empty(0, np.int32)

@@ -1,6 +1,6 @@
-"""What a request changes: decided on the tree, told as records. Nothing here changes anything by itself.
+"""What a request changes: decided on the tree, expressed as records. Nothing here changes anything by itself.
 
-The chunks of a file that is replaced or deleted become tombstones in the same transaction that lets it go.
+The chunks of a file that is replaced or deleted become tombstones in the same transaction that deletes it.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,7 @@
 """Uploads under way, and which of them makes room when there are too many requests.
 
 Spark keeps an upload open for a whole task, so one may rest for as long as it likes; but not while others have to wait.
-Then the one goes that has rested longest, of the client that has most, so that nobody locks out the others.
+Then the one that has rested longest is ended, of the client that has most: so nobody locks out the others.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class Uploads:
             del self._resting[upload]
 
     def make_room(self) -> bool:
-        """End an upload that rests, and tell whether there was one."""
+        """End an upload that rests, and return whether there was one."""
         now = asyncio.get_running_loop().time()
         left = [each for each in self._resting if not each.is_gone]
         count = Counter(each.client for each in left)

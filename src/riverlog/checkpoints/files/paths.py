@@ -36,7 +36,7 @@ def parse_location(text: str) -> Location:
 
 
 def parse_path(quoted: bytes) -> str:
-    """Read a path as it stands in a URL; Refused where it is none."""
+    """Read a path as it stands in a URL; RequestRefused where it is none."""
     try:
         text = unquote_to_bytes(quoted).decode("utf-8")
     except UnicodeDecodeError:

@@ -2,8 +2,8 @@
 
 Three habits of that client rule here. An answer never has a Content-Type: the client's own parser of it is missing from
 Spark's package. CREATE and OPEN are first answered 307 to ourselves: without it the client has no stream, or drops the
-first one. What is refused is told as a RemoteException, which the client raises again. A body is passed on as it comes;
-one that ends early leaves nothing. What a web page may have sent is refused before anything else is looked at.
+first one. A refusal is a RemoteException, which the client raises again. A body is passed on as it comes; one that
+ends early leaves nothing. What a web page may have sent is refused before anything else is looked at.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from riverlog.checkpoints.current_store import Stores
+from riverlog.checkpoints.current_store import CurrentStore
 from riverlog.checkpoints.files.open_uploads import Uploads, made_room
 from riverlog.checkpoints.files.paths import ROOT, check_path, parse_path
 from riverlog.checkpoints.files.refusals import RequestRefused
@@ -36,7 +36,7 @@ _CLOSE: Final = ((b"connection", b"close"),)
 
 
 class Request:
-    """One request: its operation, path and parameters, and the ways to hear more and to answer."""
+    """One request: its operation, path and parameters, how to read more of it, and how to answer."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, uploads: Uploads) -> None:
         self.uploads = uploads
@@ -125,13 +125,13 @@ class Request:
     async def redirect(self) -> None:
         """Send the caller to ourselves, where the data flows."""
         host = dict(self._scope["headers"]).get(b"host", b"%s:%d" % _named(self._scope["server"]))
-        place = b"%s://%s%s?%s&data=true" % (
+        location = b"%s://%s%s?%s&data=true" % (
             self._scope["scheme"].encode("ascii"),
             host,
             self._scope["raw_path"],
             self._scope["query_string"],
         )
-        await self.answer(HTTPStatus.TEMPORARY_REDIRECT, headers=[(b"location", place)])
+        await self.answer(HTTPStatus.TEMPORARY_REDIRECT, headers=[(b"location", location)])
 
     async def stream(self, length: int, parts: "Any") -> None:
         """Answer with so many bytes as they come; no more are fetched for a caller that has gone."""
@@ -159,7 +159,7 @@ class Request:
 class WebHdfsHandler:
     """The ASGI application."""
 
-    def __init__(self, stores: Stores, guard: WebGuard) -> None:
+    def __init__(self, stores: CurrentStore, guard: WebGuard) -> None:
         self._stores = stores
         self._guard = guard
         self._under_way = 0
@@ -230,7 +230,7 @@ async def _part(request: Request) -> tuple[bytes, bool] | None:
 
 
 async def _take(request: Request, upload: Upload) -> bool:
-    """Take the body of an upload, and tell whether all of it came."""
+    """Take the body of an upload, and return whether all of it came."""
     while (part := await _part(request)) is not None:
         await upload.write(part[0])
         if not part[1]:

@@ -1,8 +1,7 @@
 """What is called beside WebHDFS, with JSON both ways, at /riverlog/v1/<checkpoint>.
 
-Sinks POST op=CLUSTER, BEGIN, ANNOUNCE and ABORT; drivers POST op=PROGRESS, and hear in the answer when they are to
-stop; whoever wants to know asks by GET op=DESCRIBE, and for all at the root by GET op=LIST. Who looks after queries
-POSTs op=STOP and op=RESET.
+Sinks POST op=CLUSTER, BEGIN, ANNOUNCE and ABORT; drivers POST op=PROGRESS, whose answer says when they are to stop.
+GET op=DESCRIBE describes a query, GET op=LIST at the root all of them; POST op=STOP and op=RESET stop and reset one.
 """
 
 import json
@@ -22,7 +21,7 @@ _TIMEOUT_MS = 60_000
 
 
 def read_call(body: bytes) -> dict[str, Any]:
-    """Read a call; Refused where it is none. One that only asks says nothing."""
+    """Read a call; RequestRefused where it is none. One that only asks says nothing."""
     if not body:
         return {}
     try:
@@ -63,10 +62,10 @@ async def abort(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
 
 async def progress(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
     """Take a driver's report about its query, and say whether it is to stop. The last one leaves nothing open."""
-    told = progress_of(call, heard_ms=store.storage.ports.clock.wall_ms())
-    is_to_stop = store.reports.note(path, told)
-    if told.state is not RunState.RUNNING:
-        await store.decisions.ended(path, Caller(told.query, told.run))
+    report = progress_of(call, heard_ms=store.storage.ports.clock.wall_ms())
+    is_to_stop = store.reports.note(path, report)
+    if report.state is not RunState.RUNNING:
+        await store.decisions.abort_open(path, Caller(report.query, report.run))
     return {"stop": is_to_stop}
 
 
@@ -87,18 +86,18 @@ async def reset(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
 
 async def describe(path: str, _: dict[str, Any], store: Store) -> dict[str, object]:
     """Describe one query."""
-    with _told():
-        return await store.overview.one(path)
+    with _asking_for_ends():
+        return await store.overview.describe(path)
 
 
 async def list_all(_path: str, _call: dict[str, Any], store: Store) -> dict[str, object]:
     """Describe all queries."""
-    with _told():
-        return {"pipelines": await store.overview.all()}
+    with _asking_for_ends():
+        return {"pipelines": await store.overview.describe_all()}
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _asking_for_ends() -> Iterator[None]:
     try:
         yield
     except KafkaError as problem:

@@ -2,8 +2,8 @@
 
 The RENAME to `commits/N` first keeps the file as prepared, with the members that the sink announced. Then it asks the
 coordinator to end the batch's shared transaction: that is the decision. Then the file is put where it belongs. After a
-crash in between the next store finds what was prepared and asks again, which gets the same answer; nobody was told
-otherwise meanwhile. docs/adr/0010-one-decision-per-batch.md has the reasons.
+crash in between the next store finds what was prepared and asks again, which gets the same answer; nobody got
+another one meanwhile. docs/adr/0010-one-decision-per-batch.md has the reasons.
 """
 
 import asyncio
@@ -54,34 +54,34 @@ class Decisions:
         self._storage = storage
         self._owners = owners
         self._groups = groups
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self.arrivals = StartingDrivers()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.starting_drivers = StartingDrivers()
         self._starts: dict[str, int] = {}
         """Checkpoints whose queries have started since, and the offset of the last fact then."""
         self._plans: dict[str, tuple[int, bytes]] = {}
         """What `offsets/N` says that was renamed last, by checkpoint, and the offset of its record."""
-        self._shown: dict[str, int] = {}
+        self._unpublished: dict[str, int] = {}
         """Queries without our sink, and the batch whose offsets their groups are still to show."""
-        self._showing: asyncio.Task[None] | None = None
+        self._publishing: asyncio.Task[None] | None = None
         self._log = get_logger("riverlog.checkpoints")
 
     async def settle_all(self) -> None:
         """Learn what became of every batch that was prepared by the store before."""
         for path in list(self._tree.pipelines):
-            async with self._turn(path):
+            async with self._lock(path):
                 await self._settle(path)
 
     async def close(self) -> None:
-        if self._showing is not None:
-            self._showing.cancel()
-            await asyncio.wait([self._showing])
+        if self._publishing is not None:
+            self._publishing.cancel()
+            await asyncio.wait([self._publishing])
         await self._owners.close()
         await self._groups.close()
 
     # What sinks call --------------------------------------------------------------------------------------
 
     async def cluster_id(self) -> str:
-        """Name the cluster whose coordinators are asked; Refused while nobody there answers."""
+        """Name the cluster whose coordinators are asked; RequestRefused while nobody there answers."""
         try:
             return await self._groups.cluster_id()
         except KafkaError as problem:
@@ -89,21 +89,21 @@ class Decisions:
 
     async def begin(self, path: str, caller: Caller, batch: int, *, timeout_ms: int) -> SharedBatch:
         """Return what a task needs to join the batch. The first call of a new run fences the runs before it."""
-        async with self._turn(path):
+        async with self._lock(path):
             await self._settle(path)
             known = self._tree.pipelines.get(path)
             if known is None or known.is_new(caller):
                 metadata = self._tree.file(f"{path}/metadata")
                 content = None if metadata is None else await self._storage.whole(metadata)
                 commit_rules.check_own(self._tree, path, caller, batch, content)
-                self.arrivals.came(path)
+                self.starting_drivers.arrived(path)
                 commit_rules.check_not_behind(self._tree, path, known, caller, batch)
                 known = await self._take_over(path, known, caller, batch, timeout_ms)
             return batch_of(path, known, batch)
 
     async def announce(self, path: str, caller: Caller, batch: int, write: AnnouncedWrite) -> None:
         """Note the attempts of tasks that count, of each write of a batch: all that its RENAME needs to know."""
-        async with self._turn(path):
+        async with self._lock(path):
             await self._settle(path)
             pipeline = self._current(path, caller)
             step = pipeline.step
@@ -112,7 +112,7 @@ class Decisions:
 
     async def abort(self, path: str, caller: Caller, batch: int, write: str = ONLY_WRITE) -> None:
         """Take back what the tasks of a batch wrote; of one of several writes, only that one is not committed."""
-        async with self._turn(path):
+        async with self._lock(path):
             await self._settle(path)
             pipeline = self._current(path, caller)
             step = pipeline.step
@@ -127,13 +127,13 @@ class Decisions:
             if not aborted:
                 raise RequestRefused.failed(f"batch {batch} is committed, and is not taken back")
 
-    async def ended(self, path: str, caller: Caller) -> None:
+    async def abort_open(self, path: str, caller: Caller) -> None:
         """Take back what a run has left open that is over, so that no reader waits until the batch's time is up."""
         pipeline = self._tree.pipelines.get(path)
         if pipeline is None or pipeline.caller != caller:
             return
         try:
-            async with self._turn(path):
+            async with self._lock(path):
                 await self._settle(path)
                 pipeline = self._current(path, caller)
                 batch = await self._owners.open_batch(path, pipeline)
@@ -143,24 +143,24 @@ class Decisions:
         except (KafkaError, RequestRefused) as problem:
             self._log.warning("an open batch waits for its time-out", pipeline=name_of(path), cause=str(problem))
 
-    async def settled(self, path: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def run_settled(self, path: str, work: Callable[[], Awaitable[None]]) -> None:
         """Do something to a pipeline's checkpoint while no batch of it is in doubt."""
-        async with self._turn(path):
+        async with self._lock(path):
             await self._settle(path)
             await work()
 
     # What Spark renames -----------------------------------------------------------------------------------
 
-    async def rename(self, source: str, destination: str, place: LogFile, *, overwrite: bool) -> None:
+    async def rename(self, source: str, destination: str, log_file: LogFile, *, overwrite: bool) -> None:
         """Move a file to `commits/N`, and decide about the batch with it where a sink has announced it."""
-        path, number = place.checkpoint, place.number
-        await self.arrivals.give_way(path)
-        async with self._turn(path):
+        path, number = log_file.checkpoint, log_file.number
+        await self.starting_drivers.wait_for(path)
+        async with self._lock(path):
             await self._settle(path)
             pipeline = self._tree.pipelines.get(path)
             if pipeline is None or changes.was_renamed(self._tree, source, destination):
                 await self._storage.move(source, destination, overwrite=overwrite)
-                self._show(path, number)
+                self._publish(path, number)
             elif self._tree.file(source) is None:
                 raise RequestRefused.replaced(
                     f"the commit of batch {number} is of a run that was replaced by run {pipeline.caller.run}; "
@@ -168,10 +168,10 @@ class Decisions:
                 )
             elif isinstance(pipeline.step, Announced) and pipeline.step.batch == number:
                 await self._commit(path, pipeline, pipeline.step, source, destination)
-            elif await self._says_the_same(source, destination):
+            elif await self._is_same_commit(source, destination):
                 pass  # a run that was replaced has put this very commit there, for a query without state
             else:
-                await self._without_members(path, pipeline, number, source, destination)
+                await self._rename_without_members(path, pipeline, number, source, destination)
 
     async def _commit(
         self, path: str, pipeline: PipelineState, announced: Announced, source: str, destination: str
@@ -188,7 +188,7 @@ class Decisions:
         await self._decide(path, prepared, content)
 
     async def _decide(self, path: str, pipeline: PipelineState, content: bytes) -> None:
-        """Ask the coordinator, and do what it says; Refused where the batch is not committed."""
+        """Ask the coordinator, and do what it says; RequestRefused where the batch is not committed."""
         prepared = pipeline.step
         assert isinstance(prepared, Prepared)
         batch = prepared.announced.batch
@@ -199,7 +199,7 @@ class Decisions:
             refusal = _refusal(problem, batch)
             if refusal.is_for_now:
                 raise refusal from problem
-            if not await self._came_true(path, pipeline, prepared, problem):
+            if not await self._was_committed(path, pipeline, prepared, problem):
                 await self._note(path, pipeline.at(Begun()))
                 raise refusal from problem
         destination = f"{path}/commits/{batch}"
@@ -210,7 +210,7 @@ class Decisions:
 
         await self._storage.writer.change((prepared.file.source, destination), decide, size=len(content))
 
-    async def _came_true(self, path: str, pipeline: PipelineState, prepared: Prepared, problem: KafkaError) -> bool:
+    async def _was_committed(self, path: str, pipeline: PipelineState, prepared: Prepared, problem: KafkaError) -> bool:
         """Return whether an earlier try of a refused commit was done; if not, see to it that none ever is."""
         try:
             if isinstance(problem, ProducerFenced):
@@ -219,17 +219,17 @@ class Decisions:
                 return False
             return not await self._owners.abort(path, pipeline, prepared.announced.batch)
         except ProducerFenced:
-            return await self._came_true(path, pipeline, prepared, ProducerFenced(transactional_id_of(path)))
+            return await self._was_committed(path, pipeline, prepared, ProducerFenced(transactional_id_of(path)))
         except KafkaError as worse:
             raise RequestRefused.later(f"a batch is in doubt, try again: {worse.message}") from worse
 
-    async def _says_the_same(self, source: str, destination: str) -> bool:
+    async def _is_same_commit(self, source: str, destination: str) -> bool:
         """Return whether there is a commit already that is this one, byte by byte."""
         files = (self._tree.file(source), self._tree.file(destination))
         contents = [await self._storage.whole(file) for file in files if file is not None]
         return len(contents) == len(files) and contents[0] is not None and contents[0] == contents[1]
 
-    async def _without_members(
+    async def _rename_without_members(
         self, path: str, pipeline: PipelineState, number: int, source: str, destination: str
     ) -> None:
         """Pass a batch that no task of our sink has written in.
@@ -255,7 +255,7 @@ class Decisions:
                 "this commit is of a run that was replaced"
             )
         await self._storage.move(source, destination, overwrite=False)
-        self._show(path, number)
+        self._publish(path, number)
 
     def note_start(self, path: str) -> None:
         """Note that a query starts: its driver reads `metadata`, or makes it, before any task can write state."""
@@ -266,10 +266,10 @@ class Decisions:
             if len(self._starts) > CHECKPOINT_STARTS_REMEMBERED_MAX:
                 del self._starts[next(iter(self._starts))]
 
-    def note_plan(self, place: LogFile, file: StoredFile, content: bytes) -> None:
+    def note_plan(self, log_file: LogFile, file: StoredFile, content: bytes) -> None:
         """Remember what a batch reads, which its commit is about to ask for."""
-        self._plans.pop(place.checkpoint, None)
-        self._plans[place.checkpoint] = file.offset, content
+        self._plans.pop(log_file.checkpoint, None)
+        self._plans[log_file.checkpoint] = file.offset, content
         if len(self._plans) > CHECKPOINT_PLANS_REMEMBERED_MAX:
             del self._plans[next(iter(self._plans))]
 
@@ -323,14 +323,14 @@ class Decisions:
         unplanned = [
             (pipeline.noted_at, path)
             for path, pipeline in tree.pipelines.items()
-            if commit_rules.is_unplanned(tree, path) and not self._turn(path).locked()
+            if commit_rules.is_unplanned(tree, path) and not self._lock(path).locked()
         ]
         if not unplanned:
             raise RequestRefused.failed(
                 f"the checkpoint store has {CHECKPOINT_PIPELINES_MAX} pipelines; delete some first"
             )
         path = min(unplanned)[1]
-        async with self._turn(path):
+        async with self._lock(path):
             await self._storage.writer.change((f"{path}/commits",), decide)
             await self._owners.forget(path)
 
@@ -360,15 +360,15 @@ class Decisions:
             content = await self._storage.whole(file)
         return () if content is None else source_offsets(content)
 
-    def _show(self, path: str, number: int) -> None:
+    def _publish(self, path: str, number: int) -> None:
         """Commit the offsets of a query's group soon; nobody waits for that."""
-        self._shown[path] = number
-        if self._showing is None or self._showing.done():
-            self._showing = asyncio.get_running_loop().create_task(self._show_all())
+        self._unpublished[path] = number
+        if self._publishing is None or self._publishing.done():
+            self._publishing = asyncio.get_running_loop().create_task(self._publish_all())
 
-    async def _show_all(self) -> None:
-        while self._shown:
-            path, number = self._shown.popitem()
+    async def _publish_all(self) -> None:
+        while self._unpublished:
+            path, number = self._unpublished.popitem()
             try:
                 await self._groups.commit(name_of(path), await self._planned(path, number))
             except (KafkaError, RequestRefused) as problem:
@@ -378,11 +378,11 @@ class Decisions:
     def _tree(self) -> Tree:
         return self._storage.tree
 
-    def _turn(self, path: str) -> asyncio.Lock:
+    def _lock(self, path: str) -> asyncio.Lock:
         """Wait until nobody else deals with this pipeline."""
-        lock = self._turns.get(path)
+        lock = self._locks.get(path)
         if lock is None:
-            lock = self._turns[path] = asyncio.Lock()
+            lock = self._locks[path] = asyncio.Lock()
         return lock
 
 

@@ -1,4 +1,4 @@
-"""Every query whose checkpoint lies here, as one can be told about it: where it stands, how far behind, how it goes.
+"""Every query whose checkpoint lies here, described: its offsets, how far behind it is, its progress.
 
 A checkpoint is a folder with Spark's log of offsets. What `offsets/N` and `commits/N` say is known of any query; the
 rest is what its driver reports, where one does.
@@ -32,37 +32,37 @@ class Content:
 
 
 class Overview:
-    """Tells about queries."""
+    """Describes queries."""
 
     def __init__(self, storage: FileStorage, reports: Reports, groups: Groups) -> None:
         self._storage = storage
         self._reports = reports
         self._groups = groups
 
-    async def all(self) -> list[dict[str, Any]]:
+    async def describe_all(self) -> list[dict[str, Any]]:
         """Describe every query, without its partitions."""
         found = []
         for path in checkpoints(self._storage.tree):
-            found.append(await self._one(path))
+            found.append(await self._facts(path))
             await asyncio.sleep(0)  # others may have their turn: a tree can be large
         ends = await self._groups.ends(tuple(each for one in found for each in one["_offsets"]))
-        return [_shown(one, ends, partitions=False) for one in found]
+        return [_with_lag(one, ends, partitions=False) for one in found]
 
-    async def one(self, path: str) -> dict[str, Any]:
+    async def describe(self, path: str) -> dict[str, Any]:
         """Describe the query with this checkpoint; RequestRefused where there is none."""
         folder = self._storage.tree.find(path)
         if not isinstance(folder, StoredDirectory) or not is_checkpoint(folder):
             raise RequestRefused.missing(f"{path} is no checkpoint")
-        found = await self._one(path)
-        return _shown(found, await self._groups.ends(found["_offsets"]), partitions=True)
+        found = await self._facts(path)
+        return _with_lag(found, await self._groups.ends(found["_offsets"]), partitions=True)
 
-    async def _one(self, path: str) -> dict[str, Any]:
+    async def _facts(self, path: str) -> dict[str, Any]:
         tree = self._storage.tree
         content = content_of(tree, path)
         commit = tree.file(f"{path}/commits/{content.committed}")
-        standing = await self._plan(path, content.committed)
-        planned = standing if content.planned == content.committed else await self._plan(path, content.planned)
-        watermarks = [told_ms for plan in (standing, planned) if (told_ms := watermark_ms(plan))]  # 0: none yet
+        done = await self._plan(path, content.committed)
+        planned = done if content.planned == content.committed else await self._plan(path, content.planned)
+        watermarks = [found_ms for plan in (done, planned) if (found_ms := watermark_ms(plan))]  # 0: none yet
         facts: dict[str, Any] = {
             "pipeline": name_of(path),
             "checkpoint": path,
@@ -86,15 +86,15 @@ class Overview:
             "run": None,
             "error": None,
             "error_ms": None,
-            "_offsets": source_offsets(standing),
+            "_offsets": source_offsets(done),
         }
-        if (told := self._reports.of(path)) is not None:
+        if (report := self._reports.of(path)) is not None:
             now_ms = self._storage.ports.clock.wall_ms()
             copied = ("query", "run", "rows", "rows_per_second", "output_rows", "batch_ms", "error_ms", "state_rows")
-            facts |= {name: getattr(told, name) for name in (*copied, "state_memory_bytes", "state_commit_ms")}
-            facts |= {"state": told.state_at(now_ms).value, "since_ms": told.since_ms(now_ms)}
-            facts |= {"late_rows": told.late_rows + told.late_rows_before, "error": told.error or None}
-            watermarks += [] if told.watermark_ms is None else [told.watermark_ms]
+            facts |= {name: getattr(report, name) for name in (*copied, "state_memory_bytes", "state_commit_ms")}
+            facts |= {"state": report.state_at(now_ms).value, "since_ms": report.since_ms(now_ms)}
+            facts |= {"late_rows": report.late_rows + report.late_rows_before, "error": report.error or None}
+            watermarks += [] if report.watermark_ms is None else [report.watermark_ms]
         facts["watermark_ms"] = max(watermarks, default=None)
         return facts
 
@@ -126,16 +126,16 @@ def content_of(tree: Tree, path: str) -> Content:
         content.size += each.facts.size
         if each_path.startswith(f"{path}/state/"):
             content.state_size += each.facts.size
-        place = log_file_of(each_path)
-        if place is not None and place.checkpoint == path:
-            if place.log == "offsets":
-                content.planned = max(content.planned or 0, place.number)
-            elif place.log == "commits":
-                content.committed = max(content.committed or 0, place.number)
+        log_file = log_file_of(each_path)
+        if log_file is not None and log_file.checkpoint == path:
+            if log_file.log == "offsets":
+                content.planned = max(content.planned or 0, log_file.number)
+            elif log_file.log == "commits":
+                content.committed = max(content.committed or 0, log_file.number)
     return content
 
 
-def _shown(one: dict[str, Any], ends: dict[tuple[str, int], int], *, partitions: bool) -> dict[str, Any]:
+def _with_lag(one: dict[str, Any], ends: dict[tuple[str, int], int], *, partitions: bool) -> dict[str, Any]:
     """Add how far behind the query is; partitions of other clusters have no end here."""
     offsets: tuple[SourceOffset, ...] = one.pop("_offsets")
     rows = [

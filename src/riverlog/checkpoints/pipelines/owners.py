@@ -29,7 +29,7 @@ class Owners:
             await self._shared.popitem()[1].close()
 
     async def take_over(self, path: str, query: str, *, timeout_ms: int) -> Member:
-        """Fence the owner before, abort what it left open, and give the new one."""
+        """Fence the owner before, abort what it left open, and return the new one."""
         await self.forget(path)
         shared = self._make(path, query, timeout_ms=timeout_ms)
         await shared.start()
@@ -51,7 +51,7 @@ class Owners:
         )
 
     async def abort(self, path: str, pipeline: PipelineState, batch: int) -> bool:
-        """Abort a batch; tell whether it is, for a committed one is not."""
+        """Abort a batch, and return whether it is aborted: a committed one is not."""
         shared = await self._of(path, pipeline)
         try:
             await shared.abort(batch_of(path, pipeline, batch))

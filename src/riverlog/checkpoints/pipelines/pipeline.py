@@ -191,7 +191,7 @@ def _writes(facts: dict[str, Any]) -> tuple[AnnouncedWrite, ...]:
 
 
 def caller_of(call: dict[str, Any]) -> Caller:
-    """Read who calls; Refused where that is missing."""
+    """Read who calls; RequestRefused where that is missing."""
     query, run = call.get("query"), call.get("run")
     for name in (query, run):
         if not isinstance(name, str) or not 0 < len(name) <= INCARNATION_LENGTH_MAX:

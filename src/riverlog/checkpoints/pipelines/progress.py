@@ -1,4 +1,4 @@
-"""What the driver of a query says about one run of it: how its batches go, and how it ended. Pure.
+"""What the driver of a query reports about one run of it: its batches, and how it ended. Pure.
 
 No batch is committed by a report, and nothing waits for one. A run is one start of a query; `runs` knows them all.
 """
@@ -15,7 +15,7 @@ from riverlog.model.limits import INCARNATION_LENGTH_MAX
 
 _NUMBER_MAX: Final = 2**63 - 1
 _OF_THE_STORE: Final = frozenset({"heard_ms", "first_heard_ms", "late_rows_before", "proof"})
-"""What no driver says."""
+"""What no driver reports."""
 
 
 class RunState(StrEnum):
@@ -45,7 +45,7 @@ class RunProgress:
     """What only who knows the run's secret can show: the secret's SHA-256; empty where it has none."""
     ended_ms: int | None = None
     batch: int | None = None
-    """The last batch that was told; what follows is of it."""
+    """The last batch that was reported; what follows is of it."""
     batch_at_ms: int | None = None
     batch_ms: int | None = None
     rows: int | None = None
@@ -76,39 +76,39 @@ class RunProgress:
 
 
 def progress_of(call: dict[str, Any], *, heard_ms: int) -> RunProgress:
-    """Read what a driver says; Refused where it is no report."""
+    """Read a driver's report; RequestRefused where it is none."""
     known = {each.name for each in fields(RunProgress)} - _OF_THE_STORE
     secret = call.get("secret", "")
     if not isinstance(secret, str) or len(secret) > INCARNATION_LENGTH_MAX:
         raise RequestRefused.illegal("secret is a text")
-    told = {name: value for name, value in call.items() if name in known and value is not None}
+    report = {name: value for name, value in call.items() if name in known and value is not None}
     try:
-        told["state"] = RunState(told.get("state", ""))
+        report["state"] = RunState(report.get("state", ""))
     except ValueError:
         raise RequestRefused.illegal("state is running, stopped or failed") from None
     for name in ("query", "run"):
-        if not isinstance(told.get(name), str) or not 0 < len(told[name]) <= INCARNATION_LENGTH_MAX:
+        if not isinstance(report.get(name), str) or not 0 < len(report[name]) <= INCARNATION_LENGTH_MAX:
             raise RequestRefused.illegal("a report names its query and its run")
-    if not isinstance(told.get("error", ""), str):
+    if not isinstance(report.get("error", ""), str):
         raise RequestRefused.illegal("error is a text")
-    told["error"] = told.get("error", "")[:PROGRESS_ERROR_LENGTH_MAX]
-    for name, value in told.items():
+    report["error"] = report.get("error", "")[:PROGRESS_ERROR_LENGTH_MAX]
+    for name, value in report.items():
         if name not in ("query", "run", "state", "error") and not _is_number(value, name):
             raise RequestRefused.illegal(f"{name} is a number from 0 on")
-    if "began_ms" not in told:
+    if "began_ms" not in report:
         raise RequestRefused.illegal("a report says when its run began")
     proof = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest() if secret else ""
-    return RunProgress(**told, heard_ms=heard_ms, proof=proof)
+    return RunProgress(**report, heard_ms=heard_ms, proof=proof)
 
 
 def read_progress(facts: dict[str, Any]) -> RunProgress:
     """Read a report that was written down; Unreadable where it is nothing of the kind."""
     try:
-        told = progress_of(facts, heard_ms=int(facts["heard_ms"]))
+        report = progress_of(facts, heard_ms=int(facts["heard_ms"]))
         return replace(
-            told,
+            report,
             late_rows_before=int(facts["late_rows_before"]),
-            first_heard_ms=int(facts.get("first_heard_ms", told.heard_ms)),
+            first_heard_ms=int(facts.get("first_heard_ms", report.heard_ms)),
             proof=str(facts.get("proof", "")).encode("ascii", "replace").decode(),
         )
     except (KeyError, TypeError, ValueError, ArithmeticError, RequestRefused) as problem:

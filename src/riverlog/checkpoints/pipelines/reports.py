@@ -1,8 +1,8 @@
-"""The reports of drivers: the latest is in memory, and written down now and then, so that a restart forgets little.
+"""The reports of drivers: the latest is in memory, and written to the topic now and then: a restart forgets little.
 
-A report is answered at once, whatever the topic does. When a run begins or ends that is written down soon, else the
-latest one every ten seconds. What could not be written is in the next report. A wish that a run may stop is told its
-driver in the answer to its next report; it is in memory alone, and whoever has it says it again until it is done.
+A report is answered at once, whatever the topic does. When a run begins or ends that is written soon, else the
+latest one every ten seconds. What could not be written is in the next report. A driver that is asked to stop
+learns it from the answer to its next report; that is in memory alone, and whoever asks repeats it until it is done.
 """
 
 import asyncio
@@ -21,21 +21,21 @@ from riverlog.observe.metrics import PipelineReading
 
 
 class Reports:
-    """What the drivers of all queries have said."""
+    """Keeps what the drivers of all queries report."""
 
     def __init__(self, storage: FileStorage) -> None:
         self._storage = storage
         self._latest: dict[str, Runs] = {}
-        """What was told since this store was opened; the tree has what was told before."""
+        """What was reported since this store was opened; the tree has what was reported before."""
         self._stops: dict[str, set[str]] = {}
         """Runs that are to stop, by checkpoint."""
         self._due: set[str] = set()
         self._writing: asyncio.Task[None] | None = None
 
-    def note(self, path: str, told: RunProgress) -> bool:
-        """Take a report, and tell whether its run is to stop.
+    def note(self, path: str, report: RunProgress) -> bool:
+        """Take a report, and return whether its run is to stop.
 
-        Refused for a checkpoint that is not there, and where there are too many.
+        RequestRefused for a checkpoint that is not there, and where there are too many.
         """
         if not isinstance(self._storage.tree.find(path), StoredDirectory):
             self._latest.pop(path, None)
@@ -45,24 +45,24 @@ class Reports:
             raise RequestRefused.failed(
                 f"the checkpoint store shows how {PROGRESS_REPORTED_MAX:,} queries go, and no more"
             )
-        self._latest[path] = known = (before or Runs()).after(told)
+        self._latest[path] = known = (before or Runs()).after(report)
         if self._is_due(path, known):
             self._due.add(path)
             if self._writing is None or self._writing.done():
                 self._writing = asyncio.get_running_loop().create_task(self._write_due())
         stopping = self._stops.get(path, set())
-        if told.state is not RunState.RUNNING:
-            stopping.discard(told.run)
+        if report.state is not RunState.RUNNING:
+            stopping.discard(report.run)
         if not stopping:
             self._stops.pop(path, None)
-        return told.run in stopping
+        return report.run in stopping
 
     def ask_to_stop(self, path: str) -> None:
-        """Ask for the drivers of a query to hear that it is to stop; Refused where nobody reports that it runs."""
-        told, runs = self.of(path), self._runs(path) or Runs()
+        """Ask the drivers of a query to stop it; RequestRefused where nobody reports that it runs."""
+        report, runs = self.of(path), self._runs(path) or Runs()
         now_ms = self._storage.ports.clock.wall_ms()
-        state = RunState.UNKNOWN if told is None else told.state_at(now_ms)
-        if told is None or state is RunState.UNKNOWN:
+        state = RunState.UNKNOWN if report is None else report.state_at(now_ms)
+        if report is None or state is RunState.UNKNOWN:
             raise RequestRefused.failed(
                 f"nobody reports about {name_of(path)}: its driver is gone, or none of riverlog.spark.session; "
                 "stop it where it runs"
@@ -72,7 +72,7 @@ class Reports:
         self._stops[path] = {each.run for each in runs.alive(now_ms)}
 
     def forget(self, path: str) -> None:
-        """Forget what was told about a query."""
+        """Forget what was reported about a query."""
         self._latest.pop(path, None)
         self._stops.pop(path, None)
 
@@ -101,17 +101,17 @@ class Reports:
     def readings(self) -> Iterator[PipelineReading]:
         """Yield the numbers for the metrics."""
         now_ms = self._storage.ports.clock.wall_ms()
-        for path, told in self.all():
+        for path, report in self.all():
             yield PipelineReading(
                 pipeline=name_of(path),
-                running=told.state_at(now_ms) is RunState.RUNNING,
-                batch=told.batch,
-                batch_at_ms=told.batch_at_ms,
-                batch_ms=told.batch_ms,
-                rows_per_second=told.rows_per_second,
-                watermark_ms=told.watermark_ms,
-                late_rows=told.late_rows + told.late_rows_before,
-                state_rows=told.state_rows,
+                running=report.state_at(now_ms) is RunState.RUNNING,
+                batch=report.batch,
+                batch_at_ms=report.batch_at_ms,
+                batch_ms=report.batch_ms,
+                rows_per_second=report.rows_per_second,
+                watermark_ms=report.watermark_ms,
+                late_rows=report.late_rows + report.late_rows_before,
+                state_rows=report.state_rows,
             )
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Lets a query begin anew: its checkpoint is gone, and where it is to begin is there, in one step.
+"""Resets of queries: in one step the checkpoint is deleted, and replaced by where the query is to begin.
 
 The next run is a new incarnation: Spark gives it a new query id, so none of its batches is taken for one that was
 committed before. A query that runs, or may, is refused: a driver that goes on would leave half a checkpoint there.
@@ -27,7 +27,7 @@ class Resets:
         self._reports = reports
 
     async def reset(self, path: str, start: Start | None, *, force: bool) -> None:
-        """Reset the query with this checkpoint; Refused where there is none, or where it runs."""
+        """Reset the query with this checkpoint; RequestRefused where there is none, or where it runs."""
         noted = None if start is None else self._file(path, start)
 
         def decide() -> Change:
@@ -39,7 +39,7 @@ class Resets:
             self._reports.forget(path)
 
         self._check(path, force=force)
-        await self._decisions.settled(path, work)
+        await self._decisions.run_settled(path, work)
 
     def _check(self, path: str, *, force: bool) -> None:
         folder = self._storage.tree.find(path)

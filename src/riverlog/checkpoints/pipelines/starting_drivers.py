@@ -4,9 +4,9 @@ At each start Spark makes the folder of the checkpoint, looks which batches are 
 driver before it that goes on meanwhile would leave it behind: it would find its batch committed, and both would be
 refused. So a commit waits until the new driver has taken over, or has had the time to; then it is the one that goes on.
 
-A driver that fails at each start must not hold up the one that runs. So nobody waits for longer because another start
-follows, and a start that somebody has waited for in vain lets those behind it go unheeded: for a minute, then for two,
-and each time for twice as long, until a driver has come.
+A driver that fails at each start must not hold up the one that runs. So no commit waits for longer because another
+start follows; and after a start that was waited for in vain, further starts are ignored: for a minute, then for two,
+each time for twice as long, until a driver has come.
 """
 
 import asyncio
@@ -21,66 +21,66 @@ from riverlog.checkpoints.limits import (
 
 
 class StartingDrivers:
-    """Who is expected, by checkpoint."""
+    """The drivers that are expected, by checkpoint."""
 
     def __init__(self) -> None:
-        self._expected: dict[str, _Expected] = {}
-        self._in_vain: dict[str, _InVain] = {}
+        self._expected: dict[str, _ExpectedDriver] = {}
+        self._missed: dict[str, _MissedStart] = {}
 
     def expect(self, path: str) -> None:
-        """Note that a driver is starting, unless somebody waits for one already, or has waited in vain lately."""
+        """Expect a driver that is starting, unless a commit waits for one already, or has waited in vain lately."""
         now = asyncio.get_running_loop().time()
-        known, in_vain = self._expected.get(path), self._in_vain.get(path)
-        if (known is not None and known.is_waited_for) or (in_vain is not None and now < in_vain.until):
+        known, missed = self._expected.get(path), self._missed.get(path)
+        if (known is not None and known.is_waited_for) or (missed is not None and now < missed.until):
             return
-        came = asyncio.Event() if known is None else known.came
-        self._expected[path] = _Expected(now + CHECKPOINT_ARRIVAL_SECONDS_MAX, came)
+        arrived = asyncio.Event() if known is None else known.arrived
+        self._expected[path] = _ExpectedDriver(now + CHECKPOINT_ARRIVAL_SECONDS_MAX, arrived)
 
-    def came(self, path: str) -> None:
+    def arrived(self, path: str) -> None:
         """Wake up those who wait for it."""
-        self._in_vain.pop(path, None)
-        self._let_go(path)
+        self._missed.pop(path, None)
+        self._release(path)
 
-    async def give_way(self, path: str) -> None:
+    async def wait_for(self, path: str) -> None:
         """Wait until a driver that is expected has come, or has had the time to."""
         expected = self._expected.get(path)
         now = asyncio.get_running_loop().time()
         if expected is None:
             return
         if now >= expected.until:
-            self._let_go(path)
+            self._release(path)
             return
         expected.is_waited_for = True
         try:
             async with asyncio.timeout_at(expected.until):
-                await expected.came.wait()
+                await expected.arrived.wait()
         except TimeoutError:
             if self._expected.get(path) is expected:
-                self._note_in_vain(path, expected.until)
-                self._let_go(path)
+                self._note_missed(path, expected.until)
+                self._release(path)
 
-    def _note_in_vain(self, path: str, now: float) -> None:
-        before = self._in_vain.pop(path, None)
+    def _note_missed(self, path: str, now: float) -> None:
+        before = self._missed.pop(path, None)
         seconds = CHECKPOINT_ARRIVAL_PAUSE_SECONDS_MIN if before is None else 2 * before.seconds
         seconds = min(seconds, CHECKPOINT_ARRIVAL_PAUSE_SECONDS_MAX)
-        self._in_vain[path] = _InVain(now + seconds, seconds)
-        if len(self._in_vain) > CHECKPOINT_STARTS_REMEMBERED_MAX:
-            del self._in_vain[next(iter(self._in_vain))]
+        self._missed[path] = _MissedStart(now + seconds, seconds)
+        if len(self._missed) > CHECKPOINT_STARTS_REMEMBERED_MAX:
+            del self._missed[next(iter(self._missed))]
 
-    def _let_go(self, path: str) -> None:
+    def _release(self, path: str) -> None:
         if path in self._expected:
-            self._expected.pop(path).came.set()
+            self._expected.pop(path).arrived.set()
 
 
 @dataclass(slots=True)
-class _Expected:
+class _ExpectedDriver:
     until: float
-    came: asyncio.Event
+    arrived: asyncio.Event
     is_waited_for: bool = False
-    """Whether a commit waits: then it does so until this time, whoever starts meanwhile."""
+    """Whether a commit waits: then it waits until this time, whoever starts meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
-class _InVain:
+class _MissedStart:
     until: float
     seconds: float

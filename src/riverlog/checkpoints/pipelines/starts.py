@@ -1,7 +1,7 @@
 """Where a query begins that was reset: a small file in its checkpoint, which Spark passes over. Pure.
 
 Spark asks a source where to begin when there is no checkpoint, and the source says what the program says. A pipeline
-looks here first: the edge of the topics, or a time.
+looks here first: for the earliest or latest offsets, or a time.
 """
 
 import json
@@ -15,23 +15,23 @@ _TIME_MS_MAX: Final = 2**63 - 1
 
 
 class Start(NamedTuple):
-    """The place: an edge, or the first record at or after a time."""
+    """The earliest or latest offsets, or the first record at or after a time."""
 
     edge: Literal["earliest", "latest"] | None = None
     timestamp_ms: int | None = None
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
     def content(self) -> bytes:
         """Return the content of the file."""
-        return json.dumps(self.told()).encode("ascii")
+        return json.dumps(self.to_json()).encode("ascii")
 
 
-def start_of(told: Any) -> Start:
-    """Read a place; Refused where it is none."""
-    match told:
+def start_of(facts: Any) -> Start:
+    """Read a start; RequestRefused where it is none."""
+    match facts:
         case {"edge": ("earliest" | "latest") as edge, **others} if not others:
             return Start(edge=edge)
         case {"timestamp_ms": int(moment), **others} if not others and not isinstance(moment, bool):
@@ -41,9 +41,9 @@ def start_of(told: Any) -> Start:
 
 
 def read_start(content: bytes) -> Start:
-    """Read the file; Refused where it is none of ours."""
+    """Read the file; RequestRefused where it is none of ours."""
     try:
-        told = json.loads(content)
+        facts = json.loads(content)
     except (ValueError, RecursionError):
         raise RequestRefused.illegal(f"{FILE} is not JSON; reset the pipeline again") from None
-    return start_of(told)
+    return start_of(facts)

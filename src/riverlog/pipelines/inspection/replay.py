@@ -63,7 +63,7 @@ class ReplayedBatch:
     def frame(self, spark: "SparkSession", options: Mapping[str, str]) -> "DataFrame":
         """Read what the batch read, by the options with which the stream does."""
         topics = options["subscribe"].split(",")
-        own = {place: edges for place, edges in self.ranges.items() if place[0] in topics}
+        own = {partition: ends for partition, ends in self.ranges.items() if partition[0] in topics}
         if not own:
             raise NotReplayed(
                 f"batch {self.number} has read {', '.join(self.topics()) or 'no topic'}, and not {', '.join(topics)}: "
@@ -133,10 +133,10 @@ def batch_of(number: int, before: bytes | None, planned: bytes, start: Start | N
     ends = source_offsets(planned)
     if not ends:
         raise NotReplayed(f"batch {number} names no offsets of topics; it has read something else")
-    begins = {} if before is None else _by_place(source_offsets(before))
-    ranges = {place: (begins.get(place, EARLIEST), end) for place, end in _by_place(ends).items()}
+    begins = {} if before is None else _by_partition(source_offsets(before))
+    ranges = {partition: (begins.get(partition, EARLIEST), end) for partition, end in _by_partition(ends).items()}
     return ReplayedBatch(number, ranges, is_first=before is None, start=start)
 
 
-def _by_place(offsets: tuple[SourceOffset, ...]) -> dict[tuple[str, int], int]:
+def _by_partition(offsets: tuple[SourceOffset, ...]) -> dict[tuple[str, int], int]:
     return {(topic, index): offset for topic, index, offset in offsets}

@@ -33,7 +33,7 @@ class Counts(NamedTuple):
         return Counts(*(one + another for one, another in zip(self, other, strict=True)))
 
 
-class _Account:
+class _QueryCounts:
     """What the batches of one query tell: the last ones each, and those before them as a sum."""
 
     def __init__(self) -> None:
@@ -51,11 +51,11 @@ class _Account:
             _add(self.before, self.batches.pop(self.folded))
 
 
-class Accounts:
+class RowCounter:
     """Adds up what the batches of some queries tell. Spark tells in a thread of its own, while others may ask."""
 
     def __init__(self) -> None:
-        self._accounts: dict[str, _Account] = {}
+        self._accounts: dict[str, _QueryCounts] = {}
         self._lock = Lock()
 
     def take(self, query: str, batch: int, observed: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ class Accounts:
                 found[operator] = found.get(operator, Counts()).plus(_counts(metrics))
         if found:
             with self._lock:
-                self._accounts.setdefault(query, _Account()).take(batch, found)
+                self._accounts.setdefault(query, _QueryCounts()).take(batch, found)
 
     def operators(self) -> dict[str, Counts]:
         """Return the sums, by the names of the observed metrics."""

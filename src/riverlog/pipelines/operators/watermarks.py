@@ -68,11 +68,11 @@ class _WatermarkTask:
 
 
 def _read(checkpoint: str, name: str) -> bytes:
-    place = parse_location(checkpoint)
-    if place.scheme == "webhdfs":
-        return _from_store(place.address, f"{place.path.rstrip('/')}/{name}")
-    if place.scheme in ("", "file"):
-        with open(f"{place.path}/{name}", "rb") as file:
+    parsed = parse_location(checkpoint)
+    if parsed.scheme == "webhdfs":
+        return _from_store(parsed.address, f"{parsed.path.rstrip('/')}/{name}")
+    if parsed.scheme in ("", "file"):
+        with open(f"{parsed.path}/{name}", "rb") as file:
             return file.read()
     return _from_elsewhere(checkpoint, name)
 

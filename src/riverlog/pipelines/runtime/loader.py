@@ -70,9 +70,9 @@ def where(problem: BaseException, file: Path) -> str:
     if isinstance(problem, SyntaxError):
         return f"{problem.filename}, line {problem.lineno}: {problem.msg}"
     lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == str(file)]
-    place = f"{file}, line {lines[-1]}" if lines else str(file)
+    position = f"{file}, line {lines[-1]}" if lines else str(file)
     words = str(problem).strip().splitlines()
-    return f"{place}: {type(problem).__name__}: {words[0]}" if words else f"{place}: {type(problem).__name__}"
+    return f"{position}: {type(problem).__name__}: {words[0]}" if words else f"{position}: {type(problem).__name__}"
 
 
 def _called(module: ModuleType, file: Path) -> "list[Pipeline]":

@@ -3,7 +3,7 @@
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from riverlog.pipelines.operators.row_counts import Accounts, Counts
+from riverlog.pipelines.operators.row_counts import Counts, RowCounter
 from riverlog.pipelines.runtime.interrupts import Interrupts, interrupts
 from riverlog.spark.sessions.graceful_stop import FINISH_SECONDS_MAX, stop_behind_batch
 from riverlog.spark.sessions.query_listener import QueryListener
@@ -20,7 +20,7 @@ _PAUSE_SECONDS_MIN: Final = 0.001
 class Running:
     """The queries of one start."""
 
-    def __init__(self, spark: "SparkSession", accounts: Accounts) -> None:
+    def __init__(self, spark: "SparkSession", accounts: RowCounter) -> None:
         self.queries: list[StreamingQuery] = []
         self._spark = spark
         self._accounts = accounts

@@ -18,12 +18,12 @@ _BEGINS: Final = frozenset(
 
 def start_of_query(checkpoint: str) -> Start | None:
     """Read where a query with this checkpoint is to begin; None where nobody has said."""
-    place = parse_location(checkpoint)
-    if place.scheme != "webhdfs":
+    parsed = parse_location(checkpoint)
+    if parsed.scheme != "webhdfs":
         return None
     try:
-        with RemoteStore(place.address) as store:
-            return read_start(b"".join(store.read(f"{place.path.rstrip('/')}/{FILE}")))
+        with RemoteStore(parsed.address) as store:
+            return read_start(b"".join(store.read(f"{parsed.path.rstrip('/')}/{FILE}")))
     except RequestRefused as refusal:
         if refusal.name == "FileNotFoundException":
             return None

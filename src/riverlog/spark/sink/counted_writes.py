@@ -32,17 +32,17 @@ class Counted:
 
     def after(self, attempt: StreamAttempt) -> "Counted":
         """Count one more."""
-        return Counted(self.number + 1, attempt.query, attempt.run, attempt.batch, self._place(attempt))
+        return Counted(self.number + 1, attempt.query, attempt.run, attempt.batch, self._ordinal(attempt))
 
     def incarnation(self, attempt: StreamAttempt) -> str:
         """Name the incarnation in which the write that follows is a batch; SinkRefused where there are too many."""
-        place = self._place(attempt)
-        if place > SINK_WRITES_PER_BATCH_MAX:
+        ordinal = self._ordinal(attempt)
+        if ordinal > SINK_WRITES_PER_BATCH_MAX:
             raise SinkRefused(
                 f"batch {attempt.batch} is written more than {SINK_WRITES_PER_BATCH_MAX} times, and no more are kept "
                 "apart: write several topics at once, with a column topic, or keep the checkpoint on the node"
             )
-        return attempt.query if place == 1 else f"{attempt.query}#{place}"
+        return attempt.query if ordinal == 1 else f"{attempt.query}#{ordinal}"
 
     def marker(self) -> bytes:
         """Write it as what is left with a batch."""
@@ -50,7 +50,7 @@ class Counted:
         del facts["number"]
         return json.dumps(facts).encode()
 
-    def _place(self, attempt: StreamAttempt) -> int:
+    def _ordinal(self, attempt: StreamAttempt) -> int:
         is_next = (self.query, self.run, self.batch) == (attempt.query, attempt.run, attempt.batch)
         return self.writes + 1 if is_next else 1
 

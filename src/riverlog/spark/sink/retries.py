@@ -16,7 +16,7 @@ T = TypeVar("T")
 S = TypeVar("S", bound=Startable)
 
 
-async def reached(start: Callable[[], Awaitable[T]], *, seconds_max: float) -> T:
+async def start_with_patience(start: Callable[[], Awaitable[T]], *, seconds_max: float) -> T:
     """Start something that needs the cluster, again and again while nobody answers; Unreachable in the end."""
     deadline = asyncio.get_running_loop().time() + seconds_max
     while True:
@@ -31,7 +31,7 @@ async def reached(start: Callable[[], Awaitable[T]], *, seconds_max: float) -> T
 @asynccontextmanager
 async def started(part: S, *, seconds_max: float) -> AsyncIterator[S]:
     """Use a part of the client within a block, once the cluster is reached."""
-    await reached(part.start, seconds_max=seconds_max)
+    await start_with_patience(part.start, seconds_max=seconds_max)
     try:
         yield part
     except BaseException as error:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, Self, TypeVar
 
-from riverlog.arrow.background_loop import Background
+from riverlog.arrow.background_loop import BackgroundLoop
 from riverlog.arrow.encoding.encoder import Encoder
 from riverlog.arrow.encoding.rows import EncodingRules, TopicIndex
 from riverlog.client.errors import KafkaError, ProducerFenced
@@ -16,7 +16,7 @@ from riverlog.client.producer.deliveries import EncodedBatch
 from riverlog.records.batch import Compression
 from riverlog.spark.refusal import refusal
 from riverlog.spark.sink.options import CLIENT, SinkOptions
-from riverlog.spark.sink.retries import reached
+from riverlog.spark.sink.retries import start_with_patience
 from riverlog.spark.worker.pool import ResourcePool
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class SinkConnection:
     """The connections of a worker's sinks to one cluster, and the loop that they live in."""
 
     def __init__(self, options: SinkOptions) -> None:
-        self.background = Background("riverlog-sink")
+        self.background = BackgroundLoop("riverlog-sink")
         self.background.__enter__()
         self.cluster = KeptCluster(options.cluster.bootstrap, create_topics=True, **_reaching(options))
         self.rows = 0
@@ -131,7 +131,7 @@ class LazySender(Generic[Outgoing]):
 
     async def _start(self) -> None:
         if not self._is_started:
-            await reached(self._outlet.start, seconds_max=self._seconds_max)
+            await start_with_patience(self._outlet.start, seconds_max=self._seconds_max)
             self._is_started = True
 
     async def _let_go(self, error: BaseException | None) -> None:

@@ -72,14 +72,14 @@ async def last_list(bootstrap: str, pipeline: str, client: dict[str, Any]) -> Li
                 raise
         else:
             return None
-    place = TopicPartition(topic, 0)
+    partition = TopicPartition(topic, 0)
     async with Consumer(bootstrap, isolation_level="read_committed", **client) as consumer:
-        consumer.assign([place])
-        end = (await consumer.end_offsets([place]))[place]
-        start = (await consumer.beginning_offsets([place]))[place]
-        await consumer.seek(place, max(start, end - _OFFSETS_BACK))
+        consumer.assign([partition])
+        end = (await consumer.end_offsets([partition]))[partition]
+        start = (await consumer.beginning_offsets([partition]))[partition]
+        await consumer.seek(partition, max(start, end - _OFFSETS_BACK))
         found = None
-        while (consumer.held()[place] or 0) < end:
+        while (consumer.held()[partition] or 0) < end:
             for record in await consumer.poll():
                 if record.value is not None:
                     found = record.value

@@ -87,9 +87,9 @@ def offset_limit(options: Options, which: str, *, default: PartitionEnd) -> Offs
     text = options.text(name)
     if text is None:
         return default
-    for edge in PartitionEnd:
-        if text.lower() == edge.value[0]:
-            return edge
+    for end in PartitionEnd:
+        if text.lower() == end.value[0]:
+            return end
     return SpecificOffsets(
         _by_partition(name, text, 'earliest, latest, or {"orders": {"0": 42, "1": -2}}', least=EARLIEST)
     )
@@ -108,12 +108,12 @@ def option_of(which: str, where: OffsetLimit) -> str:
 
 def check_batch(starting: OffsetLimit, ending: OffsetLimit) -> None:
     """Refuse a batch that would end before it begins."""
-    _check_edge("startingOffsets", starting, PartitionEnd.LATEST, LATEST)
-    _check_edge("endingOffsets", ending, PartitionEnd.EARLIEST, EARLIEST)
+    _check_end("startingOffsets", starting, PartitionEnd.LATEST, LATEST)
+    _check_end("endingOffsets", ending, PartitionEnd.EARLIEST, EARLIEST)
 
 
 def check_complete(which: str, named: Iterable[TopicPartition], partitions: Iterable[TopicPartition]) -> None:
-    """Refuse a place that leaves partitions out, or names others: it would be guesswork where those begin."""
+    """Refuse a limit that leaves partitions out, or names others: it would be guesswork where those begin."""
     wanted, there = set(named), set(partitions)
     if missing := sorted(there - wanted):
         raise BadOption(which, None, f"it does not say where {_some(missing)} begins; name every partition")
@@ -121,10 +121,10 @@ def check_complete(which: str, named: Iterable[TopicPartition], partitions: Iter
         raise BadOption(which, None, f"it names {_some(extra)}, which this query does not read")
 
 
-def _check_edge(name: str, where: OffsetLimit, edge: PartitionEnd, number: int) -> None:
-    word = edge.value[0]
-    if where is edge:
-        raise BadOption(name, word, "a batch would have nothing to read; choose another place")
+def _check_end(name: str, where: OffsetLimit, end: PartitionEnd, number: int) -> None:
+    word = end.value[0]
+    if where is end:
+        raise BadOption(name, word, "a batch would have nothing to read; choose another one")
     if isinstance(where, SpecificOffsets):
         for partition, offset in where.offsets.items():
             if offset == number:

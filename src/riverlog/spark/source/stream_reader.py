@@ -221,7 +221,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _there(self, begins: Offsets) -> Offsets:
         """Return where a query begins that names offsets; those that are not there are lost, or a mistake."""
-        earliest, latest = (self._plan.offsets(begins, edge) for edge in (PartitionEnd.EARLIEST, PartitionEnd.LATEST))
+        earliest, latest = (self._plan.offsets(begins, end) for end in (PartitionEnd.EARLIEST, PartitionEnd.LATEST))
         for each, begin in begins.items():
             if not earliest[each] <= begin <= latest[each]:
                 there = f"has those from {earliest[each]} up to {latest[each]}"

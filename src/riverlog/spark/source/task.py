@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import InputPartition
 
-from riverlog.arrow.background_loop import Background
+from riverlog.arrow.background_loop import BackgroundLoop
 from riverlog.arrow.columns import Cut
 from riverlog.arrow.decoding.decoder import Decode, decoder_for, record_batches
 from riverlog.arrow.reader import RangeReader, TakenChunk
@@ -64,7 +64,7 @@ class PooledReader:
     """A reader with a loop of its own in this worker, for one task after another."""
 
     def __init__(self, options: SourceOptions) -> None:
-        self.background = Background("riverlog-spark")
+        self.background = BackgroundLoop("riverlog-spark")
         self._options = options
         self._rows = 0
         self._reader: RangeReader | None = None

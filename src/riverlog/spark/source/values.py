@@ -11,7 +11,7 @@ from datetime import tzinfo
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from riverlog.arrow.background_loop import Background
+from riverlog.arrow.background_loop import BackgroundLoop
 from riverlog.model.ids import TopicPartition
 from riverlog.spark.source.columns import Columns
 from riverlog.spark.source.options import BadValues, SourceOptions
@@ -38,7 +38,7 @@ class BadRecordValue(ValueError):
 class Values:
     """Shapes rows; use it as a context manager."""
 
-    def __init__(self, options: SourceOptions, columns: Columns, background: Background) -> None:
+    def __init__(self, options: SourceOptions, columns: Columns, background: BackgroundLoop) -> None:
         self._options = options
         self._columns = columns
         self._background = background
@@ -78,8 +78,8 @@ class Values:
         for row, reason in bad.items():
             key, value, offset = (decoded[name][row].as_py() for name in ("key", "value", "offset"))
             headers = [(each["key"], each["value"]) for each in decoded["headers"][row].as_py() or ()]
-            place = (partition.topic, str(partition.partition), str(offset), reason)
-            headers += [(name, text.encode()) for name, text in zip(DEAD_LETTER_HEADERS, place, strict=True)]
+            origin = (partition.topic, str(partition.partition), str(offset), reason)
+            headers += [(name, text.encode()) for name, text in zip(DEAD_LETTER_HEADERS, origin, strict=True)]
             await self._producer.ready(len(value or b"") + len(key or b""))
             self._producer.send_soon(topic, value, key=key, headers=headers)
         await self._producer.flush()

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from riverlog.arrow.encoding.kernel_columns import content_column, header_column, number_column, times, topic_places
+from riverlog.arrow.encoding.kernel_columns import content_column, header_column, number_column, times, topic_numbers
 
 
 def cells(ends: list[int], content: bytes = b"abc", valid: bytes | None = None) -> Any:
@@ -49,7 +49,7 @@ def test_each_row_has_its_number_topic_and_time() -> None:
     with pytest.raises(AssertionError, match="1 cells for 2 rows"):
         number_column(pa.array([1], pa.int32()), 2)
     with pytest.raises(AssertionError, match="each topic is known"):
-        topic_places(np.array([0, 1], np.int32), 2, 1)
+        topic_numbers(np.array([0, 1], np.int32), 2, 1)
     with pytest.raises(AssertionError, match="times for 2 rows"):
         times(np.zeros(1, np.int64), 2)
     found = number_column(pa.array([1, None, 3], pa.int32())[1:], 2)

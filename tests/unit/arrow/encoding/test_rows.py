@@ -78,7 +78,7 @@ def test_headers_have_names() -> None:
 
 def test_what_is_said_about_rows_that_do_not_fit() -> None:
     known = topics()
-    known.place_of("orders")
+    known.number_of("orders")
     assert "partitions 0 to 5, and a row names 6" in unfit_partition(known, 0, 6).message
     assert size_max(b"k", None, [("ä", b"x")]) == 36 + 1 + 10 + 2 + 1
     assert "raise kafka.max.request.size" in unfit_size(100, HERE).message

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from riverlog.checkpoints.current_store import Stores
+from riverlog.checkpoints.current_store import CurrentStore
 from riverlog.checkpoints.files import webhdfs
 from riverlog.checkpoints.files.webhdfs import WebHdfsHandler
 from riverlog.checkpoints.limits import CHECKPOINT_CHUNK_BYTES, CHECKPOINT_UPLOAD_REST_SECONDS
@@ -37,7 +37,7 @@ class Caller:
 
     def __init__(self) -> None:
         self.topic = MemoryTopic()
-        self.stores = Stores(lambda _: memory_store(self.topic))
+        self.stores = CurrentStore(lambda _: memory_store(self.topic))
         self.edge = WebHdfsHandler(self.stores, WebGuard(["node"]))
 
     async def ask(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from riverlog import Admin
-from riverlog.checkpoints.current_store import Stores
+from riverlog.checkpoints.current_store import CurrentStore
 from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.limits import CHECKPOINT_CALL_BYTES_MAX
 from riverlog.checkpoints.pipelines.calls import read_call
@@ -29,7 +29,7 @@ async def call(caller: Caller, operation: str, body: Any) -> Answer:
 def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
     async def scenario(universe: Universe) -> None:
         caller = Caller()
-        caller.stores = caller.edge._stores = Stores(
+        caller.stores = caller.edge._stores = CurrentStore(
             lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id)
         )
         async with Admin(ADDRESS, ports=universe.ports) as admin:
@@ -54,7 +54,7 @@ def test_a_batch_begins_is_announced_and_may_be_taken_back() -> None:
 def test_a_driver_reports_and_whoever_wants_to_know_is_told() -> None:
     async def scenario(universe: Universe) -> None:
         caller = Caller()
-        caller.stores = caller.edge._stores = Stores(
+        caller.stores = caller.edge._stores = CurrentStore(
             lambda topic_id: store_over(ADDRESS, universe.ports, universe.security, topic_id)
         )
         report = {"query": "q", "run": "r1", "state": "running", "began_ms": 5, "batch": 0, "rows": 7}

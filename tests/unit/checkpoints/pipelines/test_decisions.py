@@ -587,16 +587,16 @@ def test_where_a_run_before_may_wake_up_a_batch_without_writes_is_refused_once()
 def test_a_run_that_is_over_leaves_nothing_open() -> None:
     async def scenario(universe: Universe, store: Store) -> None:
         old, new = Run(universe, store, "old"), Run(universe, store, "new")
-        await store.decisions.ended(PATH, old.caller)  # it has not begun anything yet
+        await store.decisions.abort_open(PATH, old.caller)  # it has not begun anything yet
         await old.batch(0)
         await old.write(1)
         pipeline = store.storage.tree.pipelines[PATH]
         assert await store.decisions._owners.open_batch(PATH, pipeline) == 1
-        await store.decisions.ended(PATH, old.caller)
+        await store.decisions.abort_open(PATH, old.caller)
         assert await store.decisions._owners.open_batch(PATH, pipeline) is None
         await new.plan(1)
         await new.announce(1, await new.write(1))
-        await store.decisions.ended(PATH, old.caller)  # late, or told twice: the batch is another run's
+        await store.decisions.abort_open(PATH, old.caller)  # late, or told twice: the batch is another run's
         await new.create(1)
         await new.rename(1)
         assert await output(universe) == [*written_by("old", 0), *written_by("new", 1)]

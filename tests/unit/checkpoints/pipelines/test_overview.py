@@ -47,11 +47,11 @@ def test_any_query_is_told_about_and_more_where_its_driver_reports() -> None:
         store = store_over(ADDRESS, universe.ports, universe.security)
         await store.open()
         with pytest.raises(RequestRefused, match="is no checkpoint"):
-            await store.overview.one(PATH)
+            await store.overview.describe(PATH)
         await put(store, f"{PATH}/offsets/0", plan(2))
         await put(store, f"{PATH}/commits/0", b"v2\n{}")
         await put(store, f"{PATH}/offsets/1", plan(6, watermark_ms=5_000))
-        one = await store.overview.one(PATH)
+        one = await store.overview.describe(PATH)
         partition = {"topic": TOPIC, "partition": 1, "offset": 2, "end": 7, "lag": 5}
         assert one == one | {"pipeline": "orders", "batch": 0, "planned_batch": 1, "lag": 5, "partitions": [partition]}
         assert one == one | {"state": "unknown", "since_ms": one["committed_ms"], "watermark_ms": 5_000, "error": None}
@@ -59,11 +59,11 @@ def test_any_query_is_told_about_and_more_where_its_driver_reports() -> None:
         now_ms = universe.ports.clock.wall_ms()
         told = {"query": "q", "run": "r", "began_ms": 1, "watermark_ms": 6_000, "late_rows": 2, "rows_per_second": 8.5}
         store.reports.note(PATH, progress_of({**told, "state": "running"}, heard_ms=now_ms))
-        one = await store.overview.one(PATH)
+        one = await store.overview.describe(PATH)
         assert one == one | {"state": "running", "since_ms": 1, "watermark_ms": 6_000, "late_rows": 2, "query": "q"}
         failed = {**told, "state": "failed", "ended_ms": 9, "error": "no disk", "error_ms": 9}
         store.reports.note(PATH, progress_of(failed, heard_ms=now_ms))
-        (listed,) = await store.overview.all()
+        (listed,) = await store.overview.describe_all()
         assert listed == listed | {"state": "failed", "since_ms": 9, "error": "no disk", "lag": 5}
         assert "partitions" not in listed
         await store.close()

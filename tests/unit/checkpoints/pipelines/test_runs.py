@@ -73,9 +73,9 @@ def test_late_rows_are_counted_over_all_runs_and_the_last_error_stays() -> None:
 def test_runs_are_counted_and_one_that_is_over_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "PROGRESS_RUNS_MAX", 2)
     known = after(told("r1", 10), told("r2", 20, late_rows=3, state="stopped"), told("r3", 30))
-    assert [each.run for each in known.told] == ["r1", "r3"]
+    assert [each.run for each in known.reports] == ["r1", "r3"]
     assert known.shown(30).late_rows_before == 3
-    assert [each.run for each in known.after(told("r4", 40)).told] == ["r3", "r4"]
+    assert [each.run for each in known.after(told("r4", 40)).reports] == ["r3", "r4"]
 
 
 def test_a_record_tells_of_all_that_may_be_alive() -> None:
@@ -97,6 +97,6 @@ def test_a_record_tells_of_all_that_may_be_alive() -> None:
 @pytest.mark.parametrize("others", [7, [7], [{}], {}])
 def test_a_record_of_somebody_else_is_unreadable(others: Any) -> None:
     facts = {"query": "q", "run": "r", "state": "running", "began_ms": 1, "heard_ms": 1, "late_rows_before": 0}
-    assert read_runs(facts).told
+    assert read_runs(facts).reports
     with pytest.raises(Unreadable):
         read_runs({**facts, "others": others})

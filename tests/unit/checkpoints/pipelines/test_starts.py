@@ -11,7 +11,7 @@ from riverlog.checkpoints.pipelines.starts import Start, read_start, start_of
 @pytest.mark.parametrize("start", [Start("earliest"), Start("latest"), Start(timestamp_ms=0), Start(timestamp_ms=5)])
 def test_what_is_written_is_read(start: Start) -> None:
     assert read_start(start.content()) == start
-    assert start_of(start.told()) == start
+    assert start_of(start.to_json()) == start
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 from threading import Event, Thread
 
 from riverlog.pipelines.limits import ACCOUNTED_BATCHES_MAX
-from riverlog.pipelines.operators.row_counts import Accounts, Counts, total
+from riverlog.pipelines.operators.row_counts import Counts, RowCounter, total
 
 
 def test_batches_are_added_up_by_operator() -> None:
-    accounts = Accounts()
+    accounts = RowCounter()
     accounts.take("run", 0, {"riverlog:1": {"rows": 5, "timeless": 1, "pairs": 4, "late": 0}})
     accounts.take("run", 1, {"riverlog:1": {"rows": 3, "timeless": 0, "pairs": 3, "late": 2}, "mine": {"x": 1}})
     accounts.take("run", 1, {"riverlog:2": {"rows": 1, "timeless": 0, "pairs": 1, "late": None}})
@@ -15,7 +15,7 @@ def test_batches_are_added_up_by_operator() -> None:
 
 
 def test_a_batch_that_is_told_twice_counts_once() -> None:
-    accounts = Accounts()
+    accounts = RowCounter()
     for _ in range(2):
         accounts.take("run", 7, {"riverlog:1": {"rows": 5, "timeless": 0, "pairs": 5, "late": 1}})
     accounts.take("run", 8, {})
@@ -23,7 +23,7 @@ def test_a_batch_that_is_told_twice_counts_once() -> None:
 
 
 def test_rows_and_pairs_of_a_sliding_window_come_apart() -> None:
-    accounts = Accounts()
+    accounts = RowCounter()
     accounts.take("run", 0, {"riverlog:1:rows": {"rows": 5, "timeless": 1}, "riverlog:1": {"pairs": 12, "late": 3}})
     assert accounts.operators() == {"riverlog:1": Counts(5, 1, 12, 3)}
 
@@ -35,7 +35,7 @@ def test_pairs_are_late_or_in_time() -> None:
 
 
 def test_what_is_kept_does_not_grow_and_no_batch_counts_twice() -> None:
-    accounts = Accounts()
+    accounts = RowCounter()
     count = 3 * ACCOUNTED_BATCHES_MAX
     told = {"riverlog:1": {"rows": 5, "timeless": 0, "pairs": 5, "late": 1}}
     for batch in range(count):
@@ -48,7 +48,7 @@ def test_what_is_kept_does_not_grow_and_no_batch_counts_twice() -> None:
 
 
 def test_who_asks_beside_a_batch_is_told() -> None:
-    accounts = Accounts()
+    accounts = RowCounter()
     is_over = Event()
 
     def tell() -> None:

@@ -40,7 +40,7 @@ def test_the_one_that_java_home_names_is_left_alone(tmp_path: Path, described: b
     home = fake_java(tmp_path / "jdk", "21.0.2", described=described)
     environment = {"JAVA_HOME": str(home), "PATH": ""}
     java = provide_java(environment)
-    assert (java.version, java.whole, java.place) == (21, True, "JAVA_HOME")
+    assert (java.version, java.whole, java.origin) == (21, True, "JAVA_HOME")
     assert environment == {"JAVA_HOME": str(home), "PATH": ""}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.model.errors import ErrorCode
-from riverlog.spark.sink.retries import reached, started
+from riverlog.spark.sink.retries import start_with_patience, started
 from tests.support.virtual_time import run
 
 
@@ -45,7 +45,7 @@ def test_who_does_not_is_given_up() -> None:
     async def scenario() -> None:
         start = asyncio.get_running_loop().time()
         with pytest.raises(Unreachable):
-            await reached(Part(after=start + 20).start, seconds_max=10)
+            await start_with_patience(Part(after=start + 20).start, seconds_max=10)
         assert 9 < asyncio.get_running_loop().time() - start <= 10
 
     run(scenario())
@@ -56,7 +56,7 @@ def test_a_no_is_a_no() -> None:
         start = asyncio.get_running_loop().time()
         refused = KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT, "no")
         with pytest.raises(KafkaError, match="no"):
-            await reached(Part(after=start + 20, problem=refused).start, seconds_max=30)
+            await start_with_patience(Part(after=start + 20, problem=refused).start, seconds_max=30)
         assert asyncio.get_running_loop().time() == start
 
     run(scenario())

@@ -92,7 +92,7 @@ def reset(
     with opened(address) as store:
         for name in names:
             store.reset(path_of(name), start, force=force)
-            rows.append({"pipeline": name, "reset": True, "start": None if start is None else start.told()})
+            rows.append({"pipeline": name, "reset": True, "start": None if start is None else start.to_json()})
     emit(rows, output, lambda: print(f"Reset {plural(len(rows), 'pipeline')}: {', '.join(names)}"))
 
 
