@@ -2,6 +2,6 @@
 
 `columns` names what a record has. `decoding` makes Arrow batches of fetched chunks: by a `kernel` where numba is
 installed (`compiled`), without it otherwise (`plain`, which is also what tests compare with). `encoding` is the way
-back, with such a pair of its own; `json` types values that are JSON. `reader` fetches ranges of partitions, `places`
-says where they begin and end, and `scan` is the door for people.
+back, with such a pair of its own; `json` types values that are JSON. `reader` fetches ranges of partitions, `positions`
+finds where they begin and end, and `scan` is for people at a prompt.
 """

@@ -123,7 +123,7 @@ async def _offsets(
     where: PartitionEnd | AtTimestamp,
     isolation: "IsolationLevel",
 ) -> Offsets:
-    from riverlog.client.offsets import list_offsets  # places are also understood where no client is loaded
+    from riverlog.client.offsets import list_offsets  # positions are also understood where no client is loaded
 
     match where:
         case PartitionEnd.EARLIEST:

@@ -31,7 +31,7 @@ class TakenChunk(NamedTuple):
 
 
 class RangeReader(Startable):
-    """Reads what `want` was told. Use it as an async context manager."""
+    """Reads what `want` names. Use it as an async context manager."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class RangeReader(Startable):
         return self
 
     async def close(self) -> None:
-        """Stop fetching and let go of all connections."""
+        """Stop fetching and close all connections."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
@@ -100,7 +100,7 @@ class RangeReader(Startable):
         return None
 
     def _take(self, state: AssignedPartition) -> TakenChunk | None:
-        """Take a partition's next chunk, and let go of the partition where its range ends; others come first then."""
+        """Take a partition's next chunk, and drop the partition where its range ends; others come first then."""
         partition, cut = state.partition, self._cuts[state.partition]
         chunk = state.chunks.popleft() if state.chunks else None
         if chunk is not None:

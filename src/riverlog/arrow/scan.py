@@ -4,7 +4,7 @@
     riverlog.scan("orders", since="2026-01-31", columns=["key", "value"]).to_polars()
     for batch in riverlog.scan("orders", partitions=[0]): ...
 
-A scan reads what lies between two places that are looked up when it begins; it never waits for new records. Batches
+A scan reads what lies between two positions that are looked up when it begins; it never waits for new records. Batches
 come as they arrive and memory stays bounded; tables are in the order of partitions and offsets. Fetching runs in a
 thread of its own, so that it also works where an event loop is running, as in a notebook.
 """
@@ -65,7 +65,7 @@ def scan(
     if limit is not None and limit < 0:
         raise ValueError(f"limit={limit}: a scan gives no fewer rows than none")
     for bound in (since, until):
-        position_of(bound, now=datetime.now().astimezone())  # a mistake is told now, not when rows are asked for
+        position_of(bound, now=datetime.now().astimezone())  # a mistake is reported now, not when rows are asked for
     return Scan(
         topic,
         since,
@@ -123,7 +123,7 @@ class Scan:
         return polars.from_arrow(self.to_arrow())
 
     def to_duckdb(self, connection: Any = None) -> Any:
-        """Read everything and give it as a relation of DuckDB, of this connection or of the usual one."""
+        """Read everything into a relation of DuckDB, of this connection or of the usual one."""
         duckdb = need("duckdb")
         return (duckdb if connection is None else connection).from_arrow(self.to_arrow())
 

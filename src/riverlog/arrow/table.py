@@ -19,7 +19,7 @@ _BAD_VALUES: Final = ("fail", "null")
 
 
 class BadValue(ValueError):
-    """A record's value is not what the schema says; `partition` and `offset` tell which."""
+    """A record's value is not what the schema says; `partition` and `offset` name it."""
 
     def __init__(self, partition: TopicPartition, offset: int, reason: str) -> None:
         super().__init__(

@@ -1,7 +1,7 @@
 """The store that is in use: opened by the first request, and again after it was replaced or lost touch with its topic.
 
-A topic that was deleted is not begun anew: what was kept is gone, and whoever asks is to know. While requests come it
-is looked for every few seconds: the store itself answers much from memory.
+A topic that was deleted is not created again: what was kept is gone, and whoever asks is to know. While requests come,
+the topic is looked for every few seconds: the store itself answers much from memory.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from riverlog.observe.logging import get_logger
 
 
 class CurrentStore:
-    """Gives the store to whoever asks."""
+    """Opens the store, and opens another one where that is needed."""
 
     def __init__(self, make: Callable[[TopicId | None], Store]) -> None:
         """Take what makes a store over the topic with an id; None for the first one."""

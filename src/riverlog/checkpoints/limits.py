@@ -66,7 +66,7 @@ CHECKPOINT_PIPELINES_MAX: Final = 256
 """Pipelines whose sinks write in shared transactions; one more takes the place of one without a plan, or is refused."""
 
 PROGRESS_REPORTED_MAX: Final = 2_048
-"""Queries whose drivers report how they go; the reports of further ones are refused, and their queries go on."""
+"""Queries whose drivers report their progress; the reports of further ones are refused, and their queries go on."""
 
 PROGRESS_RUNS_MAX: Final = 16
 """Runs of one query that are remembered; one more and one that is over is forgotten, else the longest silent."""

@@ -89,7 +89,7 @@ class UploadEnded:
 
 @dataclass(frozen=True, slots=True)
 class PipelineNoted:
-    """What a pipeline's sink has said; `pipelines.pipeline` knows what it means."""
+    """The state of a pipeline, read by `pipelines.pipeline`."""
 
     path: str
     facts: dict[str, Any]
@@ -103,7 +103,7 @@ class PipelineGone:
 
 @dataclass(frozen=True, slots=True)
 class ProgressNoted:
-    """What a query's driver has said about it; `progress` knows what it means."""
+    """What a query's driver has reported, read by `pipelines.progress`."""
 
     path: str
     facts: dict[str, Any]

@@ -3,4 +3,4 @@
 from typing import Final
 
 ACCOUNTED_BATCHES_MAX: Final = 1_000
-"""Batches of a pipeline's query that are known each; Spark tells of the last hundred more than once."""
+"""Batches of a pipeline's query that are counted each; Spark reports the last hundred more than once."""

@@ -1,4 +1,4 @@
-"""The course of a stream: the topics that it begins with, the steps behind them, and the streams that join it. Pure."""
+"""The lineage of a stream: the topics that it begins with, its steps, and the streams that join it. Pure."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

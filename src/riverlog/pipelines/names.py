@@ -1,4 +1,4 @@
-"""Columns by their names, as Spark finds them: in any case, unless the session tells cases apart."""
+"""Columns by their names, as Spark finds them: in any case, unless the session is case-sensitive."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

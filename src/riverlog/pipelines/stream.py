@@ -118,7 +118,7 @@ class Stream:
     ) -> "Stream":
         """Do anything that Spark can: the function is given the DataFrame and gives another.
 
-        `keys` are the columns that tell one result from another, and become the key of its record. `updates` is for
+        `keys` are the columns that identify a result, and become the key of its record. `updates` is for
         aggregates without a window: each is written whenever it changes.
         """
         self.properties.refuse_side("apply")

@@ -36,7 +36,7 @@ class StreamProperties:
     delay_ms: int = 0
     """By how much the watermark is behind the newest event time."""
     keys: tuple[str, ...] = ()
-    """Columns that tell one result from another."""
+    """Columns that identify a result."""
     mode: Mode = "append"
     side: SideOutput | None = None
     """Where late rows go that travel with the results."""

@@ -1,6 +1,6 @@
-"""The door to Spark: topics as its sources and sinks, without a jar.
+"""Topics as sources and sinks of Spark, without a jar.
 
-`pyspark_riverlog` lets Spark find the format `riverlog` by itself. This room speaks to a cluster through the client
+`pyspark_riverlog` is how Spark finds the format `riverlog` by itself. This room speaks to a cluster through the client
 alone, so it works with any that speaks Kafka's protocol; what only a riverlog node offers says so where it is used.
 
     spark = riverlog.spark.session()

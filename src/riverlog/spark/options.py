@@ -1,8 +1,8 @@
 """Options as both directions understand them: names in any case, a cluster's address, and what the client is told.
 
 An option that begins with `kafka.` is a setting of Kafka's clients. Those that this client has are used, those that
-have no meaning for it are let pass, and those that ask for what it cannot do are refused. A name that nobody knows is
-refused with the nearest one that somebody does.
+have no meaning for it are ignored, and those that ask for what it cannot do are refused. An unknown name is refused
+with the nearest one that is known.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Lets a user see what is wrong, and not our way to it: PySpark shows the calls that led to a problem above it.
+"""Errors without our frames: PySpark shows the calls that led to a problem above it.
 
 What is raised by this package is a sentence that says what to do. Anything else is a mistake, and keeps its trace.
 """

@@ -46,7 +46,7 @@ class Planned(NamedTuple):
 
 
 class CompiledEncoder:
-    """Takes rows, and gives the batches of all that it took: what `PlainEncoder` gives, byte for byte."""
+    """Makes batches of rows: those of `PlainEncoder`, byte for byte."""
 
     def __init__(self, rules: EncodingRules, topics: TopicIndex) -> None:
         self._rules = rules

@@ -53,7 +53,7 @@ class Encoder:
         """Rows that were encoded, here and before in this process: the kernel may be worth loading for all of them."""
 
     def add(self, batch: pa.RecordBatch) -> list[EncodedBatch]:
-        """Take rows, and give what is to be sent by now: nothing while there is little."""
+        """Take rows, and return what is to be sent by now: nothing while there is little."""
         if batch.num_rows == 0:
             return []
         self.row_count += batch.num_rows

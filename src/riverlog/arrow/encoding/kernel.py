@@ -1,7 +1,7 @@
 """The kernel of encoding: rows to the records of batches, compiled by numba, in two passes.
 
 `plan` gives every row its batch and its size, so that the caller can make exactly the room that is needed; `fill`
-writes the records there. Both walk over the same rows in the same order. What `plan` was given was made by Arrow, which
+writes the records there. Both walk over the same rows in the same order. What `plan` gets was made by Arrow, which
 keeps every end within its bytes. Columns are handed on by their addresses, 0 for one that is not there: arrays would be
 counted at every call.
 """
@@ -116,7 +116,7 @@ def _bytes_of(number: int) -> int:
 
 @compiled
 def _write(position: int, number: int) -> int:
-    """Write a varint, which is zig-zag already, and give the address behind it."""
+    """Write a varint, which is zig-zag already, and return the address behind it."""
     while number > 0x7F:
         _put(position, number & 0x7F | 0x80)
         number >>= 7
@@ -145,7 +145,7 @@ def _length(ends: int, valid: int, first: int, row: int) -> int:
 
 @compiled
 def _write_cell(position: int, data: int, ends: int, valid: int, first: int, row: int) -> int:
-    """Write a row's content, or null, and give the address behind it."""
+    """Write a row's content, or null, and return the address behind it."""
     length: int = _length(ends, valid, first, row)
     if length < 0:
         _put(position, 1)

@@ -4,7 +4,7 @@
     headers   list<struct<key: string, value: binary>>, with ends of 32 bits; names are UTF-8
     numbers   int32; times int64, in milliseconds
 
-What already has its layout is given back as it is; the usual others (strings, 64 bits) are narrowed, and rare ones
+What already has its layout is returned as it is; the usual others (strings, 64 bits) are narrowed, and rare ones
 (views, list views, run ends) go cell by cell. A column that needs more than 32 bits is TooLarge: half of its rows may
 not.
 """

@@ -17,7 +17,7 @@ from riverlog.records.record import BatchBuilder
 
 
 class PlainEncoder:
-    """Takes rows, and gives the batches of all that it took."""
+    """Makes batches of rows."""
 
     def __init__(self, rules: EncodingRules, topics: TopicIndex) -> None:
         self._rules = rules

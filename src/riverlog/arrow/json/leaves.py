@@ -1,7 +1,7 @@
 """Types that the parser does not read as Spark's `from_json` does: times, dates and bytes, and decimals.
 
-The parser is told strings and wider decimals in their place, and what it has read is converted here, also inside of
-structs and lists.
+The parser reads strings and wider decimals instead, and what it has read is converted here, also inside of structs and
+lists.
 """
 
 from binascii import Error, a2b_base64
@@ -13,7 +13,7 @@ import pyarrow as pa
 from riverlog.arrow.json.times import dates, times
 
 _DIGITS_MAX: Final = 76
-"""Of the widest decimals. The parser lets numbers overflow in narrow ones that are too large by many digits."""
+"""Of the widest decimals. In narrow ones, numbers that are too large by many digits overflow."""
 NOT_BASE64: Final = "bytes are written as base64"
 
 
@@ -41,7 +41,7 @@ def needs_zone(kind: pa.DataType) -> bool:
 
 
 def parsed_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type that the parser is told."""
+    """Return the type for the parser."""
     if _is_text(kind):
         return pa.string()
     if pa.types.is_decimal(kind):
@@ -54,7 +54,7 @@ def parsed_type(kind: pa.DataType) -> pa.DataType:
 
 
 def parsed_field(field: pa.Field) -> pa.Field:
-    """Return the field that the parser is told."""
+    """Return the field for the parser."""
     return field.with_type(parsed_type(field.type))
 
 

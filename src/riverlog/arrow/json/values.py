@@ -37,7 +37,7 @@ class Typed(NamedTuple):
 
 
 class ValueSchema(NamedTuple):
-    """What values should be."""
+    """The schema that values should have."""
 
     schema: pa.Schema
     zone: tzinfo | None
@@ -45,7 +45,7 @@ class ValueSchema(NamedTuple):
 
     @property
     def parsed(self) -> pa.Schema:
-        """Return what the parser is told."""
+        """Return the schema for the parser."""
         return pa.schema([parsed_field(field) for field in self.schema])
 
 
@@ -156,7 +156,7 @@ def _parsed_together(values: pa.BinaryArray, expected: ValueSchema) -> pa.Struct
             explicit_schema=expected.parsed, newlines_in_values=True, unexpected_field_behavior="ignore"
         ),
     )
-    table.validate(full=True)  # the parser lets bytes pass that are no text
+    table.validate(full=True)  # the parser accepts bytes that are no text
     assert table.num_rows == len(values), "an object is a row"
     columns = [
         converted(column.combine_chunks(), field.type, expected.zone)

@@ -61,7 +61,7 @@ def keep(tree: Tree, path: str, facts: FileFacts, content: bytes, *, overwrite: 
 
 
 def rename(tree: Tree, source: str, destination: str, *, overwrite: bool) -> Change:
-    """Move a file. To repeat what was done is no mistake; `exists` and `missing` are for the caller to put in words."""
+    """Move a file. To repeat what was done is no mistake; the caller explains `exists` and `missing`."""
     moved, there = tree.find(source), tree.find(destination)
     if was_renamed(tree, source, destination):
         return Change()

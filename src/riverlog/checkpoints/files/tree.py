@@ -50,15 +50,15 @@ class StoredDirectory:
 
 
 class Tree:
-    """All files and folders, the uploads that have not ended, the pipelines, and how queries go."""
+    """All files and folders, the uploads that have not ended, the pipelines, and the progress of queries."""
 
     def __init__(self) -> None:
         self.uploads: dict[str, int] = {}
         """Files whose chunks are being written, with an offset that none of these lies below."""
         self.pipelines: dict[str, PipelineState] = {}
-        """What the sinks of pipelines have said, by checkpoint."""
+        """What the sinks of pipelines have announced, by checkpoint."""
         self.progress: dict[str, Runs] = {}
-        """What the drivers of queries have said, as far as it was written down."""
+        """What the drivers of queries have reported, as far as it was written down."""
         self.temporaries = Temporaries()
         self.last_offset = -1
         """The offset of the last fact."""

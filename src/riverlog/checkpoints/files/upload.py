@@ -10,7 +10,7 @@ from riverlog.checkpoints.storage import FileStorage
 
 
 class Upload:
-    """Takes the bytes of one file; `finish` makes it be there, `discard` leaves nothing of it."""
+    """Takes the bytes of one file; `finish` keeps it, `discard` leaves nothing of it."""
 
     def __init__(self, storage: FileStorage, path: str, *, overwrite: bool, user: str) -> None:
         self._storage = storage

@@ -64,7 +64,7 @@ class Request:
             raise RequestRefused.foreign(f"a call that changes something has the header {CALL_HEADER}, with any value")
 
     def read(self) -> str:
-        """Read path and parameters, and give the operation, with its method: `PUT MKDIRS`."""
+        """Read path and parameters, and return the operation with its method: `PUT MKDIRS`."""
         raw: bytes = self._scope["raw_path"]
         prefix = next((each for each in (PREFIX, CALLS_PREFIX) if raw == each or raw.startswith(each + b"/")), None)
         if prefix is None:

@@ -1,1 +1,1 @@
-"""Pipelines whose checkpoints lie here: the decision about each batch, and how their queries go."""
+"""Pipelines whose checkpoints lie here: the decision about each batch, and the progress of their queries."""

@@ -61,7 +61,7 @@ async def abort(path: str, call: dict[str, Any], store: Store) -> dict[str, obje
 
 
 async def progress(path: str, call: dict[str, Any], store: Store) -> dict[str, object]:
-    """Take a driver's report about its query, and say whether it is to stop. The last one leaves nothing open."""
+    """Take a driver's report about its query, and answer whether it is to stop. The last one leaves nothing open."""
     report = progress_of(call, heard_ms=store.storage.ports.clock.wall_ms())
     is_to_stop = store.reports.note(path, report)
     if report.state is not RunState.RUNNING:

@@ -1,7 +1,7 @@
 """The decision about a batch: `commits/N`, the output and the offsets of the group are there together, or none of them.
 
 The RENAME to `commits/N` first keeps the file as prepared, with the members that the sink announced. Then it asks the
-coordinator to end the batch's shared transaction: that is the decision. Then the file is put where it belongs. After a
+coordinator to end the batch's shared transaction: that is the decision. Then the file is put under its name. After a
 crash in between the next store finds what was prepared and asks again, which gets the same answer; nobody got
 another one meanwhile. docs/adr/0010-one-decision-per-batch.md has the reasons.
 """
@@ -48,7 +48,7 @@ from riverlog.observe.logging import get_logger
 
 
 class Decisions:
-    """Speaks with the sinks of pipelines, and with the coordinator about their batches."""
+    """Takes batches of pipelines from their sinks, and has the coordinator commit them."""
 
     def __init__(self, storage: FileStorage, owners: Owners, groups: Groups) -> None:
         self._storage = storage
@@ -61,7 +61,7 @@ class Decisions:
         self._plans: dict[str, tuple[int, bytes]] = {}
         """What `offsets/N` says that was renamed last, by checkpoint, and the offset of its record."""
         self._unpublished: dict[str, int] = {}
-        """Queries without our sink, and the batch whose offsets their groups are still to show."""
+        """Queries without our sink, and the batch whose offsets are still to be committed for their groups."""
         self._publishing: asyncio.Task[None] | None = None
         self._log = get_logger("riverlog.checkpoints")
 
@@ -372,14 +372,14 @@ class Decisions:
             try:
                 await self._groups.commit(name_of(path), await self._planned(path, number))
             except (KafkaError, RequestRefused) as problem:
-                self._log.warning("a query's offsets are not shown", query=name_of(path), cause=str(problem))
+                self._log.warning("a query's offsets are not committed", query=name_of(path), cause=str(problem))
 
     @property
     def _tree(self) -> Tree:
         return self._storage.tree
 
     def _lock(self, path: str) -> asyncio.Lock:
-        """Wait until nobody else deals with this pipeline."""
+        """Return the lock under which a pipeline is changed."""
         lock = self._locks.get(path)
         if lock is None:
             lock = self._locks[path] = asyncio.Lock()

@@ -1,4 +1,4 @@
-"""What a pipeline's sink has said about its batches. Pure: facts in, the next ones out.
+"""The state of a pipeline: what its sink has announced about its batches. Pure: facts in, the next ones out.
 
     Begun ---------> Announced(batch, members) ---------> Prepared(announced, file)
       ^    ANNOUNCE                              RENAME              |

@@ -135,7 +135,7 @@ def _stream_lines(lineage: Lineage) -> list[str]:
 
 
 def _add_stream(drawn: Graph, lineage: Lineage) -> list[int]:
-    """Add a stream, and give the boxes in which it ends."""
+    """Add a stream, and return the boxes in which it ends."""
     last = [drawn.box(Box(BoxKind.TOPIC, f"topic {topic}"), _read(topic)) for topic in lineage.begins]
     last = last or [drawn.box(Box(BoxKind.TOPIC, "rows"), lineage)]
     so_far: object = lineage.begins

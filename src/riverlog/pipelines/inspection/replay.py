@@ -54,7 +54,7 @@ class ReplayedBatch:
     start: Start | None = None
     """Where the first batch began, if the pipeline was reset to begin there."""
     made: "dict[int, DataFrame]" = field(default_factory=dict, compare=False)
-    """What Python functions gave, so that each is called once."""
+    """What Python functions returned, so that each is called once."""
 
     def topics(self) -> list[str]:
         """Name the topics that the batch read."""

@@ -1,9 +1,9 @@
 """Joins of two streams whose rows are near each other in time, with late rows taken out in front and counted.
 
-Spark finds a row late for a join when its event time is not after the watermark of the batch before. A side output goes
-the way of the results, as in windows: the join is made as a full outer one, in which a row that fails a condition on
-its own side alone leaves at once without entering the state. Late rows fail it; what the asked join would not give is
-left out behind.
+Spark finds a row late for a join when its event time is not after the watermark of the batch before. A side output
+travels with the results, as in windows: the join is made as a full outer one, in which a row that fails a condition on
+its own side alone leaves at once without entering the state. Late rows fail it; what the asked join would not have is
+left out afterwards.
 """
 
 from collections.abc import Sequence
@@ -96,7 +96,7 @@ def right_names(left: Sequence[str], right: Sequence[str], *, on: Sequence[str],
     names = {name: f"{prefix}{name}" if name in left else name for name in right if name not in on}
     twice = sorted({name for name in names.values() if name in left})
     if twice:
-        raise ValueError(f"both streams have {', '.join(twice)}; tell them apart by a prefix for the right one's")
+        raise ValueError(f"both streams have {', '.join(twice)}; set a prefix for the right one's")
     return names
 
 

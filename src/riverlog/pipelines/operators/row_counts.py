@@ -1,8 +1,8 @@
 """How many rows came to a window or join, and how many of them were late: counted in the batches themselves.
 
-Spark observes these numbers in front of the operator, in the task that reads the rows, and tells them with the progress
-of each batch. A batch that is run again is counted once: the last ones are known each by its number, those before them
-are a sum.
+Spark observes these numbers in front of the operator, in the task that reads the rows, and reports them with the
+progress of each batch. A batch that is run again is counted once: the last ones are known each by its number, those
+before them are a sum.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,7 +34,7 @@ class Counts(NamedTuple):
 
 
 class _QueryCounts:
-    """What the batches of one query tell: the last ones each, and those before them as a sum."""
+    """The counts of one query's batches: the last ones each, and those before them as a sum."""
 
     def __init__(self) -> None:
         self.batches: dict[int, dict[str, Counts]] = {}
@@ -52,7 +52,7 @@ class _QueryCounts:
 
 
 class RowCounter:
-    """Adds up what the batches of some queries tell. Spark tells in a thread of its own, while others may ask."""
+    """Adds up the counts of some queries' batches. Spark reports in a thread of its own, while others may ask."""
 
     def __init__(self) -> None:
         self._accounts: dict[str, _QueryCounts] = {}

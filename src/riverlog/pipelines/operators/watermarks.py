@@ -37,7 +37,7 @@ def judged(spark: "SparkSession", checkpoint: str) -> "Column":
 
 
 def late_watermark_ms(checkpoint: str, batch: int) -> int:
-    """Read by what rows of this batch are late: the watermark of the batch before, and for the first one 1970."""
+    """Read the watermark by which rows of this batch are late: that of the batch before, and for the first one 1970."""
     if batch == 0:
         return 0
     planned = _read(checkpoint, f"offsets/{batch - 1}")
@@ -47,7 +47,7 @@ def late_watermark_ms(checkpoint: str, batch: int) -> int:
 
 
 class _WatermarkTask:
-    """What the task does."""
+    """The task that reads the watermark."""
 
     def __init__(self, checkpoint: str) -> None:
         self._checkpoint = checkpoint
@@ -78,7 +78,7 @@ def _read(checkpoint: str, name: str) -> bytes:
 
 
 def _from_store(address: str, path: str) -> bytes:
-    """Read from a node, which may be on its way to come back."""
+    """Read from a node, which may be restarting."""
     deadline = time.monotonic() + _SECONDS_MAX
     while True:
         try:

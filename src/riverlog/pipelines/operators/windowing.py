@@ -1,6 +1,6 @@
 """Windows over a DataFrame, with late rows taken out in front of Spark's operator and counted there.
 
-Behind this, Spark's own counter of late rows stays at 0. A side output goes the way of the results, because a plan with
+Behind this, Spark's own counter of late rows stays at 0. A side output travels with the results, because a plan with
 two branches would read its source twice: each late row is a group of its own, in a window that closes with the next
 move of the watermark, and leaves the operator beside the results.
 """
@@ -46,13 +46,13 @@ def aggregated(
     flagged = _flagged(rows, windowing, judged["at"], observed)
     if side is None:
         return _grouped(flagged.filter(~sql.col(_IS_LATE)), windowing, (), aggregates)
-    # Updates tell how often a row came whenever it comes again: then one that comes in another batch is another group.
+    # Updates repeat how often a row came whenever it comes again: so one that comes in another batch is another group.
     begin = sql.timestamp_micros(judged["batch"]) if updates else sql.col(_WATERMARK)
     return _beside_late_rows(flagged, windowing, aggregates, rows.columns, begin)
 
 
 def chained(rows: "DataFrame", windowing: Windowing, aggregates: Mapping[str, "Column"]) -> "DataFrame":
-    """Put results of an operator into windows: Spark has let none of them through that would be late here."""
+    """Put results of an operator into windows: Spark has passed on none that would be late here."""
     if windowing.time == WINDOW:
         time = "_riverlog_time"
         rows = rows.withColumn(time, sql.window_time(WINDOW)).drop(WINDOW)
@@ -61,7 +61,7 @@ def chained(rows: "DataFrame", windowing: Windowing, aggregates: Mapping[str, "C
 
 
 def _flagged(rows: "DataFrame", windowing: Windowing, watermark: "Column", observed: str) -> "DataFrame":
-    """Put every row into its windows, tell for each of these pairs whether it is late, and count."""
+    """Put every row into its windows, mark each of these pairs that is late, and count."""
     known = rows.withColumn(_WATERMARK, watermark)
     match windowing.window:
         case Sliding(size_ms, every_ms, offset_ms):
@@ -146,7 +146,7 @@ def _beside_late_rows(
         bounds = sql.struct(*(bound.alias(name) for bound, name in zip(chosen, ("start", "end"), strict=True)))
         placed = timed(bounds, WINDOW, windowing.delay_ms)
     missed = sql.struct(start.alias("start"), end.alias("end"))
-    record = sql.when(is_late, _told(columns, missed)).alias(LATE)
+    record = sql.when(is_late, _late_record(columns, missed)).alias(LATE)
     kept = [name for name in flagged.columns if name not in (_IS_LATE, _WATERMARK, WINDOW)]
     if isinstance(windowing.window, Session):
         rows = flagged.select(*(placed if name == time else sql.col(f"`{name}`") for name in kept), record)
@@ -167,7 +167,7 @@ def _beside_late_rows(
     )
 
 
-def _told(columns: Sequence[str], missed: "Column") -> "Column":
+def _late_record(columns: Sequence[str], missed: "Column") -> "Column":
     """Return which row is late, for which window, and by which watermark."""
     row = sql.struct(*columns).alias("row")
     return json_of([row, missed.alias(WINDOW), sql.col(_WATERMARK).alias("watermark")])

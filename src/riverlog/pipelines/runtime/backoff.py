@@ -28,7 +28,7 @@ class Backoff:
         self.failures = 0
 
     def failed(self) -> float | None:
-        """Note a failure, and give how many seconds to wait; None where it is not to be started again."""
+        """Note a failure, and return how many seconds to wait; None where it is not to be started again."""
         self.failures += 1
         if self.failures > self.restarts_max:
             return None

@@ -19,11 +19,11 @@ FUNCTIONS: Final = ("pipeline", "main")
 
 
 class NotLoaded(Exception):
-    """A file gives no pipelines; the message says why, and what to do."""
+    """A file defines no pipelines; the message says why, and what to do."""
 
 
 def load(file: Path) -> "list[Pipeline]":
-    """Run a file, and give its pipelines in the order in which it defines them."""
+    """Run a file, and return its pipelines in the order in which it defines them."""
     module = run_file(file)
     found = pipelines_in(vars(module).values())
     if not found:
@@ -89,7 +89,7 @@ def _called(module: ModuleType, file: Path) -> "list[Pipeline]":
     found = pipelines_in(given if isinstance(given, Iterable) else [given])
     if not found:
         raise NotLoaded(
-            f"{function.__name__}() in {file} returns no pipeline; let it return the Pipeline that it defines"
+            f"{function.__name__}() in {file} returns no pipeline; it must return the Pipeline that it defines"
         )
     return found
 

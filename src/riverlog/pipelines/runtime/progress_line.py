@@ -27,7 +27,7 @@ def line_of(name: str, progress: Mapping[str, Any]) -> str:
 
 
 def lag(sources: Iterable[Mapping[str, Any]]) -> int | None:
-    """Count the records behind what the batch has read; None where no source tells."""
+    """Count the records behind what the batch has read; None where no source reports it."""
     behind = [
         max(0, end - done.get(partition, 0))
         for source in sources
@@ -49,7 +49,7 @@ def late_rows(progress: Mapping[str, Any]) -> int:
 
 
 def _offsets(told: Any) -> dict[tuple[str, str], int] | None:
-    """Read offsets as sources tell them: `{"orders": {"0": 42}}`, perhaps as text."""
+    """Read offsets as sources write them: `{"orders": {"0": 42}}`, perhaps as text."""
     try:
         found = json.loads(told) if isinstance(told, str) else told
         return {(topic, index): int(offset) for topic, each in found.items() for index, offset in each.items()} or None

@@ -76,7 +76,7 @@ class Running:
         return self._accounts.operators()
 
     def take(self, progress: Any) -> None:
-        """Count a batch; Spark tells of it both in an event and when it is asked."""
+        """Count a batch; Spark reports it both in an event and when it is asked."""
         if any(str(progress["runId"]) == str(query.runId) for query in self.queries):
             self._accounts.take(str(progress["runId"]), int(progress["batchId"]), progress["observedMetrics"] or {})
 
@@ -91,7 +91,7 @@ class Running:
 
 
 class _Listener(QueryListener):
-    """Hears of batches before Spark forgets them: it remembers a hundred."""
+    """Notes batches before Spark forgets them: it remembers a hundred."""
 
     def __init__(self, running: Running) -> None:
         self._running = running

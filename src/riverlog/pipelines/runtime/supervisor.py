@@ -1,4 +1,4 @@
-"""Keeps pipelines running: starts them, starts again what failed, and tells how they go.
+"""Keeps pipelines running: starts them, starts again what failed, and reports their progress.
 
 A pipeline of several outputs lives and ends as one: when a query of it fails the others are stopped, and all start
 again; when somebody stops one, all stop. Failures are counted for each query, and only its own batches begin its count
@@ -46,7 +46,7 @@ class SupervisedPipeline(Protocol):
 
 @dataclass
 class PipelineStatus:
-    """One pipeline, and what became of it."""
+    """One pipeline, and its state."""
 
     pipeline: SupervisedPipeline
     backoffs: Backoffs
@@ -64,40 +64,40 @@ class Supervisor:
         self,
         pipelines: Iterable[SupervisedPipeline],
         *,
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
         trigger: str | None = None,
         restarts_max: int,
         random: Random,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.kept = [PipelineStatus(pipeline, Backoffs(restarts_max, random)) for pipeline in pipelines]
-        self._tell = tell
+        self.pipelines = [PipelineStatus(pipeline, Backoffs(restarts_max, random)) for pipeline in pipelines]
+        self._report = report
         self._trigger = trigger
         self._clock = clock
         self._lines: dict[str, str] = {}
         self._ends_by_itself = trigger == "available-now"
 
-    def look(self) -> bool:
-        """Do what is due, and tell whether a pipeline is left."""
-        for each in self.kept:
+    def check(self) -> bool:
+        """Do what is due, and return whether a pipeline is left."""
+        for each in self.pipelines:
             if each.is_over:
                 continue
             if each.start_at is None:
-                self._look_at(each)
+                self._check(each)
             elif each.start_at <= self._clock():
                 self._start(each)
-        return not all(each.is_over for each in self.kept)
+        return not all(each.is_over for each in self.pipelines)
 
     def stop(self, *, finish: bool) -> None:
         """Stop all."""
-        for each in self.kept:
+        for each in self.pipelines:
             if not each.is_over and each.start_at is None:
                 each.pipeline.stop(finish=finish)
             each.is_over, each.start_at = True, None
 
     def lines(self) -> list[str]:
         """Return a line on each query that has done a batch; while nothing comes in, the last one."""
-        for query in [query for each in self.kept for query in each.pipeline.queries]:
+        for query in [query for each in self.pipelines for query in each.pipeline.queries]:
             name, progress = _name(query), query.lastProgress
             if progress is not None and (progress["numInputRows"] or name not in self._lines):
                 self._lines[name] = line_of(name, progress)
@@ -110,7 +110,7 @@ class Supervisor:
         except Exception as problem:
             self._failed(each, problem)
 
-    def _look_at(self, each: PipelineStatus) -> None:
+    def _check(self, each: PipelineStatus) -> None:
         queries = list(each.pipeline.queries)
         for query in queries:
             if (progress := query.lastProgress) is not None:
@@ -127,7 +127,7 @@ class Supervisor:
 
     def _over(self, each: PipelineStatus) -> None:
         each.is_over = True
-        self._tell(f"{each.pipeline.name} has {'read what there was' if self._ends_by_itself else 'stopped'}")
+        self._report(f"{each.pipeline.name} has {'read what there was' if self._ends_by_itself else 'stopped'}")
 
     def _failed(self, each: PipelineStatus, problem: BaseException, query: str = "") -> None:
         """Stop what is left of a pipeline, and start it again in a while, or never."""
@@ -138,12 +138,12 @@ class Supervisor:
             each.is_over, each.failure = True, words
             failures = each.backoffs.of(query).failures
             which = f" ({query} has failed {failures:,} times in a row)" if query and failures > 1 else ""
-            self._tell(f"{each.pipeline.name} failed and is not started again: {words}{which}")
+            self._report(f"{each.pipeline.name} failed and is not started again: {words}{which}")
             return
         each.start_at = self._clock() + pause
         backoff = each.backoffs.of(query)
         again = f"it starts again in {pause:.0f} s, restart {backoff.failures} of {backoff.restarts_max}"
-        self._tell(f"{each.pipeline.name} failed: {words}; {again}")
+        self._report(f"{each.pipeline.name} failed: {words}; {again}")
 
 
 def _name(query: Query) -> str:

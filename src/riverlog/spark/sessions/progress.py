@@ -1,11 +1,11 @@
-"""Lets the node that holds a query's checkpoint know how the query goes: `riverlog pipelines list` shows it.
+"""Reports queries to the nodes that hold their checkpoints: `riverlog pipelines list` shows them.
 
     riverlog.spark.watch(spark)
 
-Sessions of `riverlog.spark.session` are watched from the start. A query whose checkpoint lies elsewhere is not told
-about, and a node that is away disturbs none. A node may answer that a query is to stop (`riverlog pipelines stop`): it
-ends its batch first. With Spark Connect the server knows where checkpoints are and the client
-does not: there only queries in the session's default location are told about, and the session is to be stopped at last.
+Sessions of `riverlog.spark.session` are watched from the start. A query whose checkpoint lies elsewhere is not
+reported, and a node that is away disturbs none. A node may answer that a query is to stop (`riverlog pipelines stop`):
+it ends its batch first. With Spark Connect the server knows where checkpoints are and the client does not: there only
+queries in the session's default location are reported, and the session is to be stopped at last.
 """
 
 import atexit
@@ -40,19 +40,19 @@ OBSERVED: Final = "riverlog:"
 _ANSWER_SECONDS_MAX: Final = 3.0
 _LAST_EVENTS_MS_MAX: Final = 2_000
 _PLAN: Final = "\n=== Streaming Query ==="
-"""Where Spark's message about a failure goes over to the plan of the query."""
+"""Where the plan of the query begins in Spark's message about a failure."""
 
 
 def watch(spark: "SparkSession") -> "Watcher":
     """Report the progress of all queries that a Spark session starts from here on; removeListener(…) takes it back."""
     watcher = Watcher(spark)
     spark.streams.addListener(watcher)
-    atexit.register(watcher.leave)
+    atexit.register(watcher.detach)
     return watcher
 
 
 class Watcher(QueryListener):
-    """Hears of queries from Spark, and tells about those whose checkpoints lie on a node."""
+    """Listens to queries, and reports those whose checkpoints lie on a node."""
 
     def __init__(self, spark: "SparkSession") -> None:
         self._session = spark
@@ -62,7 +62,7 @@ class Watcher(QueryListener):
         """Report the end of what has not ended yet."""
         self._reporter.close()
 
-    def leave(self) -> None:
+    def detach(self) -> None:
         """Wait for the last events, remove the listener, and close: Java complains of a program that ends meanwhile."""
         with suppress(Exception):  # Spark may be gone already
             if hasattr(self._session, "_jsparkSession"):
@@ -82,13 +82,13 @@ class Watcher(QueryListener):
         run = str(event.progress.runId)
         before = self._reporter.facts(run)
         if before:
-            told = batch_facts(event.progress)
-            told["late_rows"] = before.get("late_rows", 0) + told["late_rows"]
-            self._reporter.tell(run, told)
+            facts = batch_facts(event.progress)
+            facts["late_rows"] = before.get("late_rows", 0) + facts["late_rows"]
+            self._reporter.update(run, facts)
 
     def onQueryIdle(self, event: "QueryIdleEvent") -> None:  # noqa: N802 - Spark's name
         """Report that nothing comes in."""
-        self._reporter.tell(str(event.runId), {"rows": 0, "rows_per_second": 0.0})
+        self._reporter.update(str(event.runId), {"rows": 0, "rows_per_second": 0.0})
 
     def onQueryTerminated(self, event: "QueryTerminatedEvent") -> None:  # noqa: N802 - Spark's name
         """Report the end, and why."""
@@ -126,16 +126,16 @@ class Watcher(QueryListener):
 
 
 def report(location: str, facts: dict[str, Any]) -> ReportReply:
-    """Send a report to the node; it is heard where the node has it, or never will."""
+    """Send a report to the node; it counts as delivered where the node has it, or never will."""
     parsed = parse_location(location)
     try:
         with RemoteStore(parsed.address, seconds_max=_ANSWER_SECONDS_MAX) as store:
             is_to_stop = store.report(check_path(parsed.path), facts)
     except RequestRefused as refusal:
-        return ReportReply.UNHEARD if refusal.is_for_now or facts["state"] == "running" else ReportReply.HEARD
+        return ReportReply.NOT_DELIVERED if refusal.is_for_now or facts["state"] == "running" else ReportReply.DELIVERED
     except OSError:
-        return ReportReply.UNHEARD
-    return ReportReply.STOP if is_to_stop else ReportReply.HEARD
+        return ReportReply.NOT_DELIVERED
+    return ReportReply.STOP if is_to_stop else ReportReply.DELIVERED
 
 
 def batch_facts(progress: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Hears of the queries of a Spark session at little cost: PySpark asks Java for each number of a batch by itself.
+"""Listens to the queries of a Spark session at little cost: PySpark asks Java for each number of a batch by itself.
 
 Those are some two hundred questions per batch, in a thread of Java and one of Python, which cost more CPU than a small
 batch does. Spark can write its account of a batch as JSON, so one question is enough.

@@ -1,9 +1,8 @@
-"""Sends what is known about queries to the nodes that hold their checkpoints, from a thread of its own.
+"""Sends reports about queries to the nodes that hold their checkpoints, from a thread of its own.
 
-Nobody waits for it: what is told is only noted, the latest about each run, and a node that is away hears it when it is
-back. A run that is told about once is told about every two seconds, until its end; one that nobody can find any more
-has ended too. The end of a run is sent for half a minute, and then forgotten. A node may answer that a run is to stop;
-that is passed on.
+Nobody waits for it: a report is only noted, the latest of each run, and a node that is away gets it when it is back. A
+run is reported every two seconds until its end; one that cannot be found any more has ended too. The end of a run is
+sent for half a minute, and then forgotten. A node may answer that a run is to stop; that is passed on.
 """
 
 import threading
@@ -19,20 +18,20 @@ HEARTBEAT_SECONDS: Final = 2.0
 END_SECONDS_MAX: Final = 30.0
 EXIT_SECONDS_MAX: Final = 2.0
 RUNS_MAX: Final = 1_024
-"""Runs that are told about at a time; further ones are not."""
+"""Runs that are reported at a time; further ones are not."""
 
 
 class ReportReply(Enum):
-    """What a node says to a report."""
+    """A node's reply to a report."""
 
-    UNHEARD = "unheard"
-    HEARD = "heard"
+    NOT_DELIVERED = "not delivered"
+    DELIVERED = "delivered"
     STOP = "stop"
-    """Heard, and the run is to stop."""
+    """Delivered, and the run is to stop."""
 
 
 Send = Callable[[str, dict[str, Any]], ReportReply]
-"""Takes a checkpoint's location and a report, and gives the node's answer."""
+"""Takes a checkpoint's location and a report, and returns the node's reply."""
 
 
 @dataclass(slots=True)
@@ -40,9 +39,9 @@ class _Run:
     location: str
     facts: dict[str, Any] = field(default_factory=dict)
     is_new: bool = True
-    """Whether there is something that the node has not heard."""
+    """Whether there is something that the node has not got."""
     is_stopping: bool = False
-    """Whether it was told to stop."""
+    """Whether it was asked to stop."""
     ended_at: float | None = None
     next_at: float = 0.0
     heartbeat_at: float = 0.0
@@ -63,7 +62,7 @@ class Reporter:
         stop: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the ways to reach nodes, to learn whether a query runs, and to let one stop without waiting for it."""
+        """Take how to reach nodes, to ask whether a query runs, and to stop one without waiting for it."""
         self._send = send
         self._stop = stop
         self._is_active = is_active
@@ -84,7 +83,7 @@ class Reporter:
                 self._thread.start()
             self._changed.notify()
 
-    def tell(self, run: str, facts: dict[str, Any]) -> None:
+    def update(self, run: str, facts: dict[str, Any]) -> None:
         """Add to the report about a run; nothing where it was not begun here."""
         with self._changed:
             if (known := self._runs.get(run)) is not None and known.ended_at is None:
@@ -130,7 +129,7 @@ class Reporter:
                 self._report(name)
 
     def _next(self) -> list[str]:
-        """Wait until runs are to be told about, and name them; none once all is told and nothing follows."""
+        """Wait until runs are to be reported, and name them; none once all are and nothing follows."""
         with self._changed:
             while self._runs or not self._closed:
                 now = self._clock()
@@ -146,15 +145,15 @@ class Reporter:
             self.end(name, {"state": "stopped"})
         with self._changed:
             facts, ended_at, run.is_new = dict(run.facts), run.ended_at, False
-        answer = self._send(run.location, facts)
-        heard = answer is not ReportReply.UNHEARD
-        if answer is ReportReply.STOP and ended_at is None and not run.is_stopping:
+        reply = self._send(run.location, facts)
+        delivered = reply is not ReportReply.NOT_DELIVERED
+        if reply is ReportReply.STOP and ended_at is None and not run.is_stopping:
             run.is_stopping = True
             self._stop(run.facts["query"])
         with self._changed:
             now = self._clock()
-            run.is_new |= not heard
+            run.is_new |= not delivered
             run.next_at, run.heartbeat_at = now + PAUSE_SECONDS, now + HEARTBEAT_SECONDS
-            if ended_at is not None and (heard or self._closed or now - ended_at > END_SECONDS_MAX):
+            if ended_at is not None and (delivered or self._closed or now - ended_at > END_SECONDS_MAX):
                 del self._runs[name]
             self._changed.notify_all()

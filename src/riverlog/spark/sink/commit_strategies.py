@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskCommitMessage(WriterCommitMessage):
-    """What a task tells the driver: how it wrote, and as whom."""
+    """A task's message to the driver: how it wrote, and as whom."""
 
     strategy: "CommitStrategy"
     batch: "SharedBatch | None" = None
@@ -45,7 +45,7 @@ class TaskCommitMessage(WriterCommitMessage):
 
 
 class CommitStrategy(Protocol):
-    """How rows become visible."""
+    """How the output of tasks becomes visible."""
 
     def write(
         self, rows: "Iterator[pa.RecordBatch]", options: SinkOptions, attempt: Attempt | StreamAttempt
@@ -218,7 +218,7 @@ class SinkTransaction:
             pass  # it is committed, or another has taken over, or time will do the same
 
     def _batch(self, attempt: StreamAttempt | None) -> "SharedBatch":
-        """Name what is decided about: a batch of a query, or a job of its own."""
+        """Return what is decided about: a batch of a query, or a job of its own."""
         from riverlog.client.producer.shared_transactions import SharedBatch
 
         incarnation, number = (self.transactional_id, 0) if attempt is None else (attempt.query, attempt.batch)

@@ -1,8 +1,8 @@
 """Several writes of one batch, in a query's foreachBatch, where the sink itself ends a transaction for each.
 
-Writes of a batch come one behind the other, and each counts its place: the first, the second, and so on. A batch that
-is run again makes the same writes in the same order, and one that is committed is not written again. The place is kept
-with the pipeline, as a batch that nobody writes in: Spark plans each write without telling it which batch it is for.
+Writes of a batch come one behind the other, and each has its ordinal: the first, the second, and so on. A batch that is
+run again makes the same writes in the same order, and one that is committed is not written again. The ordinal is kept
+with the pipeline, as a batch that nobody writes in: Spark plans each write without saying which batch it is for.
 """
 
 import json
@@ -28,7 +28,7 @@ class Counted:
     run: str = ""
     batch: int = -1
     writes: int = 0
-    """The place of this write in its batch, from 1 on."""
+    """The ordinal of this write in its batch, from 1 on."""
 
     def after(self, attempt: StreamAttempt) -> "Counted":
         """Count one more."""

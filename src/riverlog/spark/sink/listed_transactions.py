@@ -2,7 +2,7 @@
 
 A driver that dies while it commits leaves the list, and the next start finishes it before anything else is written.
 What remains is named: transactions are committed one after another, so readers may see a part of a batch for a moment;
-and one whose time is up before its turn is lost, which is said.
+and one whose time is up before its turn is lost, and that is reported.
 """
 
 import asyncio
@@ -132,7 +132,7 @@ class ListedTransactions:
 async def take_over(
     pipeline: str, owner: tuple[int, int], options: SinkOptions, *, is_one_of_several: bool = False
 ) -> ListedTransactions:
-    """Finish what the driver before has listed, and give the strategy of this one."""
+    """Finish what the driver before has listed, and return the strategy of this one."""
     listed = await last_list(options.cluster.bootstrap, pipeline, _client(options))
     if listed is None:
         return ListedTransactions(pipeline, owner, is_one_of_several=is_one_of_several)

@@ -1,4 +1,4 @@
-"""The patience of a sink with a cluster that is not there just then: a restart of a broker is a pause, not an end."""
+"""Retries of a sink while its cluster cannot be reached: a restart of a broker is a pause, not an end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""A task's rows on their way: encoded in the task's thread, sent by a loop beside it.
+"""Sends a task's rows: encoded in the task's thread, sent by a loop beside it.
 
 A worker keeps the loop and its connections for its next tasks: to open them takes longer than to write a small batch.
 """
@@ -54,7 +54,7 @@ class SinkConnection:
     def __init__(self, options: SinkOptions) -> None:
         self.background = BackgroundLoop("riverlog-sink")
         self.background.__enter__()
-        self.cluster = KeptCluster(options.cluster.bootstrap, create_topics=True, **_reaching(options))
+        self.cluster = KeptCluster(options.cluster.bootstrap, create_topics=True, **_connection_arguments(options))
         self.rows = 0
         """Written so far, by all tasks: in a worker that lives long the kernel pays, however small they are."""
 
@@ -74,20 +74,23 @@ def send(
     *,
     first_partition: int,
 ) -> T:
-    """Write all rows, and give what `finish` gives, which waits until they are kept; ProducerFenced, or SinkRefused."""
+    """Write all rows, and return what `finish` returns once they are kept; ProducerFenced, or SinkRefused."""
     try:
-        with CONNECTIONS.lend(_key(options), lambda: SinkConnection(options)) as lines:
-            background, going = lines.background, LazySender(opening(lines.cluster), options.patience_seconds)
-            topics = TopicIndex(lambda topic: background.run(going.partitions(topic)))
-            encoder = Encoder(_rules(options, first_partition), topics, rows_before=lines.rows)
+        with CONNECTIONS.lend(_key(options), lambda: SinkConnection(options)) as connection:
+            background, sender = (
+                connection.background,
+                LazySender(opening(connection.cluster), options.patience_seconds),
+            )
+            topics = TopicIndex(lambda topic: background.run(sender.partitions(topic)))
+            encoder = Encoder(_rules(options, first_partition), topics, rows_before=connection.rows)
             try:
                 for batch in rows:  # to the end, whatever comes of it: Spark keeps a task's state when all are read
                     if batches := encoder.add(batch):
-                        background.run(going.send(batches))
-                lines.rows = encoder.row_count
-                return background.run(going.end(encoder.finish(), finish))
+                        background.run(sender.send(batches))
+                connection.rows = encoder.row_count
+                return background.run(sender.end(encoder.finish(), finish))
             except BaseException as error:
-                background.run(going.fail(error))
+                background.run(sender.fail(error))
                 raise
     except ProducerFenced:
         raise
@@ -96,60 +99,60 @@ def send(
 
 
 class LazySender(Generic[Outgoing]):
-    """An outlet in its loop. It is started by the first that is asked of it, and let go of with the last.
+    """A sender that is started by its first use, and closed with the last.
 
     To ask something of another thread takes about as long as to send a small batch: so a task asks twice, for the
     number of partitions and for all the rest.
     """
 
-    def __init__(self, outlet: Outgoing, seconds_max: float) -> None:
-        self._outlet = outlet
+    def __init__(self, sender: Outgoing, seconds_max: float) -> None:
+        self._sender = sender
         self._seconds_max = seconds_max
         self._is_started = False
 
     async def partitions(self, topic: str) -> int:
         """Count the partitions of a topic."""
         await self._start()
-        return await self._outlet.partitions(topic)
+        return await self._sender.partitions(topic)
 
     async def send(self, batches: list[EncodedBatch]) -> None:
         """Accept batches, waiting for room."""
         await self._start()
         for batch in batches:
-            await self._outlet.send_encoded(batch)
+            await self._sender.send_encoded(batch)
 
     async def end(self, batches: list[EncodedBatch], finish: Callable[[Outgoing], Awaitable[T]]) -> T:
-        """Accept the last batches, see all of them through, and let go of the outlet."""
+        """Accept the last batches, wait for all of them, and close the sender."""
         await self.send(batches)
-        finished = await finish(self._outlet)
-        await self._let_go(None)
+        finished = await finish(self._sender)
+        await self._close(None)
         return finished
 
     async def fail(self, error: BaseException) -> None:
         """Close the sender, unless that was done, or it was never started."""
-        await self._let_go(error)
+        await self._close(error)
 
     async def _start(self) -> None:
         if not self._is_started:
-            await start_with_patience(self._outlet.start, seconds_max=self._seconds_max)
+            await start_with_patience(self._sender.start, seconds_max=self._seconds_max)
             self._is_started = True
 
-    async def _let_go(self, error: BaseException | None) -> None:
+    async def _close(self, error: BaseException | None) -> None:
         if self._is_started:
             self._is_started = False
-            await self._outlet.__aexit__(type(error) if error else None, error, error.__traceback__ if error else None)
+            await self._sender.__aexit__(type(error) if error else None, error, error.__traceback__ if error else None)
 
 
-def _reaching(options: SinkOptions) -> dict[str, Any]:
+def _connection_arguments(options: SinkOptions) -> dict[str, Any]:
     """Return the arguments about connections among those of producers."""
-    told = {**CLIENT, **options.cluster.client}
+    arguments = {**CLIENT, **options.cluster.client}
     if "request_timeout_ms" in options.producer:
-        told["request_timeout_ms"] = options.producer["request_timeout_ms"]
-    return told
+        arguments["request_timeout_ms"] = options.producer["request_timeout_ms"]
+    return arguments
 
 
 def _key(options: SinkOptions) -> str:
-    return repr((options.cluster.bootstrap, sorted(_reaching(options).items())))
+    return repr((options.cluster.bootstrap, sorted(_connection_arguments(options).items())))
 
 
 def _rules(options: SinkOptions, first_partition: int) -> EncodingRules:

@@ -1,6 +1,6 @@
 """Queries that name no checkpoint: theirs lies where their session keeps checkpoints, under their names.
 
-Whoever plans a write is not told of the session's settings, and tasks are. So the checkpoint is found in the task, and
+Whoever plans a write does not get the session's settings, and tasks do. So the checkpoint is found in the task, and
 the batch is written as that of any query whose checkpoint is on the node. A name alone is not enough to write exactly
 once: another application may have a query of the same name, and the two would fence each other.
 """
@@ -43,7 +43,7 @@ class SessionCheckpoint:
         return strategy.write(rows, options, attempt)
 
     def write_nothing(self, attempt: Attempt | StreamAttempt) -> TaskCommitMessage:
-        """Find the checkpoint, whose store hears of the batch when it is committed."""
+        """Find the checkpoint; its store learns of the batch when it is committed."""
         return self._found().write_nothing(attempt)
 
     def commit(self, messages: Sequence[TaskCommitMessage], options: SinkOptions) -> None:

@@ -43,7 +43,7 @@ def stream_writer(given: Mapping[str, str], schema: "StructType", *, overwrite: 
 
 
 class Unplanned(SinkRefused, PickleError):
-    """The sink cannot be planned. Of what pickling raises, Spark lets only this kind pass with its own words."""
+    """The sink cannot be planned. Of what pickling raises, Spark passes on only this kind with its message."""
 
 
 class _SinkWriter:

@@ -93,7 +93,7 @@ class BatchReader(DataSourceReader):
 
 
 class _PushFilters:
-    """Takes filters where Spark pushes them down, and lets Spark be where it does not.
+    """Takes filters where Spark pushes them down, and leaves Spark alone where it does not.
 
     Spark refuses a reader with a method `pushFilters` of its own unless spark.sql.python.filterPushdown.enabled is set.
     So this one looks as if it were the method that every reader inherits; called, it is ours.

@@ -1,6 +1,6 @@
 """What a program may say about reading: the options of Spark's Kafka source, and a few of ours.
 
-Everything is understood before anything is asked of a cluster, so that a mistake is told when the program makes it.
+Everything is understood before anything is asked of a cluster, so that a mistake is reported when the program makes it.
 """
 
 import re
@@ -52,7 +52,7 @@ class SourceOptions:
     starting: OffsetLimit
     ending: OffsetLimit
     by_time_or_latest: bool
-    """Where no record is as young as a starting time, the end will do."""
+    """Whether to begin at the end where no record is as young as a starting time."""
     fails_on_data_loss: bool
     reads_committed: bool
     columns: tuple[str, ...] | None

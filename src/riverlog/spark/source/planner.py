@@ -1,4 +1,4 @@
-"""Asks the cluster what a plan needs: which partitions there are, and the offsets of places in them.
+"""Asks the cluster what a plan needs: which partitions there are, and where a query begins and ends in them.
 
 A planner waits for a cluster that is away, for a bounded time; then one exception says what was tried. It is for
 programs without an event loop: its own runs while one of its methods is called.
@@ -37,7 +37,7 @@ WAIT_SECONDS_MAX: Final = 120.0
 """How long one is waited for that was there before."""
 
 ASK_SECONDS_MAX: Final = 5.0
-"""How long brokers are asked for offsets at a time: one that does not know a partition may have yet to hear of it."""
+"""How long brokers are asked for offsets at a time: one may not have learnt of a partition yet."""
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ class Planner:
         return self._runner.run(self._persist(work))
 
     async def _persist(self, work: Callable[[Cluster], Awaitable[T]]) -> T:
-        """Do it, and again while the cluster cannot be reached, until that has taken too long."""
+        """Try until the cluster is reached, or that has taken too long."""
         loop = asyncio.get_running_loop()
         usual = WAIT_SECONDS_MAX if self._was_reached else FIRST_WAIT_SECONDS_MAX
         seconds = self._options.wait_seconds_max or usual
@@ -116,7 +116,7 @@ class Planner:
                 pause = self._cluster.backoff(attempt)
                 unknown = problem.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION  # asked for often enough by now
                 if not problem.retriable or unknown or loop.time() + pause > deadline:
-                    raise _told(problem, seconds) from None
+                    raise _explained(problem, seconds) from None
                 await asyncio.sleep(pause)
             else:
                 self._was_reached = True
@@ -202,7 +202,7 @@ async def _topics(cluster: Cluster, names: Iterable[str], may_miss: bool) -> lis
     return found
 
 
-def _told(problem: KafkaError, seconds: float) -> KafkaError:
+def _explained(problem: KafkaError, seconds: float) -> KafkaError:
     if isinstance(problem, Unreachable):
         return Unreachable(f"{problem.message} It was tried for {seconds:g} s")
     if problem.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

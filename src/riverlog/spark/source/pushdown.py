@@ -48,7 +48,7 @@ class Narrowed(NamedTuple):
 
 
 def narrowed(filters: Sequence[Filter], names: Container[str]) -> tuple[Narrowed, list[Filter]]:
-    """Take what filters say about these columns of records; give what is left for Spark to apply."""
+    """Apply what filters say about these columns of records; return what is left for Spark to apply."""
     found = Narrowed()
     left = []
     for each in filters:

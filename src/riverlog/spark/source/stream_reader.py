@@ -1,6 +1,6 @@
 """The reader of a stream: which offsets are there, how far the next batch goes, and its parts.
 
-Spark keeps one of these in a process of its own for as long as a query runs, and tells it where the query stands with
+Spark keeps one of these in a process of its own for as long as a query runs, and passes the query's offsets with
 each question. So all that is remembered here may be lost: the latest offsets that were seen, when a batch was last
 planned, and the ids of topics, by which one that was deleted and created anew is known.
 """
@@ -58,7 +58,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._recreated: set[str] = set()
         """Topics that were found to be created anew since a batch was last planned."""
         self._anew: Offsets = {}
-        """Where the query stood in partitions of topics created anew: the next batch begins at their beginning."""
+        """The query's offsets in partitions of topics created anew: the next batch begins at their beginning."""
         self._target: Offsets | None = None
         """Where the query ends that takes what is available now."""
 

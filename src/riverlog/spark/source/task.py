@@ -1,4 +1,4 @@
-"""What a task does: fetch its part, decode it, and give Spark Arrow batches.
+"""What a task does: fetch its range of offsets, decode it, and pass Arrow batches to Spark.
 
 A worker of Spark lives for many tasks. It keeps its readers, with their connections and what they know of the cluster,
 and the kernel once it was worth loading.
@@ -104,7 +104,7 @@ class PooledReader:
             cut, is_wanted = cut._replace(from_offset=max(cut.from_offset, taken.chunk.next_offset)), True
 
     def _next(self, part: SourcePartition, cut: Cut, *, is_wanted: bool) -> TakenChunk | Cut:
-        """Wait for a chunk; give what is left to be read instead where records are gone."""
+        """Wait for a chunk; where records are gone, return what is left to be read instead."""
         begun = monotonic()
         while True:
             wanted = None if is_wanted else {part.partition: cut}
@@ -123,7 +123,7 @@ class PooledReader:
             return taken
 
     def _left(self, part: SourcePartition, cut: Cut) -> Cut:
-        """Find out what of a range is still there; where that is less, tell or fail, and go on with it."""
+        """Find out what of a range is still there; where that is less, log or fail, and go on with it."""
         try:
             begin, end = self.background.run(self._bounds(part.partition))
         except KafkaError as problem:

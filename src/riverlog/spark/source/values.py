@@ -1,4 +1,4 @@
-"""Decoded rows to what Spark was promised: as they are, or with values that are JSON as columns.
+"""Turns decoded rows into what Spark was promised: as they are, or with values that are JSON as columns.
 
 A value that is not what the schema says fails the task, is null, is left out, or goes to the topic for dead letters: as
 it was, with headers that say where it came from and what is wrong. Those are acknowledged before Spark sees the rows

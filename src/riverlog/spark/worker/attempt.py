@@ -1,4 +1,4 @@
-"""Who is writing: what Spark tells a task about itself. The driver's side of a sink is told nothing of that."""
+"""Who is writing: what Spark tells a task about itself. The driver's side of a sink learns nothing of that."""
 
 import re
 from typing import Final, NamedTuple

@@ -1,7 +1,7 @@
-"""Tells whether Spark still listens to a task: of a query that is stopped the rows end early, as if these were all.
+"""Whether Spark still listens to a task: the rows of a query that is stopped end early, as if these were all.
 
 A worker of PySpark reads rows from a socket. If Spark closes it in the middle, Arrow takes what was read for all there
-is. Nobody would hear what such a task wrote, so it must not finish: it takes back what it has written, and ends.
+is. Nobody would learn what such a task wrote, so it must not finish: it takes back what it has written, and ends.
 """
 
 import os

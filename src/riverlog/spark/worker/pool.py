@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
 KEPT_MAX: Final = 4
-"""Things that a pool keeps; of further ones the oldest is let go."""
+"""Things that a pool keeps; of further ones the oldest is closed."""
 
 
 class Closable(Protocol):
-    """What can be let go."""
+    """What can be closed."""
 
     def close(self) -> None:
         """Close it."""

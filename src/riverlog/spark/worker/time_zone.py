@@ -1,7 +1,7 @@
 """The time zone of the session that a task works for, also where the program has set none.
 
 Spark tells each worker of Python the zone of the session, which is that of the driver's Java where nobody has set one.
-But it tells the worker's own code, and hands on to readers only what was set. So the zone is looked for where the
+But it passes that to the worker's own code, and on to readers only what was set. So the zone is looked for where the
 worker keeps it, in the frames that have called; and where a worker keeps it elsewhere, among what was set.
 """
 
@@ -15,17 +15,17 @@ from riverlog.arrow.json.times import zone_of
 
 SETTING: Final = "spark.sql.session.timeZone"
 KEPT_AS: Final = "runner_conf"
-"""What the worker's code calls the settings that it was told."""
+"""The name of the settings in the worker's code."""
 
 
 def session_zone() -> tzinfo | None:
-    """Find the zone of times that name none, None where it is not told; ValueError for one that is not known here."""
-    name = _told() or _set()
+    """Find the zone of times that name none, None where it is unknown; ValueError for one that is not known here."""
+    name = _settings_of_worker() or _set()
     return None if name is None else zone_of(name)
 
 
-def _told() -> str | None:
-    """Find what the worker was told, in the frame that has called and keeps it."""
+def _settings_of_worker() -> str | None:
+    """Find the settings of the worker, in the frame that has called and keeps them."""
     frame = sys._getframe()
     while (caller := frame.f_back) is not None:
         frame = caller

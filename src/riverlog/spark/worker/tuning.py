@@ -1,9 +1,9 @@
-"""Makes a worker of Spark ready for its next task sooner: two habits of PySpark cost more than a small task does.
-And lets a worker keep the memory that it will need again, and end without a word.
+"""Readies a worker of Spark for its next task sooner: two habits of PySpark cost more than a small task does.
+A worker also keeps the memory that it will need again, and ends without a trace.
 
-Before each task, and each step of a plan, PySpark lets Python forget what it knows of the places it imports from, so
+Before each task, and each step of a plan, PySpark clears Python's caches of what it imports from, so
 that files which programs add are seen. Workers import PySpark itself out of zip archives, whose finders then read the
-whole directory again: 80 ms of CPU. Those archives do not change while Spark runs: their finders are let go, and
+whole directory again: 80 ms of CPU. Those archives do not change while Spark runs: their finders are dropped, and
 whoever imports next makes new ones of what is known.
 
 Behind each task PySpark collects garbage. With numba, pyarrow and pandas loaded that is a walk through several hundred
@@ -54,7 +54,7 @@ _LOADED = Loaded()
 
 
 def tune() -> None:
-    """Do so in this process: at the end of a task, or at any time in a step of a plan."""
+    """Tune this process: at the end of a task, or at any time in a step of a plan."""
     leave_archives_alone(pyspark)
     _LOADED.freeze()
     end_quietly(sys.modules["__main__"])

@@ -55,17 +55,17 @@ class Scene:
         self.said: list[str] = []
         self.supervisor = Supervisor(
             pipelines,
-            tell=self.said.append,
+            report=self.said.append,
             trigger=trigger,
             restarts_max=restarts_max,
             random=Random(1),
             clock=lambda: self.now,
         )
-        assert self.supervisor.look()
+        assert self.supervisor.check()
 
     def later(self, seconds: float) -> bool:
         self.now += seconds
-        return self.supervisor.look()
+        return self.supervisor.check()
 
 
 def test_what_fails_is_stopped_as_a_whole_and_started_again() -> None:
@@ -93,7 +93,7 @@ def test_after_too_many_failures_in_a_row_it_is_given_up() -> None:
     pipeline.queries[0].fail("again")
     assert not scene.later(0.1)
     assert scene.said[-1] == "revenue failed and is not started again: again (revenue has failed 3 times in a row)"
-    assert scene.supervisor.kept[0].failure == "again"
+    assert scene.supervisor.pipelines[0].failure == "again"
     assert len(pipeline.starts) == 3
 
 

@@ -94,7 +94,7 @@ def test_the_cause_of_a_failure_is_told_without_the_plan(said: str, cause: str) 
 
 
 def test_a_node_that_is_away_has_not_heard() -> None:
-    assert report("webhdfs://127.0.0.1:1/pipelines/orders", {"state": "running"}) is ReportReply.UNHEARD
+    assert report("webhdfs://127.0.0.1:1/pipelines/orders", {"state": "running"}) is ReportReply.NOT_DELIVERED
 
 
 def test_rows_that_a_pipeline_took_out_are_late_as_those_that_spark_dropped() -> None:

@@ -21,14 +21,14 @@ class Node:
         self.asked = 0
         self.there = True
         self.active = True
-        self.answer = ReportReply.HEARD
+        self.answer = ReportReply.DELIVERED
         self.stopped: list[str] = []
 
     def send(self, location: str, facts: dict[str, Any]) -> ReportReply:
         assert location == PLACE
         self.asked += 1
         if not self.there:
-            return ReportReply.UNHEARD
+            return ReportReply.NOT_DELIVERED
         self.heard.append(facts)
         return self.answer
 
@@ -59,15 +59,15 @@ def reporting(node: Node) -> Iterator[Reporter]:
 def test_a_run_is_told_about_from_beginning_to_end(node: Node, reporting: Reporter) -> None:
     node.wait(lambda: len(node.heard) > 0)
     assert node.heard[0] == {"query": "q", "began_ms": 1, "run": "r1", "state": "running"}
-    reporting.tell("r1", {"batch": 7})
+    reporting.update("r1", {"batch": 7})
     node.wait(lambda: node.heard[-1].get("batch") == 7)
     reporting.end("r1", {"state": "failed", "error": "no disk"})
     node.wait(lambda: node.heard[-1]["state"] == "failed")
     assert node.heard[-1]["batch"] == 7
     assert node.heard[-1]["ended_ms"] > 0
     node.wait(lambda: reporting.facts("r1") == {})
-    reporting.tell("r1", {"batch": 8})
-    reporting.tell("another", {"batch": 8})
+    reporting.update("r1", {"batch": 8})
+    reporting.update("another", {"batch": 8})
     assert reporting.facts("another") == {}
 
 
@@ -89,7 +89,7 @@ def test_a_run_that_is_to_stop_is_told_so_once(node: Node, reporting: Reporter) 
 def test_a_node_that_was_away_hears_the_latest(node: Node, reporting: Reporter) -> None:
     node.there = False
     asked = node.asked
-    reporting.tell("r1", {"batch": 1})
+    reporting.update("r1", {"batch": 1})
     node.wait(lambda: node.asked > asked + 1)
     reporting.end("r1", {"state": "stopped"})
     node.there = True

@@ -87,17 +87,17 @@ def _supervise(pipelines: "list[Pipeline]", asked: "_Asked", trigger: str | None
         lines.say(f"{names} was stopped before it began")
         return ExitCode.DONE
     lines.say(f"runs {names}; `riverlog pipelines stop` or Ctrl-C ends it")
-    supervisor = Supervisor(pipelines, tell=lines.say, trigger=trigger, restarts_max=restarts, random=Random())
+    supervisor = Supervisor(pipelines, report=lines.say, trigger=trigger, restarts_max=restarts, random=Random())
     asked.listen()  # Spark has taken Ctrl-C for itself when it began
     with _spark_is_there():
-        while not asked.times() and supervisor.look():
+        while not asked.times() and supervisor.check():
             lines.show(supervisor)
             time.sleep(_LOOK_SECONDS)
         if asked.times():
             lines.say("stops behind the batch; once more to stop at once")
             _stop(supervisor, asked)
             lines.say(f"{names} has stopped")
-    failed = [each.pipeline.name for each in supervisor.kept if each.failure is not None]
+    failed = [each.pipeline.name for each in supervisor.pipelines if each.failure is not None]
     if failed:
         raise CommandError(
             f"{', '.join(failed)} failed; `riverlog pipelines describe {failed[0]}` says how far it came"
