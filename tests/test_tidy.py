@@ -1,5 +1,6 @@
 """The repository about itself: what a reviewer would otherwise have to look for again and again."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -96,6 +97,26 @@ def test_no_file_says_what_is_none_of_its_business() -> None:
         for what, pattern in UNWANTED.items():
             found += [f"{path.relative_to(ROOT)}: {what}: {match[0]}" for match in re.finditer(pattern, text)]
     assert found == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests" / "simulation").glob("*.py")), ids=lambda path: path.name)
+def test_the_simulation_uses_public_names_only(path: Path) -> None:
+    """Own classes may look into each other, and patches name what they replace: neither may name another's privates."""
+    tree = list(ast.walk(ast.parse(path.read_text())))
+    own = {node.attr for node in tree if isinstance(node, ast.Attribute) and _is_self(node.value)}
+    own |= {node.name for node in tree if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    used = [node.attr for node in tree if isinstance(node, ast.Attribute) and not _is_self(node.value)]
+    calls = [node for node in tree if isinstance(node, ast.Call)]
+    used += [each.value for call in calls for each in call.args if isinstance(each, ast.Constant)]
+    private = [name for name in used if isinstance(name, str) and re.fullmatch(r"_[a-z]\w*", name)]
+    assert not set(private) - own, "reach it by a public name"
+
+
+def _is_self(node: ast.expr) -> bool:
+    """Return whether an expression is the object itself, or it as its base class."""
+    if isinstance(node, ast.Call):
+        return ast.unparse(node) == "super()"
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
 def test_every_setting_is_documented() -> None:

@@ -21,7 +21,7 @@ from riverlog.broker.handlers import HANDLERS, load_handler
 from riverlog.broker.network.server import Server
 from riverlog.broker.requests.authorization import AllowEveryone
 from riverlog.broker.requests.context import Services
-from riverlog.broker.requests.dispatch import Dispatcher
+from riverlog.broker.requests.dispatch import Dispatcher, HandlerLoader
 from riverlog.controller.log import METADATA_FOLDER, MetadataLog
 from riverlog.controller.metadata import MetadataDriver
 from riverlog.coordination.groups import GroupCoordinator
@@ -105,8 +105,18 @@ class Node:
     It is also what the metrics' door looks at.
     """
 
-    def __init__(self, settings: NodeSettings, world: World | None = None) -> None:
+    def __init__(
+        self,
+        settings: NodeSettings,
+        world: World | None = None,
+        *,
+        handlers: HandlerLoader = load_handler,
+        contained: Callable[[str, BaseException], None] = lambda _doing, _error: None,
+    ) -> None:
+        """Describe a node. `contained` is called with each exception that nobody expected, and what raised it."""
         self.stats = NodeStats()
+        self.services: Services
+        """What handlers are given; once the node has started."""
         self.endpoints: tuple[Endpoint, ...] = ()
         """The addresses that clients are told."""
         self.metrics: Address | None = None
@@ -114,6 +124,8 @@ class Node:
         self._settings = settings
         self._world = world or World(processes=SystemProcesses(), descriptors_max=raise_descriptor_limit())
         self._shares = DescriptorShares.of(self._world.descriptors_max)
+        self._handlers = handlers
+        self._contained = contained
         self._parts = AsyncExitStack()
         if world is None:
             self._parts.callback(self._world.workers.close)
@@ -288,7 +300,7 @@ class Node:
     def _open_server(self) -> Server:
         """Listen for clients; they are answered once the node has registered."""
         world, settings = self._world, self._settings
-        services = Services(
+        services = self.services = Services(
             node_id=self.node_id,
             cluster_id=self.cluster_id,
             metadata=self._metadata,
@@ -303,7 +315,7 @@ class Node:
             served=tuple(API_BY_KEY[key] for key in HANDLERS),
             secret=world.secret,
         )
-        dispatcher = Dispatcher(services.served, load_handler, services, self.stats)
+        dispatcher = Dispatcher(services.served, self._handlers, services, self.stats)
         server = Server(
             dispatcher,
             self._current_settings,
@@ -444,6 +456,7 @@ class Node:
 
     def _contain(self, doing: str, error: BaseException) -> None:
         """Count and log an unexpected exception, and go on, unless data is at stake."""
+        self._contained(doing, error)
         if isinstance(error, InvariantBroken):
             self._fail(error)
             return
@@ -479,6 +492,11 @@ class Node:
             self._log.warning("the offline directory could not be reported", detail=str(error))
 
     # -- what the door shows
+
+    @property
+    def has_failed(self) -> bool:
+        """Return whether something has happened after which the node must not go on."""
+        return self._failed.done()
 
     @property
     def node_id(self) -> NodeId:

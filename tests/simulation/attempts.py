@@ -5,6 +5,7 @@ been.
 """
 
 import asyncio
+from contextlib import suppress
 from random import Random
 from typing import Final
 
@@ -79,7 +80,8 @@ class Attempt:
             self._scene.say(f"{self.name}: {error.code.name}")
         finally:
             self._given_up.set()
-            await member._producer._shut()
+            with suppress(KafkaError):
+                await member.close()
 
     async def _write(self, member: Member) -> None:
         """Write a portion. When the batch has ended, nobody may be told that a record is kept, unless its partition has
@@ -100,14 +102,14 @@ class Attempt:
 
     def _partitions_yet_to_hear(self, member: Member) -> set[TopicPartition]:
         """Find the partitions in which the attempt's transaction is open, or may be: those that are not open here."""
-        node, held = self._scene.machine.node, member._producer.part.membership.producer
+        node, held = self._scene.machine.node, member.membership.producer
         if node is None or held is None:
             return set(RESULTS)
-        partitions = {name: node._replicas._open.get(name) for name in RESULTS}
+        opened = {partition.name: partition for partition in node.services.replicas.opened()}
         return {
             name
-            for name, partition in partitions.items()
-            if partition is None
+            for name in RESULTS
+            if (partition := opened.get(name)) is None
             or ((known := partition.log.producers.get(ProducerId(held[0]))) and known.transaction_offset >= 0)
         }
 

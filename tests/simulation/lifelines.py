@@ -87,14 +87,14 @@ class _HeldSocket:
 
     @property
     def is_over(self) -> bool:
-        return bool(self._socket._closed)
+        return bool(self._socket.closed)
 
     def receive_into(self, buffer: memoryview) -> int:
         count: int = self._socket.receive_into(buffer)
         return count
 
     def send(self, buffer: Buffer, *, more: bool = False) -> int:
-        if self._line.is_frozen and not self._socket._closed:
+        if self._line.is_frozen and not self._socket.closed:
             self._held += buffer
             return len(buffer)
         count: int = self._socket.send(buffer, more=more)
@@ -122,7 +122,7 @@ class _HeldSocket:
 
     def hold(self) -> None:
         """Tell nobody that there is something to receive."""
-        if not self._socket._closed:
+        if not self._socket.closed:
             self._socket.on_readable(None)
 
     def thaw(self) -> None:
@@ -135,7 +135,7 @@ class _HeldSocket:
             pass  # the other side is gone
         if self._closing:
             self._socket.close()
-        elif not self._socket._closed:
+        elif not self._socket.closed:
             self._socket.on_readable(self._readable)
 
     def die(self) -> None:

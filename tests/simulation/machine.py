@@ -60,7 +60,7 @@ class CuttableNetwork(MemoryNetwork):
 
     async def connect(self, host: str, port: int) -> MemorySocket:
         socket = await super().connect(host, port)
-        self._streams = [stream for stream in self._streams if not stream.other._closed]
+        self._streams = [stream for stream in self._streams if not stream.other.closed]
         self._streams.append(socket)
         return socket
 
@@ -68,8 +68,8 @@ class CuttableNetwork(MemoryNetwork):
         """End some streams for both sides."""
         for stream in self._streams:
             if random.random() < 0.7:
-                stream._end()
-                stream.other._end()
+                stream.end()
+                stream.other.end()
 
     def vanish(self) -> None:
         """Let the machine that listens be gone: nothing is accepted, and clients see their streams end."""
@@ -314,12 +314,12 @@ class Machine:
     def looking(self) -> Iterator[None]:
         """Let the block read the disk as if nobody did: no time passes, and nothing fails that was to fail later."""
         disk = self.disk
-        step, fail_at, steps = disk.before_step, disk._fail_at, disk.steps
-        disk.before_step, disk._fail_at = lambda _kind, _path: None, None
+        step, fails_in, steps = disk.before_step, disk.fails_in, disk.steps
+        disk.before_step, disk.fails_in = lambda _kind, _path: None, None
         try:
             yield
         finally:
-            disk.before_step, disk._fail_at, disk.steps = step, fail_at, steps
+            disk.before_step, disk.fails_in, disk.steps = step, fails_in, steps
 
     # -- inside
 
@@ -417,17 +417,14 @@ class Machine:
             workers=self.workers,
             random=self.random,
         )
-        node = Node(configure(profile="dev", flags=given).settings, world)
-        self.mistakes.reach(node)
-        contain = node._contain
 
-        def heard(doing: str, error: BaseException) -> None:
-            of_a_failed_node = isinstance(error, OSError | Stopped) and node._failed.done()  # it ends for its metadata
+        def contained(doing: str, error: BaseException) -> None:
+            of_a_failed_node = isinstance(error, OSError | Stopped) and node.has_failed  # it ends for its metadata
             if not isinstance(error, Crashed | Mistake | asyncio.CancelledError) and not of_a_failed_node:
                 self._blame(f"{doing}: {error!r}")
-            contain(doing, error)
 
-        node._contain = heard  # type: ignore[method-assign]
+        settings = configure(profile="dev", flags=given).settings
+        node = Node(settings, world, handlers=self.mistakes.load_handler, contained=contained)
         return node
 
 

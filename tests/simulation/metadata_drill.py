@@ -2,8 +2,10 @@
 
 import asyncio
 from copy import copy
+from dataclasses import replace
 from random import Random
 
+from riverlog.controller.log import METADATA_CONFIG
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.topics import DeleteTopics
 from riverlog.metadata.image import ConfigResourceType
@@ -40,17 +42,15 @@ class MetadataDrill:
         asyncio.run(self._live())
 
     async def _live(self) -> None:
-        node = Node(self.disk)
+        node = Node(self.disk, config=replace(METADATA_CONFIG, segment_bytes=1))
         await node.register()
         for _ in range(2):
-            for _ in range(2):
+            for _ in range(3):
                 await self._create(node)
-                node.log._log.roll(0)
-            await self._create(node)
             node.log.begin_snapshot(node.driver.image)
             await self._create(node)  # while it is written
-            if (writing := node.log._snapshotting) is not None:
-                await writing
+            if writing := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.wait(writing)
         await self._alter(node, self._answered[0])
         await self._delete(node, self._answered[-1])
         await node.driver.close()

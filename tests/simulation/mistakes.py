@@ -9,10 +9,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import riverlog.node
 from riverlog.broker.handlers import load_handler
 from riverlog.broker.requests.context import Later
-from riverlog.node import Node
 from riverlog.wire.apis import ApiKey
 
 
@@ -35,20 +33,8 @@ class Mistakes:
         """Make none that is still to come."""
         self._due_in = None
 
-    def reach(self, node: Node) -> None:
-        """Have the node, which is about to start, take its handlers from here."""
-        open_server = node._open_server
-
-        def opened() -> Any:
-            riverlog.node.load_handler = self._load
-            try:
-                return open_server()
-            finally:
-                riverlog.node.load_handler = load_handler
-
-        node._open_server = opened  # type: ignore[method-assign]
-
-    def _load(self, key: ApiKey) -> Any:
+    def load_handler(self, key: ApiKey) -> Any:
+        """Load a handler that makes the mistake that is due."""
         handler, short_cut = load_handler(key)
         return self._wrong(handler), None if short_cut is None else self._wrong(short_cut)
 

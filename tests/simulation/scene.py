@@ -127,7 +127,7 @@ class Scene:
         self._clusters.add(node.cluster_id)
         if len(self._clusters) > 1:
             self.ledger.blame("the cluster has another id than before")
-        (home,) = node._homes
+        (home,) = node.services.replicas.homes()
         if home.directory.clean and not self.machine.was_clean:
             self.ledger.blame("the node takes a crash for a stop in good order")
         if self.machine.was_clean:
@@ -154,10 +154,11 @@ class Scene:
         node = self.machine.node
         if node is not None:
             known = {topic.name: topic.incarnation for topic in self.topics if topic.partitions}
-            self.ledger.watch(node._replicas.opened(), known)
-            for home in node._homes:
-                if home.volume.offline and not self.machine.disk.has_failed:
-                    self.ledger.blame(f"offline though the medium is sound: {home.volume.trouble}")
+            replicas = node.services.replicas
+            self.ledger.watch(replicas.opened(), known)
+            for volume in replicas.volumes():
+                if volume.offline and not self.machine.disk.has_failed:
+                    self.ledger.blame(f"offline though the medium is sound: {volume.trouble}")
 
     def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

@@ -100,8 +100,9 @@ def _only_the_active_segment_is_synced() -> Iterator[None]:
     pending_sync = Log.pending_sync
 
     def forgetful(log: Log) -> SyncPlan:
-        log._unsynced_segments = []
-        return pending_sync(log)
+        plan, active = pending_sync(log), log.segments.active.file().path
+        plan.files = [file for file in plan.files if not file.path.endswith(".log") or file.path == active]
+        return plan
 
     with mock.patch.object(Log, "pending_sync", forgetful):
         yield
@@ -112,8 +113,9 @@ def _the_folder_of_a_log_is_taken_for_durable() -> Iterator[None]:
     pending_sync = Log.pending_sync
 
     def trusting(log: Log) -> SyncPlan:
-        log._unsynced_folder = False
-        return pending_sync(log)
+        plan = pending_sync(log)
+        plan.folders = [folder for folder in plan.folders if folder == log.folder]
+        return plan
 
     with mock.patch.object(Log, "pending_sync", trusting):
         yield
@@ -124,8 +126,10 @@ def _acknowledged_before_the_flush() -> Iterator[None]:
     write = Partition.write
 
     def hasty(partition: Partition) -> Any:
-        lost = write(partition)
-        partition._advance(partition.log.log_end_offset)
+        lost, log = write(partition), partition.log
+        flushed, log.flushed_offset = log.flushed_offset, log.log_end_offset
+        partition.flushed()
+        log.flushed_offset = flushed
         return lost
 
     with mock.patch.object(Partition, "write", hasty):
@@ -222,8 +226,8 @@ def _write_undurably(disk: Any, path: str, content: bytes) -> None:
 @contextmanager
 def _offsets_of_a_deleted_partition_are_remembered() -> Iterator[None]:
     with (
-        mock.patch.object(LogDirectory, "_write_forgotten", return_value=None),
-        mock.patch.object(LogDirectory, "_forget", return_value=None),
+        mock.patch.object(LogDirectory, "write_forgotten", return_value=None),
+        mock.patch.object(LogDirectory, "forget", return_value=None),
     ):
         yield
 
@@ -330,14 +334,15 @@ def _segments_go_before_the_next_one_is_durable() -> Iterator[None]:
 
 @contextmanager
 def _damage_is_written_down_with_the_next_flush() -> Iterator[None]:
-    find_ends = Log._find_ends
+    open_log = Log.open
 
-    def hasty(log: Log, *given: Any, **named: Any) -> None:
+    def hasty(*given: Any, **named: Any) -> Log:
         with mock.patch.object(log_module, "replace_file", return_value=None):
-            find_ends(log, *given, **named)
+            log = open_log(*given, **named)
         log.quarantine.unsaved = True
+        return log
 
-    with mock.patch.object(Log, "_find_ends", hasty):
+    with mock.patch.object(Log, "open", hasty):
         yield
 
 

@@ -6,12 +6,11 @@ alone.
 """
 
 import ast
-import sys
+import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any, Final, Protocol
 from unittest import mock
 
@@ -29,7 +28,7 @@ _KINDS: Final = {
 }
 _SHARED: Final = ("checkpoint.py", "open_files.py")
 """Modules whose functions sync on behalf of others."""
-_DEPTH_MAX: Final = 6
+_DEPTH_MAX: Final = 8
 
 
 class _Unsynced(Protocol):
@@ -71,15 +70,15 @@ class Place:
         sync, sync_folder, left_out = MemoryFile.sync, MemoryDisk.sync_folder, LeftOut()
 
         def sync_file_or_not(file: MemoryFile) -> None:
-            if self._is_caller("sync", sys._getframe(1)):
-                left_out.note(file._content)
-                file._disk.step("sync", file.path)
+            if self._is_caller("sync"):
+                left_out.note(file.content)
+                file.disk.step("sync", file.path)
             else:
                 sync(file)
 
         def sync_folder_or_not(disk: MemoryDisk, folder: str) -> None:
-            if self._is_caller("sync_folder", sys._getframe(1)):
-                left_out.note(disk._folder(folder))
+            if self._is_caller("sync_folder"):
+                left_out.note(disk.names_in(folder))
                 disk.step("sync_folder", folder)
             else:
                 sync_folder(disk, folder)
@@ -90,9 +89,10 @@ class Place:
         ):
             yield left_out
 
-    def _is_caller(self, kind: str, frame: FrameType | None) -> bool:
+    def _is_caller(self, kind: str) -> bool:
         if kind != self.kind:
             return False
+        frame = inspect.currentframe()
         for _ in range(_DEPTH_MAX):
             if frame is None:
                 return False

@@ -21,7 +21,6 @@ from riverlog.metadata.records import FeatureLevelRecord
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
 from riverlog.model.settings import Durability, TopicConfig
-from riverlog.node import Node
 from riverlog.partitions import recovery
 from riverlog.partitions.limits import RECOVERY_WAIT_SECONDS_MAX
 from riverlog.records.batch import read_header
@@ -64,10 +63,6 @@ def test_what_a_killed_process_left_unsynced_is_not_shown_before_it_is_durable()
     run(scenario())
 
 
-def ended(node: Node) -> bool:
-    return node._failed.done()
-
-
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
 def test_upkeep_that_meets_a_failing_disk_does_not_end_the_node(error: int) -> None:
     async def scenario() -> None:
@@ -78,7 +73,7 @@ def test_upkeep_that_meets_a_failing_disk_does_not_end_the_node(error: int) -> N
             await producer.send("orders", b"old")
         universe.disk.fail(0, error, on=("create", "write"), lasting=True)
         await asyncio.sleep(5)  # retention begins another segment, and cannot
-        assert not ended(node)
+        assert not node.has_failed
         universe.disk.heal()
         await node.stop()
 
@@ -97,7 +92,7 @@ def test_a_disk_that_fails_while_the_node_starts_does_not_end_it() -> None:
         await node.start()
         universe.disk.fail(0, errno.EIO, lasting=True)
         await asyncio.sleep(0.1)  # the upkeep opens the partition, and cannot
-        assert not ended(node)
+        assert not node.has_failed
         await node.stop()
 
     run(scenario())
@@ -239,6 +234,9 @@ def test_a_snapshot_of_the_metadata_waits_for_a_write_under_way() -> None:
                 await waiting[-1]
                 return work()
 
+        def segments() -> int:
+            return sum(name.endswith(".log") for name in disk.list("/data/metadata-0"))
+
         log = MetadataLog.open(disk, VirtualClock(), HeldWorkers(), "/data/metadata-0")
         records = snapshot_records(MetadataImage())
         log.begin_snapshot(MetadataImage())
@@ -248,11 +246,11 @@ def test_a_snapshot_of_the_metadata_waits_for_a_write_under_way() -> None:
         snapshot_written, write_synced = waiting
         snapshot_written.set_result(None)
         await asyncio.sleep(1)
-        assert log._log.segment_count == 1  # otherwise a torn write would not be in the last segment
+        assert segments() == 1  # otherwise a torn write would not be in the last segment
         write_synced.set_result(None)
         await committed
         await asyncio.sleep(1)
-        assert log._log.segment_count == 2
+        assert segments() == 2
 
     run(scenario())
 
@@ -300,15 +298,15 @@ def test_deleted_segments_leave_no_gap_behind_which_the_log_is_cut(seed: int) ->
             for number in range(10):
                 await producer.send("orders", b"%d" % number * 600)
             await admin.alter_configs({"retention.bytes": "3000"}, topic="orders")
-            partition = node._replicas.get("orders", 0)
+            partition = node.services.replicas.get("orders", 0)
             assert partition is not None
             while partition.log.segment_count > 7:  # noqa: ASYNC110 - in the middle of it nobody tells
                 await asyncio.sleep(0.001)
         await universe.lose_power()
         node = universe.node(durability="fsync")
         await node.start()
-        await node._replicas.wait_recovered(ORDERS)
-        partition = node._replicas.get("orders", 0)
+        await node.services.replicas.wait_recovered(ORDERS)
+        partition = node.services.replicas.get("orders", 0)
         assert partition is not None
         assert partition.high_watermark == 10
         assert [segment.base_offset for segment in partition.log.segment_facts()] in (

@@ -179,9 +179,9 @@ class TransactionalRun:
         node = self._scene.machine.node
         if node is None:
             return
-        for groups in node._groups:
+        for groups in node.services.groups:
             self._compare(groups, lambda machine: machine.state)
-        for transactions in node._transactions:
+        for transactions in node.services.transactions:
             self._compare(transactions, lambda machine: (machine.state, machine.pools))
 
     def _compare(self, shard: Shard[Any, Any], remembered: Callable[[Any], object]) -> None:

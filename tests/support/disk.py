@@ -161,9 +161,9 @@ class MemoryFile:
     """The File port over a content in memory."""
 
     def __init__(self, disk: "MemoryDisk", path: str, content: _Content) -> None:
-        self._disk = disk
+        self.disk = disk
         self._path = path
-        self._content = content
+        self.content = content
         self._life = disk.life
         self.is_open = True
         disk.open_files += 1
@@ -174,19 +174,19 @@ class MemoryFile:
 
     def size(self) -> int:
         self._check()
-        return len(self._content.seen)
+        return len(self.content.seen)
 
     def read(self, position: int, count: int) -> bytes:
         self._check()
-        self._disk.step("read", self._path)
+        self.disk.step("read", self._path)
         if not self.is_cached(position, count):
-            self._disk.waited(self._path)
-            self._content.cached_pages.update(_pages(position, count))
-        return bytes(self._content.seen[position : position + count])
+            self.disk.waited(self._path)
+            self.content.cached_pages.update(_pages(position, count))
+        return bytes(self.content.seen[position : position + count])
 
     def is_cached(self, position: int, count: int) -> bool:
         self._check()
-        content = self._content
+        content = self.content
         return content.cached or content.cached_pages.issuperset(_pages(position, min(count, self.size() - position)))
 
     def read_cached(self, position: int, count: int) -> bytes | None:
@@ -196,28 +196,28 @@ class MemoryFile:
         self._check()
         data = b"".join(buffers)
         try:
-            self._disk.step("write", self._path)
+            self.disk.step("write", self._path)
         except OSError:
-            self._content.change((position, data[: self._disk.random.randrange(0, len(data) + 1)]))
+            self.content.change((position, data[: self.disk.random.randrange(0, len(data) + 1)]))
             raise
-        self._content.change((position, data))
-        self._content.cached_pages.update(_pages(position, len(data)))
+        self.content.change((position, data))
+        self.content.cached_pages.update(_pages(position, len(data)))
         return len(data)
 
     def truncate(self, size: int) -> None:
         self._check()
-        self._disk.step("truncate", self._path)
-        self._content.change(size)
+        self.disk.step("truncate", self._path)
+        self.content.change(size)
 
     def sync(self) -> None:
         self._check()
-        begun = self._content.changes
+        begun = self.content.changes
         try:
-            self._disk.step("sync", self._path)
+            self.disk.step("sync", self._path)
         except OSError:
-            self._content.pending.clear()
+            self.content.pending.clear()
             raise
-        self._content.sync(begun)
+        self.content.sync(begun)
 
     def forget(self, position: int, count: int) -> None:
         self._check()
@@ -228,13 +228,13 @@ class MemoryFile:
     def close(self) -> None:
         if self.is_open:
             self.is_open = False
-            if self._life == self._disk.life:
-                self._disk.open_files -= 1
+            if self._life == self.disk.life:
+                self.disk.open_files -= 1
 
     def _check(self) -> None:
         if not self.is_open:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), self._path)
-        if self._life != self._disk.life:
+        if self._life != self.disk.life:
             raise Crashed(f"{self._path} was opened before the crash")
 
 
@@ -270,7 +270,7 @@ class MemoryDisk:
         self.waited: Callable[[str], None] = lambda _path: None
         """Called when bytes are read that are not in memory; whoever reads would wait for the medium."""
         self._root = _Folder()
-        self._fail_at: int | None = None
+        self.fails_in: int | None = None
         self._failure: OSError | Crashed | None = None
         self._fail_on: tuple[str, ...] = ()
         self._lasting = False
@@ -303,12 +303,12 @@ class MemoryDisk:
 
     def fail(self, after: int, error: int, *, on: tuple[str, ...] = (), lasting: bool = False) -> None:
         """Let the call behind the next `after` ones (of these kinds) fail with this errno."""
-        self._fail_at, self._fail_on, self._lasting = after, on, lasting
+        self.fails_in, self._fail_on, self._lasting = after, on, lasting
         self._failure = OSError(error, os.strerror(error))
 
     def crash_after(self, steps: int, *, on: tuple[str, ...] = ()) -> None:
         """Let the call behind the next `steps` ones (of these kinds) raise Crashed."""
-        self._fail_at, self._fail_on, self._lasting = steps, on, True
+        self.fails_in, self._fail_on, self._lasting = steps, on, True
         self._failure = Crashed()
 
     def drop_cache(self) -> None:
@@ -319,18 +319,18 @@ class MemoryDisk:
 
     def heal(self) -> None:
         """Let nothing fail from now on."""
-        self._fail_at = None
+        self.fails_in = None
 
     def step(self, kind: str, path: str) -> None:
         self.before_step(kind, path)
         self.steps += 1
-        if self._fail_at is None or (self._fail_on and kind not in self._fail_on):
+        if self.fails_in is None or (self._fail_on and kind not in self._fail_on):
             return
-        if self._fail_at > 0:
-            self._fail_at -= 1
+        if self.fails_in > 0:
+            self.fails_in -= 1
             return
         if not self._lasting:
-            self._fail_at = None
+            self.fails_in = None
         failure = self._failure
         assert failure is not None
         if isinstance(failure, OSError):
@@ -381,7 +381,7 @@ class MemoryDisk:
         return name in folder.seen
 
     def list(self, folder: str) -> list[str]:
-        return sorted(self._folder(folder).seen)
+        return sorted(self.names_in(folder).seen)
 
     def make_folder(self, folder: str) -> None:
         node = self._root
@@ -414,7 +414,7 @@ class MemoryDisk:
 
     def sync_folder(self, folder: str) -> None:
         self.step("open", folder)
-        node = self._folder(folder)
+        node = self.names_in(folder)
         begun = node.changes
         try:
             self.step("sync_folder", folder)
@@ -424,11 +424,11 @@ class MemoryDisk:
         node.sync(begun)
 
     def free_bytes(self, folder: str) -> int:
-        self._folder(folder)
+        self.names_in(folder)
         return 1 << 40
 
     def total_bytes(self, folder: str) -> int:
-        self._folder(folder)
+        self.names_in(folder)
         return 1 << 41
 
     def lock(self, path: str) -> MemoryLock:
@@ -446,7 +446,7 @@ class MemoryDisk:
             if step:
                 self.step(kind, path)
 
-    def _folder(self, path: str) -> _Folder:
+    def names_in(self, path: str) -> _Folder:
         node: _Content | _Folder = self._root
         for name in _parts(path):
             if not isinstance(node, _Folder) or name not in node.seen:
@@ -458,7 +458,7 @@ class MemoryDisk:
 
     def _parent(self, path: str) -> tuple[_Folder, str]:
         folder, _, name = path.rpartition("/")
-        return self._folder(folder), name
+        return self.names_in(folder), name
 
     def _content(self, path: str) -> _Content:
         folder, name = self._parent(path)

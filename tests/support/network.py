@@ -83,13 +83,13 @@ class MemorySocket:
         self._inbox = bytearray()
         self._on_the_way: deque[bytes] = deque()  # timers of the same moment come in any order; bytes must not
         self._ended = False
-        self._closed = False
+        self.closed = False
         self._readable: Callable[[], None] | None = None
         self._writable: Callable[[], None] | None = None
         self._poked = False
 
     def receive_into(self, buffer: memoryview) -> int:
-        if self._closed:
+        if self.closed:
             raise OSError(9, "Bad file descriptor")
         if not self._inbox:
             if self._ended:
@@ -102,7 +102,7 @@ class MemorySocket:
         return count
 
     def send(self, buffer: Buffer, *, more: bool = False) -> int:
-        if self._closed or self.other._closed:
+        if self.closed or self.other.closed:
             raise BrokenPipeError(32, "Broken pipe")
         room = self._room()
         if room <= 0:
@@ -127,27 +127,27 @@ class MemorySocket:
         self._poke()
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        if not self.closed:
+            self.closed = True
             self._readable = self._writable = None
-            self._loop.call_later(self._network.latency_seconds, self.other._end)
+            self._loop.call_later(self._network.latency_seconds, self.other.end)
 
     def _room(self) -> int:
         return self._network.window_bytes - sum(map(len, self._on_the_way)) - len(self.other._inbox)
 
     def _deliver(self) -> None:
         data = self._on_the_way.popleft()
-        if not self.other._closed:
+        if not self.other.closed:
             self.other._inbox += data
             self.other._poke()
 
-    def _end(self) -> None:
+    def end(self) -> None:
         self._ended = True
         self._poke()
 
     def _poke(self) -> None:
         """Call back soon if there is reason to, and go on as long as there is."""
-        if not self._poked and not self._closed:
+        if not self._poked and not self.closed:
             self._poked = True
             self._loop.call_soon(self._call_back)
 

@@ -45,7 +45,7 @@ METADATA_FOLDER: Final = str(METADATA_PARTITION)
 EPOCH: Final = LeaderEpoch(1)
 """A quorum of one never changes its leader."""
 
-_CONFIG: Final = TopicConfig(retention_ms=-1, segment_bytes=256 * 1024 * 1024, file_delete_delay_ms=0)
+METADATA_CONFIG: Final = TopicConfig(retention_ms=-1, segment_bytes=256 * 1024 * 1024, file_delete_delay_ms=0)
 _BEGINNING: Final = Offset(0)
 _TRY_AGAIN_SECONDS: Final = 0.1
 _READ_BYTES: Final = 4 * 1024 * 1024
@@ -73,7 +73,14 @@ class MetadataLog:
 
     @classmethod
     def open(
-        cls, disk: Disk, clock: Clock, workers: Workers, folder: str, *, recovery_point: Offset = _BEGINNING
+        cls,
+        disk: Disk,
+        clock: Clock,
+        workers: Workers,
+        folder: str,
+        *,
+        recovery_point: Offset = _BEGINNING,
+        config: TopicConfig = METADATA_CONFIG,
     ) -> "MetadataLog":
         """Open or begin the log in this folder; BadMetadata where it is damaged."""
         disk.make_folder(folder)
@@ -84,7 +91,7 @@ class MetadataLog:
         log = Log.open(
             disk,
             folder,
-            _CONFIG,
+            config,
             recovery_point=max(recovery_point, begins_at),
             clean=False,
             now_ms=clock.wall_ms(),

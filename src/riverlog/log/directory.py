@@ -221,8 +221,8 @@ class LogDirectory:
         folder = self._folder_of(partition)
         if not self._disk.exists(folder):
             # Offsets of an earlier partition of this name would make the new one look damaged.
-            self._forget(partition)
-            self._write_forgotten()
+            self.forget(partition)
+            self.write_forgotten()
             self._disk.make_folder(folder)
             self._made.add(partition)
         log = self.open_log(partition, config, now_ms=now_ms)
@@ -308,7 +308,7 @@ class LogDirectory:
         suffix = f"-{partition.partition}.{random.getrandbits(128):032x}{ending}"
         name = partition.topic[: _FILE_NAME_CHARACTERS_MAX - len(suffix)] + suffix
         self._disk.rename(self._folder_of(partition), f"{self.folder}/{name}")
-        self._forget(partition)
+        self.forget(partition)
         return name
 
     def deleted_folders(self) -> list[str]:
@@ -348,7 +348,7 @@ class LogDirectory:
             self._disk.rename(path + plan.beside, path)
         self._disk.sync_folder(self.folder)
 
-    def _forget(self, partition: TopicPartition) -> None:
+    def forget(self, partition: TopicPartition) -> None:
         """Drop a partition from the checkpoints; they are written when it matters, or at the next occasion."""
         for name, offsets in self._checkpoints():
             if offsets.pop(partition, None) is not None:
@@ -360,7 +360,7 @@ class LogDirectory:
         """Return whether a checkpoint on the medium may still speak of a partition that is gone."""
         return bool(self._forgotten)
 
-    def _write_forgotten(self) -> None:
+    def write_forgotten(self) -> None:
         """See that no checkpoint speaks of partitions that are gone; most were written since, beside the loop."""
         if not self._forgotten:
             return

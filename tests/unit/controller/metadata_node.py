@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from uuid import UUID
 
-from riverlog.controller.log import MetadataLog
+from riverlog.controller.log import METADATA_CONFIG, MetadataLog
 from riverlog.controller.metadata import MetadataDriver
 from riverlog.metadata.commands.brokers import RegisterBroker
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
@@ -15,6 +15,7 @@ from riverlog.model.endpoints import Endpoint
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.resolution import configure
+from riverlog.model.settings import TopicConfig
 from tests.support.disk import MemoryDisk
 
 FOLDER = "/data/__cluster_metadata-0"
@@ -43,12 +44,12 @@ class TurnLater:
 class Node:
     """A metadata driver over a disk, from start to stop or crash."""
 
-    def __init__(self, disk: MemoryDisk, **settings: str) -> None:
+    def __init__(self, disk: MemoryDisk, *, config: TopicConfig = METADATA_CONFIG, **settings: str) -> None:
         self.failures: list[Exception] = []
         self.deltas: list[MetadataDelta] = []
         disk.make_folder("/data")
         disk.sync_folder("/")
-        self.log = MetadataLog.open(disk, StillClock(), TurnLater(), FOLDER)
+        self.log = MetadataLog.open(disk, StillClock(), TurnLater(), FOLDER, config=config)
         self.driver = MetadataDriver(
             log=self.log,
             settings=configure(flags={name.replace("_", "."): value for name, value in settings.items()}).settings,

@@ -24,6 +24,7 @@ from riverlog.wire.types import fields_of
 Handler = Callable[[Any, Context], Any]
 ShortCut = Callable[[memoryview, int, RequestHeader, Context], PendingResponse | None]
 """Does the commonest form of a request without building messages; None, with nothing done, for every other form."""
+HandlerLoader = Callable[[ApiKey], tuple[Handler, ShortCut | None]]
 
 
 class Unserved(Exception):
@@ -89,7 +90,7 @@ class Dispatcher:
     def __init__(
         self,
         served: Iterable[Api],
-        load: Callable[[ApiKey], tuple[Handler, ShortCut | None]],
+        load: HandlerLoader,
         services: Services,
         stats: NodeStats,
     ) -> None:

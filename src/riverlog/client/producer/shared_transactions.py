@@ -287,9 +287,14 @@ class Member(Startable):
         return self
 
     @property
+    def membership(self) -> Membership:
+        """Return who the member writes as."""
+        return self._producer.part.membership
+
+    @property
     def is_needed(self) -> bool:
-        """Tell whether there is anything to write: not where the batch is committed already."""
-        return self._producer.part.membership.producer is not None
+        """Return whether there is anything to write: not where the batch is committed already."""
+        return self.membership.producer is not None
 
     async def write(self, records: Iterable[NewRecord]) -> None:
         """Send records, waiting where too much is under way; without effect where the member is not needed."""
