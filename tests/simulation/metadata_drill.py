@@ -4,6 +4,7 @@ import asyncio
 from copy import copy
 from dataclasses import replace
 from random import Random
+from typing import Final
 
 from riverlog.controller.log import METADATA_CONFIG
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
@@ -12,6 +13,9 @@ from riverlog.metadata.image import ConfigResourceType
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 from tests.support.disk import MemoryDisk
 from tests.unit.controller.metadata_node import Node, names, topic
+
+_SEGMENT_BYTES: Final = 400
+"""Two topics have room in a segment."""
 
 
 class MetadataDrill:
@@ -42,7 +46,7 @@ class MetadataDrill:
         asyncio.run(self._live())
 
     async def _live(self) -> None:
-        node = Node(self.disk, config=replace(METADATA_CONFIG, segment_bytes=1))
+        node = Node(self.disk, config=replace(METADATA_CONFIG, segment_bytes=_SEGMENT_BYTES))
         await node.register()
         for _ in range(2):
             for _ in range(3):
