@@ -7,9 +7,10 @@ refusal becomes `Refused` with Kafka's error code.
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 WAIT_SECONDS_MAX: Final = 15.0
@@ -56,12 +57,49 @@ class Placed:
     offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How messages are to be written."""
+
+    compression: str
+    acks: Acks
+    idempotent: bool
+    like_java: bool
+
+    @property
+    def codec(self) -> str | None:
+        """Return the compression as the clients in Python name it."""
+        return None if self.compression == "none" else self.compression
+
+
 class Refused(Exception):
     """The broker said no, with this error code of Kafka's."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
+
+
+@contextmanager
+def refusals(error_type: type[Exception]) -> Iterator[None]:
+    """Turn a Python client's errors that have one of Kafka's codes into Refused."""
+    try:
+        yield
+    except error_type as error:
+        code = getattr(error, "errno", -1)
+        if code > 0:
+            raise Refused(code, str(error)) from error
+        raise
+
+
+def stored(record: Any) -> Stored:
+    """Translate a record that a client in Python has read."""
+    return Stored(record.partition, record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
+
+
+def placed(found: Mapping[Any, Iterable[Any]]) -> list[Placed]:
+    """Name the records that a client in Python has polled, by partition."""
+    return [Placed(record.partition, record.offset) for records in found.values() for record in records]
 
 
 class Client(ABC):
@@ -80,7 +118,6 @@ class Client(ABC):
     def version() -> str:
         """Name the client's version; raise ImportError or OSError where it is not installed."""
 
-    @abstractmethod
     def produce(
         self,
         topic: str,
@@ -91,7 +128,12 @@ class Client(ABC):
         idempotent: bool = False,
         like_java: bool = False,
     ) -> list[Placed]:
-        """Write the messages in order, wait for them all, and say where they lie; raise Refused."""
+        """Write the messages in order, wait for them all, and return where they lie; raise Refused."""
+        return self.write(topic, messages, WriteOptions(compression, acks, idempotent, like_java))
+
+    @abstractmethod
+    def write(self, topic: str, messages: Sequence[Message], options: WriteOptions) -> list[Placed]:
+        """Do what `produce` promises."""
 
     @abstractmethod
     def consume(self, topic: str, partition: int, *, count: int, offset: int = 0) -> list[Stored]:

@@ -1,8 +1,8 @@
 """aiokafka: asyncio; this adapter runs each call to its end on a loop of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 import aiokafka
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -13,7 +13,6 @@ from aiokafka.errors import KafkaError
 from tests.conformance.adapters import (
     REQUEST_BYTES_MAX,
     WAIT_SECONDS_MAX,
-    Acks,
     Administrator,
     Joins,
     Member,
@@ -22,7 +21,13 @@ from tests.conformance.adapters import (
     Protocol,
     Refused,
     Stored,
+    WriteOptions,
+    placed,
+    refusals,
+    stored,
 )
+
+T = TypeVar("T")
 
 
 class Aiokafka(Administrator, Joins):
@@ -43,22 +48,13 @@ class Aiokafka(Administrator, Joins):
         assert protocol == "classic"
         return _Member(self._runner, self.bootstrap, topic, group)
 
-    def produce(
-        self,
-        topic: str,
-        messages: Sequence[Message],
-        *,
-        compression: str = "none",
-        acks: Acks = "all",
-        idempotent: bool = False,
-        like_java: bool = False,
-    ) -> list[Placed]:
+    def write(self, topic: str, messages: Sequence[Message], options: WriteOptions) -> list[Placed]:
         async def work() -> list[Placed]:
             producer = AIOKafkaProducer(
                 bootstrap_servers=self.bootstrap,
-                acks=acks,
-                compression_type=None if compression == "none" else compression,
-                enable_idempotence=idempotent,
+                acks=options.acks,
+                compression_type=options.codec,
+                enable_idempotence=options.idempotent,
                 linger_ms=2,
                 max_request_size=REQUEST_BYTES_MAX,
             )
@@ -75,149 +71,97 @@ class Aiokafka(Administrator, Joins):
                     )
                     for message in messages
                 ]
-                stored = await asyncio.wait_for(asyncio.gather(*futures), WAIT_SECONDS_MAX)
+                places = await asyncio.wait_for(asyncio.gather(*futures), WAIT_SECONDS_MAX)
             finally:
                 await producer.stop()
-            return [Placed(-1, -1) if place is None else Placed(place.partition, place.offset) for place in stored]
+            return [Placed(-1, -1) if place is None else Placed(place.partition, place.offset) for place in places]
 
-        with _refusals():
-            return self._runner.run(work())
+        return self._run(work())
 
     def consume(self, topic: str, partition: int, *, count: int, offset: int = 0) -> list[Stored]:
-        async def work() -> list[Stored]:
+        async def read(consumer: AIOKafkaConsumer) -> list[Stored]:
             place = TopicPartition(topic, partition)
-            records: list[Stored] = []
-            async with self._consumer() as consumer, asyncio.timeout(WAIT_SECONDS_MAX):
-                consumer.assign([place])
-                consumer.seek(place, offset)
-                while len(records) < count:
-                    record = await consumer.getone()
-                    records.append(
-                        Stored(
-                            record.partition,
-                            record.offset,
-                            record.timestamp,
-                            record.key,
-                            record.value,
-                            tuple(record.headers),
-                        )
-                    )
-            return records
+            consumer.assign([place])
+            consumer.seek(place, offset)
+            return [stored(await consumer.getone()) for _ in range(count)]
 
-        with _refusals():
-            return self._runner.run(work())
+        return self._with_consumer(read)
 
     def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
-        async def work() -> int | None:
-            place = TopicPartition(topic, partition)
-            async with self._consumer() as consumer:
-                found = (await consumer.offsets_for_times({place: timestamp_ms}))[place]
-            return None if found is None else int(found.offset)
-
-        with _refusals():
-            return self._runner.run(work())
+        place = TopicPartition(topic, partition)
+        found = self._with_consumer(lambda consumer: consumer.offsets_for_times({place: timestamp_ms}))[place]
+        return None if found is None else int(found.offset)
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
-        async def work() -> tuple[int, int]:
-            place = TopicPartition(topic, partition)
-            async with self._consumer() as consumer:
-                first = await consumer.beginning_offsets([place])
-                end = await consumer.end_offsets([place])
-            return first[place], end[place]
-
-        with _refusals():
-            return self._runner.run(work())
+        place = TopicPartition(topic, partition)
+        first = self._with_consumer(lambda consumer: consumer.beginning_offsets([place]))
+        end = self._with_consumer(lambda consumer: consumer.end_offsets([place]))
+        return first[place], end[place]
 
     def partition_count(self, topic: str) -> int:
-        async def work() -> int:
-            async with self._admin() as admin:
-                (described,) = await admin.describe_topics([topic])
-            return len(described["partitions"])
-
-        return self._runner.run(work())
+        (described,) = self._with_admin(lambda admin: admin.describe_topics([topic]))
+        return len(described["partitions"])
 
     def create_topic(
         self, topic: str, *, partitions: int = 1, replicas: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        async def work() -> None:
-            async with self._admin() as admin:
-                answer = await admin.create_topics(
-                    [NewTopic(topic, partitions, replicas, topic_configs=dict(configs or {}))]
-                )
-            ((_, code, message, *_),) = answer.topic_errors
-            if code:
-                raise Refused(code, message)
-
-        self._runner.run(work())
+        new = NewTopic(topic, partitions, replicas, topic_configs=dict(configs or {}))
+        ((_, code, message, *_),) = self._with_admin(lambda admin: admin.create_topics([new])).topic_errors
+        _check(code, message)
 
     def delete_topic(self, topic: str) -> None:
-        async def work() -> None:
-            async with self._admin() as admin:
-                answer = await admin.delete_topics([topic])
-            ((_, code),) = answer.topic_error_codes
-            if code:
-                raise Refused(code, topic)
-
-        self._runner.run(work())
+        ((_, code),) = self._with_admin(lambda admin: admin.delete_topics([topic])).topic_error_codes
+        _check(code, topic)
 
     def topics(self) -> set[str]:
-        async def work() -> set[str]:
-            async with self._admin() as admin:
-                return set(await admin.list_topics())
-
-        return self._runner.run(work())
+        return set(self._with_admin(lambda admin: admin.list_topics()))
 
     def create_partitions(self, topic: str, total: int) -> None:
-        async def work() -> None:
-            async with self._admin() as admin:
-                await admin.create_partitions({topic: NewPartitions(total)})
-
-        with _refusals():
-            self._runner.run(work())
+        self._with_admin(lambda admin: admin.create_partitions({topic: NewPartitions(total)}))
 
     def delete_records(self, topic: str, partition: int, before: int) -> int:
-        async def work() -> int:
-            place = TopicPartition(topic, partition)
-            async with self._admin() as admin:
-                return int((await admin.delete_records({place: RecordsToDelete(before)}))[place])
-
-        with _refusals():
-            return self._runner.run(work())
+        place = TopicPartition(topic, partition)
+        return int(self._with_admin(lambda admin: admin.delete_records({place: RecordsToDelete(before)}))[place])
 
     def configs(self, topic: str) -> dict[str, str | None]:
-        async def work() -> dict[str, str | None]:
-            async with self._admin() as admin:
-                (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
-            ((code, message, _, _, entries),) = answer.resources
-            if code:
-                raise Refused(code, message)
-            return {name: value for name, value, *_ in entries}
-
-        return self._runner.run(work())
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        (answer,) = self._with_admin(lambda admin: admin.describe_configs([resource]))
+        ((code, message, _, _, entries),) = answer.resources
+        _check(code, message)
+        return {name: value for name, value, *_ in entries}
 
     def alter_config(self, topic: str, name: str, value: str) -> None:
-        async def work() -> None:
-            async with self._admin() as admin:
-                (answer,) = await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {name: value})])
-            ((code, message, _, _),) = answer.resources
-            if code:
-                raise Refused(code, message)
+        change = ConfigResource(ConfigResourceType.TOPIC, topic, {name: value})
+        (answer,) = self._with_admin(lambda admin: admin.alter_configs([change]))
+        ((code, message, _, _),) = answer.resources
+        _check(code, message)
 
-        self._runner.run(work())
+    def _with_consumer(self, use: Callable[[AIOKafkaConsumer], Awaitable[T]]) -> T:
+        async def work() -> T:
+            async with self._consumer() as consumer, asyncio.timeout(WAIT_SECONDS_MAX):
+                return await use(consumer)
+
+        return self._run(work())
+
+    def _with_admin(self, use: Callable[[AIOKafkaAdminClient], Awaitable[T]]) -> T:
+        async def work() -> T:
+            admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+            await admin.start()
+            try:
+                return await use(admin)
+            finally:
+                await admin.close()
+
+        return self._run(work())
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        with refusals(KafkaError):
+            return self._runner.run(work)
 
     def _consumer(self) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
             bootstrap_servers=self.bootstrap, group_id=None, auto_offset_reset="none", fetch_max_wait_ms=50
         )
-
-    @asynccontextmanager
-    async def _admin(self) -> AsyncIterator[AIOKafkaAdminClient]:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
-        await admin.start()
-        try:
-            yield admin
-        finally:
-            await admin.close()
 
 
 class _Member(Member):
@@ -249,8 +193,7 @@ class _Member(Member):
             if not done:
                 return []
             self._consumer = self._beginning.result()
-        found = await self._consumer.getmany(timeout_ms=200)
-        return [Placed(record.partition, record.offset) for records in found.values() for record in records]
+        return placed(await self._consumer.getmany(timeout_ms=200))
 
     def commit(self) -> None:
         assert self._consumer is not None
@@ -261,11 +204,6 @@ class _Member(Member):
         self._runner.run(self._consumer.stop())
 
 
-@contextmanager
-def _refusals() -> Iterator[None]:
-    try:
-        yield
-    except KafkaError as error:
-        if error.errno > 0:
-            raise Refused(error.errno, str(error)) from error
-        raise
+def _check(code: int, message: str) -> None:
+    if code:
+        raise Refused(code, message)

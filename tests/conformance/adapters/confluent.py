@@ -19,7 +19,6 @@ from confluent_kafka.admin import (
 from tests.conformance.adapters import (
     REQUEST_BYTES_MAX,
     WAIT_SECONDS_MAX,
-    Acks,
     Administrator,
     Deadline,
     Joins,
@@ -29,6 +28,7 @@ from tests.conformance.adapters import (
     Protocol,
     Refused,
     Stored,
+    WriteOptions,
 )
 
 T = TypeVar("T")
@@ -46,25 +46,16 @@ class ConfluentKafka(Administrator, Joins):
     def version() -> str:
         return f"{confluent_kafka.__version__} (librdkafka {confluent_kafka.libversion()[0]})"
 
-    def produce(
-        self,
-        topic: str,
-        messages: Sequence[Message],
-        *,
-        compression: str = "none",
-        acks: Acks = "all",
-        idempotent: bool = False,
-        like_java: bool = False,
-    ) -> list[Placed]:
+    def write(self, topic: str, messages: Sequence[Message], options: WriteOptions) -> list[Placed]:
         producer = Producer(
             {
                 "bootstrap.servers": self.bootstrap,
-                "acks": acks,
-                "compression.type": compression,
-                "enable.idempotence": idempotent,
+                "acks": options.acks,
+                "compression.type": options.compression,
+                "enable.idempotence": options.idempotent,
                 "linger.ms": 2,
                 "message.max.bytes": REQUEST_BYTES_MAX,
-                "partitioner": "murmur2_random" if like_java else "consistent_random",
+                "partitioner": "murmur2_random" if options.like_java else "consistent_random",
             }
         )
         placed: dict[int, Placed] = {}
@@ -76,7 +67,7 @@ class ConfluentKafka(Administrator, Joins):
                 if error is not None:
                     errors.append(error)
                 else:
-                    placed[index] = Placed(stored.partition(), -1 if acks == 0 else stored.offset())
+                    placed[index] = Placed(stored.partition(), -1 if options.acks == 0 else stored.offset())
 
             producer.produce(
                 topic,

@@ -18,7 +18,6 @@ from bench.peer import VERSION as KAFKA_VERSION
 from tests.conformance.adapters import (
     REQUEST_BYTES_MAX,
     WAIT_SECONDS_MAX,
-    Acks,
     Administrator,
     Joins,
     Member,
@@ -28,6 +27,7 @@ from tests.conformance.adapters import (
     Refused,
     Stored,
     Transacts,
+    WriteOptions,
     Writer,
 )
 from tests.conformance.foreign import build
@@ -54,16 +54,7 @@ class ForeignClient(Administrator, Joins, Transacts):
             self._process.communicate()
             self._process = None
 
-    def produce(
-        self,
-        topic: str,
-        messages: Sequence[Message],
-        *,
-        compression: str = "none",
-        acks: Acks = "all",
-        idempotent: bool = False,
-        like_java: bool = False,
-    ) -> list[Placed]:
+    def write(self, topic: str, messages: Sequence[Message], options: WriteOptions) -> list[Placed]:
         placed = self.call(
             "produce",
             topic=topic,
@@ -77,9 +68,9 @@ class ForeignClient(Administrator, Joins, Transacts):
                 }
                 for message in messages
             ],
-            compression=compression,
-            acks=-1 if acks == "all" else acks,
-            idempotent=idempotent,
+            compression=options.compression,
+            acks=-1 if options.acks == "all" else options.acks,
+            idempotent=options.idempotent,
             request_bytes_max=REQUEST_BYTES_MAX,
         )
         return [Placed(**place) for place in placed]

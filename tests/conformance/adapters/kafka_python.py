@@ -1,8 +1,7 @@
 """kafka-python: pure Python, threads inside."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 import kafka
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
@@ -12,7 +11,6 @@ from kafka.errors import KafkaError
 from tests.conformance.adapters import (
     REQUEST_BYTES_MAX,
     WAIT_SECONDS_MAX,
-    Acks,
     Administrator,
     Deadline,
     Joins,
@@ -22,6 +20,10 @@ from tests.conformance.adapters import (
     Protocol,
     Refused,
     Stored,
+    WriteOptions,
+    placed,
+    refusals,
+    stored,
 )
 
 
@@ -40,25 +42,16 @@ class KafkaPython(Administrator, Joins):
     def close(self) -> None:
         self._admin.close()
 
-    def produce(
-        self,
-        topic: str,
-        messages: Sequence[Message],
-        *,
-        compression: str = "none",
-        acks: Acks = "all",
-        idempotent: bool = False,
-        like_java: bool = False,
-    ) -> list[Placed]:
+    def write(self, topic: str, messages: Sequence[Message], options: WriteOptions) -> list[Placed]:
         producer = KafkaProducer(
             bootstrap_servers=self.bootstrap,
-            acks=acks,
-            compression_type=None if compression == "none" else compression,
-            enable_idempotence=idempotent,
+            acks=options.acks,
+            compression_type=options.codec,
+            enable_idempotence=options.idempotent,
             linger_ms=2,
             max_request_size=REQUEST_BYTES_MAX,
         )
-        with _refusals():
+        with refusals(KafkaError):
             try:
                 futures = [
                     producer.send(
@@ -71,42 +64,32 @@ class KafkaPython(Administrator, Joins):
                     )
                     for message in messages
                 ]
-                stored = [future.get(WAIT_SECONDS_MAX) for future in futures]
+                places = [future.get(WAIT_SECONDS_MAX) for future in futures]
             finally:
                 producer.close(WAIT_SECONDS_MAX)
-        return [Placed(place.partition, -1 if acks == 0 else place.offset) for place in stored]
+        return [Placed(place.partition, -1 if options.acks == 0 else place.offset) for place in places]
 
     def consume(self, topic: str, partition: int, *, count: int, offset: int = 0) -> list[Stored]:
         place = TopicPartition(topic, partition)
         deadline = Deadline()
         records: list[Stored] = []
-        with _refusals(), self._consumer() as consumer:
+        with refusals(KafkaError), self._consumer() as consumer:
             consumer.assign([place])
             consumer.seek(place, offset)
             while len(records) < count:
                 polled = consumer.poll(min(200, 1000 * deadline.left()), max_records=count - len(records))
-                records += [
-                    Stored(
-                        record.partition,
-                        record.offset,
-                        record.timestamp,
-                        record.key,
-                        record.value,
-                        tuple(record.headers),
-                    )
-                    for record in polled.get(place, ())
-                ]
+                records += map(stored, polled.get(place, ()))
         return records
 
     def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
         place = TopicPartition(topic, partition)
-        with _refusals(), self._consumer() as consumer:
+        with refusals(KafkaError), self._consumer() as consumer:
             found = consumer.offsets_for_times({place: timestamp_ms})[place]
         return None if found is None else int(found.offset)
 
     def bounds(self, topic: str, partition: int) -> tuple[int, int]:
         place = TopicPartition(topic, partition)
-        with _refusals(), self._consumer() as consumer:
+        with refusals(KafkaError), self._consumer() as consumer:
             return consumer.beginning_offsets([place])[place], consumer.end_offsets([place])[place]
 
     def partition_count(self, topic: str) -> int:
@@ -117,34 +100,34 @@ class KafkaPython(Administrator, Joins):
         self, topic: str, *, partitions: int = 1, replicas: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
         options = {"num_partitions": partitions, "replication_factor": replicas, "configs": dict(configs or {})}
-        with _refusals():
+        with refusals(KafkaError):
             self._admin.create_topics({topic: options})
 
     def delete_topic(self, topic: str) -> None:
-        with _refusals():
+        with refusals(KafkaError):
             self._admin.delete_topics([topic])
 
     def topics(self) -> set[str]:
         return set(self._admin.list_topics())
 
     def create_partitions(self, topic: str, total: int) -> None:
-        with _refusals():
+        with refusals(KafkaError):
             self._admin.create_partitions({topic: total})
 
     def delete_records(self, topic: str, partition: int, before: int) -> int:
         place = TopicPartition(topic, partition)
-        with _refusals():
+        with refusals(KafkaError):
             return int(self._admin.delete_records({place: before})[place]["low_watermark"])
 
     def configs(self, topic: str) -> dict[str, str | None]:
-        with _refusals():
+        with refusals(KafkaError):
             described = self._admin.describe_configs(
                 [ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all"
             )
         return {name: entry["value"] for name, entry in described["topic"][topic].items()}
 
     def alter_config(self, topic: str, name: str, value: str) -> None:
-        with _refusals():
+        with refusals(KafkaError):
             change = ConfigResource(ConfigResourceType.TOPIC, topic, {name: value})
             outcome = self._admin.alter_configs([change], raise_on_unknown=False)["topic"][topic]
         if code := re.match(r"\[Error (\d+)\]", outcome):
@@ -173,21 +156,10 @@ class _Member(Member):
         )
 
     def poll(self) -> list[Placed]:
-        found = self._consumer.poll(timeout_ms=200)
-        return [Placed(record.partition, record.offset) for records in found.values() for record in records]
+        return placed(self._consumer.poll(timeout_ms=200))
 
     def commit(self) -> None:
         self._consumer.commit()
 
     def leave(self) -> None:
         self._consumer.close(autocommit=False)
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    try:
-        yield
-    except KafkaError as error:
-        if getattr(error, "errno", -1) > 0:
-            raise Refused(error.errno, str(error)) from error
-        raise

@@ -9,12 +9,12 @@ from typing import Final
 from tests.conformance.adapters import (
     REQUEST_BYTES_MAX,
     WAIT_SECONDS_MAX,
-    Acks,
     Client,
     Message,
     Placed,
     Refused,
     Stored,
+    WriteOptions,
 )
 
 KEY_END: Final = b"\t"
@@ -40,22 +40,13 @@ class Kcat(Client):
         said = subprocess.run(["kcat", "-V"], check=True, capture_output=True, text=True).stdout
         return re.sub(r".*Version (\S+) .*librdkafka (\S+) .*", r"\1 (librdkafka \2)", " ".join(said.split()))
 
-    def produce(
-        self,
-        topic: str,
-        messages: Sequence[Message],
-        *,
-        compression: str = "none",
-        acks: Acks = "all",
-        idempotent: bool = False,
-        like_java: bool = False,
-    ) -> list[Placed]:
+    def write(self, topic: str, messages: Sequence[Message], options: WriteOptions) -> list[Placed]:
         settings = {
-            "acks": acks,
-            "compression.type": compression,
-            "enable.idempotence": str(idempotent).lower(),
+            "acks": options.acks,
+            "compression.type": options.compression,
+            "enable.idempotence": str(options.idempotent).lower(),
             "message.max.bytes": REQUEST_BYTES_MAX,
-            "partitioner": "murmur2_random" if like_java else "consistent_random",
+            "partitioner": "murmur2_random" if options.like_java else "consistent_random",
         }
         placed: list[Placed] = []
         # One run takes one set of headers and one partition, and means "empty is null" for all its records.
@@ -68,7 +59,9 @@ class Kcat(Client):
             for name, setting in settings.items():
                 arguments += ["-X", f"{name}={setting}"]
             said = self._run(arguments, b"".join(map(_line, group)))
-            placed += [Placed(int(where), -1 if acks == 0 else int(offset)) for where, offset in _PLACED.findall(said)]
+            placed += [
+                Placed(int(where), -1 if options.acks == 0 else int(offset)) for where, offset in _PLACED.findall(said)
+            ]
         return placed
 
     def consume(self, topic: str, partition: int, *, count: int, offset: int = 0) -> list[Stored]:
