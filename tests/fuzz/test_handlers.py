@@ -21,7 +21,7 @@ def test_a_mistake_in_a_handler_is_noticed(key: ApiKey, monkeypatch: pytest.Monk
         raise ZeroDivisionError
 
     monkeypatch.setattr(
-        "riverlog.node.load_handler", lambda asked: (fails, None) if asked is key else load_handler(asked)
+        "tests.support.world.load_handler", lambda asked: (fails, None) if asked is key else load_handler(asked)
     )
     report = fuzz_handlers(0, seed=7, requests=1)
     assert any("ZeroDivisionError" in wrong for wrong in report.wrong)

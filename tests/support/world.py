@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import TypeVar
 
+from riverlog.broker.handlers import load_handler
 from riverlog.client.network.security import Login, Security
 from riverlog.client.ports import Ports
 from riverlog.model.checkpoint_topic import CHECKPOINTS_PRINCIPAL, OWN_MECHANISM
@@ -64,7 +65,7 @@ class Universe:
             secret=SECRET,
             descriptors_max=self.descriptors_max,
         )
-        return Node(configure(profile="dev", flags=given).settings, world)
+        return Node(configure(profile="dev", flags=given).settings, world, handlers=load_handler)
 
     async def lose_power(self) -> None:
         """End everything that runs, without a word; the disk forgets what was not synced, and all streams are cut."""

@@ -32,7 +32,7 @@ from riverlog.transactions.commands import (
 )
 from riverlog.transactions.incarnations import BatchName
 from riverlog.transactions.machine import TransactionsMachine
-from riverlog.transactions.records import Fact, MemberFact, TransactionFact
+from riverlog.transactions.records import StateFact, MemberFact, TransactionFact
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
 from tests.support.scenarios import check
 from tests.support.transactions import Coordinator
@@ -238,7 +238,7 @@ def _listed(partitions: Any) -> str:
     return " ".join(f"{topic}-{index}" for topic, index in sorted(partitions))
 
 
-def _fact(fact: Fact) -> str:
+def _fact(fact: StateFact) -> str:
     match fact:
         case TransactionFact(transactional_id, held):
             return f"{transactional_id}: {_transaction(held) if held else 'gone'}"

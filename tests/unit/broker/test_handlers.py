@@ -44,7 +44,7 @@ def test_a_mistake_in_any_handler_costs_one_answer_or_one_connection(
 
     handler = fails_later if way == "holding the line" else fails
     monkeypatch.setattr(
-        "riverlog.node.load_handler", lambda asked: (handler, None) if asked is key else load_handler(asked)
+        "tests.support.world.load_handler", lambda asked: (handler, None) if asked is key else load_handler(asked)
     )
 
     async def scenario() -> None:
