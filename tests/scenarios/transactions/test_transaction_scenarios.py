@@ -32,7 +32,7 @@ from riverlog.transactions.commands import (
 )
 from riverlog.transactions.incarnations import BatchName
 from riverlog.transactions.machine import TransactionsMachine
-from riverlog.transactions.records import StateFact, MemberFact, TransactionFact
+from riverlog.transactions.records import MemberFact, StateFact, TransactionFact
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
 from tests.support.scenarios import check
 from tests.support.transactions import Coordinator
