@@ -211,11 +211,11 @@ class _Visit:
         self._judge_node()
 
     def _judge_node(self) -> None:
-        if self._node._failed.done():
-            self._wrong(f"the node ended: {self._node._failed.result()!r}")
-        for home in self._node._homes:
-            if home.volume.offline:
-                self._wrong(f"{home.volume.trouble}")
+        if self._node.failure is not None:
+            self._wrong(f"the node ended: {self._node.failure!r}")
+        for directory in self._node.parts.registry.directories:
+            if directory.health.offline:
+                self._wrong(f"{directory.health.trouble}")
 
     async def _be_honest(self) -> None:
         """Write one record to the steady topic, and read all that were ever written there."""

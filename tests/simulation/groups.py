@@ -101,7 +101,7 @@ class Groups:
     def compare_with_replay(self) -> None:
         """The state of every coordinator whose decisions are all committed is what its topic says."""
         node = self._scene.machine.node
-        for shard in () if node is None else list(node.services.groups):
+        for shard in () if node is None else list(node.parts.groups):
             if not shard.settled:
                 continue
             with self._scene.machine.looking():

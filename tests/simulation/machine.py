@@ -419,7 +419,7 @@ class Machine:
         )
 
         def contained(doing: str, error: BaseException) -> None:
-            of_a_failed_node = isinstance(error, OSError | Stopped) and node.has_failed  # it ends for its metadata
+            of_a_failed_node = isinstance(error, OSError | Stopped) and node.failure is not None  # for its metadata
             if not isinstance(error, Crashed | Mistake | asyncio.CancelledError) and not of_a_failed_node:
                 self._blame(f"{doing}: {error!r}")
 

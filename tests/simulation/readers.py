@@ -102,7 +102,7 @@ class Readers:
         """Note which offsets the node refuses because they are damaged; give the one behind them."""
         ledger = self._scene.ledger.partition(topic.name, topic.incarnation, index)
         node = self._scene.machine.node
-        partition = node and node.services.replicas.get(topic.name, index)
+        partition = node and node.parts.replicas.get(topic.name, index)
         known = partition and partition.log.quarantine.at(Offset(offset))
         if not ledger.rotten or not known:
             self._scene.ledger.blame(f"{topic.name}-{index}: offset {offset} is refused, but nothing is wrong with it")

@@ -127,13 +127,13 @@ class Scene:
         self._clusters.add(node.cluster_id)
         if len(self._clusters) > 1:
             self.ledger.blame("the cluster has another id than before")
-        (home,) = node.services.replicas.homes()
-        if home.directory.clean and not self.machine.was_clean:
+        (directory,) = node.parts.registry.directories
+        if directory.logs.clean and not self.machine.was_clean:
             self.ledger.blame("the node takes a crash for a stop in good order")
         if self.machine.was_clean:
             self.ledger.stopped_cleanly()
         self.machine.was_clean = False
-        for damage in home.directory.damage:
+        for damage in directory.logs.damage:
             self.ledger.blame(f"damage: {damage}")
 
     def outcome(self) -> Outcome:
@@ -154,11 +154,10 @@ class Scene:
         node = self.machine.node
         if node is not None:
             known = {topic.name: topic.incarnation for topic in self.topics if topic.partitions}
-            replicas = node.services.replicas
-            self.ledger.watch(replicas.opened(), known)
-            for volume in replicas.volumes():
-                if volume.offline and not self.machine.disk.has_failed:
-                    self.ledger.blame(f"offline though the medium is sound: {volume.trouble}")
+            self.ledger.watch(node.parts.registry.list_opened(), known)
+            for health in node.parts.registry.health():
+                if health.offline and not self.machine.disk.has_failed:
+                    self.ledger.blame(f"offline though the medium is sound: {health.trouble}")
 
     def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")

@@ -73,7 +73,7 @@ def test_upkeep_that_meets_a_failing_disk_does_not_end_the_node(error: int) -> N
             await producer.send("orders", b"old")
         universe.disk.fail(0, error, on=("create", "write"), lasting=True)
         await asyncio.sleep(5)  # retention begins another segment, and cannot
-        assert not node.has_failed
+        assert node.failure is None
         universe.disk.heal()
         await node.stop()
 
@@ -92,7 +92,7 @@ def test_a_disk_that_fails_while_the_node_starts_does_not_end_it() -> None:
         await node.start()
         universe.disk.fail(0, errno.EIO, lasting=True)
         await asyncio.sleep(0.1)  # the upkeep opens the partition, and cannot
-        assert not node.has_failed
+        assert node.failure is None
         await node.stop()
 
     run(scenario())
@@ -298,15 +298,15 @@ def test_deleted_segments_leave_no_gap_behind_which_the_log_is_cut(seed: int) ->
             for number in range(10):
                 await producer.send("orders", b"%d" % number * 600)
             await admin.alter_configs({"retention.bytes": "3000"}, topic="orders")
-            partition = node.services.replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             while partition.log.segment_count > 7:  # noqa: ASYNC110 - in the middle of it nobody tells
                 await asyncio.sleep(0.001)
         await universe.lose_power()
         node = universe.node(durability="fsync")
         await node.start()
-        await node.services.replicas.wait_recovered(ORDERS)
-        partition = node.services.replicas.get("orders", 0)
+        await node.parts.replicas.wait_recovered(ORDERS)
+        partition = node.parts.replicas.get("orders", 0)
         assert partition is not None
         assert partition.high_watermark == 10
         assert [segment.base_offset for segment in partition.log.segment_facts()] in (

@@ -179,9 +179,9 @@ class TransactionalRun:
         node = self._scene.machine.node
         if node is None:
             return
-        for groups in node.services.groups:
+        for groups in node.parts.groups:
             self._compare(groups, lambda machine: machine.state)
-        for transactions in node.services.transactions:
+        for transactions in node.parts.transactions:
             self._compare(transactions, lambda machine: (machine.state, machine.pools))
 
     def _compare(self, shard: Shard[Any, Any], remembered: Callable[[Any], object]) -> None:

@@ -14,8 +14,8 @@ from tests.support.world import Universe
 async def transactions_of(universe: Universe, node: Node, markers: MarkerPort) -> AsyncIterator[TransactionCoordinator]:
     """Give coordinators that write to the node's logs and send markers through the given port."""
     transactions = TransactionCoordinator(
-        node._metadata,
-        node._replicas,
+        node.parts.metadata,
+        node.parts.replicas,
         markers=markers,
         clock=universe.clock,
         random=universe.random,

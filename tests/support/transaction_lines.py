@@ -19,21 +19,21 @@ CLASSIC, BUMPED = TransactionVersion.CLASSIC, TransactionVersion.EPOCH_PER_TRANS
 
 async def begun(node: Node, transactional_id: str = COPIER) -> Producer:
     """Become the producer of a transactional id."""
-    await node._transactions.ensure_topic()
-    reply = await node._transactions.decide(InitProducer(transactional_id, 60_000))
+    await node.parts.transactions.ensure_topic()
+    reply = await node.parts.transactions.decide(InitProducer(transactional_id, 60_000))
     assert reply.code is ErrorCode.NONE
     return reply.producer
 
 
 async def added(node: Node, producer: Producer, *partitions: TopicPartition) -> None:
     """Take partitions into the transaction, as clients of the first version do."""
-    reply = await node._transactions.submit(COPIER, AddPartitions(COPIER, producer, partitions))
+    reply = await node.parts.transactions.submit(COPIER, AddPartitions(COPIER, producer, partitions))
     assert set(reply.codes) == {ErrorCode.NONE}
 
 
 async def ended(node: Node, producer: Producer, *, committed: bool, version: TransactionVersion = CLASSIC) -> Producer:
     """End the transaction; give who may write from here on. Its markers may still be on their way."""
-    reply = await node._transactions.decide(EndTransaction(COPIER, producer, committed, version))
+    reply = await node.parts.transactions.decide(EndTransaction(COPIER, producer, committed, version))
     assert reply.code is ErrorCode.NONE
     return reply.producer
 

@@ -47,7 +47,7 @@ class ShardLog(Generic[Fact]):
     @property
     def begun(self) -> bool:
         """Return whether anything was ever written here."""
-        return self._replicas.home_of(self._name) is not None
+        return self._replicas.has_folder(self._name)
 
     def append(self, records: Sequence[Fact]) -> "asyncio.Future[None] | None":
         """Write the facts as one batch; the future ends once it is committed, and None says that it is."""

@@ -63,7 +63,7 @@ class Shards(ABC, Generic[Machine, Fact]):
         """Read what was written, one partition after the other, now and when a log has failed."""
         topic = self._metadata.image.topic(self.TOPIC)
         for index in range(0 if topic is None else topic.partition_count):
-            if self._replicas.home_of(TopicPartition(self.TOPIC, index)) is not None:
+            if self._replicas.has_folder(TopicPartition(self.TOPIC, index)):
                 self._shard(index)
         while True:
             await asyncio.sleep(0)  # opening a log may take its time, and there may be many

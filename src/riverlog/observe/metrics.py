@@ -360,7 +360,7 @@ class LogDirectoryReading(NamedTuple):
     free_bytes: int
 
 
-class Source(Protocol):
+class MetricsSource(Protocol):
     """What a scrape asks of a node. All of it is called on the node's loop and must not wait."""
 
     @property
@@ -440,7 +440,7 @@ PARTITION_VALUES: Final[dict[Metric, Callable[[PartitionReading], int]]] = {
 """Where the number of each metric of a partition comes from."""
 
 
-def scrape(source: Source, *, version: str) -> Scrape:
+def scrape(source: MetricsSource, *, version: str) -> Scrape:
     """Take all numbers of a node now, in one pass on its loop."""
     stats = source.stats
     partitions = list(source.partitions())
@@ -475,7 +475,7 @@ def read_groups(groups: Sequence[GroupReading]) -> Iterator[Reading]:
                 yield Reading(metric, (group.group_id, topic), total)
 
 
-def _read_node(source: Source, version: str) -> Iterator[Reading]:
+def _read_node(source: MetricsSource, version: str) -> Iterator[Reading]:
     yield Reading(Metric.INFO, (version, str(source.node_id), source.cluster_id), 1)
     yield Reading(Metric.STARTUP_SECONDS, (), source.stats.startup_seconds)
     brokers = list(source.brokers())
@@ -495,7 +495,7 @@ def _read_node(source: Source, version: str) -> Iterator[Reading]:
     yield Reading(Metric.COORDINATORS_LOADING, (), source.coordinators_loading())
 
 
-def _read_transactions(source: Source, partitions: Iterable[PartitionReading]) -> Iterator[Reading]:
+def _read_transactions(source: MetricsSource, partitions: Iterable[PartitionReading]) -> Iterator[Reading]:
     held, stats = source.transactions(), source.stats.transactions
     for state, count in sorted(held.ids_by_state.items()):
         yield Reading(Metric.TRANSACTIONS, (state,), count)
@@ -510,7 +510,7 @@ def _read_transactions(source: Source, partitions: Iterable[PartitionReading]) -
             yield Reading(Metric.STABLE_LAG, labels, each.high_watermark - each.last_stable_offset)
 
 
-def _read_pipelines(source: Source) -> Iterator[Reading]:
+def _read_pipelines(source: MetricsSource) -> Iterator[Reading]:
     for each in source.pipelines():
         values = {
             Metric.PIPELINE_RUNNING: each.running,

@@ -117,7 +117,7 @@ class DirectoryHealth:
 
 
 class Withdrawn:
-    """Stands in a partition for its volume when the partition takes nothing any more, whatever its directory does.
+    """The health of a partition's files once the partition takes nothing any more, whatever its directory does.
 
     What goes wrong with the files of such a partition says nothing about the disk: they are not its own any more.
     """

@@ -28,9 +28,9 @@ _TRY_AGAIN_SECONDS: Final = 0.1
 class Flusher:
     """Flushes the partitions of one log directory."""
 
-    def __init__(self, workers: Workers, volume: DirectoryHealth, clock: Clock, stats: NodeStats) -> None:
+    def __init__(self, workers: Workers, health: DirectoryHealth, clock: Clock, stats: NodeStats) -> None:
         self._workers = workers
-        self._volume = volume
+        self._health = health
         self._clock = clock
         self._stats = stats
         self._wanted: set[Replica] = set()
@@ -61,7 +61,7 @@ class Flusher:
 
     def _is_distrusted(self) -> bool:
         """Tell whether no flush counts any more; of a failed one the loop may have yet to hear."""
-        return self._failed or self._volume.offline
+        return self._failed or self._health.offline
 
     def _run(self, plan: SyncPlan) -> None:
         try:
@@ -98,19 +98,19 @@ class Flusher:
         match judge(error):
             case DiskTrouble.FAILED:
                 self._failed = True
-                self._volume.fail(f"a flush failed ({error})")
+                self._health.fail(f"a flush failed ({error})")
             case DiskTrouble.MISSING if partition.keeps_files:
-                self._volume.failed(error)
-                if not self._volume.offline:
+                self._health.failed(error)
+                if not self._health.offline:
                     partition.withdraw(error)
             case DiskTrouble.MISSING:
                 pass  # gone with its topic
             case DiskTrouble.FULL | DiskTrouble.HINDERED:
-                self._volume.failed(error)
+                self._health.failed(error)
                 if self._tries_left is not None:
                     self._tries_left -= 1
                     if self._tries_left < 0:
-                        self._volume.fail(f"the node stops before a flush could begin ({error})")
+                        self._health.fail(f"the node stops before a flush could begin ({error})")
                 await asyncio.sleep(_TRY_AGAIN_SECONDS)
         return not self._is_distrusted() and partition.keeps_files
 

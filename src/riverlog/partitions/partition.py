@@ -115,13 +115,13 @@ class Partition(Replica):
         at_once: bool = False,
     ) -> Appended:
         """Give one batch its offset; `at_once` says that the caller writes it before anything else happens."""
-        volume = self._health
-        volume.slack_bytes -= len(batch)
-        if volume.slack_bytes < 0:
-            volume.look()
-        if not volume.writable:
+        health = self._health
+        health.slack_bytes -= len(batch)
+        if health.slack_bytes < 0:
+            health.look()
+        if not health.writable:
             self.log.producers.await_first(header)
-            volume.check_writable()
+            health.check_writable()
         try:
             appended = self.log.gather(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms, marker=marker)
         except OSError as error:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import aclosing
 from functools import partial
+from typing import TypeAlias
 
 from riverlog.log.log import Log
 from riverlog.log.recovery.process_opening import Opening, open_logs
@@ -26,6 +27,8 @@ from riverlog.partitions.limits import (
     RECOVERY_WAIT_SECONDS_MAX,
 )
 from riverlog.partitions.not_yet import NotYet
+
+Opened: TypeAlias = Callable[[TopicPartition, Log | OSError], None]
 
 
 class Recovering(NotYet):
@@ -55,14 +58,11 @@ class Recovery:
         processes: Processes,
         *,
         lanes: int,
-        opened: Callable[[TopicPartition, Log | OSError], None],
     ) -> None:
-        """Tell `opened` about every log, and every error of the disk, as it comes."""
         self._disk = disk
         self._threads = InPlace(workers)
         self._processes = processes
         self._lanes = lanes
-        self._opened = opened
         self._wanted: OrderedDict[TopicPartition, _Wanted] = OrderedDict()  # those asked for lately first
         self._more = asyncio.Event()
         self._log = get_logger("riverlog.recovery")
@@ -71,13 +71,13 @@ class Recovery:
         return name in self._wanted
 
     def add(self, opening: Opening, size: int) -> None:
-        """Have a log opened that must read this many bytes."""
+        """Add a log whose opening must read this many bytes."""
         assert opening.partition not in self._wanted
         self._wanted[opening.partition] = _Wanted(opening, size)
         self._more.set()
 
     def ask(self, name: TopicPartition) -> Exception:
-        """Let a log that is being recovered be the next one, and give what to raise to whoever needs it."""
+        """Recover a log before all others, and return what to raise to whoever needs it."""
         wanted = self._wanted[name]
         if wanted.asked_for is None:
             self._wanted.move_to_end(name, last=False)
@@ -89,7 +89,7 @@ class Recovery:
         return Recovering(wanted.asked_for)
 
     async def wait(self, name: TopicPartition) -> None:
-        """Let a log be the next one, and wait for it as long as it takes."""
+        """Recover a log before all others, and wait for it as long as it takes."""
         self._wanted.move_to_end(name, last=False)
         await asyncio.shield(self._wanted[name].finished)
 
@@ -103,13 +103,13 @@ class Recovery:
         else:
             await asyncio.shield(wanted.finished)
 
-    async def run(self) -> None:
-        """Recover whatever is added, for ever."""
+    async def run(self, opened: Opened) -> None:
+        """Recover whatever is added, for ever; report every log, and every error of the disk, to `opened`."""
         async with asyncio.TaskGroup() as lanes:
             for _ in range(self._lanes):
-                lanes.create_task(self._lane())
+                lanes.create_task(self._lane(opened))
 
-    async def _lane(self) -> None:
+    async def _lane(self, opened: Opened) -> None:
         while True:
             step = self._take()
             if not step:
@@ -117,8 +117,9 @@ class Recovery:
                 await self._more.wait()
                 continue
             size = sum(wanted.size for wanted in step)
+            processes = self._threads if size <= RECOVERED_BY_THREADS_BYTES_MAX else self._processes
             try:
-                await self._open(step, self._threads if size <= RECOVERED_BY_THREADS_BYTES_MAX else self._processes)
+                await self._open(step, processes, opened)
             except Exception as error:  # who asks for one of these logs has it opened again
                 contained("recovery", error)
 
@@ -135,7 +136,7 @@ class Recovery:
                     break
         return step
 
-    async def _open(self, step: list[_Wanted], processes: Processes) -> None:
+    async def _open(self, step: list[_Wanted], processes: Processes, opened: Opened) -> None:
         names = [wanted.opening.partition for wanted in step]
         work = partial(open_logs, self._disk, [wanted.opening for wanted in step])
         try:
@@ -143,12 +144,12 @@ class Recovery:
                 async for name, result in results:
                     names.remove(name)
                     self._finish(name)
-                    self._opened(name, result)
+                    opened(name, result)
         except ChildProcessError as error:
             self._log.warning("recovery goes on without another process", detail=str(error))
             rest = [wanted for wanted in step if wanted.opening.partition in names]
             names.clear()
-            await self._open(rest, self._threads)
+            await self._open(rest, self._threads, opened)
         finally:
             for name in names:  # the node stops: nobody is at work on them any more
                 self._finish(name)
@@ -157,7 +158,7 @@ class Recovery:
         wanted = self._wanted.pop(name)
         _finish(wanted.finished)
         if wanted.asked_for is not None:
-            # In the next turn of the loop: whoever waits finds what is told to `opened` in this one.
+            # In the next turn of the loop: whoever waits finds what is reported to `opened` in this one.
             _finish(wanted.asked_for)
 
 

@@ -22,7 +22,7 @@ from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 from riverlog.partitions.in_process_work import to_its_end
 from riverlog.partitions.partition import Partition
-from riverlog.partitions.replicas import Home, Replicas
+from riverlog.partitions.registry import NodeDirectory, PartitionRegistry
 from riverlog.upkeep.limits import SWAP_TRIES_MAX
 
 _PARTITIONS_PER_STEP: Final = 16
@@ -34,7 +34,7 @@ class Cleaner:
 
     def __init__(
         self,
-        replicas: Replicas,
+        registry: PartitionRegistry,
         settings: Callable[[], NodeSettings],
         *,
         clock: Clock,
@@ -43,7 +43,7 @@ class Cleaner:
         processes: Processes,
         pause: Callable[[float], None],
     ) -> None:
-        self._replicas = replicas
+        self._registry = registry
         self._settings = settings
         self._clock = clock
         self._disk = disk
@@ -62,28 +62,28 @@ class Cleaner:
 
     async def clean_dirtiest(self) -> bool:
         """Clean the log that needs it most; say whether there was one."""
-        self._uncleanable.intersection_update(self._replicas.opened())
-        dirtiest: tuple[tuple[bool, float], Partition, Home, Dirt] | None = None
-        for done, partition in enumerate(self._replicas.opened()):
+        self._uncleanable.intersection_update(self._registry.list_opened())
+        dirtiest: tuple[tuple[bool, float], Partition, NodeDirectory, Dirt] | None = None
+        for done, partition in enumerate(self._registry.list_opened()):
             if done % _PARTITIONS_PER_STEP == _PARTITIONS_PER_STEP - 1:
                 await asyncio.sleep(0)
             found = await self._examine(partition)
             if found is not None:
-                home, dirt = found
+                directory, dirt = found
                 need = dirt.overdue, dirt.ratio
                 if dirtiest is None or need > dirtiest[0]:
-                    dirtiest = need, partition, home, dirt
+                    dirtiest = need, partition, directory, dirt
         if dirtiest is None:
             return False
-        _, partition, home, dirt = dirtiest
+        _, partition, directory, dirt = dirtiest
         try:
-            await self._clean(partition, home, dirt)
+            await self._clean(partition, directory, dirt)
         except (ChildProcessError, FileNotFoundError) as error:  # killed, or overtaken by retention or deletion
             if not partition.removed:
                 self._log.warning("compaction broke off", partition=str(partition.name), detail=str(error))
             return False
         except OSError as error:
-            home.volume.failed(error)
+            directory.health.failed(error)
             return False
         except Refusal as refusal:
             if partition.removed:  # what was read was not its own any more
@@ -95,10 +95,10 @@ class Cleaner:
             contained(f"compaction of {partition.name}", error)
         return True
 
-    async def _examine(self, partition: Partition) -> tuple[Home, Dirt] | None:
+    async def _examine(self, partition: Partition) -> tuple[NodeDirectory, Dirt] | None:
         """Look at one partition; None where there is nothing to do."""
-        log, home = partition.log, self._replicas.home_of(partition.name)
-        if not log.config.cleanup_compact or partition in self._uncleanable or home is None:
+        log, directory = partition.log, self._registry.directory_of.get(partition.name)
+        if not log.config.cleanup_compact or partition in self._uncleanable or directory is None:
             return None
         try:
             await partition.load_segments()
@@ -106,7 +106,7 @@ class Cleaner:
                 return None
             dirt = find_dirt(
                 log,
-                cleaned_offset=home.directory.cleaned_offset(partition.name),
+                cleaned_offset=directory.logs.cleaned_offset(partition.name),
                 upto=partition.last_stable_offset,
                 now_ms=self._clock.wall_ms(),
             )
@@ -119,13 +119,13 @@ class Cleaner:
             self._uncleanable.add(partition)
             contained(f"compaction of {partition.name}", error)
             return None
-        return (home, dirt) if dirt.is_due(log.config) else None
+        return (directory, dirt) if dirt.is_due(log.config) else None
 
-    async def _clean(self, partition: Partition, home: Home, dirt: Dirt) -> None:
+    async def _clean(self, partition: Partition, directory: NodeDirectory, dirt: Dirt) -> None:
         """Clean one log, group by group; whatever is left over of a run that breaks off is removed."""
         while not partition.log.closed_is_durable:
-            home.flusher.flush(partition)
-            await home.flusher.settled(partition)
+            directory.flusher.flush(partition)
+            await directory.flusher.settled(partition)
             if not partition.keeps_files:
                 return
         settings = self._settings()
@@ -141,7 +141,7 @@ class Cleaner:
         try:
             async with aclosing(self._processes.stream(partial(clean, self._disk, cleaning, self._pause))) as groups:
                 async for group in groups:
-                    if group.size is not None and not await self._take_over(partition, home, group):
+                    if group.size is not None and not await self._take_over(partition, directory, group):
                         return
                     bytes_before += group.size_before
                     bytes_after += group.size_before if group.size is None else group.size
@@ -150,7 +150,7 @@ class Cleaner:
             remove_cleaned(self._disk, cleaning.folder, (segment.base_offset for segment in cleaning.segments))
         if partition.removed:  # one of the same name may have begun
             return
-        home.directory.note_cleaned(partition.name, clean_upto)
+        directory.logs.note_cleaned(partition.name, clean_upto)
         self._log.info(
             "log compacted",
             partition=str(partition.name),
@@ -159,14 +159,14 @@ class Cleaner:
             bytes_after=bytes_after,
         )
 
-    async def _take_over(self, partition: Partition, home: Home, group: CleanedGroup) -> bool:
+    async def _take_over(self, partition: Partition, directory: NodeDirectory, group: CleanedGroup) -> bool:
         """Put the cleaned segment into its place; False where that place has changed meanwhile.
 
         Once begun it is brought to its end, even while the node stops: a log is not closed in the middle of it.
         """
-        return await to_its_end(self._swap(partition, home, group))
+        return await to_its_end(self._swap(partition, directory, group))
 
-    async def _swap(self, partition: Partition, home: Home, group: CleanedGroup) -> bool:
+    async def _swap(self, partition: Partition, directory: NodeDirectory, group: CleanedGroup) -> bool:
         log = partition.log
         if not partition.keeps_files:
             return False
@@ -174,13 +174,15 @@ class Cleaner:
         if swap is None:
             return False
         return (
-            await self._done(swap.announce, partition, home, beside=True)
-            and await self._done(swap.take_over, partition, home, beside=False)
-            and await self._done(swap.confirm, partition, home, beside=True)
-            and await self._done(swap.finish, partition, home, beside=False)
+            await self._done(swap.announce, partition, directory, beside=True)
+            and await self._done(swap.take_over, partition, directory, beside=False)
+            and await self._done(swap.confirm, partition, directory, beside=True)
+            and await self._done(swap.finish, partition, directory, beside=False)
         )
 
-    async def _done(self, step: Callable[[], None], partition: Partition, home: Home, *, beside: bool) -> bool:
+    async def _done(
+        self, step: Callable[[], None], partition: Partition, directory: NodeDirectory, *, beside: bool
+    ) -> bool:
         """Do one step of a swap, again as long as something is in the way that may pass: there is no way back."""
         tries_left = SWAP_TRIES_MAX
         while partition.keeps_files:
@@ -193,10 +195,10 @@ class Cleaner:
             except OSError as error:
                 if partition.removed and judge(error) is not DiskTrouble.FAILED:
                     break
-                if not may_pass(error) or self._replicas.stopping or not tries_left:
-                    home.volume.fail(f"a compacted segment could not be put into its place ({error})")
+                if not may_pass(error) or self._registry.stopping or not tries_left:
+                    directory.health.fail(f"a compacted segment could not be put into its place ({error})")
                     break
-                home.volume.failed(error)
+                directory.health.failed(error)
             tries_left -= 1
             await asyncio.sleep(_TRY_AGAIN_SECONDS)
         return False

@@ -20,7 +20,7 @@ from riverlog.observe.logging import get_logger
 from riverlog.observe.stats import ScrubStats
 from riverlog.partitions.in_process_work import InPlace
 from riverlog.partitions.partition import Partition
-from riverlog.partitions.replicas import Replicas
+from riverlog.partitions.registry import PartitionRegistry
 from riverlog.upkeep.limits import SEGMENTS_PER_SCRUB_MAX
 
 _FIRST_REST_SECONDS: Final = 600.0
@@ -32,7 +32,7 @@ class Scrubber:
 
     def __init__(
         self,
-        replicas: Replicas,
+        registry: PartitionRegistry,
         settings: Callable[[], NodeSettings],
         *,
         stats: ScrubStats,
@@ -42,7 +42,7 @@ class Scrubber:
         processes: Processes | None,
         pause: Callable[[float], None],
     ) -> None:
-        self._replicas = replicas
+        self._registry = registry
         self._settings = settings
         self._stats = stats
         self._clock = clock
@@ -111,7 +111,7 @@ class Scrubber:
 
     async def _closed_segments(self) -> AsyncIterator[tuple[Partition, SegmentFacts]]:
         """List what there is to read, as it is when it is its turn."""
-        for partition in self._replicas.opened():
+        for partition in self._registry.list_opened():
             if not partition.keeps_files:
                 continue
             try:

@@ -14,7 +14,10 @@ from riverlog.model.ports import Clock
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
+from riverlog.partitions.checkpoints import DirectoryCheckpoints
 from riverlog.partitions.partition import Partition
+from riverlog.partitions.registry import PartitionRegistry
+from riverlog.partitions.removal import PartitionRemoval
 from riverlog.partitions.replicas import Replicas
 
 _TICK_SECONDS: Final = 1.0
@@ -28,8 +31,19 @@ _DAMAGE_ADVICE: Final = (
 class Upkeep:
     """The periodic work over all partitions of a node. Settings are asked for: some change while it runs."""
 
-    def __init__(self, replicas: Replicas, settings: Callable[[], NodeSettings], clock: Clock) -> None:
+    def __init__(
+        self,
+        registry: PartitionRegistry,
+        replicas: Replicas,
+        checkpoints: DirectoryCheckpoints,
+        removal: PartitionRemoval,
+        settings: Callable[[], NodeSettings],
+        clock: Clock,
+    ) -> None:
+        self._registry = registry
         self._replicas = replicas
+        self._checkpoints = checkpoints
+        self._removal = removal
         self._settings = settings
         self._clock = clock
         self._log = get_logger("riverlog.upkeep")
@@ -47,11 +61,11 @@ class Upkeep:
 
     async def _open_all(self) -> None:
         """Open the partitions that nobody has asked for yet, one at a time, so that requests come first."""
-        for name in self._replicas.unopened():
+        for name in self._registry.unopened():
             try:
                 self._replicas.open_unasked(name)
             except Refusal:
-                pass  # the disk was in the way; its volume has told, and whoever asks for the partition tries again
+                pass  # the disk was in the way, and was logged; whoever asks for the partition tries again
             except Exception as error:
                 contained(f"opening of {name}", error)
             await asyncio.sleep(0)
@@ -60,11 +74,11 @@ class Upkeep:
         """Do the work for every open partition, a few per turn of the loop, once per period."""
         while True:
             await asyncio.sleep(seconds)
-            for done, partition in enumerate(self._replicas.opened()):
+            for done, partition in enumerate(self._registry.list_opened()):
                 try:
                     work(partition)
                 except Refusal:
-                    pass  # the disk was in the way; its volume has told, and partitions on others go on
+                    pass  # the disk was in the way, and was logged; partitions on others go on
                 except Exception as error:
                     contained(f"upkeep of {partition.name}", error)
                 if done % _PARTITIONS_PER_STEP == _PARTITIONS_PER_STEP - 1:
@@ -91,7 +105,7 @@ class Upkeep:
     async def _retain(self, seconds: float) -> None:
         while True:
             await asyncio.sleep(seconds)
-            for partition in self._replicas.opened():
+            for partition in self._registry.list_opened():
                 try:
                     await self._retain_one(partition)
                 except Refusal:
@@ -117,7 +131,7 @@ class Upkeep:
         while True:
             await asyncio.sleep(seconds)
             try:
-                await self._replicas.checkpoint()
+                await self._checkpoints.write()
             except Exception as error:
                 contained("checkpoints of the log directories", error)
 
@@ -125,6 +139,8 @@ class Upkeep:
         while True:
             await asyncio.sleep(_TICK_SECONDS)
             try:
-                self._replicas.look_at_disks()
+                for directory in self._registry.directories:
+                    directory.health.look()
+                self._removal.remove_deleted()
             except Exception as error:
                 contained("look at the disks", error)

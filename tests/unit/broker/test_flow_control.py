@@ -164,7 +164,7 @@ def test_a_connection_is_not_read_from_beyond_its_window() -> None:
             await orders(universe)
             greedy = Greedy(await universe.network.connect("node", 9092), 20, partition=0, size=100 * KIB)
             await asyncio.sleep(5)
-            partition = next(reading for reading in node.partitions() if reading.partition == 0)
+            partition = next(reading for reading in node.parts.metrics.partitions() if reading.partition == 0)
             assert partition.log_end_offset == 3  # the third overdraws the window
             assert node.stats.connections.held_back == 1
             await line.ask(ApiKey.METADATA, 12, MetadataRequest(topics=[]))

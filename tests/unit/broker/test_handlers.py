@@ -64,6 +64,6 @@ def test_a_mistake_in_any_handler_costs_one_answer_or_one_connection(
             if key is not ApiKey.API_VERSIONS:
                 again = await connected(universe)
                 await again.ask(ApiKey.API_VERSIONS, 3, ApiVersionsRequest())
-            assert not node._failed.done()
+            assert node.failure is None
 
     run(scenario())

@@ -23,13 +23,13 @@ from tests.support.world import Universe
 def test_the_topic_of_groups_is_created_when_first_needed_and_is_internal() -> None:
     async def scenario() -> None:
         async with serving(offsets_topic_num_partitions="7") as (line, node):
-            assert node._metadata.image.topic(OFFSETS_TOPIC) is None
+            assert node.parts.metadata.image.topic(OFFSETS_TOPIC) is None
             assert await commit_refused(line) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             await prepared(line, "t")
             request = MetadataRequest([MetadataRequestTopic(name=OFFSETS_TOPIC)])
             (topic,) = (await line.ask(ApiKey.METADATA, 12, request)).topics
             assert (topic.is_internal, len(topic.partitions)) == (True, 7)
-            config = node._metadata.topic_config(OFFSETS_TOPIC)
+            config = node.parts.metadata.topic_config(OFFSETS_TOPIC)
             assert (config.cleanup_compact, config.segment_bytes) == (True, 104_857_600)
 
     run(scenario())
@@ -65,10 +65,10 @@ def test_the_node_shows_how_far_behind_a_group_is() -> None:
             member = {"member_id": told.member_id, "generation_id_or_member_epoch": told.generation_id}
             await commit(line, "t", 1, **member)
             await commit(line, "t", 5, partition=1, **member)
-            (group,) = node.groups()
+            (group,) = node.parts.metrics.groups()
             assert (group.group_id, group.state, group.members) == (GROUP, "Stable", 1)
             assert {(each.partition, each.offset, each.lag) for each in group.committed} == {(0, 1, 2), (1, 5, None)}
-            assert node.coordinators_loading() == 0
+            assert node.parts.metrics.coordinators_loading() == 0
 
     run(scenario())
 
@@ -86,7 +86,7 @@ def test_groups_and_offsets_survive(stops_cleanly: bool) -> None:
             await (node.stop() if stops_cleanly else universe.lose_power())
         async with serving(universe, durability="fsync") as (line, node):
             await asyncio.sleep(1)  # until the log is read
-            assert node._groups.loading() == 0
+            assert node.parts.groups.loading() == 0
             assert await committed(line, "t") == 42
             heartbeat = HeartbeatRequest(GROUP, told.generation_id, told.member_id)
             assert (await line.ask(ApiKey.HEARTBEAT, 4, heartbeat)).error_code == ErrorCode.NONE

@@ -21,7 +21,7 @@ ORDERS = TopicPartition("orders", 0)
 
 
 def writer_on(node: Node) -> MarkerWriter:
-    return MarkerWriter(node._replicas, node._groups, node._world.clock)
+    return MarkerWriter(node.parts.replicas, node.parts.groups, node._world.clock)
 
 
 def markers(*partitions: TopicPartition, committed: bool = True, coordinator_epoch: int = 0) -> TransactionMarkers:
@@ -36,7 +36,7 @@ def markers(*partitions: TopicPartition, committed: bool = True, coordinator_epo
 
 
 def write(node: Node, name: TopicPartition) -> None:
-    partition = node._replicas.get(*name)
+    partition = node.parts.replicas.get(*name)
     assert partition is not None
     batch = transactional_batch(7, -1, b"value", key=b"key")
     partition.append_own(batch, read_header(batch), now_ms=0)
@@ -48,7 +48,7 @@ def test_a_marker_is_committed_when_it_is_answered(durability: str) -> None:
         async with serving(durability=durability) as (line, node):
             await prepared(line, "orders")
             write(node, ORDERS)
-            partition = node._replicas.get(*ORDERS)
+            partition = node.parts.replicas.get(*ORDERS)
             assert partition is not None
             assert partition.last_stable_offset == 0
             under_way = writer_on(node).write(markers(ORDERS))
@@ -79,13 +79,13 @@ def test_offsets_of_a_transaction_count_when_it_is_committed(committed: bool) ->
         async with serving() as (line, node):
             await prepared(line, "orders")
             assert await commit(line, "orders", 3) is ErrorCode.NONE
-            (machine,) = node._groups.machines()
+            (machine,) = node.parts.groups.machines()
             key, value = OffsetCommitKey(GROUP, *ORDERS), machine.state.offsets.of(GROUP)[ORDERS]
             machine.apply(GroupRecord(key, replace(value, offset=8), ProducerId(7), ProducerEpoch(0)))
-            name = node._groups.partition_of(GROUP)
+            name = node.parts.groups.partition_of(GROUP)
             assert await writer_on(node).write(markers(name, committed=committed)) == {name: ErrorCode.NONE}
             assert machine.state.offsets.of(GROUP)[ORDERS].offset == (8 if committed else 3)
-            partition = node._replicas.get(*name)
+            partition = node.parts.replicas.get(*name)
             assert partition is not None
             producer = partition.log.producers.get(ProducerId(7))
             assert producer is not None, "its marker is in the log"
@@ -98,8 +98,8 @@ def test_groups_that_are_not_there_yet_are_asked_again() -> None:
         async with serving() as (line, node):
             await prepared(line, "orders")
             assert await commit(line, "orders", 3) is ErrorCode.NONE
-            name = node._groups.partition_of(GROUP)
-            node._groups.stop_waiting()
+            name = node.parts.groups.partition_of(GROUP)
+            node.parts.groups.stop_waiting()
             told = await writer_on(node).write(markers(name))
             assert told == {name: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
@@ -112,14 +112,14 @@ def test_a_marker_waits_for_a_log_that_is_being_recovered() -> None:
         async with serving(universe, durability="fsync") as (line, node):
             await prepared(line, "orders")
             write(node, ORDERS)
-            partition = node._replicas.get(*ORDERS)
+            partition = node.parts.replicas.get(*ORDERS)
             assert partition is not None
-            await node._homes[0].flusher.drain()
+            await node.parts.registry.directories[0].flusher.drain()
             await universe.lose_power()
         async with serving(universe, durability="fsync") as (_line, node):
-            assert node._replicas.is_recovering(ORDERS)
+            assert node.parts.replicas.is_recovering(ORDERS)
             assert await writer_on(node).write(markers(ORDERS)) == {ORDERS: ErrorCode.NONE}
-            partition = node._replicas.get(*ORDERS)
+            partition = node.parts.replicas.get(*ORDERS)
             assert partition is not None
             assert partition.last_stable_offset == 2
 

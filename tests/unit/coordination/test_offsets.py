@@ -28,10 +28,12 @@ def in_a_node(scenario: "Callable[[Node, TransactionalOffsets, Producer], Awaita
     async def play() -> None:
         universe = Universe()
         async with serving(universe) as (_line, node):
-            await node._groups.ensure_topic()
-            await node._transactions.ensure_topic()
-            producer = (await node._transactions.decide(InitProducer(ID, 60_000))).producer
-            offsets = TransactionalOffsets(node._groups, node._replicas, node._transactions, universe.clock)
+            await node.parts.groups.ensure_topic()
+            await node.parts.transactions.ensure_topic()
+            producer = (await node.parts.transactions.decide(InitProducer(ID, 60_000))).producer
+            offsets = TransactionalOffsets(
+                node.parts.groups, node.parts.replicas, node.parts.transactions, universe.clock
+            )
             await scenario(node, offsets, producer)
 
     run(play())
@@ -52,7 +54,7 @@ async def commit(offsets: TransactionalOffsets, producer: Producer, offset: int,
 
 async def committed(node: Node, *, stable: bool = False) -> int:
     command = FetchOffsets(GROUP, (OffsetsOfTopic("t", (0,)),), require_stable=stable)
-    (found,) = (await node._groups.submit(GROUP, command)).offsets
+    (found,) = (await node.parts.groups.submit(GROUP, command)).offsets
     assert found.code is ErrorCode.NONE
     return found.offset
 
@@ -63,7 +65,7 @@ def test_they_take_effect_if_and_when_the_transaction_is_committed(commits: bool
         assert await commit(offsets, producer, 5) is ErrorCode.NONE
         assert await commit(offsets, producer, 7) is ErrorCode.NONE
         assert await committed(node) == -1
-        await node._transactions.decide(EndTransaction(ID, producer, commits, V2))
+        await node.parts.transactions.decide(EndTransaction(ID, producer, commits, V2))
         await asyncio.sleep(1)
         assert await committed(node, stable=True) == expected
 
@@ -75,8 +77,8 @@ def test_a_transaction_of_which_the_group_is_no_part_commits_nothing() -> None:
         assert await commit(offsets, producer, 5, adds=False) is ErrorCode.TRANSACTION_ABORTABLE
         assert await commit(offsets, producer_of(producer.id, 9), 5) is ErrorCode.INVALID_PRODUCER_EPOCH
         assert await commit(offsets, producer_of(99, 0), 5) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        partition = node._groups.partition_of(GROUP)
-        await node._transactions.submit(ID, AddPartitions(ID, producer, (partition,), V1))
+        partition = node.parts.groups.partition_of(GROUP)
+        await node.parts.transactions.submit(ID, AddPartitions(ID, producer, (partition,), V1))
         assert await commit(offsets, producer, 5, adds=False) is ErrorCode.NONE
 
     in_a_node(scenario)
@@ -85,7 +87,7 @@ def test_a_transaction_of_which_the_group_is_no_part_commits_nothing() -> None:
 def test_what_comes_after_the_end_is_refused_and_leaves_the_coordinator_alone() -> None:
     async def scenario(node: Node, offsets: TransactionalOffsets, producer: Producer) -> None:
         await commit(offsets, producer, 5)
-        after = (await node._transactions.decide(EndTransaction(ID, producer, True, V2))).producer
+        after = (await node.parts.transactions.decide(EndTransaction(ID, producer, True, V2))).producer
         await asyncio.sleep(1)
         assert await commit(offsets, producer, 6) is ErrorCode.INVALID_PRODUCER_EPOCH
         assert await commit(offsets, producer, 6, adds=False) is ErrorCode.INVALID_PRODUCER_EPOCH
@@ -107,18 +109,18 @@ def test_an_end_that_overtakes_the_answer_leaves_nothing_pending() -> None:
                 *,
                 adds: bool,
             ) -> ErrorCode:
-                code = await node._transactions.verify(
+                code = await node.parts.transactions.verify(
                     transactional_id, producer_id, producer_epoch, partition, adds=adds
                 )
                 await asyncio.sleep(5)
                 return code
 
-        partition = node._groups.partition_of(GROUP)
-        await node._transactions.submit(ID, AddPartitions(ID, producer, (partition,), V1))
-        slow = TransactionalOffsets(node._groups, node._replicas, Slow(), offsets._clock)
+        partition = node.parts.groups.partition_of(GROUP)
+        await node.parts.transactions.submit(ID, AddPartitions(ID, producer, (partition,), V1))
+        slow = TransactionalOffsets(node.parts.groups, node.parts.replicas, Slow(), offsets._clock)
         late = asyncio.ensure_future(commit(slow, producer, 5, adds=False))
         await asyncio.sleep(1)
-        await node._transactions.decide(EndTransaction(ID, producer, True, V1))
+        await node.parts.transactions.decide(EndTransaction(ID, producer, True, V1))
         assert await late is ErrorCode.INVALID_TXN_STATE
         assert await committed(node, stable=True) == -1
 
@@ -129,7 +131,7 @@ def test_two_commits_at_once_are_both_kept() -> None:
     async def scenario(node: Node, offsets: TransactionalOffsets, producer: Producer) -> None:
         both = await asyncio.gather(commit(offsets, producer, 5), commit(offsets, producer, 6))
         assert both == [ErrorCode.NONE] * 2
-        await node._transactions.decide(EndTransaction(ID, producer, True, V2))
+        await node.parts.transactions.decide(EndTransaction(ID, producer, True, V2))
         await asyncio.sleep(1)
         assert await committed(node, stable=True) == 6
 
@@ -149,15 +151,17 @@ def test_offsets_survive_the_power_between_commit_and_end() -> None:
     async def play() -> None:
         universe = Universe()
         async with serving(universe, durability="fsync") as (_line, node):
-            await node._groups.ensure_topic()
-            await node._transactions.ensure_topic()
-            producer = (await node._transactions.decide(InitProducer(ID, 60_000))).producer
-            offsets = TransactionalOffsets(node._groups, node._replicas, node._transactions, universe.clock)
+            await node.parts.groups.ensure_topic()
+            await node.parts.transactions.ensure_topic()
+            producer = (await node.parts.transactions.decide(InitProducer(ID, 60_000))).producer
+            offsets = TransactionalOffsets(
+                node.parts.groups, node.parts.replicas, node.parts.transactions, universe.clock
+            )
             assert await commit(offsets, producer, 5) is ErrorCode.NONE
             await universe.lose_power()
         async with serving(universe, durability="fsync") as (_line, node):
             await asyncio.sleep(2)
-            await node._transactions.decide(EndTransaction(ID, producer, True, V2))
+            await node.parts.transactions.decide(EndTransaction(ID, producer, True, V2))
             await asyncio.sleep(2)
             assert await committed(node, stable=True) == 5
 

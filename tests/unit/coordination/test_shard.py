@@ -45,7 +45,7 @@ def test_while_a_coordinator_reads_its_log_clients_ask_again() -> None:
                 await commit(line, "t", offset)
         node = universe.node()
         await node.start()
-        for asked in (node._groups.submit(GROUP, ListGroups()), *node._groups.submit_to_all(ListGroups())):
+        for asked in (node.parts.groups.submit(GROUP, ListGroups()), *node.parts.groups.submit_to_all(ListGroups())):
             with pytest.raises(Refusal) as refused:
                 asked.result()
             assert refused.value.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -72,9 +72,9 @@ def test_a_coordinator_whose_log_failed_comes_back_with_what_is_committed(monkey
             await asyncio.sleep(0.01)
             assert not parked.done()
             with monkeypatch.context() as full:
-                volume = node._homes[0].volume
-                full.setattr(volume, "writable", False)
-                full.setattr(volume, "check_writable", refuse)
+                health = node.parts.registry.directories[0].health
+                full.setattr(health, "writable", False)
+                full.setattr(health, "check_writable", refuse)
                 assert await commit(line, "t", 2, **member) is ErrorCode.NOT_COORDINATOR
                 assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
                 assert await commit(line, "t", 2) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -105,7 +105,7 @@ def test_members_that_wait_for_others_are_told_when_the_node_stops() -> None:
 
 
 def never_read_again(node: Node) -> bool:
-    return [each._runner._incarnation for each in node._groups._shards.values()] == [0]
+    return [each._runner._incarnation for each in node.parts.groups._shards.values()] == [0]
 
 
 async def beats(line: Line, told: Any, group: str = GROUP) -> ErrorCode:
@@ -195,7 +195,7 @@ def test_offsets_of_a_group_with_a_long_name_are_forgotten_in_batches_that_fit()
                 request.group_id = group
                 answer = await line.ask(ApiKey.OFFSET_COMMIT, 9, request)
                 assert {part.error_code for part in answer.topics[0].partitions} == {ErrorCode.NONE}
-            (shard,) = node._groups._shards.values()
+            (shard,) = node.parts.groups._shards.values()
             assert len(shard.machine.state.offsets.of(group)) == offsets
             await line.ask(ApiKey.DELETE_TOPICS, 6, DeleteTopicsRequest(topics=[DeleteTopicState(name="t")]))
             await asyncio.sleep(1)
@@ -210,7 +210,7 @@ def test_the_epoch_in_which_a_partition_is_led_only_grows() -> None:
         async with serving() as (line, node):
             await prepared(line, "t")
             await commit(line, "t", 1)
-            (shard,) = node._groups
+            (shard,) = node.parts.groups
             assert shard.epoch == 0
             shard.lead(LeaderEpoch(0))
             shard.lead(LeaderEpoch(2))

@@ -41,18 +41,18 @@ BATCHES: Final = SimpleNamespace(encode_facts=encode, decode_facts=decode)
 
 def log_of(universe: Universe, node: Node, index: int = 0, batches: Batches[str] = BATCHES) -> ShardLog[str]:
     name = TopicPartition(OFFSETS_TOPIC, index)
-    return ShardLog(name, node._replicas, universe.clock, batches)
+    return ShardLog(name, node.parts.replicas, universe.clock, batches)
 
 
 @asynccontextmanager
 async def a_node(universe: Universe, **settings: str) -> AsyncIterator[Node]:
     node = universe.node(**settings)
     await node.start()
-    if node._metadata.image.topic(OFFSETS_TOPIC) is None:
+    if node.parts.metadata.image.topic(OFFSETS_TOPIC) is None:
         new = TopicCreation(
             OFFSETS_TOPIC, TOPIC_ID, 2, configs={"cleanup.policy": "compact", "segment.bytes": "2000000"}
         )
-        await node._metadata.submit(CreateTopics((new,)))
+        await node.parts.metadata.submit(CreateTopics((new,)))
     life = universe.disk.life
     yield node
     if universe.disk.life == life:
@@ -84,7 +84,7 @@ def test_what_no_segment_holds_or_has_no_bytes_is_refused_and_the_log_goes_on() 
             node._contain = lambda doing, error: None  # type: ignore[method-assign]
             log = log_of(universe, node)
             log.append(["a"])
-            partition = node._replicas.get(OFFSETS_TOPIC, 0)
+            partition = node.parts.replicas.get(OFFSETS_TOPIC, 0)
             assert partition is not None
             for fact in ("x" * partition.log.config.segment_bytes, "\ud800"):
                 with pytest.raises(Unwritable):
@@ -120,7 +120,7 @@ def test_with_fsync_what_was_committed_survives_the_loss_of_power() -> None:
             await committed
             await universe.lose_power()
         async with a_node(universe, durability="fsync") as node:
-            await node._replicas.wait_recovered(TopicPartition(OFFSETS_TOPIC, 0))
+            await node.parts.replicas.wait_recovered(TopicPartition(OFFSETS_TOPIC, 0))
             assert list(log_of(universe, node).replay()) == ["kept"]
 
     run(scenario())
@@ -152,7 +152,7 @@ def test_whoever_waits_when_the_partition_goes_away_is_told() -> None:
         async with a_node(universe, durability="fsync") as node:
             waiting = log_of(universe, node).append(["a"])
             assert waiting is not None
-            partition = node._replicas.get(OFFSETS_TOPIC, 0)
+            partition = node.parts.replicas.get(OFFSETS_TOPIC, 0)
             assert partition is not None
             partition.remove()
             with pytest.raises(Refusal) as refused:

@@ -40,7 +40,7 @@ def test_without_the_topic_there_is_no_coordinator() -> None:
         async with serving() as (line, node):
             answer = await line.ask(ApiKey.HEARTBEAT, 4, HeartbeatRequest(GROUP, 1, "m"))
             assert answer.error_code == ErrorCode.NOT_COORDINATOR
-            assert node._groups.submit_to_all(ListGroups()) == []
+            assert node.parts.groups.submit_to_all(ListGroups()) == []
 
     run(scenario())
 
@@ -48,7 +48,7 @@ def test_without_the_topic_there_is_no_coordinator() -> None:
 def test_a_coordinator_that_fails_again_stays_away_longer() -> None:
     async def scenario() -> None:
         async with serving() as (_line, node):
-            groups = node._groups
+            groups = node.parts.groups
             assert [groups._seconds_away(0) for _ in range(7)] == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
             assert groups._seconds_away(1) == 0.25
             await asyncio.sleep(11)
@@ -79,12 +79,12 @@ def test_shards_know_in_which_epoch_their_partitions_are_led() -> None:
         async with serving() as (line, node):
             await prepared(line, "t")
             await commit(line, "t", 1)
-            (shard,) = node._groups
-            before = node._metadata.image
+            (shard,) = node.parts.groups
+            before = node.parts.metadata.image
             topic = before.topic(OFFSETS_TOPIC)
             assert topic is not None
             moved = PartitionChangeRecord(partition_id=shard.name.partition, topic_id=topic.id, leader=1)
-            node._groups._follow(delta_of(before, before.after(moved), [moved]))
+            node.parts.groups._follow(delta_of(before, before.after(moved), [moved]))
             assert shard.epoch == 1
 
     run(scenario())

@@ -56,10 +56,10 @@ def test_the_topic_is_created_when_first_needed_and_is_as_kafka_makes_it() -> No
                 await transactions.submit(ID, InitProducer(ID, 1_000))
             assert refused.value.code is ErrorCode.NOT_COORDINATOR
             await transactions.ensure_topic()
-            topic = node._metadata.image.topic(TRANSACTIONS_TOPIC)
+            topic = node.parts.metadata.image.topic(TRANSACTIONS_TOPIC)
             assert topic is not None
             assert (topic.partition_count, topic.is_internal) == (7, True)
-            config = node._metadata.topic_config(TRANSACTIONS_TOPIC)
+            config = node.parts.metadata.topic_config(TRANSACTIONS_TOPIC)
             assert (config.cleanup_compact, config.compression_type) == (True, "uncompressed")
 
     run(scenario())
@@ -75,15 +75,17 @@ def test_a_node_shows_what_is_open_and_counts_what_was_decided() -> None:
                 await producer.begin()
                 await producer.send("t", b"1")
                 await asyncio.sleep(3)
-                shown = node.transactions()
+                shown = node.parts.metrics.transactions()
                 assert shown.ids_by_state == {"Ongoing": 1}
                 assert 3 <= shown.oldest_open_seconds < 4
-                (lagging,) = [each for each in node.partitions() if each.last_stable_offset < each.high_watermark]
+                (lagging,) = [
+                    each for each in node.parts.metrics.partitions() if each.last_stable_offset < each.high_watermark
+                ]
                 assert (lagging.topic, lagging.last_stable_offset, lagging.high_watermark) == ("t", 0, 1)
                 await producer.commit()
             await asyncio.sleep(1)
-            assert node.transactions() == TransactionsReading({"CompleteCommit": 1}, 0.0)
-            assert all(each.last_stable_offset == each.high_watermark for each in node.partitions())
+            assert node.parts.metrics.transactions() == TransactionsReading({"CompleteCommit": 1}, 0.0)
+            assert all(each.last_stable_offset == each.high_watermark for each in node.parts.metrics.partitions())
             assert node.stats.transactions.ended[Outcome.COMMITTED] == 1
             assert node.stats.transactions.markers_waiting == 0
 
@@ -147,7 +149,7 @@ def test_an_end_that_needs_a_new_id_gets_one() -> None:
 async def prepared(node: Node, transactions: TransactionCoordinator) -> Producer:
     """Create the topics, and give a producer with an open transaction on two partitions."""
     await transactions.ensure_topic()
-    await node._metadata.submit(CreateTopics((TopicCreation("t", TopicId(UUID(int=9)), 2, 1, configs={}),)))
+    await node.parts.metadata.submit(CreateTopics((TopicCreation("t", TopicId(UUID(int=9)), 2, 1, configs={}),)))
     producer = (await transactions.decide(InitProducer(ID, 60_000))).producer
     await transactions.submit(ID, AddPartitions(ID, producer, (P0, P1), V2))
     return producer

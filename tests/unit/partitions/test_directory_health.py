@@ -11,7 +11,7 @@ from riverlog.partitions.limits import DISK_RESERVE_BYTES
 
 
 class Room:
-    """As much of a Disk as a volume looks at."""
+    """As much of a Disk as a directory's health looks at."""
 
     free = DISK_RESERVE_BYTES * 2
 
@@ -30,7 +30,7 @@ def room() -> Room:
 
 
 @pytest.fixture
-def volume(room: Room) -> DirectoryHealth:
+def health(room: Room) -> DirectoryHealth:
     changes.clear()
     return DirectoryHealth(room, "/data", changed=lambda changed: changes.append(changed.trouble))  # type: ignore[arg-type]
 
@@ -38,68 +38,68 @@ def volume(room: Room) -> DirectoryHealth:
 changes: list[str | None] = []
 
 
-def test_a_healthy_directory_takes_writes(volume: DirectoryHealth) -> None:
-    volume.look()
-    volume.check_writable()
-    assert volume.trouble is None
+def test_a_healthy_directory_takes_writes(health: DirectoryHealth) -> None:
+    health.look()
+    health.check_writable()
+    assert health.trouble is None
     assert changes == []
 
 
-def test_the_reserve_is_kept_and_room_comes_back(volume: DirectoryHealth, room: Room) -> None:
+def test_the_reserve_is_kept_and_room_comes_back(health: DirectoryHealth, room: Room) -> None:
     room.free = DISK_RESERVE_BYTES - 1
-    volume.look()
+    health.look()
     with pytest.raises(Refusal, match="is full") as refused:
-        volume.check_writable()
+        health.check_writable()
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    volume.check_online()
+    health.check_online()
     room.free = DISK_RESERVE_BYTES
-    volume.look()
-    volume.check_writable()
+    health.look()
+    health.check_writable()
     assert len(changes) == 2
 
 
-def test_a_write_without_room_makes_it_full_not_offline(volume: DirectoryHealth) -> None:
-    refusal = volume.failed(OSError(errno.ENOSPC, "No space left on device"))
+def test_a_write_without_room_makes_it_full_not_offline(health: DirectoryHealth) -> None:
+    refusal = health.failed(OSError(errno.ENOSPC, "No space left on device"))
     assert refusal.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert not volume.offline
+    assert not health.offline
 
 
 @pytest.mark.parametrize("error", sorted({*MEDIUM_FAILED} - {errno.EIO}))
-def test_what_the_medium_reports_is_final(volume: DirectoryHealth, error: int) -> None:
-    volume.failed(OSError(error, "broken"))
-    assert volume.offline
+def test_what_the_medium_reports_is_final(health: DirectoryHealth, error: int) -> None:
+    health.failed(OSError(error, "broken"))
+    assert health.offline
 
 
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EACCES, errno.ENOENT])
-def test_what_concerns_one_call_is_no_news_about_the_directory(volume: DirectoryHealth, error: int) -> None:
-    refusal = volume.failed(OSError(error, "not now"))
+def test_what_concerns_one_call_is_no_news_about_the_directory(health: DirectoryHealth, error: int) -> None:
+    refusal = health.failed(OSError(error, "not now"))
     assert refusal.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert "try again" in refusal.message
-    volume.check_writable()
+    health.check_writable()
     assert changes == []
 
 
-def test_a_flush_that_failed_is_final_whatever_the_reason(volume: DirectoryHealth) -> None:
-    volume.failed(FlushFailed(errno.ENOMEM, "Cannot allocate memory"))
-    assert volume.offline
+def test_a_flush_that_failed_is_final_whatever_the_reason(health: DirectoryHealth) -> None:
+    health.failed(FlushFailed(errno.ENOMEM, "Cannot allocate memory"))
+    assert health.offline
 
 
-def test_a_file_that_is_gone_with_the_whole_directory_takes_it_offline(volume: DirectoryHealth, room: Room) -> None:
+def test_a_file_that_is_gone_with_the_whole_directory_takes_it_offline(health: DirectoryHealth, room: Room) -> None:
     room.there = False
-    volume.failed(FileNotFoundError(errno.ENOENT, "No such file or directory"))
+    health.failed(FileNotFoundError(errno.ENOENT, "No such file or directory"))
     with pytest.raises(Refusal, match="not there any more"):
-        volume.check_online()
+        health.check_online()
 
 
 def test_an_error_while_looking_is_judged_as_any_other(
-    volume: DirectoryHealth, monkeypatch: pytest.MonkeyPatch
+    health: DirectoryHealth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_room: Room, _folder: str) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(Room, "free_bytes", broken)
-    volume.look()
-    assert volume.offline
+    health.look()
+    assert health.offline
 
 
 def test_a_withdrawn_partition_refuses_in_its_own_words_and_blames_no_disk() -> None:
@@ -112,20 +112,20 @@ def test_a_withdrawn_partition_refuses_in_its_own_words_and_blames_no_disk() -> 
     assert refusal.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_an_input_output_error_is_final(volume: DirectoryHealth) -> None:
-    volume.failed(OSError(errno.EIO, "Input/output error"))
-    volume.look()
-    assert volume.offline
+def test_an_input_output_error_is_final(health: DirectoryHealth) -> None:
+    health.failed(OSError(errno.EIO, "Input/output error"))
+    health.look()
+    assert health.offline
     with pytest.raises(Refusal, match=r"offline.*Input/output error.*restart"):
-        volume.check_online()
-    volume.fail("again")
+        health.check_online()
+    health.fail("again")
     assert len(changes) == 1
 
 
-def test_the_slack_says_when_to_look_again(volume: DirectoryHealth, room: Room) -> None:
-    volume.look()
-    assert volume.slack_bytes == DISK_RESERVE_BYTES
+def test_the_slack_says_when_to_look_again(health: DirectoryHealth, room: Room) -> None:
+    health.look()
+    assert health.slack_bytes == DISK_RESERVE_BYTES
     room.free = DISK_RESERVE_BYTES + 10
-    volume.look()
-    assert volume.slack_bytes == 10
-    assert volume.writable
+    health.look()
+    assert health.slack_bytes == 10
+    assert health.writable

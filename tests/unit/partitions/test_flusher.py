@@ -71,9 +71,9 @@ def a_flusher() -> tuple[Flusher, DirectoryHealth, NodeStats]:
     disk = MemoryDisk()
     disk.make_folder("/data")
     disk.open(f"/data/{META_FILE}", create=True)
-    volume = DirectoryHealth(disk, "/data", changed=lambda _volume: None)
+    health = DirectoryHealth(disk, "/data", changed=lambda _health: None)
     stats = NodeStats()
-    return Flusher(SlowWorkers(), volume, VirtualClock(), stats), volume, stats  # type: ignore[arg-type]
+    return Flusher(SlowWorkers(), health, VirtualClock(), stats), health, stats  # type: ignore[arg-type]
 
 
 def test_what_comes_during_a_flush_shares_the_next() -> None:
@@ -110,13 +110,13 @@ def test_partitions_do_not_wait_for_each_other() -> None:
 
 def test_a_failed_flush_is_not_tried_again() -> None:
     async def scenario() -> None:
-        flusher, volume, _stats = a_flusher()
+        flusher, health, _stats = a_flusher()
         partition = Partition()
         partition.error = errno.EIO
         flusher.flush(partition)  # type: ignore[arg-type]
         flusher.flush(partition)  # type: ignore[arg-type]
         await flusher.drain()
-        assert volume.offline
+        assert health.offline
         assert partition.plans == 1
         assert partition.reached == []
 
@@ -125,12 +125,12 @@ def test_a_failed_flush_is_not_tried_again() -> None:
 
 def test_a_flush_whose_files_cannot_be_opened_has_failed() -> None:
     async def scenario() -> None:
-        flusher, volume, _stats = a_flusher()
+        flusher, health, _stats = a_flusher()
         partition = Partition()
         partition.plan_error = errno.EIO
         flusher.flush(partition)  # type: ignore[arg-type]
         await flusher.drain()
-        assert volume.offline
+        assert health.offline
         assert partition.reached == []
 
     run(scenario())
@@ -139,7 +139,7 @@ def test_a_flush_whose_files_cannot_be_opened_has_failed() -> None:
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.ENOSPC])
 def test_a_flush_that_could_not_begin_begins_later(error: int) -> None:
     async def scenario() -> None:
-        flusher, volume, _stats = a_flusher()
+        flusher, health, _stats = a_flusher()
         partition = Partition()
         partition.end = 7
         partition.plan_error = error
@@ -148,7 +148,7 @@ def test_a_flush_that_could_not_begin_begins_later(error: int) -> None:
         assert partition.plans > 1
         partition.plan_error = None
         await flusher.drain()
-        assert not volume.offline
+        assert not health.offline
         assert (partition.made, partition.reached) == (1, [7])
 
     run(scenario())
@@ -193,7 +193,7 @@ def test_what_comes_while_a_plan_waits_to_go_on_is_flushed_after_it() -> None:
 
 def test_a_plan_that_broke_off_before_it_asked_the_medium_is_the_one_that_goes_on() -> None:
     async def scenario() -> None:
-        flusher, volume, _stats = a_flusher()
+        flusher, health, _stats = a_flusher()
         partition = Partition()
         partition.end = 7
         workers = flusher._workers
@@ -203,7 +203,7 @@ def test_a_plan_that_broke_off_before_it_asked_the_medium_is_the_one_that_goes_o
         await asyncio.sleep(0.05)
         workers.error = None
         await flusher.drain()
-        assert not volume.offline
+        assert not health.offline
         assert (partition.made, partition.reached) == (1, [7])
 
     run(scenario())
@@ -211,12 +211,12 @@ def test_a_plan_that_broke_off_before_it_asked_the_medium_is_the_one_that_goes_o
 
 def test_a_flush_that_failed_for_want_of_memory_has_failed_all_the_same() -> None:
     async def scenario() -> None:
-        flusher, volume, _stats = a_flusher()
+        flusher, health, _stats = a_flusher()
         partition = Partition()
         partition.error = errno.ENOMEM
         flusher.flush(partition)  # type: ignore[arg-type]
         await flusher.drain()
-        assert volume.offline
+        assert health.offline
         assert (partition.plans, partition.reached) == (1, [])
 
     run(scenario())
@@ -224,12 +224,12 @@ def test_a_flush_that_failed_for_want_of_memory_has_failed_all_the_same() -> Non
 
 def test_a_node_that_stops_does_not_wait_for_ever_for_a_flush_to_begin() -> None:
     async def scenario() -> None:
-        flusher, volume, _stats = a_flusher()
+        flusher, health, _stats = a_flusher()
         partition = Partition()
         partition.plan_error = errno.EMFILE
         flusher.flush(partition)  # type: ignore[arg-type]
         await flusher.drain()
-        assert volume.offline, "so that the next start recovers"
+        assert health.offline, "so that the next start recovers"
         assert partition.reached == []
 
     run(scenario())
@@ -237,14 +237,14 @@ def test_a_node_that_stops_does_not_wait_for_ever_for_a_flush_to_begin() -> None
 
 def test_files_that_are_gone_concern_their_partition_alone() -> None:
     async def scenario() -> None:
-        flusher, volume, _stats = a_flusher()
+        flusher, health, _stats = a_flusher()
         robbed, deleted, sound = Partition(), Partition(), Partition()
         robbed.plan_error = deleted.plan_error = errno.ENOENT
         for partition in (robbed, deleted, sound):
             flusher.flush(partition)  # type: ignore[arg-type]
         deleted.keeps_files = False
         await flusher.drain()
-        assert not volume.offline
+        assert not health.offline
         assert robbed.withdrawn is not None
         assert deleted.withdrawn is None
         assert deleted.plans == 0
@@ -258,13 +258,13 @@ def test_files_that_are_gone_concern_their_partition_alone() -> None:
 
 def test_a_flush_that_ends_after_another_has_failed_counts_for_nothing() -> None:
     async def scenario() -> None:
-        flusher, volume, _stats = a_flusher()
+        flusher, health, _stats = a_flusher()
         failing, other = Partition(), Partition()
         failing.error = errno.EIO
         flusher.flush(other)
         flusher.flush(failing)  # both sync the folder that holds their folders; the system tells of a failure once
         await flusher.drain()
-        assert volume.offline
+        assert health.offline
         assert other.plans == 1
         assert other.reached == []
 
@@ -273,7 +273,7 @@ def test_a_flush_that_ends_after_another_has_failed_counts_for_nothing() -> None
 
 def test_no_flush_is_begun_once_another_has_failed() -> None:
     async def scenario() -> None:
-        flusher, volume, _stats = a_flusher()
+        flusher, health, _stats = a_flusher()
         broken, sound = Partition(), Partition()
         broken.error = errno.EIO
         flusher.flush(sound)
@@ -283,18 +283,18 @@ def test_no_flush_is_begun_once_another_has_failed() -> None:
         flusher.flush(sound)
         await flusher.drain()
         assert (sound.plans, sound.reached) == (1, []), "a log makes one plan at a time, and the first never ends"
-        assert volume.offline
+        assert health.offline
 
     run(scenario())
 
 
 def test_a_flush_that_ends_after_the_directory_went_offline_counts_for_nothing() -> None:
     async def scenario() -> None:
-        flusher, volume, _stats = a_flusher()
+        flusher, health, _stats = a_flusher()
         partition = Partition()
         flusher.flush(partition)
         await asyncio.sleep(0.001)
-        volume.fail("a segment could not be begun: the names in its folder are lost")
+        health.fail("a segment could not be begun: the names in its folder are lost")
         await flusher.drain()
         assert partition.plans == 1
         assert partition.reached == []

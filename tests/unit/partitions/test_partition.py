@@ -77,14 +77,14 @@ def a_partition(**config: object) -> tuple[Partition, Hand]:
     log = Log.open(disk, "/data/orders-0", settings, recovery_point=Offset(0), clean=True, now_ms=NOW)
     hand = Hand()
     flusher: Flusher = hand  # type: ignore[assignment]
-    volume = DirectoryHealth(disk, "/data", changed=lambda _volume: None)
+    health = DirectoryHealth(disk, "/data", changed=lambda _health: None)
     name, topic_id = TopicPartition("orders", 0), TopicId(UUID(int=1))
     partition = Partition(
         name,
         topic_id,
         log,
         LeaderEpoch(3),
-        health=volume,
+        health=health,
         flusher=flusher,
         cold_reads=ColdReads(PatientWorkers(Random(0))),
         turn=LongTurn(),

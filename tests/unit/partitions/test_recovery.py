@@ -44,11 +44,9 @@ class Room:
     def __init__(self, *, lanes: int = 1, processes: Mortal | None = None) -> None:
         self.opened: list[TopicPartition] = []
         self.processes = processes or Mortal()
-        self.recovery = Recovery(
-            MemoryDisk(), PatientWorkers(Random(0)), self.processes, lanes=lanes, opened=self._note
-        )
+        self.recovery = Recovery(MemoryDisk(), PatientWorkers(Random(0)), self.processes, lanes=lanes)
 
-    def _note(self, name: TopicPartition, result: Log | OSError) -> None:
+    def note(self, name: TopicPartition, result: Log | OSError) -> None:
         assert isinstance(result, Log)
         assert name not in self.recovery
         self.opened.append(name)
@@ -60,7 +58,7 @@ class Room:
         return name
 
     async def run_for(self, seconds: float) -> None:
-        task = asyncio.create_task(self.recovery.run())
+        task = asyncio.create_task(self.recovery.run(self.note))
         await asyncio.sleep(seconds)
         task.cancel()
         await asyncio.wait([task])
@@ -83,7 +81,7 @@ def test_some_wait_for_as_long_as_it_takes() -> None:
     async def scenario() -> None:
         room = Room(processes=Mortal(seconds=3 * RECOVERY_WAIT_SECONDS_MAX))
         names = [room.add(number) for number in range(3)]
-        task = asyncio.create_task(room.recovery.run())
+        task = asyncio.create_task(room.recovery.run(room.note))
         await room.recovery.wait(names[1])
         await asyncio.sleep(0)
         assert room.opened == [names[1]]
@@ -124,7 +122,7 @@ def test_who_has_waited_long_enough_is_told_to_try_again() -> None:
         name = room.add(0)
         waiting = room.recovery.ask(name)
         assert isinstance(waiting, Recovering)
-        task = asyncio.create_task(room.recovery.run())
+        task = asyncio.create_task(room.recovery.run(room.note))
         await waiting.until
         refusal = room.recovery.ask(name)
         assert isinstance(refusal, Refusal)
@@ -141,7 +139,7 @@ def test_a_log_is_given_up_at_once_or_when_the_work_on_it_ends() -> None:
     async def scenario() -> None:
         room = Room(processes=Mortal(seconds=1))
         first, second = room.add(0), room.add(1)
-        task = asyncio.create_task(room.recovery.run())
+        task = asyncio.create_task(room.recovery.run(room.note))
         await asyncio.sleep(0.5)
         await room.recovery.settled(second)
         assert second not in room.recovery
@@ -161,12 +159,16 @@ def test_a_mistake_of_our_own_is_told_and_the_next_log_is_recovered() -> None:
     async def scenario() -> None:
         room, told = Room(), list[BaseException]()
         asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context["exception"]))
-        note, room.recovery._opened = room.recovery._opened, None  # type: ignore[assignment]
-        running = asyncio.ensure_future(room.recovery.run())
-        room.add(0)
+        mistaken = room.add(0)
+
+        def note(name: TopicPartition, result: Log | OSError) -> None:
+            if name == mistaken:
+                raise TypeError
+            room.note(name, result)
+
+        running = asyncio.ensure_future(room.recovery.run(note))
         await asyncio.sleep(10)
         assert [type(error) for error in told] == [TypeError]
-        room.recovery._opened = note
         await room.recovery.wait(room.add(1))
         assert not running.done()
         running.cancel()

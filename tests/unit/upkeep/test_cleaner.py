@@ -56,7 +56,7 @@ async def read_all(universe: Universe) -> list[tuple[int, bytes | None, bytes | 
 
 
 def the_partition(node: Node) -> Partition:
-    partition = node._replicas.get("orders", 0)
+    partition = node.parts.replicas.get("orders", 0)
     assert partition is not None
     return partition
 
@@ -64,7 +64,7 @@ def the_partition(node: Node) -> Partition:
 async def until_cleaned(node: Node) -> None:
     """Wait for the flush of closed segments and the next round of the cleaner."""
     await asyncio.sleep(20)
-    assert node._homes[0].directory.cleaned_offset(ORDERS) > 0
+    assert node.parts.registry.directories[0].logs.cleaned_offset(ORDERS) > 0
 
 
 @in_a_universe
@@ -73,7 +73,7 @@ async def test_old_values_go_and_clients_do_not_notice(universe: Universe) -> No
     before = await read_all(universe)
     await until_cleaned(node)
     log = the_partition(node).log
-    cleaned = node._homes[0].directory.cleaned_offset(ORDERS)
+    cleaned = node.parts.registry.directories[0].logs.cleaned_offset(ORDERS)
     after = await read_all(universe)
     assert len(after) < len(before) / 2
     assert set(after) < set(before)
@@ -88,7 +88,7 @@ async def test_old_values_go_and_clients_do_not_notice(universe: Universe) -> No
     assert decode_offsets(read_file(universe.disk, path) or b"", path) == {ORDERS: cleaned}
     await write(universe, 5)
     await asyncio.sleep(20)
-    assert node._homes[0].directory.cleaned_offset(ORDERS) > cleaned
+    assert node.parts.registry.directories[0].logs.cleaned_offset(ORDERS) > cleaned
     assert the_partition(node).log.segment_count <= 4, "and put together with its neighbours"
     assert {key: value for _, key, value in await read_all(universe)} == dict.fromkeys((b"a", b"b", b"c"), b"4" * 50)
     await node.stop()
@@ -145,9 +145,9 @@ async def test_a_damaged_log_is_left_alone(universe: Universe) -> None:
     node = await a_node_with_orders(universe)
     universe.disk.damage("/data/orders-0/00000000000000000000.log", 100)
     await asyncio.sleep(100)
-    assert node._homes[0].directory.cleaned_offset(ORDERS) == 0
+    assert node.parts.registry.directories[0].logs.cleaned_offset(ORDERS) == 0
     assert not any(name.endswith(".cleaned") for name in universe.disk.list("/data/orders-0"))
-    assert not node._homes[0].volume.offline
+    assert not node.parts.registry.directories[0].health.offline
     await node.stop()
 
 
@@ -157,13 +157,13 @@ def test_a_topic_deleted_in_the_middle_of_it_is_gone(seconds: float) -> None:
         universe = Universe()
         node = await a_node_with_orders(universe)
         await asyncio.sleep(2)  # the closed segments are flushed
-        compacting = asyncio.create_task(node._cleaner().clean_dirtiest())
+        compacting = asyncio.create_task(node._cleaner(node.parts).clean_dirtiest())
         await asyncio.sleep(seconds)
         async with Admin(AT, ports=universe.ports) as admin:
             await admin.delete_topics(["orders"])
         await compacting
         await asyncio.sleep(20)
-        assert not node._homes[0].volume.offline
+        assert not node.parts.registry.directories[0].health.offline
         assert not any(name.startswith("orders") for name in universe.disk.list("/data"))
         await node.stop()
 
@@ -177,7 +177,7 @@ def test_a_node_stopped_in_the_middle_of_it_has_lost_nothing(seconds: float) -> 
         node = await a_node_with_orders(universe)
         before = await read_all(universe)
         await asyncio.sleep(2)
-        compacting = asyncio.create_task(node._cleaner().clean_dirtiest())
+        compacting = asyncio.create_task(node._cleaner(node.parts).clean_dirtiest())
         await asyncio.sleep(seconds)
         compacting.cancel()
         await asyncio.wait([compacting])
@@ -197,8 +197,8 @@ async def test_a_full_disk_is_tried_again_later(universe: Universe) -> None:
     node = await a_node_with_orders(universe)
     await asyncio.sleep(2)
     universe.disk.fail(0, errno.ENOSPC, on=("write",))
-    assert not await node._cleaner().clean_dirtiest()
-    assert not node._homes[0].volume.offline
+    assert not await node._cleaner(node.parts).clean_dirtiest()
+    assert not node.parts.registry.directories[0].health.offline
     assert not any(name.endswith(".cleaned") for name in universe.disk.list("/data/orders-0"))
     await until_cleaned(node)
     await node.stop()
@@ -209,9 +209,9 @@ async def test_a_swap_that_fails_takes_the_directory_offline(universe: Universe)
     node = await a_node_with_orders(universe)
     await asyncio.sleep(2)
     universe.disk.fail(0, errno.EIO, on=("sync_folder",))
-    await node._cleaner().clean_dirtiest()
-    assert node._homes[0].volume.offline
-    assert node._homes[0].directory.cleaned_offset(ORDERS) == 0
+    await node._cleaner(node.parts).clean_dirtiest()
+    assert node.parts.registry.directories[0].health.offline
+    assert node.parts.registry.directories[0].logs.cleaned_offset(ORDERS) == 0
     await node.stop()
     universe.disk.heal()
     node = universe.node()

@@ -55,7 +55,7 @@ async def read_from(universe: Universe, offset: int) -> list[int]:
 
 def numbers(node: Node) -> tuple[int, float, float]:
     """Give the damaged segments, the bytes scrubbed, and when that was done."""
-    found: Scrape = scrape(node, version="1")
+    found: Scrape = scrape(node.parts.metrics, version="1")
     values = {reading.metric: reading.value for reading in found.readings}
     scrubbed, completed = values[Metric.SCRUBBED_BYTES], values[Metric.SCRUB_COMPLETED]
     assert isinstance(scrubbed, int | float)
@@ -96,8 +96,8 @@ def test_each_damage_is_one_line_that_says_what_to_do(caplog: pytest.LogCaptureF
         universe = Universe()
         node = await a_node_with_orders(universe)
         universe.disk.damage(SECOND, 100)
-        await node._scrubber().scrub_all()
-        await node._scrubber().scrub_all()
+        await node._scrubber(node.parts).scrub_all()
+        await node._scrubber(node.parts).scrub_all()
         await asyncio.sleep(3)
         await node.stop()
 
@@ -124,13 +124,13 @@ async def test_it_can_be_switched_off(universe: Universe) -> None:
 async def test_a_topic_deleted_meanwhile_is_no_trouble(universe: Universe) -> None:
     node = await a_node_with_orders(universe)
     universe.disk.damage(SECOND, 100)
-    scrubbing = asyncio.create_task(node._scrubber().scrub_all())
+    scrubbing = asyncio.create_task(node._scrubber(node.parts).scrub_all())
     await asyncio.sleep(0.003)
     async with Admin(AT, ports=universe.ports) as admin:
         await admin.delete_topics(["orders"])
     await scrubbing
     await asyncio.sleep(20)
-    assert not node._homes[0].volume.offline
+    assert not node.parts.registry.directories[0].health.offline
     await node.stop()
 
 
@@ -139,7 +139,7 @@ def test_what_is_found_of_a_topic_that_was_deleted_meanwhile_is_nobodys_damage(
 ) -> None:
     async def scenario(universe: Universe) -> None:
         node = await a_node_with_orders(universe)
-        partition = node._replicas.get(*ORDERS)
+        partition = node.parts.replicas.get(*ORDERS)
         assert partition is not None
         segment = partition.log.segment_facts()[0]
         async with Admin(AT, ports=universe.ports) as admin:
@@ -147,7 +147,9 @@ def test_what_is_found_of_a_topic_that_was_deleted_meanwhile_is_nobodys_damage(
             await admin.create_topic("orders", partitions=1)
         flaw = Flaw(0, 10, Offset(0), Offset(1), "it is another one's")
         caplog.clear()
-        node._scrubber()._note(partition, ScrubbedSegment(partition.log.folder, segment, [flaw], "cannot be read"))
+        node._scrubber(node.parts)._note(
+            partition, ScrubbedSegment(partition.log.folder, segment, [flaw], "cannot be read")
+        )
         assert partition.log.quarantine.entries == []
         assert caplog.records == []
         assert node.not_ready() is None

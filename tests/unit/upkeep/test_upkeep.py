@@ -22,7 +22,7 @@ def test_old_segments_go_and_their_files_follow() -> None:
         async with Producer(AT, ports=universe.ports) as producer:
             for number in range(20):
                 await producer.send("orders", b"%d" % number * 200)
-        partition = node._replicas.get("orders", 0)
+        partition = node.parts.replicas.get("orders", 0)
         assert partition is not None
         assert partition.log.segment_count > 5
         await asyncio.sleep(2 * HOUR_MS / 1000)

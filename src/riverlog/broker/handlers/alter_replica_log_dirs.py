@@ -29,15 +29,15 @@ def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, context: Context
 
 
 def _judge(path: str, name: TopicPartition, context: Context) -> ErrorCode:
-    replicas = context.services.replicas
-    homes = {home.volume.path: home for home in replicas.homes()}
-    if path not in homes:
+    registry = context.services.registry
+    wanted = next((directory for directory in registry.directories if directory.health.path == path), None)
+    if wanted is None:
         return ErrorCode.LOG_DIR_NOT_FOUND
-    if homes[path].volume.offline:
+    if wanted.health.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     topic = context.image.topic(name.topic)
     if topic is None or all(name.partition != partition.index for partition in topic.partitions):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     # One that nobody has used yet has no folder and counts as lying in the first one, as DescribeLogDirs says.
-    home = replicas.home_of(name) or replicas.homes()[0]
-    return ErrorCode.NONE if home is homes[path] else ErrorCode.INVALID_REQUEST
+    directory = registry.directory_of.get(name) or registry.directories[0]
+    return ErrorCode.NONE if directory is wanted else ErrorCode.INVALID_REQUEST

@@ -35,15 +35,15 @@ def delete_records(request: DeleteRecordsRequest, context: Context) -> HandlerRe
 
 
 async def _written_down(response: DeleteRecordsResponse, context: Context) -> DeleteRecordsResponse:
-    replicas, metadata = context.services.replicas, context.services.metadata
+    services, metadata = context.services, context.services.metadata
     were = {topic.name: metadata.image.topic(topic.name) for topic in response.topics}
-    written = await replicas.checkpoint()
+    written = await services.checkpoints.write()
     for topic in response.topics:
         was, now = were[topic.name], metadata.image.topic(topic.name)
         is_there = was is not None and now is not None and was.id == now.id
         for result in topic.partitions:
-            home = replicas.home_of(TopicPartition(topic.name, result.partition_index))
-            if result.error_code == ErrorCode.NONE and (home not in written or not is_there):
+            directory = services.registry.directory_of.get(TopicPartition(topic.name, result.partition_index))
+            if result.error_code == ErrorCode.NONE and (directory not in written or not is_there):
                 code = ErrorCode.KAFKA_STORAGE_ERROR if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 context.stats.failed(code)
                 result.low_watermark, result.error_code = NO_OFFSET, code

@@ -22,14 +22,14 @@ def describe_log_dirs(request: DescribeLogDirsRequest, context: Context) -> Desc
     if not context.allows_on_cluster(Operation.DESCRIBE):
         context.stats.failed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    replicas = context.services.replicas
-    partitions: dict[str, list[TopicPartition]] = {volume.path: [] for volume in replicas.volumes()}
+    directories = context.services.registry.health()
+    partitions: dict[str, list[TopicPartition]] = {health.path: [] for health in directories}
     for name, facts in _asked_for(request, context):
         # A partition that nobody has used yet has no folder; it counts as empty where it will be.
-        if (volume := replicas.volume_of(name, facts)) is not None:
-            partitions[volume.path].append(name)
+        if (health := context.services.assignment.health_of(name, facts)) is not None:
+            partitions[health.path].append(name)
     return DescribeLogDirsResponse(
-        results=[_result(volume, partitions[volume.path], context) for volume in replicas.volumes()]
+        results=[_result(health, partitions[health.path], context) for health in directories]
     )
 
 
@@ -45,10 +45,10 @@ def _asked_for(request: DescribeLogDirsRequest, context: Context) -> Iterator[tu
                 yield TopicPartition(topic.name, partition.index), partition
 
 
-def _result(volume: DirectoryHealth, names: list[TopicPartition], context: Context) -> DescribeLogDirsResult:
-    if volume.offline:
+def _result(health: DirectoryHealth, names: list[TopicPartition], context: Context) -> DescribeLogDirsResult:
+    if health.offline:
         context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
-        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=volume.path)
+        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=health.path)
     topics: dict[str, DescribeLogDirsTopic] = {}
     try:
         for name in names:
@@ -56,19 +56,19 @@ def _result(volume: DirectoryHealth, names: list[TopicPartition], context: Conte
             topic.partitions.append(
                 DescribeLogDirsPartition(partition_index=name.partition, partition_size=_size(name, context))
             )
-        total_bytes, usable_bytes = volume.room()
+        total_bytes, usable_bytes = health.room()
     except OSError as error:  # one directory that cannot be looked at hides no other
-        volume.failed(error)
+        health.failed(error)
         context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
-        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=volume.path)
+        return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=health.path)
     return DescribeLogDirsResult(
-        log_dir=volume.path, topics=list(topics.values()), total_bytes=total_bytes, usable_bytes=usable_bytes
+        log_dir=health.path, topics=list(topics.values()), total_bytes=total_bytes, usable_bytes=usable_bytes
     )
 
 
 def _size(name: TopicPartition, context: Context) -> int:
     replicas = context.services.replicas
-    if replicas.home_of(name) is None:
+    if not replicas.has_folder(name):
         return 0
     try:
         partition = replicas.get(name.topic, name.partition)

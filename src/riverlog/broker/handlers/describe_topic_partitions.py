@@ -83,7 +83,7 @@ def _topic(topic: TopicImage, page: range, context: Context) -> DescribeTopicPar
 def _partition(
     topic: TopicImage, partition: PartitionImage, context: Context
 ) -> DescribeTopicPartitionsResponsePartition:
-    offline = context.services.replicas.is_offline(topic, partition)
+    offline = context.services.assignment.is_offline(topic, partition)
     leader = NO_NODE if offline else partition.leader
     return DescribeTopicPartitionsResponsePartition(
         error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,

@@ -30,7 +30,7 @@ from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
 from riverlog.partitions.not_yet import NotYet
 from riverlog.partitions.partition import Partition
-from riverlog.partitions.replicas import Replicas
+from riverlog.partitions.registry import PartitionRegistry
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.handwritten_codec import (
     FIRST_FETCH_BY_HAND,
@@ -94,7 +94,7 @@ def fetch(request: FetchRequest, context: Context) -> HandlerResult[FetchRespons
     return PendingFetch(
         read,
         partitions,
-        context.services.replicas,
+        context.services.registry,
         wait_seconds=_wait_seconds(request.max_wait_ms),
         answer_bytes_max=answer_bytes_max,
     )
@@ -116,7 +116,7 @@ async def fetch_in_portions(request: FetchRequest, context: Context) -> FetchRes
             partition.watch(news.set)
         while True:
             news.clear()
-            time_is_up = loop.time() >= deadline or context.services.replicas.stopping
+            time_is_up = loop.time() >= deadline or context.services.registry.stopping
             reading = _Reading(request, plan, context)
             while await in_turn(partial(reading.read, REQUEST_PORTION), turns):
                 pass
@@ -137,13 +137,13 @@ async def fetch_in_portions(request: FetchRequest, context: Context) -> FetchRes
 class PendingFetch(PendingResponse):
     """A response that waits until there is enough to read, or its time is up."""
 
-    __slots__ = ("_partitions", "_patience", "_read", "_replicas", "answer_bytes_max")
+    __slots__ = ("_partitions", "_patience", "_read", "_registry", "answer_bytes_max")
 
     def __init__(
         self,
         read: Callable[[bool], Parts | None],
         partitions: Sequence[Partition],
-        replicas: Replicas,
+        registry: PartitionRegistry,
         *,
         wait_seconds: float,
         answer_bytes_max: int,
@@ -154,7 +154,7 @@ class PendingFetch(PendingResponse):
         self.answer_bytes_max = answer_bytes_max
         self._read = read
         self._partitions = partitions
-        self._replicas = replicas
+        self._registry = registry
         for partition in partitions:
             partition.watch(self._look)
         self._patience = asyncio.get_running_loop().call_later(wait_seconds, self._look, True)
@@ -168,7 +168,7 @@ class PendingFetch(PendingResponse):
         if self.owner is None or self.parts is not None:
             return
         try:
-            parts = self._read(time_is_up or self._replicas.stopping)
+            parts = self._read(time_is_up or self._registry.stopping)
         except NotYet as not_yet:
             not_yet.until.add_done_callback(lambda _read: self._look(time_is_up))
             return
@@ -222,7 +222,7 @@ class FetchRoute:
 
     __slots__ = (
         "_answer", "_bytes_max", "_bytes_min", "_committed", "_context", "_epoch", "_metadata", "_partition",
-        "_replicas", "_wait_seconds", "kind", "stats",
+        "_registry", "_wait_seconds", "kind", "stats",
     )  # fmt: skip
 
     def __init__(self, asked: OneFetch, partition: Partition, api_key: int, context: Context) -> None:
@@ -232,7 +232,7 @@ class FetchRoute:
         self._partition = partition
         self._epoch = partition.leader_epoch
         self._metadata = context.services.metadata
-        self._replicas = context.services.replicas
+        self._registry = context.services.registry
         self._wait_seconds = _wait_seconds(asked.wait_ms)
         self._bytes_min = asked.bytes_min
         self._bytes_max = asked.bytes_max
@@ -252,7 +252,7 @@ class FetchRoute:
         return PendingFetch(
             partial(self._read, correlation_id, Offset(offset), bytes_max),
             (partition,),
-            self._replicas,
+            self._registry,
             wait_seconds=self._wait_seconds,
             answer_bytes_max=SENDFILE_BYTES_MIN,  # more is sent from the file
         )

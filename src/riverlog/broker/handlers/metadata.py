@@ -138,7 +138,7 @@ def _topic(topic: TopicImage, request: MetadataRequest, context: Context) -> Met
 
 
 def _partition(topic: TopicImage, partition: PartitionImage, context: Context) -> MetadataResponsePartition:
-    offline = context.services.replicas.is_offline(topic, partition)
+    offline = context.services.assignment.is_offline(topic, partition)
     leader = NO_NODE if offline else partition.leader
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,

@@ -96,7 +96,7 @@ class Terms:
 def produce(request: ProduceRequest, context: Context) -> HandlerResult[ProduceResponse]:
     """Append every batch that may be appended; a refused one does not spoil its neighbours."""
     terms = Terms.of(request.transactional_id, context)
-    if context.services.replicas.has_unopened:
+    if context.services.registry.has_unopened:
         _check_recovered(request, context)
     if terms.may_transact:
         _check_verified(request, terms, context)

@@ -24,6 +24,9 @@ from riverlog.model.access import CLUSTER, Authorizer, Operation, Principal, Res
 from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.ports import Buffer, Clock, FileRange, Random
 from riverlog.observe.stats import RequestStats
+from riverlog.partitions.assignment import DirectoryAssignment
+from riverlog.partitions.checkpoints import DirectoryCheckpoints
+from riverlog.partitions.registry import PartitionRegistry
 from riverlog.partitions.replicas import Replicas
 from riverlog.wire.apis import Api
 
@@ -102,6 +105,9 @@ class Services:
     node_id: NodeId
     cluster_id: str
     metadata: MetadataDriver
+    registry: PartitionRegistry
+    assignment: DirectoryAssignment
+    checkpoints: DirectoryCheckpoints
     replicas: Replicas
     groups: GroupCoordinator
     transactions: TransactionCoordinator

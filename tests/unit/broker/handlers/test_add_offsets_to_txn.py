@@ -22,7 +22,7 @@ def test_every_version_adds_the_partition_of_the_group(version: int) -> None:
             await group_lines.prepared(line)
             assert await add_offsets(line, await init(line), GROUP, version) is ErrorCode.NONE
             (topic,) = (await described(line)).topics
-            assert (topic.topic, topic.partitions) == (OFFSETS_TOPIC, [node._groups.partition_of(GROUP).partition])
+            assert (topic.topic, topic.partitions) == (OFFSETS_TOPIC, [node.parts.groups.partition_of(GROUP).partition])
 
     run(scenario())
 
@@ -55,7 +55,7 @@ def test_a_transaction_may_be_the_first_to_need_the_topic_of_groups() -> None:
     async def scenario() -> None:
         async with serving() as (line, node):
             await prepared(line)
-            assert node._metadata.image.topic(OFFSETS_TOPIC) is None
+            assert node.parts.metadata.image.topic(OFFSETS_TOPIC) is None
             assert await add_offsets(line, await init(line), GROUP) is ErrorCode.NONE
 
     run(scenario())

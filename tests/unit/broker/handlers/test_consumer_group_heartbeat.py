@@ -38,7 +38,7 @@ def test_a_member_joins_stays_commits_and_leaves(version: int) -> None:
     async def scenario() -> None:
         async with serving() as (line, node):
             await prepared(line, "t")
-            topic = node._metadata.image.topic("t")
+            topic = node.parts.metadata.image.topic("t")
             assert topic is not None
             told = await joined(line, "" if version == 0 else "m", version)
             assert told.error_code == ErrorCode.NONE
@@ -65,7 +65,7 @@ def test_new_partitions_reach_the_members() -> None:
     async def scenario() -> None:
         async with serving() as (line, node):
             await prepared(line, "t")
-            topic = node._metadata.image.topic("t")
+            topic = node.parts.metadata.image.topic("t")
             assert topic is not None
             told = await joined(line)
             owned = [TopicPartitions(topic.id, [0, 1])]

@@ -96,7 +96,7 @@ def test_more_topics_than_a_request_can_create_are_refused_together():
             assert [each.name for each in answers] == names
             assert {each.error_code for each in answers} == {ErrorCode.INVALID_PARTITIONS}
             assert "10000" in answers[0].error_message
-            assert not list(node._metadata.image.all_topics())
+            assert not list(node.parts.metadata.image.all_topics())
 
     run(scenario())
 

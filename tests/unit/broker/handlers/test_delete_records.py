@@ -122,7 +122,7 @@ def test_a_full_disk_does_not_refuse_what_makes_room():
         universe = Universe()
         async with serving(universe) as (line, node):
             await with_records(line)
-            (home,) = node._homes
+            (directory,) = node.parts.registry.directories
             universe.disk.fail(0, errno.ENOSPC, on=("write",), lasting=True)
             part = PartitionProduceData(index=0, records=batch_of([b"x"]))  # type: ignore[arg-type]  # as on the wire
             refused = await line.ask(
@@ -133,7 +133,7 @@ def test_a_full_disk_does_not_refuse_what_makes_room():
                 ),
             )
             assert refused.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
-            assert not home.volume.writable
+            assert not directory.health.writable
             assert (await delete(line, 3)).low_watermark == 3
             universe.disk.heal()
 

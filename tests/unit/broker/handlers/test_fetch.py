@@ -177,7 +177,7 @@ def test_who_waits_is_told_what_is_in_the_way_when_it_comes(version: int) -> Non
         async with serving(universe) as (line, node):
             topic = await create(line)
             other = await connected(universe)
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             for _ in range(2):  # the second one is known by its bytes
                 asked = asking(partition.high_watermark, wait_ms=MINUTE_MS)
@@ -203,7 +203,7 @@ def test_damage_is_told_when_the_time_is_up() -> None:
             await create(line)
             for each in (b"a", b"b"):
                 await produced(line, request(batch_of([each])))
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             flaw = Flaw(0, 1, Offset(0), Offset(1), "the checksum does not match")
             partition.log.quarantine.add(Offset(0), flaw)
@@ -237,7 +237,7 @@ def test_a_client_that_goes_away_leaves_nothing_behind() -> None:
             other = await connected(universe)
             other.send(ApiKey.FETCH, VERSION, asking(wait_ms=MINUTE_MS))
             await asyncio.sleep(0.1)
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             assert len(partition._readers) == 1
             other.close()
@@ -253,7 +253,7 @@ def test_what_goes_out_is_counted_in_records_and_bytes() -> None:
             await create(line)
             for _ in range(200):
                 await produced(line, request(batch_of([b"x" * 100, b"y" * 100])))
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             offset = size = 0
             while offset < 400:
@@ -275,7 +275,7 @@ def test_a_fetch_does_not_wait_at_the_end_of_a_segment(version: int) -> None:
             await create(line)
             for _ in range(8):
                 await produced(line, request(batch_of([b"a" * 300])))
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             assert partition.log.segment_count > 1
             before = asyncio.get_running_loop().time()
@@ -307,7 +307,7 @@ def test_a_fetch_that_waits_is_told_at_once_that_its_topic_was_deleted(
         async with serving(universe) as (line, node):
             async with Admin("node:9092", ports=universe.ports) as admin:
                 await admin.create_topic("orders", partitions=2)
-            topic = node._metadata.image.topic("orders")
+            topic = node.parts.metadata.image.topic("orders")
             assert topic is not None
             other = await connected(universe)
             asked = FetchRequest(
@@ -339,7 +339,7 @@ def test_a_fetch_that_waits_is_told_at_once_that_its_topic_was_deleted(
             answer = (await waiting).responses[0].partitions
             assert [part.error_code for part in answer] == [code] * parts
             assert [bytes(part.records or b"") for part in answer] == [b""] * parts
-            assert not node._homes[0].volume.offline
+            assert not node.parts.registry.directories[0].health.offline
 
     run(scenario())
 
@@ -381,7 +381,7 @@ def test_a_fetch_of_many_partitions_is_done_in_portions() -> None:
             before = loop.time()
             await line.ask(ApiKey.FETCH, VERSION, many(wait_ms=5_000, bytes_min=1_000))
             assert loop.time() - before == pytest.approx(5, abs=0.1)
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             assert not partition._readers
 
@@ -394,7 +394,7 @@ def test_without_descriptors_only_so_much_is_copied_into_an_answer() -> None:
             await create(line)
             for _ in range(5):
                 await produced(line, request(batch_of([b"a" * 500_000])))
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             assert len((await fetched(line, asking(bytes_max=1 << 30))).records) > 2_500_000
             partition.log.segments.files._descriptors_max = 0

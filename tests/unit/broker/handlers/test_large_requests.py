@@ -105,7 +105,7 @@ def test_nobody_waits_for_a_large_request_as_a_whole(name: str) -> None:
     async def scenario() -> None:
         async with serving() as (line, node):
             await prepared(line, "t")
-            await node._transactions.ensure_topic()
+            await node.parts.transactions.ensure_topic()
             await commit(line, "t", 1)
             key, version, request = LARGE[name]
             few, _ = await counted(line.send(key, version, type(request)()))

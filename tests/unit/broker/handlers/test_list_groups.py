@@ -59,7 +59,7 @@ def test_groups_that_may_not_be_seen_are_left_out(monkeypatch: pytest.MonkeyPatc
     async def scenario() -> None:
         deny(monkeypatch, Operation.DESCRIBE)
         async with serving() as (line, node):
-            await node._groups.ensure_topic()
+            await node.parts.groups.ensure_topic()
             await line.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest([CreatableTopic("t")]))
             assert await commit(line, "t", 7) is ErrorCode.NONE
             response = await line.ask(ApiKey.LIST_GROUPS, 5, ListGroupsRequest())

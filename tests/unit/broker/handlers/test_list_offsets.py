@@ -28,7 +28,7 @@ def test_ends_and_moments() -> None:
             assert (await asked(line, -3)).offset == -1
             for each in range(10):
                 await produced(line, request(batch_of([b"x", b"y"], timestamp_ms=1_000 * each)))
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             partition.delete_records(4)  # type: ignore[arg-type]
             assert (await asked(line, -2)).offset == 4

@@ -21,7 +21,7 @@ def test_offsets_are_committed_from_outside_a_group(version: int) -> None:
     async def scenario() -> None:
         async with serving() as (line, node):
             await prepared(line, "t")
-            topic = node._metadata.image.topic("t")
+            topic = node.parts.metadata.image.topic("t")
             assert topic is not None
             request = commit_request("t", 7)
             request.topics[0].topic_id = topic.id

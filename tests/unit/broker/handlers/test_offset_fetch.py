@@ -35,7 +35,7 @@ def test_what_was_committed_comes_back(version: int) -> None:
         async with serving() as (line, node):
             await prepared(line, "t")
             await commit(line, "t", 7, partition=1)
-            topic = node._metadata.image.topic("t")
+            topic = node.parts.metadata.image.topic("t")
             assert topic is not None
             name = "" if version >= 10 else "t"
             asked = OffsetFetchRequestTopic(topic.id, "t", [1, 0])
@@ -92,7 +92,7 @@ def test_an_unknown_topic_id_spoils_only_its_own_partitions() -> None:
         async with serving() as (line, node):
             await prepared(line, "t")
             await commit(line, "t", 7)
-            topic = node._metadata.image.topic("t")
+            topic = node.parts.metadata.image.topic("t")
             assert topic is not None
             asked = [OffsetFetchRequestTopic(UUID(int=1), "", [0]), OffsetFetchRequestTopic(topic.id, "", [0])]
             (group,) = (await line.ask(ApiKey.OFFSET_FETCH, 10, request(asked))).groups

@@ -87,7 +87,7 @@ def test_not_everybody_may_see_transactions(monkeypatch: pytest.MonkeyPatch) -> 
     async def scenario() -> None:
         deny(monkeypatch, Operation.DESCRIBE)
         async with serving() as (line, node):
-            await node._transactions.ensure_topic()
+            await node.parts.transactions.ensure_topic()
             await init(line)
             assert (await described(line)).error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             assert await listed(line) == []
@@ -100,7 +100,7 @@ def test_while_a_coordinator_loads_the_list_is_not_complete() -> None:
         async with serving() as (line, node):
             await prepared(line)
             await init(line)
-            for shard in node._transactions:
+            for shard in node.parts.transactions:
                 shard.loaded = False
             response = await line.ask(ApiKey.LIST_TRANSACTIONS, 2, ListTransactionsRequest())
             assert response.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -125,7 +125,7 @@ def test_old_clients_do_not_know_that_coordinators_load(version: int, code: Erro
             producer = await init(line)
             await add_offsets(line, producer, GROUP)
             await commit(line, producer, 5)
-            for shard in node._groups:
+            for shard in node.parts.groups:
                 shard.loaded = False
             first, *_ = await commit(line, producer, 5, version)
             assert first is code

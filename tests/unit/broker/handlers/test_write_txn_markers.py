@@ -30,7 +30,7 @@ def test_what_was_left_open_is_aborted() -> None:
             await prepared(line, "orders")
             producer = await begun(node)
             assert (await sent(line, producer, 0, b"value")).error_code == ErrorCode.NONE
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             assert partition.last_stable_offset == 0
             assert await codes(line, marker(producer.id, producer.epoch, 0, 1, 99), version=1) == [
@@ -53,7 +53,7 @@ def test_a_late_marker_of_the_second_version_ends_nothing() -> None:
                 [ErrorCode.NONE],
                 [ErrorCode.NONE],
             ]
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             assert partition.high_watermark == 2, "what was repeated was not written again"
 
@@ -67,7 +67,7 @@ def test_a_partition_that_is_named_again_gets_one_marker_and_the_same_answer() -
             producer = await begun(node)
             await sent(line, producer, 0, b"value")
             assert await codes(line, marker(producer.id, producer.epoch, *[0] * 1_000)) == [[ErrorCode.NONE] * 1_000]
-            partition = node._replicas.get("orders", 0)
+            partition = node.parts.replicas.get("orders", 0)
             assert partition is not None
             assert partition.high_watermark == 2
 

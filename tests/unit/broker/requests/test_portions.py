@@ -251,7 +251,7 @@ def test_each_batch_of_a_large_request_is_written_once_and_in_order(acks: int) -
             if acks:
                 parts = answered.result().responses[0].partition_responses
                 assert [part.base_offset for part in parts] == list(range(count, 2 * count))
-            log = node._replicas.get("orders", 0)
+            log = node.parts.replicas.get("orders", 0)
             assert log is not None
             found = log.read(Offset(0), bytes_max=1 << 20, upto=Offset(2 * count), at_least_one=True).records
             assert found is not None

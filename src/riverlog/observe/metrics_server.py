@@ -1,8 +1,8 @@
-"""The door for metrics and health: GET /metrics, /health and /ready, and nothing else.
+"""The HTTP server of metrics and health: GET /metrics, /health and /ready, and nothing else.
 
 As much HTTP/1.1 as three read-only routes need; docs/adr/0004-a-small-door-for-metrics.md says why no framework.
 A request's head, its time and the number of connections are bounded, so nobody can hold the node through this
-door; what a web page may have sent is refused. `/health` answers as long as the loop turns; `/ready` is 503 with the
+server; what a web page may have sent is refused. `/health` answers as long as the loop turns; `/ready` is 503 with the
 reason while clients cannot be served.
 """
 
@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from riverlog.model.ids import Address
 from riverlog.model.limits import HTTP_IDLE_SECONDS_MAX
@@ -19,23 +19,25 @@ from riverlog.model.ports import Workers
 from riverlog.observe.containment import contained
 from riverlog.observe.exposition import CONTENT_TYPE, render
 from riverlog.observe.limits import HTTP_CONNECTIONS_MAX, HTTP_REQUEST_BYTES_MAX, HTTP_SECONDS_MAX
-from riverlog.observe.metrics import Source, scrape
+from riverlog.observe.metrics import MetricsSource, scrape
 from riverlog.observe.web_guard import WebGuard
 
 
-class Observed(Source, Protocol):
-    """A node as this door shows it."""
-
-    def not_ready(self) -> str | None:
-        """Say in one sentence why clients cannot be served now; None when they can."""
-        ...
-
-
-class Door:
+class MetricsServer:
     """Listens on one address and answers about one node."""
 
-    def __init__(self, node: Observed, workers: Workers, guard: WebGuard, *, version: str) -> None:
-        self._node = node
+    def __init__(
+        self,
+        source: MetricsSource,
+        not_ready: Callable[[], str | None],
+        workers: Workers,
+        guard: WebGuard,
+        *,
+        version: str,
+    ) -> None:
+        """Serve the metrics of a source; `not_ready` returns in one sentence why its clients cannot be served now."""
+        self._source = source
+        self._not_ready = not_ready
         self._guard = guard
         self._workers = workers
         self._version = version
@@ -48,7 +50,7 @@ class Door:
         self._conversations: set[asyncio.Task[None]] = set()
 
     async def open(self, host: str, port: int) -> Address:
-        """Listen and give the address; port 0 takes a free one, a busy port is an OSError."""
+        """Listen and return the address; port 0 takes a free one, a busy port is an OSError."""
         assert self._server is None
         self._server = await asyncio.start_server(self.accepted, host, port, limit=HTTP_REQUEST_BYTES_MAX)
         return Address(*self._server.sockets[0].getsockname()[:2])
@@ -77,15 +79,15 @@ class Door:
         """Answer request after request until either side has had enough."""
         writer.transport.set_write_buffer_limits(high=0)  # drain() then waits until the peer has room for all of it
         try:
-            while await self._turn(reader, writer):
+            while await self._answer_one(reader, writer):
                 pass
         except (OSError, EOFError, TimeoutError, asyncio.CancelledError):
             pass  # the peer is gone or too slow, or the node stops: nobody is left to tell
         finally:
             writer.transport.abort()
 
-    async def _turn(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; tell whether another may follow on this connection."""
+    async def _answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer one request; return whether another may follow on this connection."""
         async with asyncio.timeout(HTTP_IDLE_SECONDS_MAX):
             first = await reader.readexactly(1)
         async with asyncio.timeout(HTTP_SECONDS_MAX):
@@ -117,15 +119,15 @@ class Door:
             return request, _text(HTTPStatus.INTERNAL_SERVER_ERROR, "This failed; the node's log says why.")
 
     async def _metrics(self) -> "_Answer":
-        taken = scrape(self._node, version=self._version)
+        taken = scrape(self._source, version=self._version)
         return _Answer(HTTPStatus.OK, CONTENT_TYPE, await self._workers.run(lambda: render(taken)))
 
     async def _health(self) -> "_Answer":
-        who = {"node_id": self._node.node_id, "cluster_id": self._node.cluster_id, "version": self._version}
+        who = {"node_id": self._source.node_id, "cluster_id": self._source.cluster_id, "version": self._version}
         return _json(HTTPStatus.OK, {"status": "alive", **who})
 
     async def _ready(self) -> "_Answer":
-        reason = self._node.not_ready()
+        reason = self._not_ready()
         if reason is None:
             return _json(HTTPStatus.OK, {"status": "ready"})
         return _json(HTTPStatus.SERVICE_UNAVAILABLE, {"status": "not ready", "reason": reason})

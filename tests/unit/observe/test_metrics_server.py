@@ -1,4 +1,4 @@
-"""Three routes, plain answers, and no way to hold the door open."""
+"""Three routes, plain answers, and no way to hold the server open."""
 
 import asyncio
 import json
@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import pytest
 
-from riverlog.observe import http
-from riverlog.observe.http import Door
+from riverlog.observe import metrics_server
 from riverlog.observe.limits import HTTP_CONNECTIONS_MAX, HTTP_REQUEST_BYTES_MAX
+from riverlog.observe.metrics_server import MetricsServer
 from riverlog.observe.web_guard import WebGuard
 from tests.unit.observe.source import ScrapedNode
 
@@ -41,24 +41,24 @@ class Visitor:
         return int(line.split()[1]), headers, await self.reader.readexactly(body_bytes)
 
 
-async def enter(door: Door) -> Visitor:
+async def enter(server: MetricsServer) -> Visitor:
     ours, theirs = socket.socketpair()
-    door.accepted(*await asyncio.open_connection(sock=ours, limit=HTTP_REQUEST_BYTES_MAX))
+    server.accepted(*await asyncio.open_connection(sock=ours, limit=HTTP_REQUEST_BYTES_MAX))
     return Visitor(*await asyncio.open_connection(sock=theirs))
 
 
 def visit(conversation: Callable[[Visitor, ScrapedNode], Awaitable[T]]) -> T:
-    """Run one conversation with a door that shows a node."""
+    """Run one conversation with a server that shows a node."""
 
     async def run() -> T:
         node = ScrapedNode()
-        door = Door(node, NoThreads(), WebGuard(), version="1.2.3")
-        visitor = await enter(door)
+        server = MetricsServer(node, node.not_ready, NoThreads(), WebGuard(), version="1.2.3")
+        visitor = await enter(server)
         try:
             return await conversation(visitor, node)
         finally:
             visitor.writer.close()
-            await door.close()
+            await server.close()
 
     return asyncio.run(run())
 
@@ -154,7 +154,7 @@ def test_the_connection_stays_open_as_the_protocol_says(request_head: str, keeps
 
 
 def test_a_peer_that_never_finishes_its_request_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "HTTP_SECONDS_MAX", 0.0)
+    monkeypatch.setattr(metrics_server, "HTTP_SECONDS_MAX", 0.0)
 
     async def conversation(visitor: Visitor, _node: ScrapedNode) -> bytes:
         visitor.writer.write(b"GET /hea")
@@ -168,27 +168,27 @@ def test_a_peer_that_never_takes_its_answer_is_sent_away(monkeypatch: pytest.Mon
         node = ScrapedNode()
         stats = node.partition_stats["orders", 0]
         node.partition_stats = {("orders", number): stats for number in range(1_000)}  # more than sockets hold
-        door = Door(node, NoThreads(), WebGuard(), version="1.2.3")
-        visitor = await enter(door)
+        server = MetricsServer(node, node.not_ready, NoThreads(), WebGuard(), version="1.2.3")
+        visitor = await enter(server)
         visitor.writer.transport.pause_reading()  # type: ignore[attr-defined] # it has this; WriteTransport does not say so
-        monkeypatch.setattr(http, "HTTP_SECONDS_MAX", 0.05)
+        monkeypatch.setattr(metrics_server, "HTTP_SECONDS_MAX", 0.05)
         visitor.writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
-        (conversation,) = door._conversations
+        (conversation,) = server._conversations
         await asyncio.wait_for(conversation, 10)
         visitor.writer.close()
-        await door.close()
+        await server.close()
 
     asyncio.run(run())
 
 
 def test_only_so_many_are_heard_at_once() -> None:
     async def run() -> None:
-        door = Door(ScrapedNode(), NoThreads(), WebGuard(), version="1.2.3")
-        visitors = [await enter(door) for _ in range(HTTP_CONNECTIONS_MAX)]
-        turned_away = await enter(door)
+        server = MetricsServer(ScrapedNode(), lambda: None, NoThreads(), WebGuard(), version="1.2.3")
+        visitors = [await enter(server) for _ in range(HTTP_CONNECTIONS_MAX)]
+        turned_away = await enter(server)
         assert await turned_away.reader.read() == b""
         assert (await visitors[0].ask("GET /health HTTP/1.1\n\n"))[0] == 200
-        await door.close()
+        await server.close()
         for visitor in (*visitors, turned_away):
             visitor.writer.close()
 

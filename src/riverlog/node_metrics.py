@@ -1,0 +1,124 @@
+"""What a scrape of the metrics sees of a node, read from its parts at that moment."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from riverlog.controller.metadata import MetadataDriver
+from riverlog.coordination.groups import GroupCoordinator
+from riverlog.coordination.transactions import TransactionCoordinator
+from riverlog.metadata.image import PartitionImage, TopicImage
+from riverlog.model.ids import NodeId, Offset, TopicPartition
+from riverlog.model.ports import Clock, Disk
+from riverlog.observe.metrics import (
+    BrokerReading,
+    CommittedReading,
+    GroupReading,
+    LogDirectoryReading,
+    PartitionReading,
+    PipelineReading,
+    TransactionsReading,
+)
+from riverlog.observe.stats import NodeStats, PartitionStats
+from riverlog.partitions.partition import Partition
+from riverlog.partitions.registry import PartitionRegistry
+
+
+class NodeMetrics:
+    """The source of a node's metrics."""
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        cluster_id: str,
+        stats: NodeStats,
+        registry: PartitionRegistry,
+        metadata: MetadataDriver,
+        groups: GroupCoordinator,
+        transactions: TransactionCoordinator,
+        *,
+        clock: Clock,
+        disk: Disk,
+        pipelines: Callable[[], Iterable[PipelineReading]],
+    ) -> None:
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.stats = stats
+        self._registry = registry
+        self._metadata = metadata
+        self._groups = groups
+        self._transactions = transactions
+        self._clock = clock
+        self._disk = disk
+        self.pipelines = pipelines
+
+    def brokers(self) -> Iterable[BrokerReading]:
+        for broker in self._metadata.image.brokers.values():
+            yield BrokerReading(broker.id, str(broker.endpoints[0].address) if broker.endpoints else "")
+
+    def topics(self) -> Iterable[tuple[str, int]]:
+        return ((topic.name, topic.partition_count) for topic in self._metadata.image.all_topics())
+
+    def partitions(self) -> Iterable[PartitionReading]:
+        """Return every partition that this node leads; one that nobody has used yet is empty."""
+        opened = {partition.name: partition for partition in self._registry.list_opened()}
+        for topic in self._metadata.image.all_topics():
+            for facts in topic.partitions:
+                if facts.leader == self.node_id:
+                    yield _reading(topic, facts, opened.get(TopicPartition(topic.name, facts.index)))
+
+    def groups(self) -> Iterable[GroupReading]:
+        """Return every group that this node coordinates; how far one is behind is known once its partition is open."""
+        ends = {partition.name: partition.high_watermark for partition in self._registry.list_opened()}
+        for machine in self._groups.machines():
+            for group_id, state, members, committed in machine.standings():
+                offsets = [
+                    CommittedReading(
+                        *name, Offset(value.offset), max(0, ends[name] - value.offset) if name in ends else None
+                    )
+                    for name, value in committed.items()
+                ]
+                yield GroupReading(group_id, state, members, offsets)
+
+    def transactions(self) -> TransactionsReading:
+        """Count the transactional ids that this node coordinates, and look for the oldest transaction that is open."""
+        by_state: Counter[str] = Counter()
+        now_ms = oldest_ms = self._clock.wall_ms()
+        for machine in self._transactions.machines():
+            counts, opened_ms = machine.standing()
+            by_state.update(counts)
+            oldest_ms = min(oldest_ms, now_ms if opened_ms is None else opened_ms)
+        return TransactionsReading(by_state, (now_ms - oldest_ms) / 1000)
+
+    def coordinators_loading(self) -> int:
+        return self._groups.loading() + self._transactions.loading()
+
+    def log_directories(self) -> Iterable[LogDirectoryReading]:
+        for directory in self._registry.directories:
+            yield LogDirectoryReading(
+                directory=directory.logs.folder,
+                online=not directory.health.offline,
+                size_bytes=sum(log.size for log in directory.logs.logs().values()),
+                free_bytes=0 if directory.health.offline else self._disk.free_bytes(directory.logs.folder),
+            )
+        for health in self._registry.unusable:
+            yield LogDirectoryReading(directory=health.path, online=False, size_bytes=0, free_bytes=0)
+
+
+def _reading(topic: TopicImage, facts: PartitionImage, partition: Partition | None) -> PartitionReading:
+    nothing = Offset(0)
+    log = None if partition is None else partition.log
+    return PartitionReading(
+        topic=topic.name,
+        partition=facts.index,
+        leader=facts.leader,
+        replicas=facts.replicas,
+        in_sync_replicas=facts.isr,
+        log_start_offset=nothing if log is None else log.log_start_offset,
+        high_watermark=nothing if partition is None else partition.high_watermark,
+        last_stable_offset=nothing if partition is None else partition.last_stable_offset,
+        log_end_offset=nothing if log is None else log.log_end_offset,
+        size_bytes=0 if log is None else log.size,
+        segments=0 if log is None else log.segment_count,
+        damaged_segments=0 if log is None else len(log.quarantine.segments_behind(log.log_start_offset)),
+        stats=PartitionStats() if partition is None else partition.stats,
+    )
