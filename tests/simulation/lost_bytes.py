@@ -9,7 +9,7 @@ from random import Random
 from typing import Final
 
 from riverlog.log.log import Log
-from riverlog.log.segments.segment import LOG_SUFFIX
+from riverlog.log.segments.log_folder import LOG_SUFFIX
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.model.settings import Durability, TopicConfig

@@ -25,10 +25,11 @@ from riverlog.log.recovery.replay import EPOCHS_FILE, Past
 from riverlog.log.retention import DeletedSegment, Reason, SegmentFacts, expired
 from riverlog.log.segments.flaws import Flaw
 from riverlog.log.segments.gathered_write import Appended, Gathered
+from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, path_of
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.segments.quarantine import QUARANTINE_FILE
 from riverlog.log.segments.rolling import check_fits, is_full
-from riverlog.log.segments.segment import SNAPSHOT_SUFFIX, Segment, path_of
+from riverlog.log.segments.segment import Segment
 from riverlog.log.segments.segments import Segments, facts_of
 from riverlog.log.sync import SyncPlan
 from riverlog.log.times import FoundTime, check_times
@@ -192,7 +193,7 @@ class Log:
     @config.setter
     def config(self, config: TopicConfig) -> None:
         self._config = config
-        self.segments.index_interval_bytes = config.index_interval_bytes
+        self.segments.set_index_interval(config.index_interval_bytes)
 
     @property
     def closed_is_durable(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.segments.flaws import SEARCH_EVERYTHING, Flaw, examine
-from riverlog.log.segments.segment import LOG_SUFFIX, path_of
+from riverlog.log.segments.log_folder import LOG_SUFFIX, path_of
 from riverlog.model.ports import Disk
 
 _BYTES_PER_PAUSE: Final = 1024 * 1024

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from riverlog.log.segments.segment import LOG_SUFFIX, path_of
+from riverlog.log.segments.log_folder import LOG_SUFFIX, path_of
 from riverlog.model.errors import Refusal
 from riverlog.model.ports import Clock
 from riverlog.model.settings import NodeSettings

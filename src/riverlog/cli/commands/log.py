@@ -22,8 +22,8 @@ from riverlog.log.checkpoint import BadCheckpoint
 from riverlog.log.dump.batches import DumpedBatch, dump_batches, dump_offsets, dump_times, segments_of
 from riverlog.log.dump.transactions import DumpedProducer, dump_aborted, dump_snapshot, snapshots_of
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, Aborted
+from riverlog.log.segments.log_folder import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.log.segments.quarantine import QUARANTINE_FILE, Quarantine
-from riverlog.log.segments.segment import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.records.batch import BatchHeader, Compression
 from riverlog.records.control import marker_of

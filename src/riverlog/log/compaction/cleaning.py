@@ -17,9 +17,10 @@ from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX
 from riverlog.log.reading import find_aborted
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.segments.index import RELATIVE_OFFSET_MAX
+from riverlog.log.segments.log_folder import CLEANED_SUFFIX, LOG_SUFFIX, LogFolder, path_of
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.segments.scan import scan_batches
-from riverlog.log.segments.segment import CLEANED_SUFFIX, LOG_SUFFIX, Segment, path_of
+from riverlog.log.segments.segment import Segment
 from riverlog.model.ids import TIMESTAMP_MAX, Offset, ProducerEpoch, ProducerId
 from riverlog.model.ports import Buffer, Disk
 from riverlog.records.batch import BatchHeader, checksum, read_header
@@ -154,11 +155,8 @@ class _Work:
         """Write what stays of a group into one segment; give its size, None where nothing would change."""
         cleaning = self._cleaning
         cleaned = Segment.create(
-            self._disk,
-            OpenFiles(),
-            cleaning.folder,
+            LogFolder(self._disk, OpenFiles(), cleaning.folder, cleaning.index_interval_bytes),
             group[0].base_offset,
-            index_interval_bytes=cleaning.index_interval_bytes,
             now_ms=cleaning.now_ms,
             ending=CLEANED_SUFFIX,
         )

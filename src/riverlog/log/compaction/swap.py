@@ -11,22 +11,24 @@ a range of an old file keep it. Retention of this log waits until the last step.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX
 from riverlog.log.recovery.recovery import Folder
 from riverlog.log.retention import SegmentFacts
-from riverlog.log.segments.open_files import OpenFiles
-from riverlog.log.segments.segment import (
+from riverlog.log.segments.log_folder import (
     CLEANED_SUFFIX,
     INDEX_SUFFIX,
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
-    Segment,
+    LogFolder,
     path_of,
 )
+from riverlog.log.segments.quarantine import Quarantine
+from riverlog.log.segments.segment import Segment
 from riverlog.log.segments.segments import Segments
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
@@ -91,24 +93,18 @@ def remove_cleaned(disk: Disk, folder: str, base_offsets: Iterable[Offset]) -> N
         _remove(disk, folder, base_offset, tuple(suffix + CLEANED_SUFFIX for suffix in _SUFFIXES))
 
 
-def finish_swaps(disk: Disk, folder: str, found: Folder, *, index_interval_bytes: int, now_ms: int) -> None:
+def finish_swaps(log_folder: LogFolder, found: Folder, *, now_ms: int) -> None:
     """Finish what a crash interrupted; indexes are built again when they are needed.
 
     The last rename may be lost again: then the next start repeats it. The log's first sync makes it durable.
     """
+    disk, folder = log_folder.disk, log_folder.path
+    unblemished = replace(log_folder, quarantine=Quarantine())  # what is known to be damaged was in those replaced
     for base_offset in found.half_swaps:
         path = path_of(folder, base_offset, TRANSACTION_INDEX_SUFFIX)
         disk.rename(path + SWAP_SUFFIX, path)
     for base_offset in found.swaps:
-        cleaned = Segment.load(
-            disk,
-            OpenFiles(),
-            folder,
-            base_offset,
-            index_interval_bytes=index_interval_bytes,
-            now_ms=now_ms,
-            ending=SWAP_SUFFIX,
-        )
+        cleaned = Segment.load(unblemished, base_offset, now_ms=now_ms, ending=SWAP_SUFFIX)
         cleaned.let_go()
         for other in found.segments:
             if base_offset < other < cleaned.next_offset:

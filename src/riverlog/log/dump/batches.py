@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from riverlog.log.checkpoint import read_file
 from riverlog.log.recovery.recovery import list_folder
 from riverlog.log.segments.index import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
+from riverlog.log.segments.log_folder import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.log.segments.scan import scan_batches
-from riverlog.log.segments.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
 from riverlog.records.batch import BatchHeader, checksum

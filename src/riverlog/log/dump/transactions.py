@@ -8,7 +8,7 @@ from riverlog.log.dump.batches import DumpedBatch, dump_batches
 from riverlog.log.producers.aborted_transactions import ENTRY_BYTES, TRANSACTION_INDEX_SUFFIX, Aborted, decode
 from riverlog.log.producers.state import BadSnapshot, Producer, Producers
 from riverlog.log.recovery.recovery import list_folder
-from riverlog.log.segments.segment import SNAPSHOT_SUFFIX, path_of
+from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, path_of
 from riverlog.model.ids import Offset, ProducerId
 from riverlog.model.ports import Disk
 from riverlog.records.control import read_marker

@@ -11,10 +11,10 @@ from operator import attrgetter
 from struct import Struct
 from typing import Final, NamedTuple, Self, overload
 
-from riverlog.log.segments.open_files import HeldFile, OpenFiles, read_file, write_file
+from riverlog.log.segments.log_folder import LogFolder, path_of
+from riverlog.log.segments.open_files import HeldFile, read_file, write_file
 from riverlog.model.disk_errors import may_pass
 from riverlog.model.ids import Offset, ProducerId
-from riverlog.model.ports import Disk
 
 TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
 _ENTRY: Final = Struct(">hqqqq")
@@ -105,10 +105,8 @@ def decode(content: bytes) -> Aborted | None:
 class AbortedTransactions:
     """The indexes of all segments of a log; each is read when it is first needed."""
 
-    def __init__(self, disk: Disk, files: OpenFiles, folder: str, bases: Iterable[Offset] = ()) -> None:
-        self._disk = disk
-        self._files = files
-        self._folder = folder
+    def __init__(self, folder: LogFolder, bases: Iterable[Offset] = ()) -> None:
+        self.folder = folder
         self._bases = sorted(bases)
         """The segments that have an index, empty or not."""
         self._indexes: dict[Offset, AbortedIndex] = {}
@@ -123,15 +121,15 @@ class AbortedTransactions:
         """Give a segment's index, an empty one where it has none; BadAbortedIndex where its file is damaged."""
         index = self._indexes.get(base_offset)
         if index is None:
-            content = read_file(self._disk, self._path(base_offset), self._files) if self._has(base_offset) else None
+            content = (
+                read_file(self.folder.disk, self._path(base_offset), self.folder.files)
+                if self._has(base_offset)
+                else None
+            )
             index = AbortedIndex.decode(content or b"", base_offset)
             if content is not None:
                 self._indexes[base_offset] = index
         return index
-
-    def share(self, files: OpenFiles) -> None:
-        """Count the files of these indexes among others from now on."""
-        self._files = files
 
     def find(self, segment: Offset, offset: Offset, upto: Offset) -> list[Aborted]:
         """Find those with records between two offsets, from the segment of the first on; sorted by first offset."""
@@ -150,7 +148,7 @@ class AbortedTransactions:
         """Add entries to a segment's index and write them behind the others; on OSError nothing has changed."""
         index = self.of(base_offset)
         content = b"".join(map(encode, entries))
-        file = HeldFile(self._disk.open(self._path(base_offset), create=True))
+        file = HeldFile(self.folder.disk.open(self._path(base_offset), create=True))
         self._unsynced.add(base_offset)
         file.write(len(index.content), (content,))
         index.content += content
@@ -176,7 +174,7 @@ class AbortedTransactions:
         index = AbortedIndex(entries)
         if index or self._has(base_offset):
             self._unsynced.add(base_offset)
-            write_file(self._disk, self._path(base_offset), bytes(index.content))
+            write_file(self.folder.disk, self._path(base_offset), bytes(index.content))
             self._keep(base_offset, index)
 
     def take(self, base_offset: Offset, content: bytes) -> None:
@@ -199,14 +197,14 @@ class AbortedTransactions:
     def take_unsynced(self) -> list[HeldFile]:
         """Return the files that were written since this was last asked, to be synced. On OSError nothing changes."""
         self._write_unwritten()
-        files = [HeldFile(self._disk.open(self._path(base_offset))) for base_offset in sorted(self._unsynced)]
+        files = [HeldFile(self.folder.disk.open(self._path(base_offset))) for base_offset in sorted(self._unsynced)]
         self._unsynced = set()
         return files
 
     def _write_unwritten(self) -> None:
         for base_offset in sorted(self._unwritten):
             self._unsynced.add(base_offset)
-            write_file(self._disk, self._path(base_offset), bytes(self._indexes[base_offset].content))
+            write_file(self.folder.disk, self._path(base_offset), bytes(self._indexes[base_offset].content))
             self._unwritten.discard(base_offset)
 
     def _keep(self, base_offset: Offset, index: AbortedIndex) -> None:
@@ -219,4 +217,4 @@ class AbortedTransactions:
         return slot < len(self._bases) and self._bases[slot] == base_offset
 
     def _path(self, base_offset: Offset) -> str:
-        return f"{self._folder}/{base_offset:020d}{TRANSACTION_INDEX_SUFFIX}"
+        return path_of(self.folder.path, base_offset, TRANSACTION_INDEX_SUFFIX)

@@ -6,7 +6,7 @@ from typing import Final
 
 from riverlog.log.producers.state import Producers
 from riverlog.log.recovery.replay import producers_before
-from riverlog.log.segments.segment import SNAPSHOT_SUFFIX, path_of
+from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, path_of
 from riverlog.log.segments.segments import Segments
 from riverlog.log.sync import SyncPlan
 from riverlog.model.ids import Offset
@@ -49,7 +49,7 @@ class Snapshots:
         That was done when they began, unless a crash came first.
         """
         for base_offset in segments.bases[1 : count + 1]:
-            if base_offset not in self._unsynced and not segments.disk.exists(self._path(base_offset)):
+            if base_offset not in self._unsynced and not segments.folder.disk.exists(self._path(base_offset)):
                 self._unsynced[base_offset] = producers_before(segments, base_offset, now_ms=now_ms).encode()
 
     def forget(self, bases: Iterable[Offset]) -> None:

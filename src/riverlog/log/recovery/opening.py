@@ -10,6 +10,7 @@ from riverlog.log.checkpoint import PARTITION_FILE, BadCheckpoint, read_file
 from riverlog.log.compaction.swap import finish_swaps
 from riverlog.log.recovery.recovery import list_folder, recover
 from riverlog.log.recovery.replay import Past
+from riverlog.log.segments.log_folder import LogFolder
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.segments.quarantine import QUARANTINE_FILE, Quarantine
 from riverlog.log.segments.segment import Segment
@@ -44,23 +45,14 @@ def open_folder(
 ) -> OpenedFolder:
     """Open the segments in this folder, which is created if it is missing."""
     disk.make_folder(folder)
+    log_folder = LogFolder(disk, files, folder, index_interval_bytes, _read_quarantine(disk, folder))
     found = list_folder(disk, folder)
     if found.swaps or found.half_swaps:
-        finish_swaps(disk, folder, found, index_interval_bytes=index_interval_bytes, now_ms=now_ms)
+        finish_swaps(log_folder, found, now_ms=now_ms)
         found = list_folder(disk, folder)
     for path in found.leftovers:
         disk.remove(path)
-    segments = Segments(
-        disk,
-        files,
-        folder,
-        found.segments,
-        index_interval_bytes=index_interval_bytes,
-        now_ms=now_ms,
-        quarantine=_read_quarantine(disk, folder),
-        dense=dense,
-        with_aborted=found.aborted,
-    )
+    segments = Segments(log_folder, found.segments, now_ms=now_ms, dense=dense, with_aborted=found.aborted)
     first_offset = segments.bases[0] if len(segments) else Offset(0)
     # A snapshot where the log begins is all that is left of what was deleted, whatever the recovery point says.
     snapshots_upto = max(first_offset, recovery_point)
@@ -73,14 +65,10 @@ def open_folder(
         return OpenedFolder(segments, past, clean=True)
     first = segments.slot_of(recovery_point)
     recovered = recover(
-        disk,
-        files,
-        folder,
+        log_folder,
         segments.bases[first:],
         recovery_point=recovery_point,
-        index_interval_bytes=index_interval_bytes,
         now_ms=now_ms,
-        quarantine=segments.quarantine,
         dense=dense,
         begin=lambda segment: past.catch_up(segments, segment),
         note=past.note,

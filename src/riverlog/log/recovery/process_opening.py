@@ -11,8 +11,8 @@ from typing import Final
 
 from riverlog.log.log import Log
 from riverlog.log.recovery.recovery import list_folder
+from riverlog.log.segments.log_folder import LOG_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.log.segments.open_files import OpenFiles
-from riverlog.log.segments.segment import LOG_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.ports import Disk
 from riverlog.model.settings import TopicConfig

@@ -12,17 +12,16 @@ from dataclasses import dataclass, field
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX
 from riverlog.log.segments.flaws import Beyond, Flaw
-from riverlog.log.segments.open_files import OpenFiles
-from riverlog.log.segments.quarantine import Quarantine
-from riverlog.log.segments.scan import scan_batches
-from riverlog.log.segments.segment import (
+from riverlog.log.segments.log_folder import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
-    Segment,
+    LogFolder,
 )
+from riverlog.log.segments.scan import scan_batches
+from riverlog.log.segments.segment import Segment
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
 from riverlog.records.batch import BatchHeader, checksum
@@ -91,39 +90,31 @@ class Recovered:
 
 
 def recover(
-    disk: Disk,
-    files: OpenFiles,
-    folder: str,
+    folder: LogFolder,
     bases: Sequence[Offset],
     *,
     recovery_point: Offset,
-    index_interval_bytes: int,
     now_ms: int,
     begin: Callable[[Segment], None],
     note: Note,
-    quarantine: Quarantine,
     dense: bool,
 ) -> Recovered:
     """Recover the given segments, of which only the first may begin below the recovery point.
 
     That one is shown to `begin` as it is up to the recovery point, then each whole batch behind that to `note`.
     """
-    recovered = Recovered()
+    recovered, quarantine = Recovered(), folder.quarantine
     expected: Offset | None = None
     for slot, base_offset in enumerate(bases):
         if expected is not None and base_offset != expected:
             recovered.unreachable = list(bases[slot:])
             break
         segment = Segment.load(
-            disk,
-            files,
             folder,
             base_offset,
-            index_interval_bytes=index_interval_bytes,
             now_ms=now_ms,
             upto=recovery_point,
             beyond=Beyond.BATCHES if dense else Beyond.GAPS,
-            quarantine=quarantine,
         )
         segment.remove_index_files()
         if slot == 0:

@@ -12,7 +12,8 @@ from riverlog.log.epochs import Epochs
 from riverlog.log.producers.aborted_transactions import BadAbortedIndex
 from riverlog.log.producers.state import BadSnapshot, Producers
 from riverlog.log.recovery.recovery import list_folder
-from riverlog.log.segments.segment import SNAPSHOT_SUFFIX, Segment, path_of
+from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, path_of
+from riverlog.log.segments.segment import Segment
 from riverlog.log.segments.segments import Segments
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset
@@ -99,7 +100,7 @@ class Past:
 
 def rebuild_aborted(segments: Segments, base_offset: Offset) -> None:
     """Make a segment's index of aborted transactions anew from the newest snapshot before it, and its batches."""
-    disk, folder = segments.disk, segments.folder
+    disk, folder = segments.folder.disk, segments.folder.path
     snapshots = list_folder(disk, folder).snapshots
     past = Past(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=0, epochs=Epochs())
     past.catch_up(segments, segments[segments.slot_of(base_offset)])
@@ -109,7 +110,7 @@ def rebuild_aborted(segments: Segments, base_offset: Offset) -> None:
 
 def producers_before(segments: Segments, base_offset: Offset, *, now_ms: int) -> Producers:
     """Learn from the newest snapshot, and the batches behind it, what was known where a segment begins."""
-    disk, folder = segments.disk, segments.folder
+    disk, folder = segments.folder.disk, segments.folder.path
     snapshots = list_folder(disk, folder).snapshots
     past = Past(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=now_ms, epochs=Epochs())
     past.catch_up(segments, segments[segments.slot_of(base_offset) - 1])

@@ -21,27 +21,15 @@ from riverlog.log.segments.index import (
     TimeIndex,
 )
 from riverlog.log.segments.integrity import Integrity
-from riverlog.log.segments.open_files import HeldFile, OpenFiles, read_file, write_file
-from riverlog.log.segments.quarantine import Quarantine
+from riverlog.log.segments.log_folder import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, LogFolder, path_of
+from riverlog.log.segments.open_files import HeldFile, read_file, write_file
 from riverlog.log.segments.scan import LOOKUP_CHUNK_BYTES, read_batch_header, scan_headers
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
-from riverlog.model.ports import Buffer, Disk, File
+from riverlog.model.ports import Buffer, File
 from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader
 
-LOG_SUFFIX: Final = ".log"
-INDEX_SUFFIX: Final = ".index"
-TIME_INDEX_SUFFIX: Final = ".timeindex"
-SNAPSHOT_SUFFIX: Final = ".snapshot"
-DELETED_SUFFIX: Final = ".deleted"
-CLEANED_SUFFIX: Final = ".cleaned"
-SWAP_SUFFIX: Final = ".swap"
 _UNWRITTEN_ENTRIES_MAX: Final = 64
-
-
-def path_of(folder: str, offset: Offset, suffix: str) -> str:
-    """Name a segment's file as Kafka does: 20 digits and a suffix."""
-    return f"{folder}/{offset:020d}{suffix}"
 
 
 class Segment:
@@ -49,7 +37,6 @@ class Segment:
 
     __slots__ = (
         "_bytes_since_entry",
-        "_disk",
         "_entries_written",
         "_indexes",
         "_recent_from",
@@ -59,12 +46,10 @@ class Segment:
         "closed",
         "created_ms",
         "ending",
-        "files",
         "first_timestamp",
         "folder",
         "held",
         "index_entries",
-        "index_interval_bytes",
         "integrity",
         "jitter",
         "last_timestamp",
@@ -78,27 +63,12 @@ class Segment:
         "unsynced",
     )
 
-    def __init__(
-        self,
-        disk: Disk,
-        files: OpenFiles,
-        folder: str,
-        base_offset: Offset,
-        *,
-        index_interval_bytes: int,
-        now_ms: int,
-        ending: str = "",
-        quarantine: Quarantine | None = None,
-    ) -> None:
-        self._disk = disk
-        self.files = files
+    def __init__(self, folder: LogFolder, base_offset: Offset, *, now_ms: int, ending: str = "") -> None:
         self.folder = folder
         self.base_offset = base_offset
         self.ending = ending
         """What stands behind the usual names of its files while compaction puts it into the place of others."""
-        self.index_interval_bytes = index_interval_bytes
-        self.quarantine = Quarantine() if quarantine is None else quarantine
-        """The damage known in this segment's log."""
+        self.quarantine = folder.quarantine
         self.created_ms = now_ms
         self.jitter = crc32c(self.path(LOG_SUFFIX).encode())
         """Some number that is another one for each segment, so that they do not all roll at once."""
@@ -130,63 +100,30 @@ class Segment:
         self._recent_positions: list[int] = []
 
     @classmethod
-    def create(
-        cls,
-        disk: Disk,
-        files: OpenFiles,
-        folder: str,
-        base_offset: Offset,
-        *,
-        index_interval_bytes: int,
-        now_ms: int,
-        ending: str = "",
-        quarantine: Quarantine | None = None,
-    ) -> Self:
+    def create(cls, folder: LogFolder, base_offset: Offset, *, now_ms: int, ending: str = "") -> Self:
         """Begin a new segment: an empty file, whose name is not durable until its folder is synced."""
-        segment = cls(
-            disk,
-            files,
-            folder,
-            base_offset,
-            index_interval_bytes=index_interval_bytes,
-            now_ms=now_ms,
-            ending=ending,
-            quarantine=quarantine,
-        )
-        segment._hold(disk.open(segment.path(LOG_SUFFIX), create=True))
+        segment = cls(folder, base_offset, now_ms=now_ms, ending=ending)
+        segment._hold(folder.disk.open(segment.path(LOG_SUFFIX), create=True))
         segment.unsynced = True
         return segment
 
     @classmethod
     def load(
         cls,
-        disk: Disk,
-        files: OpenFiles,
-        folder: str,
+        folder: LogFolder,
         base_offset: Offset,
         *,
-        index_interval_bytes: int,
         now_ms: int,
         upto: Offset | None = None,
         beyond: Beyond = Beyond.NOTHING,
         ending: str = "",
-        quarantine: Quarantine | None = None,
     ) -> Self:
         """Learn about a segment from its files: its indexes, and the batches behind their last entry.
 
         With `upto`, only what lies wholly below that offset, all of which was synced: what is not there is damage. The
         rest, where something may lie `beyond`, is left as trailing bytes.
         """
-        segment = cls(
-            disk,
-            files,
-            folder,
-            base_offset,
-            index_interval_bytes=index_interval_bytes,
-            now_ms=now_ms,
-            ending=ending,
-            quarantine=quarantine,
-        )
+        segment = cls(folder, base_offset, now_ms=now_ms, ending=ending)
         file_bytes = segment.file().size()
         indexes = segment._read_indexes(file_bytes, upto)
         if indexes is not None:
@@ -208,7 +145,7 @@ class Segment:
 
     def path(self, suffix: str) -> str:
         """Name one of the segment's files."""
-        return path_of(self.folder, self.base_offset, suffix) + self.ending
+        return path_of(self.folder.path, self.base_offset, suffix) + self.ending
 
     # Appending
 
@@ -236,12 +173,12 @@ class Segment:
     def _note(self, position: int, batches: Iterable[tuple[Sized, Offset, Offset, int, int]]) -> None:
         """Take note of batches that lie in the file, behind all others: the one rule for index entries."""
         recent_offsets, recent_positions = self._recent_offsets, self._recent_positions
-        bytes_since_entry = self._bytes_since_entry
+        bytes_since_entry, index_interval_bytes = self._bytes_since_entry, self.folder.index_interval_bytes
         for batch, base_offset, last_offset, first_timestamp, last_timestamp in batches:
             if last_timestamp > self.last_timestamp:
                 self.last_timestamp = last_timestamp
                 self.last_timestamp_offset = last_offset
-            if bytes_since_entry > self.index_interval_bytes:
+            if bytes_since_entry > index_interval_bytes:
                 offset_index, time_index = self.indexes()
                 offset_index.append(last_offset, position)
                 time_index.append(self.last_timestamp, self.last_timestamp_offset)
@@ -389,19 +326,19 @@ class Segment:
     def file(self) -> HeldFile:
         """Give the segment's file, opening it if need be."""
         if self.held is None:
-            return self._hold(self._disk.open(self.path(LOG_SUFFIX)))
+            return self._hold(self.folder.disk.open(self.path(LOG_SUFFIX)))
         self.held.used = True
         return self.held
 
     def _hold(self, file: File) -> HeldFile:
-        held = self.held = self.files.hold(file)
-        self.files.opened(self)
+        held = self.held = self.folder.files.hold(file)
+        self.folder.files.opened(self)
         return held
 
     def let_go(self) -> None:
         """Drop the file, and the indexes where they can be read again."""
         self.held = None
-        self.files.let_go(self)
+        self.folder.files.let_go(self)
         if self.closed:
             self._indexes = None
 
@@ -449,8 +386,8 @@ class Segment:
         """
         offset_index, time_index = self.indexes()
         time_index.append(self.last_timestamp, self.last_timestamp_offset)
-        write_file(self._disk, self.path(INDEX_SUFFIX), offset_index.encode())
-        return [write_file(self._disk, self.path(TIME_INDEX_SUFFIX), time_index.encode(), self.files)]
+        write_file(self.folder.disk, self.path(INDEX_SUFFIX), offset_index.encode())
+        return [write_file(self.folder.disk, self.path(TIME_INDEX_SUFFIX), time_index.encode(), self.folder.files)]
 
     def index_tails(self) -> list[tuple[str, int, bytes]]:
         """Give the index entries that are not in the files yet: path, position, content; none while they are few.
@@ -472,22 +409,13 @@ class Segment:
         self.closed = False
         self._entries_written = 0, 0
         for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-            if self._disk.exists(self.path(suffix)):
-                self._disk.remove(self.path(suffix))
+            if self.folder.disk.exists(self.path(suffix)):
+                self.folder.disk.remove(self.path(suffix))
 
     def rebuild_indexes(self) -> None:
         """Make both indexes anew from the batches that are whole."""
-        anew = Segment(
-            self._disk,
-            self.files,
-            self.folder,
-            self.base_offset,
-            index_interval_bytes=self.index_interval_bytes,
-            now_ms=self.created_ms,
-            ending=self.ending,
-        )
+        anew = Segment(self.folder, self.base_offset, now_ms=self.created_ms, ending=self.ending)
         anew.held = self.file()
-        anew.quarantine = self.quarantine
         anew._scan_past_damage(self.size, self.next_offset)
         self.rebuilt = True
         self.closed = False
@@ -504,8 +432,8 @@ class Segment:
 
         None where one is missing, garbled, or not about these batches.
         """
-        offset_content = read_file(self._disk, self.path(INDEX_SUFFIX), self.files)
-        time_content = read_file(self._disk, self.path(TIME_INDEX_SUFFIX), self.files)
+        offset_content = read_file(self.folder.disk, self.path(INDEX_SUFFIX), self.folder.files)
+        time_content = read_file(self.folder.disk, self.path(TIME_INDEX_SUFFIX), self.folder.files)
         if offset_content is None or time_content is None:
             return None
         offset_index = OffsetIndex.decode(self.base_offset, offset_content)

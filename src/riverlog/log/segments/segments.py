@@ -7,6 +7,7 @@ holds. Deleting renames the files at once and removes them later; a range that i
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
@@ -14,20 +15,19 @@ from riverlog.log.checkpoint import read_file
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, AbortedTransactions
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.segments.flaws import Flaw
-from riverlog.log.segments.open_files import HeldFile, OpenFiles, write_file
-from riverlog.log.segments.quarantine import Quarantine
-from riverlog.log.segments.segment import (
+from riverlog.log.segments.log_folder import (
     DELETED_SUFFIX,
     INDEX_SUFFIX,
     LOG_SUFFIX,
     SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     TIME_INDEX_SUFFIX,
-    Segment,
+    LogFolder,
     path_of,
 )
+from riverlog.log.segments.open_files import HeldFile, OpenFiles, write_file
+from riverlog.log.segments.segment import Segment
 from riverlog.model.ids import Offset
-from riverlog.model.ports import Disk
 
 _BESIDE_A_LOG: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, SNAPSHOT_SUFFIX)
 
@@ -37,27 +37,20 @@ class Segments:
 
     def __init__(
         self,
-        disk: Disk,
-        files: OpenFiles,
-        folder: str,
+        folder: LogFolder,
         bases: Sequence[Offset],
         *,
-        index_interval_bytes: int,
         now_ms: int,
-        quarantine: Quarantine | None = None,
         dense: bool = False,
         with_aborted: Iterable[Offset] = (),
     ) -> None:
-        self.disk = disk
-        self.files = files
-        """The open files among which theirs are."""
         self.folder = folder
-        self.quarantine = Quarantine() if quarantine is None else quarantine
-        self.aborted = AbortedTransactions(disk, files, folder, set(with_aborted).intersection(bases))
+        self.files = folder.files
+        self.quarantine = folder.quarantine
+        self.aborted = AbortedTransactions(folder, set(with_aborted).intersection(bases))
         """What readers of committed records pass over."""
         self.dense = dense
         """Each segment ends where the next begins: compaction, as Kafka does it, may leave gaps."""
-        self._index_interval_bytes = index_interval_bytes
         self._opened_ms = now_ms
         self._segments: list[Segment | None] = [None] * len(bases)
         self._latest: list[int] | None = None
@@ -79,22 +72,11 @@ class Segments:
         segment = self._segments[slot]
         if segment is None:
             upto = self.bases[slot + 1] if slot + 1 < len(self.bases) else None
-            segment = self._segments[slot] = self._load(slot, upto)
+            segment = Segment.load(self.folder, self.bases[slot], now_ms=self._opened_ms, upto=upto)
+            self._segments[slot] = segment
             if upto is not None and segment.next_offset < upto and self.dense:
                 self._note_missing(segment, upto)
         return segment
-
-    def _load(self, slot: int, upto: Offset | None) -> Segment:
-        return Segment.load(
-            self.disk,
-            self.files,
-            self.folder,
-            self.bases[slot],
-            index_interval_bytes=self._index_interval_bytes,
-            now_ms=self._opened_ms,
-            upto=upto,
-            quarantine=self.quarantine,
-        )
 
     def _note_missing(self, segment: Segment, upto: Offset) -> None:
         """Quarantine the offsets between a segment and the next one, unless they are known to be damaged."""
@@ -136,11 +118,14 @@ class Segments:
 
     def share(self, files: OpenFiles) -> None:
         """Count these segments' files among others from now on; none is open."""
+        assert all(segment.held is None for segment in self.known())
         self.files = files
-        self.aborted.share(files)
+        self._move(replace(self.folder, files=files))
+
+    def _move(self, folder: LogFolder) -> None:
+        self.folder = self.aborted.folder = folder
         for segment in self.known():
-            assert segment.held is None
-            segment.files = files
+            segment.folder = folder
 
     def slot_of(self, offset: Offset) -> int:
         """Find the segment that an offset belongs to; the first for offsets below all."""
@@ -161,14 +146,9 @@ class Segments:
         slot = bisect_left(self._latest, timestamp)
         return slot if slot < len(self._latest) or self.active.last_timestamp >= timestamp else len(self)
 
-    @property
-    def index_interval_bytes(self) -> int:
-        """Give the bytes between two index entries."""
-        return self._index_interval_bytes
-
-    @index_interval_bytes.setter
-    def index_interval_bytes(self, index_interval_bytes: int) -> None:
-        self._index_interval_bytes = self.active.index_interval_bytes = index_interval_bytes
+    def set_index_interval(self, index_interval_bytes: int) -> None:
+        """Change the bytes between two index entries, from the next one on."""
+        self._move(replace(self.folder, index_interval_bytes=index_interval_bytes))
 
     # Growing
 
@@ -177,15 +157,7 @@ class Segments:
 
         Where the other one cannot be taken back it is used: indexes that were not written are built again.
         """
-        begun = Segment.create(
-            self.disk,
-            self.files,
-            self.folder,
-            base_offset,
-            index_interval_bytes=self._index_interval_bytes,
-            now_ms=now_ms,
-            quarantine=self.quarantine,
-        )
+        begun = Segment.create(self.folder, base_offset, now_ms=now_ms)
         try:
             if self._segments:
                 self.close(self.active)
@@ -202,7 +174,7 @@ class Segments:
 
     def _is_removed(self, path: str) -> bool:
         try:
-            self.disk.remove(path)
+            self.folder.disk.remove(path)
         except OSError:
             return False
         return True
@@ -220,12 +192,12 @@ class Segments:
 
     def write_beside(self, name: str, content: bytes) -> None:
         """Write a small file beside the segments; the next sync makes it durable."""
-        self.until_synced([write_file(self.disk, f"{self.folder}/{name}", content, self.files)])
+        self.until_synced([write_file(self.folder.disk, f"{self.folder.path}/{name}", content, self.files)])
         self.unsynced_names = True
 
     def distrust(self, name: str) -> None:
         """Sync a small file again: whoever wrote it was killed, perhaps before that."""
-        self.until_synced([self.files.hold(self.disk.open(f"{self.folder}/{name}"))])
+        self.until_synced([self.files.hold(self.folder.disk.open(f"{self.folder.path}/{name}"))])
 
     @property
     def crowded(self) -> bool:
@@ -245,7 +217,7 @@ class Segments:
     def reopen_last(self, *, upto: Offset | None = None) -> None:
         """Make the last segment the active one; with `upto`, all below that offset should be there."""
         if upto is not None and self._segments[-1] is None:
-            self._segments[-1] = self._load(len(self) - 1, upto)
+            self._segments[-1] = Segment.load(self.folder, self.bases[-1], now_ms=self._opened_ms, upto=upto)
         self.active = self[len(self) - 1]
         self.active.closed = False
         self._latest = None
@@ -268,23 +240,14 @@ class Segments:
     def take_over(self, first: int, behind: int, *, end_offset: Offset, delay_ms: int) -> None:
         """Let a cleaned segment, still under its name of the swap, stand for those that it replaces."""
         base_offset = self.bases[first]
-        cleaned = Segment.load(
-            self.disk,
-            self.files,
-            self.folder,
-            base_offset,
-            index_interval_bytes=self._index_interval_bytes,
-            now_ms=self._opened_ms,
-            ending=SWAP_SUFFIX,
-            quarantine=self.quarantine,
-        )
+        cleaned = Segment.load(self.folder, base_offset, now_ms=self._opened_ms, ending=SWAP_SUFFIX)
         assert not cleaned.trailing_bytes
         assert cleaned.next_offset == end_offset
         # The log itself is replaced by the last rename; until then its name is that of a segment in use.
         suffixes = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
         self._delete_files(base_offset, delay_ms=delay_ms, suffixes=suffixes)
         self.aborted.forget((base_offset,))
-        aborted = read_file(self.disk, cleaned.path(TRANSACTION_INDEX_SUFFIX))
+        aborted = read_file(self.folder.disk, cleaned.path(TRANSACTION_INDEX_SUFFIX))
         if aborted is not None:
             self.aborted.take(base_offset, aborted)
         self.delete(first + 1, behind, delay_ms=delay_ms)
@@ -294,9 +257,9 @@ class Segments:
 
     def _delete_files(self, base_offset: Offset, *, delay_ms: int, suffixes: tuple[str, ...]) -> None:
         for suffix in suffixes:
-            path = path_of(self.folder, base_offset, suffix)
+            path = path_of(self.folder.path, base_offset, suffix)
             try:
-                self.disk.rename(path, path + DELETED_SUFFIX)
+                self.folder.disk.rename(path, path + DELETED_SUFFIX)
             except FileNotFoundError:
                 continue
             self._deleted.append((delay_ms, path + DELETED_SUFFIX))
@@ -313,7 +276,7 @@ class Segments:
         while self._removals and self._removals[0][0] <= uptime_ms:
             due_ms, path = self._removals.popleft()
             try:
-                self.disk.remove(path)
+                self.folder.disk.remove(path)
             except FileNotFoundError:
                 continue
             except OSError:

@@ -7,6 +7,7 @@ import pytest
 
 from riverlog.log.log import Log
 from riverlog.log.producers.aborted_transactions import Aborted, AbortedIndex, AbortedTransactions, BadAbortedIndex
+from riverlog.log.segments.log_folder import LogFolder
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.model.ids import Offset, ProducerId
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
@@ -61,7 +62,7 @@ def test_a_file_that_cannot_be_is_not_believed(content: bytes) -> None:
 
 
 def test_a_range_meets_those_that_overlap_it() -> None:
-    transactions = AbortedTransactions(MemoryDisk(), OpenFiles(), "")
+    transactions = AbortedTransactions(LogFolder(MemoryDisk(), OpenFiles(), "", 100))
     long, short, late = aborted(3, 30, 31), aborted(5, 8, 3), aborted(40, 45, 46)
     transactions.append(Offset(0), [short])
     transactions.append(Offset(20), [long])

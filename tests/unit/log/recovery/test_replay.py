@@ -7,6 +7,7 @@ import pytest
 from riverlog.log.log import Log
 from riverlog.log.recovery.recovery import list_folder
 from riverlog.log.recovery.replay import EPOCHS_FILE, Past, headers_from
+from riverlog.log.segments.log_folder import LogFolder
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.segments.segments import Segments
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerId
@@ -34,7 +35,7 @@ def disk() -> MemoryDisk:
 
 def segments_on(disk: MemoryDisk) -> Segments:
     bases = list_folder(disk, FOLDER).segments
-    segments = Segments(disk, OpenFiles(), FOLDER, bases, index_interval_bytes=100, now_ms=0)
+    segments = Segments(LogFolder(disk, OpenFiles(), FOLDER, 100), bases, now_ms=0)
     segments.reopen_last()
     return segments
 

@@ -3,8 +3,9 @@
 import pytest
 
 from riverlog.log.segments import integrity as module
+from riverlog.log.segments.log_folder import LOG_SUFFIX, LogFolder
 from riverlog.log.segments.open_files import OpenFiles
-from riverlog.log.segments.segment import LOG_SUFFIX, Segment
+from riverlog.log.segments.segment import Segment
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.records.batch import assign
@@ -16,11 +17,11 @@ COUNT = 40
 
 
 def create(disk: MemoryDisk) -> Segment:
-    return Segment.create(disk, OpenFiles(), "", BASE, index_interval_bytes=200, now_ms=5)
+    return Segment.create(LogFolder(disk, OpenFiles(), "", 200), BASE, now_ms=5)
 
 
 def load(disk: MemoryDisk) -> Segment:
-    return Segment.load(disk, OpenFiles(), "", BASE, index_interval_bytes=200, now_ms=5)
+    return Segment.load(LogFolder(disk, OpenFiles(), "", 200), BASE, now_ms=5)
 
 
 def fill(segment: Segment) -> None:

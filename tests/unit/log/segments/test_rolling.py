@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from riverlog.log.segments.index import RELATIVE_OFFSET_MAX
+from riverlog.log.segments.log_folder import LogFolder
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.segments.rolling import check_fits, is_full
 from riverlog.log.segments.segment import Segment
@@ -19,7 +20,7 @@ CONFIG = replace(DEFAULT_TOPIC_CONFIG, segment_bytes=1_000, segment_ms=500, segm
 def a_segment(size: int, first_timestamp: int = 100) -> Segment:
     disk = MemoryDisk()
     disk.make_folder("/data")
-    segment = Segment.create(disk, OpenFiles(), "/data", Offset(10), index_interval_bytes=100, now_ms=100)
+    segment = Segment.create(LogFolder(disk, OpenFiles(), "/data", 100), Offset(10), now_ms=100)
     segment.size, segment.first_timestamp = size, first_timestamp
     return segment
 

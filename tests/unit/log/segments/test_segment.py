@@ -4,8 +4,9 @@ import errno
 
 import pytest
 
+from riverlog.log.segments.log_folder import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, LogFolder, path_of
 from riverlog.log.segments.open_files import OpenFiles
-from riverlog.log.segments.segment import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, Segment, path_of
+from riverlog.log.segments.segment import Segment
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.records.batch import assign, read_header
 from tests.support.batches import batch_of
@@ -16,12 +17,12 @@ COUNT = 40
 
 
 def create(disk: MemoryDisk) -> Segment:
-    return Segment.create(disk, OpenFiles(), "", BASE, index_interval_bytes=200, now_ms=5)
+    return Segment.create(LogFolder(disk, OpenFiles(), "", 200), BASE, now_ms=5)
 
 
 def load(disk: MemoryDisk, *, files: OpenFiles | None = None, upto: Offset | None = None) -> Segment:
     files = files or OpenFiles()
-    return Segment.load(disk, files, "", BASE, index_interval_bytes=200, now_ms=5, upto=upto)
+    return Segment.load(LogFolder(disk, files, "", 200), BASE, now_ms=5, upto=upto)
 
 
 def fill(segment: Segment, count: int = COUNT) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from riverlog.log.segments.log_folder import LogFolder
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.segments.segments import Segments
 from riverlog.model.ids import LeaderEpoch, Offset
@@ -11,14 +12,8 @@ from tests.support.disk import MemoryDisk
 
 
 def segments_on(disk: MemoryDisk, *bases: int, files: OpenFiles | None = None) -> Segments:
-    return Segments(
-        disk,
-        files or OpenFiles(),
-        "",
-        [Offset(base) for base in bases],
-        index_interval_bytes=100,
-        now_ms=0,
-    )
+    folder = LogFolder(disk, files or OpenFiles(), "", 100)
+    return Segments(folder, [Offset(base) for base in bases], now_ms=0)
 
 
 def append(segments: Segments, timestamp_ms: int) -> None:
