@@ -18,6 +18,7 @@ from riverlog.log.directory import LogDirectory
 from riverlog.log.log import Log
 from riverlog.log.recovery.process_opening import open_logs
 from riverlog.log.recovery.recovery import list_folder
+from riverlog.log.segment_deletion import enforce_retention, find_expired
 from riverlog.model.ids import LeaderEpoch, NodeId, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import read_header
@@ -286,7 +287,7 @@ class Drill:
         expected.clean = max(expected.clean, log.segments.active.base_offset)
         for _ in range(rounds):
             compact(self.disk, log, now_ms=NOW)
-        log.remove_deleted(NOW)
+        log.segments.remove_deleted(NOW)
 
     def _compact_perhaps_unflushed(self, name: TopicPartition) -> None:
         if self._random.random() < 0.5:
@@ -302,10 +303,10 @@ class Drill:
         log.advance_log_start(Offset(expected.given_up))
         self.checkpoint(name)
         expected.gone = expected.given_up
-        while log.find_expired(NOW, upto=log.log_end_offset):
+        while find_expired(log, NOW, upto=log.log_end_offset):
             log.flush()
-            log.enforce_retention(NOW, upto=log.log_end_offset, segments_max=1)
-        log.remove_deleted(NOW)
+            enforce_retention(log, NOW, upto=log.log_end_offset, segments_max=1)
+        log.segments.remove_deleted(NOW)
 
     def truncate(self, name: TopicPartition, offset: int | None = None) -> None:
         """Cut off the end, at the batch that holds this offset or one that chance chooses."""
@@ -320,7 +321,7 @@ class Drill:
         self._directory.truncate_log(name, Offset(offset), now_ms=NOW)
         self._is_cutting = False
         expected.cut(log.log_end_offset)
-        log.remove_deleted(NOW)
+        log.segments.remove_deleted(NOW)
 
     def delete(self, name: TopicPartition) -> None:
         gone = self._partitions[name].topic_id

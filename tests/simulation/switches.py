@@ -19,11 +19,14 @@ from riverlog.log import checkpoint, directory, identity
 from riverlog.log import log as log_module
 from riverlog.log.directory import LogDirectory
 from riverlog.log.log import Log
+from riverlog.log.segment_deletion import enforce_retention, find_expired
 from riverlog.log.segments.open_files import write_file
 from riverlog.log.segments.segment import Segment
 from riverlog.log.sync import SyncPlan
+from riverlog.log.sync_planner import SyncPlanner
 from riverlog.metadata.records import ConfigRecord, RemoveTopicRecord, TopicRecord
 from riverlog.partitions.partition import Partition
+from tests.simulation import drill
 from tests.simulation.crash_points import Off, noticed_at_crash_points
 from tests.simulation.drill import noticed_in_drill
 from tests.simulation.plan import Plan, draw_failing_flushes, draw_plan, with_groups
@@ -301,7 +304,7 @@ def _a_stop_does_not_flush() -> Iterator[None]:
 
 
 def _a_compaction_does_not_flush() -> AbstractContextManager[Any]:
-    return mock.patch.object(Log, "closed_is_durable", True)
+    return mock.patch.object(SyncPlanner, "closed_is_durable", True)
 
 
 @contextmanager
@@ -319,16 +322,13 @@ def _a_stop_is_marked_as_clean_before_it_is() -> Iterator[None]:
 
 @contextmanager
 def _segments_go_before_the_next_one_is_durable() -> Iterator[None]:
-    find_expired = Log.find_expired
-
     def hasty(log: Log, *given: Any, **named: Any) -> Any:
         reasons = find_expired(log, *given, **named)
-        with mock.patch.object(Log, "find_expired", find_expired):
-            while find_expired(log, *given, **named):
-                log.enforce_retention(*given, **named, segments_max=1)
+        while find_expired(log, *given, **named):
+            enforce_retention(log, *given, **named, segments_max=1)
         return reasons
 
-    with mock.patch.object(Log, "find_expired", hasty):
+    with mock.patch.object(drill, "find_expired", hasty):
         yield
 
 

@@ -10,8 +10,8 @@ SHORT = ("begin 0", "meanwhile 0", "kill 0", "epochs 0", "lost bytes 3", "transa
 ONLY_HERE = {
     "log.log.Log._find_ends waits for contents": "lost bytes 3",
     "log.log.Log._find_ends waits for names": "lost bytes 3",
-    "log.log.Log._forget_epochs waits for contents": "epochs 0",
-    "log.log.Log._forget_epochs waits for names": "epochs 0",
+    "log.truncation._forget_epochs waits for contents": "epochs 0",
+    "log.truncation._forget_epochs waits for names": "epochs 0",
     "log.segments.segments.Segments.leave waits for contents": "kill 0",
     "log.compaction.swap.Swap.announce waits for names": "swap 2",
     "log.compaction.swap.finish_swaps waits for names": "swap 2",

@@ -15,6 +15,7 @@ from riverlog.controller.log import MetadataLog
 from riverlog.log.checkpoint import PARTITION_FILE, read_file
 from riverlog.log.directory import CLEAN_FILE
 from riverlog.log.log import Log
+from riverlog.log.segment_deletion import enforce_retention
 from riverlog.log.sync import SyncPlan
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import FeatureLevelRecord
@@ -448,8 +449,8 @@ def test_a_segment_that_could_not_be_deleted_leaves_no_gap_behind_it() -> None:
     log.flush()
     disk.fail(0, errno.ENOSPC, on=("rename",))
     with pytest.raises(OSError, match="No space"):
-        log.enforce_retention(1 << 41, upto=Offset(2), segments_max=1)
-    log.enforce_retention(1 << 41, upto=Offset(2), segments_max=1)
+        enforce_retention(log, 1 << 41, upto=Offset(2), segments_max=1)
+    enforce_retention(log, 1 << 41, upto=Offset(2), segments_max=1)
     assert [segment.base_offset for segment in log.segment_facts()] == [1, 2]
     assert "00000000000000000000.log" not in disk.list("/orders-0")
 
@@ -467,6 +468,6 @@ def test_a_segment_whose_end_is_damaged_stays_until_the_log_starts_behind_that()
     file.truncate(file.size() - 10)
     log = Log.open(disk, "/orders-0", config, recovery_point=Offset(3), clean=False, now_ms=0)
     log.advance_log_start(Offset(1))
-    assert log.enforce_retention(0, upto=Offset(3)) == []
+    assert enforce_retention(log, 0, upto=Offset(3)) == []
     log.advance_log_start(Offset(2))
-    assert [deleted.base_offset for deleted in log.enforce_retention(0, upto=Offset(3))] == [0]
+    assert [deleted.base_offset for deleted in enforce_retention(log, 0, upto=Offset(3))] == [0]

@@ -52,7 +52,7 @@ class TransactionsDrill:
         self._write(log)
         for _ in range(3):
             clean_upto = compact(self.disk, log, cleaned_offset=clean_upto, now_ms=NOW, keys_bytes_max=1)
-            log.remove_deleted(NOW)
+            log.segments.remove_deleted(NOW)
         self._flush(log)
 
     def _write(self, log: Log) -> None:

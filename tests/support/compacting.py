@@ -2,6 +2,7 @@
 
 from riverlog.log.compaction.cleaning import clean, find_dirt, plan_cleaning
 from riverlog.log.compaction.policy import Dirt
+from riverlog.log.compaction.swap import begin_swap
 from riverlog.log.log import Log
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
@@ -23,13 +24,13 @@ def _stable(log: Log) -> Offset:
 def compact(disk: Disk, log: Log, *, cleaned_offset: int = 0, now_ms: int, keys_bytes_max: int = ROOMY) -> Offset:
     """Clean all that may be cleaned, whether it is due or not; say up to where the log is clean."""
     dirt = find_dirt(log, cleaned_offset=Offset(cleaned_offset), upto=_stable(log), now_ms=now_ms)
-    if not log.closed_is_durable:
+    if not log.sync_planner.closed_is_durable:
         log.flush()
     cleaning = plan_cleaning(log, dirt, now_ms=now_ms, keys_bytes_max=keys_bytes_max, bytes_per_second_max=float("inf"))
     clean_upto = dirt.first_dirty_offset
     for group in clean(disk, cleaning, lambda _seconds: None):
         if group.size is not None:
-            swap = log.begin_swap(group.replaced)
+            swap = begin_swap(log, group.replaced)
             assert swap is not None
             swap.announce()
             swap.take_over()

@@ -25,6 +25,7 @@ from riverlog.controller.snapshot_files import (
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
 from riverlog.log.log import Log
 from riverlog.log.recovery.recovery import list_folder
+from riverlog.log.segment_deletion import enforce_retention, find_expired
 from riverlog.metadata.encoding import BadMetadataRecord, decode_record, encode_record
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import MetadataRecord, TransactionRecord
@@ -256,11 +257,11 @@ class MetadataLog:
             self._log.roll(timestamp_ms)
             replaced, self._snapshot = self._snapshot, path
             self._log.advance_log_start(end)
-            while self._log.find_expired(timestamp_ms, upto=end):
+            while find_expired(self._log, timestamp_ms, upto=end):
                 # All names are durable before each one goes: a log without any, or with a gap, is damaged.
                 await self._workers.run(self._sync_names)
-                self._log.enforce_retention(timestamp_ms, upto=end, segments_max=1)
-            self._log.remove_deleted(timestamp_ms)
+                enforce_retention(self._log, timestamp_ms, upto=end, segments_max=1)
+            self._log.segments.remove_deleted(timestamp_ms)
             if replaced is not None and replaced != path:
                 self._disk.remove(replaced)
         except OSError as error:

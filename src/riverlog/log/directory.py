@@ -29,6 +29,7 @@ from riverlog.log.log import Log
 from riverlog.log.recovery.process_opening import Opening
 from riverlog.log.segments.open_files import OpenFiles, write_file
 from riverlog.log.sync import SyncPlan
+from riverlog.log.truncation import truncate
 from riverlog.model.ids import NodeId, Offset, TopicId, TopicPartition
 from riverlog.model.ports import Disk, FileLock, Random
 from riverlog.model.settings import TopicConfig
@@ -280,7 +281,7 @@ class LogDirectory:
                     offsets[partition] = end
                     self._generation += 1
                     replace_file(self._disk, f"{self.folder}/{name}", encode_offsets(offsets))
-            log.truncate(offset, now_ms=now_ms)
+            truncate(log, offset, now_ms=now_ms)
 
     def delete_logs(self, partitions: Iterable[TopicPartition], random: Random) -> Callable[[], None]:
         """Rename the partitions' folders; `remove_deleted` removes them later. None may be syncing.

@@ -12,17 +12,12 @@ from typing import Final
 
 from riverlog.log.assigned_batches import check_assigned
 from riverlog.log.checkpoint import replace_file
-from riverlog.log.compaction.swap import Swap
-from riverlog.log.epochs import EpochEnd, Epochs
+from riverlog.log.epochs import EpochEnd
 from riverlog.log.limits import GATHERED_BYTES_PER_LOG_MAX
 from riverlog.log.producers.aborted_transactions import Aborted
-from riverlog.log.producers.snapshots import Snapshots
-from riverlog.log.producers.state import Producers
 from riverlog.log.reading import NOTHING, LogRead, bound_of, find_aborted, read, read_latest, read_time
-from riverlog.log.recovery.opening import open_folder
-from riverlog.log.recovery.recovery import list_folder
-from riverlog.log.recovery.replay import EPOCHS_FILE, Past
-from riverlog.log.retention import DeletedSegment, Reason, SegmentFacts, expired
+from riverlog.log.recovery.opening import OpenedFolder, open_folder
+from riverlog.log.retention import SegmentFacts
 from riverlog.log.segments.flaws import Flaw
 from riverlog.log.segments.gathered_write import Appended, Gathered
 from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, path_of
@@ -30,12 +25,13 @@ from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.segments.quarantine import QUARANTINE_FILE
 from riverlog.log.segments.rolling import check_fits, is_full
 from riverlog.log.segments.segment import Segment
-from riverlog.log.segments.segments import Segments, facts_of
+from riverlog.log.segments.segments import facts_of
 from riverlog.log.sync import SyncPlan
+from riverlog.log.sync_planner import SyncPlanner
 from riverlog.log.times import FoundTime, check_times
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
-from riverlog.model.ports import Disk, File
+from riverlog.model.ports import Disk
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.records.batch import LOG_APPEND_TIME, BatchHeader, assign, stamp
 from riverlog.records.control import Marker
@@ -46,35 +42,28 @@ _NO_START: Final = Offset(0)
 class Log:
     """A partition's records. Made by `Log.open`."""
 
-    def __init__(self, disk: Disk, folder: str, config: TopicConfig, segments: Segments) -> None:
-        self._disk = disk
-        self.folder = folder
+    def __init__(self, config: TopicConfig, opened: OpenedFolder, *, is_new: bool) -> None:
+        segments = opened.segments
+        self.folder = segments.folder.path
+        self._disk = segments.folder.disk
         self._config = config
         self.segments = segments
+        self.start_of = segments.start_of  # the offset with which a batch begins
+        self.quarantine = segments.quarantine
+        """The damage that is known."""
         self.log_start_offset = Offset(0)
         self.log_end_offset = Offset(0)
         self.flushed_offset = Offset(0)
         """All below is on the medium."""
-        self.epochs = Epochs()
-        self.producers = Producers()
-        self.quarantine = segments.quarantine
-        """The damage that is known."""
-        self.bytes_cut = 0
+        self.epochs, self.producers = opened.past.epochs, opened.past.producers
+        self.bytes_cut = opened.bytes_cut
         """How many bytes of torn writes were cut off when the log was opened."""
+        self.sync_planner = SyncPlanner(segments, opened.unsynced, clean=opened.clean, is_new=is_new)
         self._gathered: list[Gathered] = []  # they have their offsets, from the log's end on, but no place in the file
         self._gathered_bytes = 0
-        self._swapping = False  # a cleaned segment is taking the place of others; until it is done none is deleted
-        self.start_of = segments.start_of  # the offset with which a batch begins
-        self._plan: SyncPlan | None = None
-        self._postponed: SyncPlan | None = None
-        """The last plan, if it found no room for its small files."""
-        self._unsynced_folder = True  # the name of the log's own folder may not be durable yet
-        self._first_name_synced = False  # so that no crash can take the first segment's name any more
-        self._unsynced_segments: list[Segment] = []
-        """Closed segments with unsynced bytes; the active one is always looked at."""
-        self._unsynced_epochs = False
-        self._snapshots = Snapshots(folder)
-        self._unchanged_end: Offset | None = None
+        self.swapping = False
+        """A cleaned segment is taking the place of others; until it is done none is deleted."""
+        self.unchanged_end: Offset | None = None
         """Where the log ended when it was opened cleanly: if it still does, closing has nothing to write."""
 
     @classmethod
@@ -106,16 +95,11 @@ class Log:
             dense=not (compacted or config.cleanup_compact),
             now_ms=now_ms,
         )
-        log = cls(disk, folder, config, opened.segments)
-        log.bytes_cut = opened.bytes_cut
-        log._unsynced_segments = opened.unsynced
+        log = cls(config, opened, is_new=not (opened.clean or folder_is_durable))
         log._find_ends(recovery_point, log_start_offset, clean=opened.clean, now_ms=now_ms)
-        past = opened.past
-        past.remove_snapshots(opened.segments)
-        log.producers, log.epochs = past.producers, past.epochs
+        opened.past.remove_snapshots(opened.segments)
         log.epochs.truncate_end(log.log_end_offset)
-        log._unsynced_epochs = past.has_new_epochs
-        log._unsynced_folder = not (opened.clean or folder_is_durable)
+        log.sync_planner.unsynced_epochs = opened.past.has_new_epochs
         if log.flushed_offset < log.log_end_offset and config.durability is Durability.FSYNC:
             # All that is here counts as committed from now on: it is shown, and retries are told that it is kept.
             log.flush()
@@ -139,9 +123,7 @@ class Log:
         self.log_end_offset = segments.active.next_offset
         self.log_start_offset = min(max(log_start_offset, first_offset), self.log_end_offset)
         self.flushed_offset = min(recovery_point, self.log_end_offset)
-        self._unchanged_end = self.log_end_offset if clean else None
-        segments.unsynced_names = not clean
-        self._first_name_synced = clean
+        self.unchanged_end = self.log_end_offset if clean else None
 
     def close(self) -> None:
         """Make everything durable and write down what opening again would otherwise have to find out."""
@@ -150,9 +132,9 @@ class Log:
         self.closed(plan)
 
     def begin_close(self) -> SyncPlan:
-        """Say what must be done to close the log; nothing may be appended any more. Again: nothing is left to do."""
+        """Plan what must be done to close the log; nothing may be appended any more. Again: nothing is left to do."""
         self.write()
-        changed = self.log_end_offset != self._unchanged_end
+        changed = self.log_end_offset != self.unchanged_end
         for segment in self.segments.known() if changed else ():
             if not segment.closed:
                 self.segments.close(segment)
@@ -165,7 +147,7 @@ class Log:
     def closed(self, plan: SyncPlan) -> None:
         """Take note that the plan for closing was carried out, and let go of all files."""
         self.synced(plan)
-        self._unchanged_end = self.log_end_offset
+        self.unchanged_end = self.log_end_offset
         self.release()
 
     def release(self) -> None:
@@ -196,14 +178,6 @@ class Log:
         self.segments.set_index_interval(config.index_interval_bytes)
 
     @property
-    def closed_is_durable(self) -> bool:
-        """Tell whether closed segments and the names of all files are on the medium, and not only on their way there.
-
-        No segment closes without a new name: that of the next one.
-        """
-        return self._plan is None and not self.segments.unsynced_names
-
-    @property
     def size(self) -> int:
         """Count the bytes of all batches."""
         return sum(segment.size for segment in self.segments)
@@ -223,6 +197,11 @@ class Log:
     def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
         """Say where the largest epoch that is not above the given one ended."""
         return self.epochs.end_of(epoch, self.log_end_offset)
+
+    @property
+    def has_gathered(self) -> bool:
+        """Return whether some batches have their offsets, and are not in the file yet."""
+        return bool(self._gathered)
 
     # Appending
 
@@ -291,7 +270,7 @@ class Log:
         if active.size == 0 or self._gathered_bytes > GATHERED_BYTES_PER_LOG_MAX or leader_epoch > self.epochs.latest:
             self.write()
             if leader_epoch > self.epochs.latest:
-                self._unsynced_epochs = self.epochs.begin(leader_epoch, base_offset)
+                self.sync_planner.unsynced_epochs = self.epochs.begin(leader_epoch, base_offset)
         return Appended(base_offset, last_offset, stamped, False)
 
     def write(self) -> None:
@@ -338,7 +317,7 @@ class Log:
         active.append_all(batches[:size], [(position, header) for position, header, _ in found])
         self.log_end_offset = last.next_offset
         for _, header, marker in found:
-            self._unsynced_epochs |= self.epochs.begin(header.leader_epoch, header.base_offset)
+            self.sync_planner.unsynced_epochs |= self.epochs.begin(header.leader_epoch, header.base_offset)
             if header.producer_id >= 0:
                 self.producers.remember(header, header.base_offset, now_ms, marker)
         if self.producers.aborted:
@@ -356,13 +335,9 @@ class Log:
         closed = self.segments.active
         if closed.size == 0:
             return False
-        if not self._first_name_synced:
-            # Where a crash left the second segment without the first, the log would seem to begin with it.
-            self._disk.sync_folder(self.folder)
-            self._first_name_synced = True
+        self.sync_planner.sync_first_name()
         self.segments.begin(self.log_end_offset, now_ms=now_ms)
-        self._unsynced_segments.append(closed)
-        self._snapshots.begin_segment(self.log_end_offset, self.producers)
+        self.sync_planner.closed(closed, self.producers)
         return True
 
     # Reading
@@ -399,49 +374,20 @@ class Log:
             self.quarantine.add(scrubbed.base_offset, flaw)
         return True
 
+    def segment_facts(self) -> list[SegmentFacts]:
+        """Describe all segments, the active one last."""
+        return [facts_of(segment) for segment in self.segments]
+
     # Making durable
 
     def pending_sync(self) -> SyncPlan:
-        """Say what must be done to make everything appended so far durable; one plan at a time."""
-        assert self._plan is None, "a sync is running: let it finish first"
-        segments = self.segments
-        unsynced = [segment for segment in (*self._unsynced_segments, segments.active) if segment.unsynced]
-        files: list[File] = [segment.file() for segment in unsynced]  # an OSError leaves everything as it is
-        files += segments.aborted.take_unsynced()
-        hints = segments.active.index_tails()
-        plan = self._plan = SyncPlan(self._disk, self.log_end_offset, files)
-        if self._postponed is not None:
-            plan.take_over(self._postponed)
-            self._postponed = None
-        for segment in unsynced:
-            segment.unsynced = False
-        plan.files += segments.unsynced_files
-        plan.hints += hints
-        if self._unsynced_epochs:
-            plan.replacements[f"{self.folder}/{EPOCHS_FILE}"] = self.epochs.encode()
-        self._snapshots.add_to(plan, segments.active.size, None if self._gathered else self.producers)
-        if self.quarantine.unsaved:
-            plan.replacements[f"{self.folder}/{QUARANTINE_FILE}"] = self.quarantine.encode()
-            self.quarantine.unsaved = False
-        if segments.unsynced_names or plan.replacements:
-            plan.folders.append(self.folder)
-        if self._unsynced_folder:
-            plan.folders.append(self.folder.rpartition("/")[0])
-        self._unsynced_segments = []
-        self._unsynced_epochs = False
-        segments.unsynced_files = []
-        segments.unsynced_names = False
-        self._unsynced_folder = False
-        return plan
+        """Plan what must be done to make everything appended so far durable; one plan at a time."""
+        return self.sync_planner.plan(self.log_end_offset, self.epochs, None if self._gathered else self.producers)
 
     def synced(self, plan: SyncPlan) -> None:
         """Take note that a plan was carried out."""
-        assert plan is self._plan
-        self._plan = None
-        self._first_name_synced = True
+        self.sync_planner.finish(plan)
         self.flushed_offset = plan.upto
-        if plan.postponed:
-            self._postponed = plan
 
     def flush(self) -> None:
         """Make everything durable now, waiting for it."""
@@ -449,151 +395,10 @@ class Log:
         plan.run()
         self.synced(plan)
 
-    # Compacting
-
-    def segment_facts(self) -> list[SegmentFacts]:
-        """Describe all segments, the active one last."""
-        return [facts_of(segment) for segment in self.segments]
-
-    @property
-    def wants_flush(self) -> bool:
-        """Return whether a flush now spares the first roll one, which nobody waits for beside the loop."""
-        return not self._first_name_synced and 2 * self.segments.active.size > self._config.segment_bytes
-
-    def check_cleanable(self, upto: Offset) -> None:
-        """Refuse compaction where a segment below this offset must be left as it is."""
-        for segment in self.segments:
-            if segment.base_offset < upto and (flaws := segment.integrity.flaws()):
-                raise segment.integrity.damaged(flaws[0].position)
-
-    def begin_swap(self, replaced: tuple[SegmentFacts, ...]) -> Swap | None:
-        """Take a cleaned segment over in the place of these; None where they are not there any more."""
-        first = self.segments.slot_of(replaced[0].base_offset)
-        behind = first + len(replaced)
-        if self._swapping or not self._config.cleanup_compact or behind >= len(self.segments):
-            return None
-        if tuple(facts_of(self.segments[slot]) for slot in range(first, behind)) != replaced:
-            return None
-        if any(self.quarantine.of(facts.base_offset) for facts in replaced):
-            return None
-        self._swapping = True
-        self.segments.dense = False
-        delay_ms = self._config.file_delete_delay_ms
-        return Swap(self._disk, self.segments, self.folder, replaced, delay_ms=delay_ms, finished=self._swapped)
-
-    def _swapped(self) -> None:
-        self._swapping = False
-
-    # Letting go
-
-    def find_expired(self, now_ms: int, *, upto: Offset) -> list[Reason]:
-        """Say why the oldest segments need not be kept any longer; where that is all of them, begin another one."""
-        if self._swapping:
-            return []
-        ends = (*self.segments.bases[1:], self.log_end_offset)  # what is damaged at its end belongs to a segment, too
-        reasons = expired(
-            [facts_of(segment)._replace(next_offset=end) for segment, end in zip(self.segments, ends, strict=True)],
-            self._config,
-            total_bytes=self.size if self._config.retention_bytes >= 0 else 0,
-            now_ms=now_ms,
-            log_start_offset=self.log_start_offset,
-            upto=upto,
-        )
-        if reasons and len(reasons) == len(self.segments):
-            self.roll(now_ms)
-        self._snapshots.keep_past(self.segments, len(reasons), now_ms)
-        return reasons
-
-    def enforce_retention(self, now_ms: int, *, upto: Offset, segments_max: int | None = None) -> list[DeletedSegment]:
-        """Delete the segments that are expired.
-
-        A crash may leave any of them, and so a gap, unless they go one by one with a flush before each.
-        """
-        segments = self.segments
-        reasons = self.find_expired(now_ms, upto=upto)[:segments_max]
-        deleted = [
-            DeletedSegment(
-                segments[slot].base_offset,
-                segments[slot].next_offset,
-                segments[slot].size,
-                reason,
-                [str(flaw) for flaw in segments[slot].integrity.flaws()],
-            )
-            for slot, reason in enumerate(reasons)
-        ]
-        if deleted:
-            self._delete_below(len(deleted), now_ms)
-        return deleted
-
-    def _delete_below(self, slot: int, now_ms: int) -> None:
-        segments = self.segments
-        # First the offset, then the files: nobody is sent to a segment that is going away.
-        self.advance_log_start(max(self.log_start_offset, segments.bases[slot]))
-        going = segments.bases[:slot]
-        try:
-            segments.delete(0, slot, delay_ms=self._config.file_delete_delay_ms)
-        finally:
-            gone = [base_offset for base_offset in going if base_offset not in segments.bases]
-            self._unsynced_segments = [kept for kept in self._unsynced_segments if kept.base_offset not in gone]
-            self._snapshots.forget(gone)
-            self.quarantine.keep(segments.bases)
-
     def advance_log_start(self, offset: Offset) -> None:
         """Give up the records below this offset; their segments go with the next retention."""
         if not 0 <= offset <= self.log_end_offset:
             raise Refusal(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is not between 0 and {self.log_end_offset}")
         if offset > self.log_start_offset:
             self.log_start_offset = offset
-            self._unsynced_epochs |= self.epochs.truncate_start(offset)
-
-    def remove_deleted(self, uptime_ms: int) -> int:
-        """Remove the files of deleted segments whose delay is over; return how many."""
-        return self.segments.remove_deleted(uptime_ms)
-
-    def truncate(self, offset: Offset, *, now_ms: int) -> None:
-        """Cut off the records from this offset on, and the whole batch that holds it.
-
-        The recovery point that is remembered elsewhere must be lowered first: what is missing below it is damage.
-        """
-        assert self._plan is None, "a sync is running: let it finish first"
-        assert not self._swapping, "a cleaned segment is being taken over: let it finish first"
-        assert not self._gathered
-        if offset >= self.log_end_offset:
-            return
-        segments = self.segments
-        assert offset >= segments.bases[0], "the log does not reach back so far"
-        end = segments.start_of(offset)
-        self._forget_epochs(end)
-        self._unsynced_segments = [segment for segment in self._unsynced_segments if segment.base_offset < end]
-        segments.delete(segments.slot_of(Offset(end - 1)) + 1, len(segments), delay_ms=0)
-        segments.reopen_last()
-        position = segments.active.locate(end)
-        if position < segments.active.size:
-            segments.active.truncate(position)
-        self._disk.sync_folder(self.folder)
-        self._end_at(end, now_ms)
-
-    def _forget_epochs(self, end: Offset) -> None:
-        """Forget the epochs from here on, durably, before their records go: others may come in their place."""
-        if self.epochs.truncate_end(end):
-            replace_file(self._disk, f"{self.folder}/{EPOCHS_FILE}", self.epochs.encode())
-
-    def _end_at(self, end: Offset, now_ms: int) -> None:
-        """Let the log end here, and everything that is remembered about its records too."""
-        self.log_end_offset = end
-        self.quarantine.truncate(end)
-        self.log_start_offset = min(self.log_start_offset, end)
-        self.flushed_offset = min(self.flushed_offset, end)
-        self._unchanged_end = None
-        self._snapshots.restart()
-        self._postponed = None
-        snapshots = list_folder(self._disk, self.folder).snapshots
-        segments = self.segments
-        past = Past(
-            self._disk, self.folder, snapshots, first=segments.bases[0], upto=end, now_ms=now_ms, epochs=self.epochs
-        )
-        past.catch_up(segments, segments.active)
-        past.renew_aborted(segments)
-        past.remove_snapshots(segments)
-        self._unsynced_epochs |= past.has_new_epochs
-        self.producers = past.producers
+            self.sync_planner.unsynced_epochs |= self.epochs.truncate_start(offset)

@@ -174,7 +174,11 @@ class Partition(Replica):
         """Commit all that stands in the log, or have it flushed."""
         log, config = self.log, self.log.config
         unflushed = log.log_end_offset - log.flushed_offset
-        if config.durability is not Durability.OS or unflushed >= config.flush_messages or log.wants_flush:
+        if (
+            config.durability is not Durability.OS
+            or unflushed >= config.flush_messages
+            or log.sync_planner.wants_flush(config.segment_bytes)
+        ):
             self._flusher.flush(self)
         if _commits_by_writing(config):
             self._advance(log.log_end_offset)

@@ -14,6 +14,7 @@ from riverlog.log.log import Log
 from riverlog.log.producers.aborted_transactions import Aborted
 from riverlog.log.reading import LogRead
 from riverlog.log.retention import DeletedSegment
+from riverlog.log.segment_deletion import enforce_retention, find_expired
 from riverlog.log.segments.open_files import NotCached
 from riverlog.log.segments.quarantine import Quarantined
 from riverlog.log.times import FoundTime
@@ -208,7 +209,7 @@ class Replica:
         if not self.keeps_files:
             return
         try:
-            self.log.remove_deleted(uptime_ms)
+            self.log.segments.remove_deleted(uptime_ms)
         except OSError as error:
             raise self._health.failed(error) from error
 
@@ -224,11 +225,11 @@ class Replica:
             if not self._health.offline:
                 log.producers.expire(producers_older_than_ms)
                 self.verifications.expire(producers_older_than_ms)
-            while self.keeps_files and log.find_expired(now_ms, upto=self.high_watermark):
+            while self.keeps_files and find_expired(log, now_ms, upto=self.high_watermark):
                 self._flusher.flush(self)
                 await self._flusher.settled(self)
                 if self.keeps_files:
-                    deleted += log.enforce_retention(now_ms, upto=self.high_watermark, segments_max=1)
+                    deleted += enforce_retention(log, now_ms, upto=self.high_watermark, segments_max=1)
         except OSError as error:
             raise self._health.failed(error) from error
         return deleted

@@ -13,7 +13,7 @@ from typing import Final
 
 from riverlog.log.compaction.cleaning import CleanedGroup, clean, find_dirt, plan_cleaning
 from riverlog.log.compaction.policy import Dirt
-from riverlog.log.compaction.swap import remove_cleaned
+from riverlog.log.compaction.swap import begin_swap, remove_cleaned
 from riverlog.model.disk_errors import DiskTrouble, judge, may_pass
 from riverlog.model.errors import Refusal
 from riverlog.model.ports import Clock, Disk, Processes, Workers
@@ -123,7 +123,7 @@ class Cleaner:
 
     async def _clean(self, partition: Partition, directory: NodeDirectory, dirt: Dirt) -> None:
         """Clean one log, group by group; whatever is left over of a run that breaks off is removed."""
-        while not partition.log.closed_is_durable:
+        while not partition.log.sync_planner.closed_is_durable:
             directory.flusher.flush(partition)
             await directory.flusher.settled(partition)
             if not partition.keeps_files:
@@ -170,7 +170,7 @@ class Cleaner:
         log = partition.log
         if not partition.keeps_files:
             return False
-        swap = log.begin_swap(group.replaced)
+        swap = begin_swap(log, group.replaced)
         if swap is None:
             return False
         return (

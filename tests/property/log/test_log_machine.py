@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from riverlog.log.log import Log
+from riverlog.log.segment_deletion import enforce_retention, find_expired
 from riverlog.log.segments.gathered_write import Appended
+from riverlog.log.truncation import truncate
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import check_produced
@@ -128,7 +130,7 @@ class LogMachine(RuleBasedStateMachine):
     def truncate(self, data: st.DataObject) -> None:
         offset = data.draw(st.integers(self.start, self.end))
         self.recovery_point = min(self.recovery_point, offset)
-        self.log.truncate(Offset(offset), now_ms=self.now_ms)
+        truncate(self.log, Offset(offset), now_ms=self.now_ms)
         self.floor = offset
         while self.batches and self.batches[-1].next_offset > offset:
             self.floor = min(self.floor, self.batches.pop().base_offset)
@@ -148,14 +150,14 @@ class LogMachine(RuleBasedStateMachine):
         upto = data.draw(st.integers(self.start, self.end))
         self.log.config = replace(CONFIG, retention_ms=retention_ms, retention_bytes=retention_bytes)
         deleted = []
-        while self.log.find_expired(self.now_ms, upto=Offset(upto)):
+        while find_expired(self.log, self.now_ms, upto=Offset(upto)):
             self.log.flush()
-            deleted += self.log.enforce_retention(self.now_ms, upto=Offset(upto), segments_max=1)
+            deleted += enforce_retention(self.log, self.now_ms, upto=Offset(upto), segments_max=1)
         self.log.config = CONFIG
         for segment in deleted:
             assert segment.next_offset <= upto
             self.start = max(self.start, segment.next_offset)
-        self.log.remove_deleted(self.now_ms)
+        self.log.segments.remove_deleted(self.now_ms)
 
     @rule(elapsed_ms=st.integers(1, 2_000))
     def wait(self, elapsed_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""The log as its callers see it: append, read, seek, roll, let go."""
+"""The log as its callers see it: append, read, seek, roll."""
 
 import errno
 from dataclasses import replace
@@ -6,61 +6,13 @@ from dataclasses import replace
 import pytest
 
 from riverlog.log.log import Log
-from riverlog.log.retention import Reason
 from riverlog.log.segments.gathered_write import Appended
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
-from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, TopicConfig
-from riverlog.records.batch import check_produced
-from tests.support.batches import batch_of, records_of
+from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
+from tests.support.batches import records_of
 from tests.support.disk import MemoryDisk
-
-FOLDER = "/data/orders-0"
-SMALL = replace(DEFAULT_TOPIC_CONFIG, segment_bytes=1_000, index_interval_bytes=100)
-NOW = 10_000
-
-
-def open_log(disk: MemoryDisk, config: TopicConfig = SMALL, *, recovery_point: int = 0, clean: bool = False) -> Log:
-    return Log.open(disk, FOLDER, config, recovery_point=Offset(recovery_point), clean=clean, now_ms=NOW)
-
-
-def append(log: Log, *values: bytes, epoch: int = 0, now_ms: int = NOW, **fields: int) -> Appended:
-    batch = batch_of(values or (b"value",), **fields)  # type: ignore[arg-type]
-    header = check_produced(batch, batch_bytes_max=1 << 20)
-    return log.append(batch, header, leader_epoch=LeaderEpoch(epoch), now_ms=now_ms)
-
-
-def gather(log: Log, value: bytes, *, epoch: int = 0, **fields: int) -> Appended:
-    batch = batch_of([value], **fields)  # type: ignore[arg-type]
-    header = check_produced(batch, batch_bytes_max=1 << 20)
-    return log.gather(batch, header, leader_epoch=LeaderEpoch(epoch), now_ms=NOW)
-
-
-def read_all(log: Log, offset: int = 0, bytes_max: int = 1 << 20) -> list[tuple[int, bytes]]:
-    found: list[tuple[int, bytes]] = []
-    at = Offset(offset)
-    while at < log.log_end_offset:
-        records = records_of(log.read(at, bytes_max=bytes_max, upto=log.log_end_offset).records)
-        found += [(record.offset, record.value or b"") for record in records if record.offset >= at]
-        at = Offset(records[-1].offset + 1)
-    return found
-
-
-@pytest.fixture
-def disk() -> MemoryDisk:
-    return MemoryDisk()
-
-
-@pytest.fixture
-def log(disk: MemoryDisk) -> Log:
-    return open_log(disk)
-
-
-def filled(log: Log, batches: int = 60) -> list[tuple[int, bytes]]:
-    values = [b"value %d" % number for number in range(batches * 2)]
-    for number in range(0, len(values), 2):
-        append(log, *values[number : number + 2], timestamp_ms=1_000 + 10 * number)
-    return list(enumerate(values))
+from tests.unit.log.logs import FOLDER, NOW, SMALL, append, filled, gather, open_log, read_all
 
 
 def test_appending_gives_offsets_that_grow_by_the_number_of_records(log: Log) -> None:
@@ -182,93 +134,6 @@ def test_followers_append_what_they_are_given(log: Log) -> None:
     assert read_all(follower, 2) == read_all(log, 2)[:6]
 
 
-def test_retention_by_age_takes_whole_segments_below_the_limit(log: Log) -> None:
-    filled(log)
-    log.config = replace(log.config, retention_ms=1_000, file_delete_delay_ms=50)
-    segments = log.segment_count
-    assert log.enforce_retention(2_200, upto=log.log_end_offset) == []
-    deleted = log.enforce_retention(2_500, upto=log.log_end_offset)
-    assert [segment.reason for segment in deleted] == [Reason.AGE] * len(deleted)
-    assert 0 < len(deleted) < segments - 1
-    assert log.log_start_offset == deleted[-1].next_offset
-    assert log.remove_deleted(0) == 0
-    assert log.remove_deleted(49) == 0
-    assert read_all(log, log.log_start_offset)[0][0] == log.log_start_offset
-    assert log.remove_deleted(50) > 0
-    assert not [name for name in log._disk.list(FOLDER) if name.endswith(".deleted")]
-
-
-def test_retention_never_passes_what_readers_may_see(log: Log) -> None:
-    filled(log)
-    log.config = replace(log.config, retention_ms=0)
-    log.enforce_retention(NOW, upto=Offset(50))
-    assert 0 < log.log_start_offset <= 50
-
-
-def test_retention_may_take_everything_and_offsets_go_on(log: Log) -> None:
-    written = filled(log)
-    log.config = replace(log.config, retention_ms=0)
-    assert log.enforce_retention(NOW, upto=log.log_end_offset)
-    assert log.log_start_offset == log.log_end_offset == len(written)
-    assert append(log).base_offset == len(written)
-
-
-def test_a_producer_outlives_its_records_though_a_crash_came_before_it_was_written_down(disk: MemoryDisk) -> None:
-    log = open_log(disk)
-    append(log, producer_id=7, producer_epoch=0, base_sequence=0)
-    log.roll(NOW)
-    disk.kill()
-    log = open_log(disk, replace(SMALL, retention_ms=0))
-    assert log.enforce_retention(NOW, upto=Offset(1))
-    log.flush()
-    disk.kill()
-    assert [producer_id for producer_id, _ in open_log(disk, recovery_point=1).producers.items()] == [7]
-
-
-def test_retention_by_size_keeps_at_least_that_much(log: Log) -> None:
-    filled(log)
-    log.config = replace(log.config, retention_bytes=2_500)
-    log.enforce_retention(NOW, upto=log.log_end_offset)
-    assert 2_500 <= log.size < 2_500 + 1_000
-
-
-def test_records_below_the_log_start_go_with_their_segments(log: Log) -> None:
-    filled(log)
-    log.advance_log_start(Offset(40))
-    assert {segment.reason for segment in log.enforce_retention(NOW, upto=log.log_end_offset)} == {Reason.START}
-    assert log.log_start_offset == 40
-    assert read_all(log, 40)[0][0] == 40
-    with pytest.raises(Refusal):
-        log.advance_log_start(Offset(log.log_end_offset + 1))
-
-
-def test_a_range_stays_valid_when_its_segment_goes(log: Log, disk: MemoryDisk) -> None:
-    written = filled(log)
-    found = log.read(Offset(0), bytes_max=1 << 20, upto=log.log_end_offset)
-    open_before = disk.open_files
-    log.config = replace(log.config, retention_ms=0, file_delete_delay_ms=0)
-    log.enforce_retention(NOW, upto=log.log_end_offset)
-    log.remove_deleted(NOW)
-    assert [record.value for record in records_of(found.records)] == [value for _, value in written[:22]]
-    assert disk.open_files < open_before
-    log.flush()
-    del found
-    assert disk.open_files == 1
-
-
-@pytest.mark.parametrize("offset", range(0, 121, 3))
-def test_truncation_cuts_at_the_batch_that_holds_the_offset(log: Log, offset: int) -> None:
-    written = filled(log)
-    log.flush()
-    log.truncate(Offset(offset), now_ms=NOW)
-    end = offset - offset % 2
-    assert log.log_end_offset == log.flushed_offset == end
-    assert read_all(log) == written[:end]
-    assert append(log, b"new", epoch=1).base_offset == end
-    assert read_all(log) == [*written[:end], (end, b"new")]
-    assert log.end_of_epoch(LeaderEpoch(0)).end_offset == end
-
-
 def test_epochs_say_where_each_leader_ended(log: Log) -> None:
     append(log, b"a", epoch=1)
     append(log, b"b", epoch=1)
@@ -278,33 +143,6 @@ def test_epochs_say_where_each_leader_ended(log: Log) -> None:
     assert log.end_of_epoch(LeaderEpoch(3)) == (1, 2)
     assert log.end_of_epoch(LeaderEpoch(4)) == (4, 3)
     assert log.end_of_epoch(LeaderEpoch(5)) == (-1, -1)
-
-
-def test_epochs_below_the_start_are_known_after_a_cut_at_the_start(disk: MemoryDisk, log: Log) -> None:
-    for epoch in (0, 2, 2):
-        append(log, epoch=epoch)
-    log.advance_log_start(Offset(2))
-    log.flush()
-    log.truncate(Offset(2), now_ms=NOW)
-    append(log, epoch=2)
-    log.roll(NOW)
-    append(log, epoch=2)
-    log.close()
-    again = open_log(disk, recovery_point=4, clean=True)
-    assert [again.epochs.of(Offset(offset)) for offset in (2, 3)] == [2, 2]
-
-
-def test_a_sync_covers_what_was_there_when_it_was_planned(log: Log) -> None:
-    filled(log)
-    planned = log.log_end_offset
-    plan = log.pending_sync()
-    append(log)
-    plan.run()
-    assert log.flushed_offset == 0
-    log.synced(plan)
-    assert log.flushed_offset == planned
-    log.flush()
-    assert log.flushed_offset == planned + 1
 
 
 def test_gathered_batches_have_offsets_and_are_written_with_one_call(disk: MemoryDisk, log: Log) -> None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 
 from riverlog.log.log import Log
+from riverlog.log.segment_deletion import enforce_retention
+from riverlog.log.truncation import truncate
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
@@ -164,7 +166,7 @@ def test_retention_lets_damage_go_and_the_file_forgets_it(disk: MemoryDisk) -> N
     assert disk.exists(f"{FOLDER}/quarantine")
     log.advance_log_start(Offset(3 * SEGMENT))
     assert log.damage == []
-    deleted = log.enforce_retention(0, upto=Offset(COUNT))
+    deleted = enforce_retention(log, 0, upto=Offset(COUNT))
     assert [segment.base_offset for segment in deleted if segment.damage] == [SEGMENT]
     log.close()
     assert open_log(disk, COUNT, clean=True).quarantine.entries == []
@@ -189,7 +191,7 @@ def test_truncating_into_damage_ends_before_it(disk: MemoryDisk) -> None:
     disk.damage(path(4), BATCH + 70)
     log = open_log(disk, COUNT, clean=True)
     assert refused(log) == [4 * SEGMENT + 1]
-    log.truncate(Offset(4 * SEGMENT + 1), now_ms=0)
+    truncate(log, Offset(4 * SEGMENT + 1), now_ms=0)
     assert log.log_end_offset == 4 * SEGMENT + 1
     assert log.damage == []
     append(log, 4 * SEGMENT + 1)

@@ -3,6 +3,7 @@
 import pytest
 
 from riverlog.log.log import Log
+from riverlog.log.segment_deletion import enforce_retention
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset
 from riverlog.model.settings import Durability
@@ -82,7 +83,7 @@ def test_files_of_deleted_segments_go_after_their_delay() -> None:
     append(partition, b"a" * 100)
     append(partition, b"b" * 100)
     log = partition.log
-    assert log.enforce_retention(NOW + 1_000_000, upto=partition.high_watermark)
+    assert enforce_retention(log, NOW + 1_000_000, upto=partition.high_watermark)
     for uptime_ms, there in ((5, True), (60_004, True), (60_005, False)):
         partition.remove_deleted(uptime_ms=uptime_ms)
         assert any(name.endswith(".deleted") for name in log._disk.list(log.folder)) is there

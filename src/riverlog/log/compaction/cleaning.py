@@ -93,8 +93,10 @@ def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, b
     """Say what a run over this log has to do; Refusal where a segment must be left as it is."""
     # A crash must not take the newer record of a key when the older one is gone for it. And beside a new `.cleaned`
     # file a `.swap` counts for nothing: the last one must have its own name for good.
-    assert log.closed_is_durable, "closed segments are not durable: flush the log first"
-    log.check_cleanable(dirt.end_offset)
+    assert log.sync_planner.closed_is_durable, "closed segments are not durable: flush the log first"
+    for segment in log.segments:
+        if segment.base_offset < dirt.end_offset and (flaws := segment.integrity.flaws()):
+            raise segment.integrity.damaged(flaws[0].position)
     return Cleaning(
         folder=log.folder,
         segments=tuple(facts for facts in log.segment_facts() if facts.next_offset <= dirt.end_offset),

@@ -10,9 +10,9 @@ a range of an old file keep it. Retention of this log waits until the last step.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX
 from riverlog.log.recovery.recovery import Folder
@@ -29,33 +29,43 @@ from riverlog.log.segments.log_folder import (
 )
 from riverlog.log.segments.quarantine import Quarantine
 from riverlog.log.segments.segment import Segment
-from riverlog.log.segments.segments import Segments
+from riverlog.log.segments.segments import facts_of
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
+
+if TYPE_CHECKING:
+    from riverlog.log.log import Log
 
 _SUFFIXES: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX, LOG_SUFFIX)
 """The files of a cleaned segment; the log comes last, because its name decides. Most have no aborted transactions."""
 
 
-class Swap:
-    """One swap of one log, its steps to be called in their order. Made by `Log.begin_swap`."""
+def begin_swap(log: "Log", replaced: tuple[SegmentFacts, ...]) -> "Swap | None":
+    """Begin to take a cleaned segment over in the place of these; None where they are not there any more."""
+    segments = log.segments
+    first = segments.slot_of(replaced[0].base_offset)
+    behind = first + len(replaced)
+    if log.swapping or not log.config.cleanup_compact or behind >= len(segments):
+        return None
+    if tuple(facts_of(segments[slot]) for slot in range(first, behind)) != replaced:
+        return None
+    if any(log.quarantine.of(facts.base_offset) for facts in replaced):
+        return None
+    return Swap(log, replaced)
 
-    def __init__(
-        self,
-        disk: Disk,
-        segments: Segments,
-        folder: str,
-        replaced: tuple[SegmentFacts, ...],
-        *,
-        delay_ms: int,
-        finished: Callable[[], None],
-    ) -> None:
-        self._disk = disk
-        self._segments = segments
-        self._folder = folder
+
+class Swap:
+    """One swap of one log, its steps to be called in their order. Made by `begin_swap`."""
+
+    def __init__(self, log: "Log", replaced: tuple[SegmentFacts, ...]) -> None:
+        self._log = log
+        self._segments = log.segments
+        self._disk = log.segments.folder.disk
+        self._folder = log.folder
         self._replaced = replaced
-        self._delay_ms = delay_ms
-        self._finished = finished
+        self._delay_ms = log.config.file_delete_delay_ms
+        log.swapping = True
+        log.segments.dense = False
 
     def announce(self) -> None:
         """Make the decision durable; may run in a worker thread."""
@@ -73,11 +83,11 @@ class Swap:
         self._disk.sync_folder(self._folder)
 
     def finish(self) -> None:
-        """Give the segment its own name."""
+        """Rename the segment to its own name."""
         self._rename(SWAP_SUFFIX, "")
         self._segments[self._segments.bases.index(self._replaced[0].base_offset)].ending = ""
         self._segments.unsynced_names = True
-        self._finished()
+        self._log.swapping = False
 
     def _rename(self, ending: str, new_ending: str) -> None:
         for suffix in _SUFFIXES:

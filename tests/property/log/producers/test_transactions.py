@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from riverlog.log.log import Log
+from riverlog.log.segment_deletion import enforce_retention
+from riverlog.log.truncation import truncate
 from riverlog.model.ids import Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from tests.support.batches import batch_of
@@ -88,7 +90,7 @@ class TransactionsMachine(RuleBasedStateMachine):
     def truncate(self, data: st.DataObject) -> None:
         offset = data.draw(st.integers(self.start, len(self.written)))
         self.recovery_point = min(self.recovery_point, offset)
-        self.log.truncate(Offset(offset), now_ms=1_000)
+        truncate(self.log, Offset(offset), now_ms=1_000)
         del self.written[offset:]
         self.log.flush()  # a truncation that is not synced may be undone by a crash
 
@@ -98,8 +100,8 @@ class TransactionsMachine(RuleBasedStateMachine):
         self.log.advance_log_start(Offset(self.start))
         self.log.flush()
         self.recovery_point = self.log.flushed_offset
-        self.log.enforce_retention(1_000, upto=Offset(len(self.written)))
-        self.log.remove_deleted(1 << 40)
+        enforce_retention(self.log, 1_000, upto=Offset(len(self.written)))
+        self.log.segments.remove_deleted(1 << 40)
         self.log.flush()
 
     @rule()

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from riverlog.log.compaction.cleaning import clean, plan_cleaning
-from riverlog.log.compaction.swap import Swap, remove_cleaned
+from riverlog.log.compaction.swap import Swap, begin_swap, remove_cleaned
 from riverlog.log.log import Log
+from riverlog.log.segment_deletion import enforce_retention
 from riverlog.model.ids import Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import check_produced
@@ -47,7 +48,7 @@ def cleaned(disk: MemoryDisk, log: Log) -> Swap:
         log, dirt_of(log, now_ms=NOW), now_ms=NOW, keys_bytes_max=1 << 20, bytes_per_second_max=1e9
     )
     (group,) = clean(disk, cleaning, lambda _seconds: None)
-    swap = log.begin_swap(group.replaced)
+    swap = begin_swap(log, group.replaced)
     assert swap is not None
     return swap
 
@@ -76,33 +77,33 @@ def test_readers_see_the_old_or_the_new_at_every_step(disk: MemoryDisk, log: Log
     assert log.segment_count == 2
     live = [name for name in disk.list(FOLDER) if not name.endswith((".deleted", "checkpoint", ".snapshot"))]
     assert live == [f"{0:020d}.index", f"{0:020d}.log", f"{0:020d}.timeindex", f"{3:020d}.log"]
-    assert log.remove_deleted(0) == 0
-    assert log.remove_deleted(60_000) > 0
+    assert log.segments.remove_deleted(0) == 0
+    assert log.segments.remove_deleted(60_000) > 0
     assert not any(name.endswith(".deleted") for name in disk.list(FOLDER))
 
 
 def test_retention_waits_until_the_swap_is_done(disk: MemoryDisk, log: Log) -> None:
     swap = cleaned(disk, log)
     log.config = replace(CONFIG, retention_ms=0)
-    assert log.enforce_retention(NOW + 1, upto=Offset(3)) == []
+    assert enforce_retention(log, NOW + 1, upto=Offset(3)) == []
     swap.announce()
     swap.take_over()
-    assert log.enforce_retention(NOW + 1, upto=Offset(3)) == []
+    assert enforce_retention(log, NOW + 1, upto=Offset(3)) == []
     swap.confirm()
     swap.finish()
-    assert [deleted.next_offset for deleted in log.enforce_retention(NOW + 1, upto=Offset(3))] == [3]
+    assert [deleted.next_offset for deleted in enforce_retention(log, NOW + 1, upto=Offset(3))] == [3]
 
 
 def test_a_place_that_has_changed_is_not_taken(disk: MemoryDisk, log: Log) -> None:
     replaced = tuple(log.segment_facts()[:3])
-    assert log.begin_swap(tuple(log.segment_facts())) is None, "the active segment is never replaced"
+    assert begin_swap(log, tuple(log.segment_facts())) is None, "the active segment is never replaced"
     log.config = replace(CONFIG, cleanup_compact=False)
-    assert log.begin_swap(replaced) is None
+    assert begin_swap(log, replaced) is None
     log.config = replace(CONFIG, retention_ms=0)
     log.advance_log_start(Offset(1))
     log.config = CONFIG
-    log.enforce_retention(NOW, upto=Offset(1))
-    assert log.begin_swap(replaced) is None
+    enforce_retention(log, NOW, upto=Offset(1))
+    assert begin_swap(log, replaced) is None
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 4])

@@ -9,6 +9,7 @@ from riverlog.log.log import Log
 from riverlog.log.producers.aborted_transactions import Aborted, AbortedIndex, AbortedTransactions, BadAbortedIndex
 from riverlog.log.segments.log_folder import LogFolder
 from riverlog.log.segments.open_files import OpenFiles
+from riverlog.log.truncation import truncate
 from riverlog.model.ids import Offset, ProducerId
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from tests.support.disk import MemoryDisk
@@ -153,15 +154,15 @@ def test_an_index_is_cut_and_deleted_with_its_log() -> None:
     log = open_log(disk)
     fill(log)
     log.flush()
-    log.truncate(Offset(23), now_ms=0)  # the marker of the sixth abortion
+    truncate(log, Offset(23), now_ms=0)  # the marker of the sixth abortion
     assert committed_values(log) == KEPT[:6]
     assert log.last_stable_offset(log.log_end_offset) == 21
     end(log, 8, committed=False)
     assert committed_values(log) == KEPT[:6]
     assert log.last_stable_offset(log.log_end_offset) == 24
-    log.truncate(Offset(0), now_ms=0)
+    truncate(log, Offset(0), now_ms=0)
     assert log.segments.aborted.find(Offset(0), Offset(0), Offset(100)) == []
-    log.remove_deleted(1 << 40)
+    log.segments.remove_deleted(1 << 40)
     assert {disk.content(f"{FOLDER}/{name}") for name in disk.list(FOLDER) if ".txnindex" in name} == {b""}
 
 

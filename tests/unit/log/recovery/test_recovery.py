@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from riverlog.log.log import Log
+from riverlog.log.truncation import truncate
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, Durability
@@ -354,7 +355,7 @@ def test_a_truncation_that_a_crash_undid_does_not_mix_two_histories() -> None:
         for number in range(10):
             append(log, number)
         log.flush()
-        log.truncate(Offset(5), now_ms=NOW)
+        truncate(log, Offset(5), now_ms=NOW)
         for number in range(5, 8):
             batch = batch_of([b"other %d" % number], timestamp_ms=number)
             header = check_produced(batch, batch_bytes_max=1 << 20)
