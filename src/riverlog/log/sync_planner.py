@@ -59,7 +59,7 @@ class SyncPlanner:
         unsynced = [segment for segment in (*self._closed_segments, segments.active) if segment.unsynced]
         files: list[File] = [segment.file() for segment in unsynced]  # an OSError leaves everything as it is
         files += segments.aborted.take_unsynced()
-        hints = segments.active.index_tails()
+        hints = segments.active.index_files.tails()
         plan = self._plan = SyncPlan(folder.disk, upto, files)
         if self._postponed is not None:
             plan.take_over(self._postponed)

@@ -11,6 +11,7 @@ from riverlog.log.limits import LOOKED_INTO_BYTES_MAX
 from riverlog.log.segments.quarantine import refused
 from riverlog.log.segments.segment import Segment, first_timestamp
 from riverlog.log.segments.segments import Segments
+from riverlog.log.segments.time_lookup import locate_time
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, TIMESTAMP_MAX, LeaderEpoch, Offset
 from riverlog.model.limits import LOOKED_INTO_RECORDS_MAX
@@ -104,7 +105,7 @@ def _refuse_damage(segments: Segments, end: Offset, from_offset: Offset) -> None
 
 
 def _batches_as_late(segment: Segment, timestamp_ms: int, from_offset: Offset) -> Iterator[tuple[int, BatchHeader]]:
-    first = segment.locate_time(timestamp_ms, from_offset=from_offset)
+    first = locate_time(segment, timestamp_ms, from_offset=from_offset)
     if first is not None:
         yield first
         start = first[0] + first[1].size

@@ -178,7 +178,7 @@ class _Work:
         self._write(cleaned, waiting)
         if changed:
             cleaned.file().sync()
-            for index in cleaned.finish_indexes():
+            for index in cleaned.index_files.write():
                 index.sync()
             self._write_aborted(cleaned, group)
         else:

@@ -116,7 +116,7 @@ def recover(
             upto=recovery_point,
             beyond=Beyond.BATCHES if dense else Beyond.GAPS,
         )
-        segment.remove_index_files()
+        segment.index_files.remove()
         if slot == 0:
             begin(segment)
         recovered.segments.append(segment)

@@ -6,30 +6,28 @@ they are used: a wrong one is rebuilt from the batches, so it can cost time but 
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence, Sized
-from typing import Final, Self
+from typing import Self
 
 from fastcrc.crc32 import iscsi as crc32c
 
 from riverlog.log.segments.flaws import SEARCH_EVERYTHING, Beyond, Flaw, examine
 from riverlog.log.segments.gathered_write import Gathered, write_gathered
 from riverlog.log.segments.index import (
-    OFFSET_ENTRY_BYTES,
     RELATIVE_OFFSET_MAX,
-    TIME_ENTRY_BYTES,
     OffsetIndex,
     TimeEntry,
     TimeIndex,
 )
+from riverlog.log.segments.index_files import IndexFiles
 from riverlog.log.segments.integrity import Integrity
-from riverlog.log.segments.log_folder import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, LogFolder, path_of
-from riverlog.log.segments.open_files import HeldFile, read_file, write_file
+from riverlog.log.segments.log_folder import LOG_SUFFIX, LogFolder, path_of
+from riverlog.log.segments.open_files import HeldFile
 from riverlog.log.segments.scan import LOOKUP_CHUNK_BYTES, read_batch_header, scan_headers
+from riverlog.log.segments.time_lookup import is_true
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
 from riverlog.model.ports import Buffer, File
 from riverlog.records.batch import DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader
-
-_UNWRITTEN_ENTRIES_MAX: Final = 64
 
 
 class Segment:
@@ -37,7 +35,6 @@ class Segment:
 
     __slots__ = (
         "_bytes_since_entry",
-        "_entries_written",
         "_indexes",
         "_recent_from",
         "_recent_offsets",
@@ -50,6 +47,7 @@ class Segment:
         "folder",
         "held",
         "index_entries",
+        "index_files",
         "integrity",
         "jitter",
         "last_timestamp",
@@ -87,8 +85,7 @@ class Segment:
         self.last_timestamp_offset = NO_OFFSET
         self._indexes: tuple[OffsetIndex, TimeIndex] | None = OffsetIndex(base_offset), TimeIndex(base_offset)
         self.index_entries = 0
-        self._entries_written = 0, 0
-        """How many entries of the offset and of the time index are in their files."""
+        self.index_files = IndexFiles(self)
         self.rebuilt = False
         """The indexes were made from the batches, and nothing has been found since then that may have misled them."""
         self._bytes_since_entry = 0
@@ -125,14 +122,14 @@ class Segment:
         """
         segment = cls(folder, base_offset, now_ms=now_ms, ending=ending)
         file_bytes = segment.file().size()
-        indexes = segment._read_indexes(file_bytes, upto)
+        indexes = segment.index_files.read(file_bytes, upto)
         if indexes is not None:
-            segment._entries_written = len(indexes[0]), len(indexes[1])
+            segment.index_files.note(len(indexes[0]), len(indexes[1]))
             segment._resume(*indexes)
             segment._scan(file_bytes, upto)
         damaged = upto is not None and segment.next_offset < upto and segment.trailing_bytes > 0
         if indexes is None or damaged or not segment._knows_its_last_time():
-            segment._entries_written = 0, 0
+            segment.index_files.note(0, 0)
             segment._restart()
             if upto is None:
                 segment._scan(file_bytes)
@@ -230,65 +227,14 @@ class Segment:
                 return position, header.last_offset < self.next_offset
         return position, False
 
-    def locate_time(self, timestamp: int, *, from_offset: Offset) -> tuple[int, BatchHeader] | None:
-        """Find the first batch from an offset on with a record as late as this.
-
-        In one scan of at most an index interval, unless a batch below the offset is as late: then from the offset on.
-        """
-        if timestamp > self.last_timestamp:
-            return None
-        found = self._scan_for_time(timestamp)
-        if found is None and not self.rebuilt:
-            self.rebuild_indexes()
-            if timestamp > self.last_timestamp:
-                return None
-            found = self._scan_for_time(timestamp)
-        if found is None:
-            raise self.integrity.damaged(0)
-        if found[1].last_offset >= from_offset:
-            return found
-        start = self.locate(from_offset)
-        for position, header in self.integrity.headers(start):
-            if header.max_timestamp >= timestamp:
-                self.integrity.verify_all(start, position + header.size)
-                return position, header
-        return None
-
-    def _scan_for_time(self, timestamp: int) -> tuple[int, BatchHeader] | None:
-        offset_index, time_index = self.indexes()
-        before, after = time_index.around(timestamp)
-        if not (self._is_true(before) and self._is_true(after)):
-            return None
-        # The time index gets an entry whenever an offset entry is made and the time has advanced. So nothing up to
-        # the offset entry before `after` is late enough, and without `after` nothing up to the last offset entry.
-        last = Offset(after.last_offset - 1) if after else self.next_offset
-        entry = offset_index.at_or_before(last)
-        start = entry.position if entry else 0
-        for position, header in self.integrity.headers(start, chunk_bytes=LOOKUP_CHUNK_BYTES):
-            if entry is not None and position == start and header.last_offset != entry.last_offset:
-                return None
-            if header.max_timestamp >= timestamp:
-                self.integrity.verify_all(start, position + header.size)  # nor is one before it later than it says
-                return position, header
-        return None
-
     def _knows_its_last_time(self) -> bool:
         """Check the last timestamp against its batch; where that is damaged there is no better answer."""
         if self.last_timestamp_offset == NO_OFFSET:
             return True
         try:
-            return self._is_true(TimeEntry(self.last_timestamp, self.last_timestamp_offset))
+            return is_true(self, TimeEntry(self.last_timestamp, self.last_timestamp_offset))
         except Refusal:
             return True
-
-    def _is_true(self, entry: TimeEntry | None) -> bool:
-        """Check a time entry against the batch that it names."""
-        if entry is None:
-            return True
-        if not self.base_offset <= entry.last_offset < self.next_offset:
-            return False
-        header = self.header_at(self.locate(entry.last_offset))
-        return header.last_offset == entry.last_offset and header.max_timestamp == entry.timestamp
 
     def header_at(self, position: int) -> BatchHeader:
         """Read the header of the batch at this position."""
@@ -355,7 +301,7 @@ class Segment:
     def truncate(self, position: int) -> None:
         """Cut the file so that the batch at this position and all behind it are gone."""
         offset_index, time_index = self.indexes()
-        self.remove_index_files()
+        self.index_files.remove()
         self.file().truncate(position)
         # Durable at once: bytes of the past that came back behind new ones would be taken for their successors.
         self.file().sync()
@@ -372,45 +318,11 @@ class Segment:
     def indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         """Give both indexes, reading or rebuilding them if need be."""
         if self._indexes is None:
-            self._indexes = self._read_indexes(self.size, None)
+            self._indexes = self.index_files.read(self.size, None)
             if self._indexes is None:
                 self._indexes = OffsetIndex(self.base_offset), TimeIndex(self.base_offset)
                 self.rebuild_indexes()
         return self._indexes
-
-    def finish_indexes(self) -> list[HeldFile]:
-        """Write both index files, with the last timestamp as the last entry; give what is to be synced.
-
-        That is the time index: the latest time may stand in an entry that nothing else checks. An offset index that
-        is cut short or garbled is noticed, and costs a scan.
-        """
-        offset_index, time_index = self.indexes()
-        time_index.append(self.last_timestamp, self.last_timestamp_offset)
-        write_file(self.folder.disk, self.path(INDEX_SUFFIX), offset_index.encode())
-        return [write_file(self.folder.disk, self.path(TIME_INDEX_SUFFIX), time_index.encode(), self.folder.files)]
-
-    def index_tails(self) -> list[tuple[str, int, bytes]]:
-        """Give the index entries that are not in the files yet: path, position, content; none while they are few.
-
-        With them a recovery finds its recovery point without scanning the segment from its start.
-        """
-        if self.closed or self.index_entries - self._entries_written[0] < _UNWRITTEN_ENTRIES_MAX:
-            return []
-        offset_index, time_index = self.indexes()
-        offsets, times = self._entries_written
-        self._entries_written = len(offset_index), len(time_index)
-        return [
-            (self.path(INDEX_SUFFIX), offsets * OFFSET_ENTRY_BYTES, offset_index.encode(offsets)),
-            (self.path(TIME_INDEX_SUFFIX), times * TIME_ENTRY_BYTES, time_index.encode(times)),
-        ]
-
-    def remove_index_files(self) -> None:
-        """Remove index files that say more than is true any more."""
-        self.closed = False
-        self._entries_written = 0, 0
-        for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX):
-            if self.folder.disk.exists(self.path(suffix)):
-                self.folder.disk.remove(self.path(suffix))
 
     def rebuild_indexes(self) -> None:
         """Make both indexes anew from the batches that are whole."""
@@ -419,40 +331,13 @@ class Segment:
         anew._scan_past_damage(self.size, self.next_offset)
         self.rebuilt = True
         self.closed = False
-        self._entries_written = 0, 0
+        self.index_files.note(0, 0)
         self._indexes = anew._indexes
         self.index_entries = anew.index_entries
         self.last_timestamp, self.last_timestamp_offset = anew.last_timestamp, anew.last_timestamp_offset
         self._bytes_since_entry = anew._bytes_since_entry
         self._recent_from = anew._recent_from
         self._recent_offsets, self._recent_positions = anew._recent_offsets, anew._recent_positions
-
-    def _read_indexes(self, file_bytes: int, upto: Offset | None) -> tuple[OffsetIndex, TimeIndex] | None:
-        """Read both index files, as far as they are about offsets below `upto`.
-
-        None where one is missing, garbled, or not about these batches.
-        """
-        offset_content = read_file(self.folder.disk, self.path(INDEX_SUFFIX), self.folder.files)
-        time_content = read_file(self.folder.disk, self.path(TIME_INDEX_SUFFIX), self.folder.files)
-        if offset_content is None or time_content is None:
-            return None
-        offset_index = OffsetIndex.decode(self.base_offset, offset_content)
-        time_index = TimeIndex.decode(self.base_offset, time_content)
-        if offset_index is None or time_index is None:
-            return None
-        if upto is not None:
-            offset_index.truncate_offsets(upto)
-            time_index.truncate(offset_index.end_offset)
-        if not len(offset_index):
-            return offset_index, TimeIndex(self.base_offset)
-        last = offset_index[-1]
-        for _, header in scan_headers(self.file(), last.position, file_bytes, chunk_bytes=LOOKUP_CHUNK_BYTES):
-            if header.last_offset != last.last_offset:
-                return None
-            if not len(time_index) or header.max_timestamp > time_index[-1].timestamp:
-                return None
-            return offset_index, time_index
-        return None
 
     def _restart(self) -> None:
         """Know nothing of the batches yet."""

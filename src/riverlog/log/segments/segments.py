@@ -182,7 +182,7 @@ class Segments:
     def close(self, segment: Segment) -> None:
         """Write a segment's index files; the next sync makes them durable."""
         segment.trim()
-        self.until_synced(segment.finish_indexes())
+        self.until_synced(segment.index_files.write())
         segment.closed = True
         self.unsynced_names = True
 

@@ -38,7 +38,7 @@ def disk() -> MemoryDisk:
     disk = MemoryDisk()
     segment = create(disk)
     fill(segment)
-    segment.finish_indexes()
+    segment.index_files.write()
     segment.let_go()
     return disk
 
