@@ -21,7 +21,8 @@ from riverlog.records.batch import (
     read_header,
 )
 from riverlog.records.compression import compress
-from riverlog.records.record import VARINTS, BatchBuilder
+from riverlog.records.record import BatchBuilder
+from riverlog.records.varint import VARINTS
 from riverlog.wire.apis import Api
 from riverlog.wire.types import BOOLEAN, FLOAT64, NO_UUID, RECORDS, STRING, UUID_, Array, Field, Fixed, Struct, Variable
 from riverlog.wire.types import fields_of as declared

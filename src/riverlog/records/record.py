@@ -10,7 +10,7 @@ Varints are zig-zag; a length of -1 is null. `read_batch` gives all records of a
 nothing else, whatever the bytes are.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from struct import Struct
 from typing import Final, NamedTuple
@@ -34,6 +34,7 @@ from riverlog.records.batch import (
     CRC_POSITION,
     HEADER,
     HEADER_BYTES,
+    LOG_APPEND_TIME,
     LOG_OVERHEAD,
     MAGIC,
     MAGIC_POSITION,
@@ -41,13 +42,13 @@ from riverlog.records.batch import (
     TRANSACTIONAL,
     BatchHeader,
     Compression,
-    TimestampType,
     checksum,
     headers,
     read_header,
 )
 from riverlog.records.compression import compress, decompress
 from riverlog.records.errors import CorruptBatch
+from riverlog.records.varint import VARINT_BYTES_MAX, VARINTS, compile_flat, read_varint
 
 
 class Header(NamedTuple):
@@ -159,115 +160,18 @@ def records_in(content: Buffer, header: BatchHeader) -> list[Record]:
         raise CorruptBatch("the name of a record's header is not UTF-8") from None
 
 
-def _decode(data: bytes, header: BatchHeader) -> list[Record]:
-    """Take all records apart. Written flat: this is where reading spends its time, once per record.
-
-    Every varint has its cases of one and two bytes in line; reading behind the end is an IndexError.
-    """
-    records: list[Record] = []
-    base_offset = header.base_offset
-    base_timestamp = header.first_timestamp
-    stamped = header.timestamp_type is TimestampType.LOG_APPEND_TIME
-    last_delta = -1
-    position = 0
-    new = tuple.__new__
-    for _ in range(header.record_count):
-        number = data[position]
-        if number < 0x80:
-            position += 1
-        elif (second := data[position + 1]) < 0x80:
-            number += (second << 7) - 0x80
-            position += 2
-        else:
-            number, position = long_varint(data, position)
-        record_end = position + (number >> 1)  # a negative length is odd and ends up before the fields
-        if number & 1 or record_end > len(data):
-            raise CorruptBatch("a record is longer than its batch")
-        position += 1  # attributes: none are in use
-
-        number = data[position]
-        if number < 0x80:
-            position += 1
-        elif (second := data[position + 1]) < 0x80:
-            number += (second << 7) - 0x80
-            position += 2
-        else:
-            number, position = long_varint(data, position)
-        timestamp = header.max_timestamp if stamped else base_timestamp + ((number >> 1) ^ -(number & 1))
-
-        number = data[position]
-        if number < 0x80:
-            position += 1
-        elif (second := data[position + 1]) < 0x80:
-            number += (second << 7) - 0x80
-            position += 2
-        else:
-            number, position = long_varint(data, position)
-        delta = (number >> 1) ^ -(number & 1)
-        if delta <= last_delta:
-            raise CorruptBatch(f"offset delta {delta} follows {last_delta}")
-        last_delta = delta
-
-        number = data[position]
-        if number < 0x80:
-            position += 1
-        elif (second := data[position + 1]) < 0x80:
-            number += (second << 7) - 0x80
-            position += 2
-        else:
-            number, position = long_varint(data, position)
-        if number & 1:
-            _check_null(number)
-            key = None
-        else:
-            end = position + (number >> 1)
-            key = data[position:end]
-            position = end
-
-        number = data[position]
-        if number < 0x80:
-            position += 1
-        elif (second := data[position + 1]) < 0x80:
-            number += (second << 7) - 0x80
-            position += 2
-        else:
-            number, position = long_varint(data, position)
-        if number & 1:
-            _check_null(number)
-            value = None
-        else:
-            end = position + (number >> 1)
-            value = data[position:end]
-            position = end
-
-        if data[position]:
-            record_headers, position = _decode_headers(data, position, record_end)
-        else:
-            record_headers = ()
-            position += 1
-
-        if position != record_end:
-            raise CorruptBatch("a record's fields do not fill its length")
-        records.append(new(Record, (base_offset + delta, timestamp, key, value, record_headers)))
-    if last_delta > header.last_offset_delta:
-        raise CorruptBatch(f"offset delta {last_delta} is beyond the batch's last, {header.last_offset_delta}")
-    if position != len(data):
-        raise CorruptBatch(f"{len(data) - position} bytes stand behind the last record")
-    return records
-
-
 def _decode_headers(data: bytes, position: int, record_end: int) -> tuple[tuple[Header, ...], int]:
-    count, position = _read_varint(data, position)
+    count, position = read_varint(data, position)
     if not 0 <= count * 2 <= record_end - position:
         raise CorruptBatch(f"a record counts {count} headers in {record_end - position} bytes")
     found: list[Header] = []
     for _ in range(count):
-        length, position = _read_varint(data, position)
+        length, position = read_varint(data, position)
         if length < 0:
             raise CorruptBatch("a record's header has no name")
         name = data[position : position + length].decode()
         position += length
-        length, position = _read_varint(data, position)
+        length, position = read_varint(data, position)
         if length < 0:
             _check_null(2 * -length - 1)
             found.append(Header(name, None))
@@ -282,32 +186,74 @@ def _check_null(number: int) -> None:
         raise CorruptBatch(f"a length of {-(number >> 1) - 1} is announced")
 
 
-def _read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Read a signed number; give it and the position behind it."""
-    number = data[position]
-    if number < 0x80:
-        return (number >> 1) ^ -(number & 1), position + 1
-    number, position = long_varint(data, position)
-    return (number >> 1) ^ -(number & 1), position
+_decode: Final[Callable[[bytes, BatchHeader], list[Record]]] = compile_flat(
+    "decode",
+    """
+def decode(data, header):
+    records = []
+    base_offset = header.base_offset
+    base_timestamp = header.first_timestamp
+    stamped = header.attributes & LOG_APPEND_TIME
+    last_delta = -1
+    position = 0
+    new = tuple.__new__
+    for _ in range(header.record_count):
+        VARINT
+        record_end = position + (number >> 1)  # a negative length is odd and ends up before the fields
+        if number & 1 or record_end > len(data):
+            raise CorruptBatch("a record is longer than its batch")
+        position += 1  # attributes: none are in use
 
+        VARINT
+        timestamp = header.max_timestamp if stamped else base_timestamp + ((number >> 1) ^ -(number & 1))
 
-_VARINT_BYTES_MAX: Final = 10
-_VARINT_BITS_MAX: Final = 64
+        VARINT
+        delta = (number >> 1) ^ -(number & 1)
+        if delta <= last_delta:
+            raise CorruptBatch(f"offset delta {delta} follows {last_delta}")
+        last_delta = delta
 
+        VARINT
+        if number & 1:
+            check_null(number)
+            key = None
+        else:
+            end = position + (number >> 1)
+            key = data[position:end]
+            position = end
 
-def long_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Read a number of any length, still zig-zag; give it and the position behind it."""
-    number = 0
-    shift = 0
-    for place in range(position, position + _VARINT_BYTES_MAX):
-        byte = data[place]
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if number >> _VARINT_BITS_MAX:
-                break
-            return number, place + 1
-        shift += 7
-    raise CorruptBatch(f"a number has more than {_VARINT_BITS_MAX} bits")
+        VARINT
+        if number & 1:
+            check_null(number)
+            value = None
+        else:
+            end = position + (number >> 1)
+            value = data[position:end]
+            position = end
+
+        if data[position]:
+            record_headers, position = decode_headers(data, position, record_end)
+        else:
+            record_headers = ()
+            position += 1
+
+        if position != record_end:
+            raise CorruptBatch("a record's fields do not fill its length")
+        records.append(new(Record, (base_offset + delta, timestamp, key, value, record_headers)))
+    if last_delta > header.last_offset_delta:
+        raise CorruptBatch(f"offset delta {last_delta} is beyond the batch's last, {header.last_offset_delta}")
+    if position != len(data):
+        raise CorruptBatch(f"{len(data) - position} bytes stand behind the last record")
+    return records
+""",
+    {
+        "LOG_APPEND_TIME": LOG_APPEND_TIME,
+        "Record": Record,
+        "check_null": _check_null,
+        "decode_headers": _decode_headers,
+    },
+)
+"""Take all records of a batch apart: where reading spends its time, once per record."""
 
 
 # Writing --------------------------------------------------------------------------------------------------
@@ -474,7 +420,7 @@ def record_bytes_max(key: bytes | None, value: bytes | None, headers: HeadersLik
 
 
 _LENGTH_BYTES_MAX: Final = 5
-_FIELDS_BYTES_MAX: Final = 5 * _LENGTH_BYTES_MAX + _VARINT_BYTES_MAX + 1
+_FIELDS_BYTES_MAX: Final = 5 * _LENGTH_BYTES_MAX + VARINT_BYTES_MAX + 1
 
 
 def _append_headers(parts: list[bytes], headers: HeadersLike) -> None:
@@ -487,24 +433,3 @@ def _append_headers(parts: list[bytes], headers: HeadersLike) -> None:
             parts.append(b"\x01")
         else:
             parts += (VARINTS[len(value)], value)
-
-
-class _Varints(dict[int, bytes]):
-    """Zig-zag varints, remembered while they are small: the lengths and deltas of ordinary records repeat."""
-
-    _REMEMBERED_MAX: Final = 8_192
-
-    def __missing__(self, number: int) -> bytes:
-        rest = (number << 1) ^ (number >> 63)
-        encoded = bytearray()
-        while rest > 0x7F:
-            encoded.append(rest & 0x7F | 0x80)
-            rest >>= 7
-        encoded.append(rest)
-        varint = bytes(encoded)
-        if 0 <= number < self._REMEMBERED_MAX:
-            self[number] = varint
-        return varint
-
-
-VARINTS: Final = _Varints()

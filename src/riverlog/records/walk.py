@@ -5,8 +5,8 @@ its header says about offsets and its producer, so that neither readers nor retr
 gap. Bad bytes are CorruptBatch, as for `read_batch`; checksums are the caller's.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
 
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, TIMESTAMP_MAX
@@ -24,9 +24,10 @@ from riverlog.records.batch import (
     checksum,
 )
 from riverlog.records.compression import compress
-from riverlog.records.errors import BadRecords, BatchTooLarge, CorruptBatch
+from riverlog.records.errors import BadRecords, BatchTooLarge
 from riverlog.records.limits import RECORD_ERRORS_MAX, UNFOLDED_BATCHES_MAX
-from riverlog.records.record import VARINTS, long_varint, unfolded
+from riverlog.records.record import unfolded
+from riverlog.records.varint import VARINTS, compile_flat
 
 _LONG_SIGN: Final = 1 << 63
 _LONG_MASK: Final = (1 << 64) - 1
@@ -50,58 +51,29 @@ def unfold(batch: Buffer, header: BatchHeader, *, bytes_max: int = DECOMPRESSED_
     return bytes(unfolded(batch, header, decompressed_bytes_max=bytes_max))
 
 
-def walk(data: bytes, header: BatchHeader) -> Iterator[Slice]:
-    """Find every record in the unfolded bytes, in order; nothing but what `Slice` names is looked at.
-
-    Written flat, like the reading of whole records: the cases of one and two bytes of every varint are in line.
+walk: Final[Callable[[bytes, BatchHeader], Iterator[Slice]]] = compile_flat(
+    "walk",
     """
+def walk(data, header):
     position, last_delta, end = 0, -1, len(data)
     last_delta_max = header.last_offset_delta
     new = tuple.__new__
     try:
         for _ in range(header.record_count):
             start = position
-            number = data[position]
-            if number < 0x80:
-                position += 1
-            elif (second := data[position + 1]) < 0x80:
-                number += (second << 7) - 0x80
-                position += 2
-            else:
-                number, position = long_varint(data, position)
+            VARINT
             record_end = position + (number >> 1)
             is_cut = number & 1 or record_end > end
             position += 1  # attributes: none are in use
 
-            number = data[position]
-            if number < 0x80:
-                position += 1
-            elif (second := data[position + 1]) < 0x80:
-                number += (second << 7) - 0x80
-                position += 2
-            else:
-                number, position = long_varint(data, position)
+            VARINT
             timestamp_delta = (number >> 1) ^ -(number & 1)
             behind_timestamp = position
 
-            number = data[position]
-            if number < 0x80:
-                position += 1
-            elif (second := data[position + 1]) < 0x80:
-                number += (second << 7) - 0x80
-                position += 2
-            else:
-                number, position = long_varint(data, position)
+            VARINT
             offset_delta = (number >> 1) ^ -(number & 1)
 
-            number = data[position]
-            if number < 0x80:
-                position += 1
-            elif (second := data[position + 1]) < 0x80:
-                number += (second << 7) - 0x80
-                position += 2
-            else:
-                number, position = long_varint(data, position)
+            VARINT
             if number & 1:
                 key = None
             else:
@@ -109,14 +81,7 @@ def walk(data: bytes, header: BatchHeader) -> Iterator[Slice]:
                 key = data[position:key_end]
                 position = key_end
 
-            number = data[position]
-            if number < 0x80:
-                position += 1
-            elif (second := data[position + 1]) < 0x80:
-                number += (second << 7) - 0x80
-                position += 2
-            else:
-                number, position = long_varint(data, position)
+            VARINT
             has_value = not number & 1
             if has_value:
                 position += number >> 1
@@ -131,36 +96,34 @@ def walk(data: bytes, header: BatchHeader) -> Iterator[Slice]:
         raise CorruptBatch("a record is cut off") from None
     if position != end:
         raise CorruptBatch(f"{end - position} bytes stand behind the last record")
+""",
+    {"Slice": Slice},
+)
+"""Find every record in the unfolded bytes, in order; nothing but what `Slice` names is looked at.
+
+Written flat, like the reading of whole records: the cases of one and two bytes of every varint are in line."""
 
 
-def find_record(
-    data: bytes, header: BatchHeader, timestamp_ms: int, *, offset_delta_min: int
-) -> tuple[int, int] | None:
-    """Find the first record as late as this, from an offset on, in a batch whose clients stamped the records.
+class _FindRecord(Protocol):
+    def __call__(
+        self, data: bytes, header: BatchHeader, timestamp_ms: int, *, offset_delta_min: int
+    ) -> tuple[int, int] | None: ...
 
-    Returns its offset delta and its time. Looks at two numbers of each record: a tenth of the work of `walk`.
+
+find_record: Final[_FindRecord] = compile_flat(
+    "find_record",
     """
+def find_record(data, header, timestamp_ms, *, offset_delta_min):
     base, position, end = header.first_timestamp, 0, len(data)
     least, most = timestamp_ms - base, TIMESTAMP_MAX - base
     try:
         for _ in range(header.record_count):
-            number = data[position]
-            if number < 0x80:
-                position += 1
-            else:
-                number, position = long_varint(data, position)
+            VARINT
             record_end = position + (number >> 1)
             if number & 1 or record_end > end:
                 raise CorruptBatch("a record is longer than its batch")
             position += 1  # attributes: none are in use
-            number = data[position]
-            if number < 0x80:
-                position += 1
-            elif (second := data[position + 1]) < 0x80:
-                number += (second << 7) - 0x80
-                position += 2
-            else:
-                number, position = long_varint(data, position)
+            VARINT
             timestamp_delta = (number >> 1) ^ -(number & 1)
             if least <= timestamp_delta <= most:
                 number, position = long_varint(data, position)
@@ -171,6 +134,12 @@ def find_record(
     except IndexError:
         raise CorruptBatch("a record is cut off") from None
     return None
+""",
+    {"TIMESTAMP_MAX": TIMESTAMP_MAX},
+)
+"""Find the first record as late as this, from an offset on, in a batch whose clients stamped the records.
+
+Returns its offset delta and its time. Looks at two numbers of each record: a tenth of the work of `walk`."""
 
 
 def check_keys(batch: Buffer, header: BatchHeader, *, batch_bytes_max: int) -> None:

@@ -8,8 +8,9 @@ import pytest
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.topic_config import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import HEADER, HEADER_BYTES, BatchHeader, Compression, check_produced, checksum, read_header
-from riverlog.records.record import VARINTS, BatchBuilder, read_batch, write_header
+from riverlog.records.record import BatchBuilder, read_batch, write_header
 from riverlog.records.validation import check_records
+from riverlog.records.varint import VARINTS
 
 NOW = 1_700_000_000_000
 
