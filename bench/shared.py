@@ -20,7 +20,7 @@ from bench.trial import Failed, Stopwatch, Trial, Values
 from bench.writers import Writer, ask, connected, initialized, producer_in, write
 from riverlog.client.errors import KafkaError
 from riverlog.client.network.connection import Connection
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.wire.messages.end_transaction import EndTransactionMember, EndTransactionRequest
 from riverlog.wire.messages.join_transaction import JoinTransactionRequest
 
@@ -70,7 +70,7 @@ async def _compare(trial: Trial, topic: str, members: int) -> Values:
 class Pipeline:
     """The owner of a transactional id, on the first line, and its members, one on each."""
 
-    def __init__(self, lines: list[Connection], topic: str, owned: tuple[str, Producer]) -> None:
+    def __init__(self, lines: list[Connection], topic: str, owned: tuple[str, ProducerIdentity]) -> None:
         self._lines = lines
         self._topic = topic
         self._transactional_id, self._owner = owned
@@ -99,7 +99,7 @@ class Pipeline:
         )
         return Batch(joined - begun, time.monotonic() - written)
 
-    async def _join(self, line: Connection, number: int, task: int) -> Producer:
+    async def _join(self, line: Connection, number: int, task: int) -> ProducerIdentity:
         request = JoinTransactionRequest(
             self._transactional_id, self._owner.id, self._owner.epoch, "bench", number, task, attempt=0
         )

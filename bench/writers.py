@@ -19,7 +19,7 @@ from riverlog.client.errors import KafkaError, error_code
 from riverlog.client.network.connection import Connection
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Address, ProducerEpoch, ProducerId
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.records.record import BatchBuilder
 from riverlog.wire.messages.end_txn import EndTxnRequest
 from riverlog.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -70,7 +70,9 @@ async def _one_by_one(trial: Trial, topic: str) -> Values:
 class Writer:
     """A producer with a transactional id of its own."""
 
-    def __init__(self, line: Connection, topic: str, partition: int, transactional_id: str, producer: Producer) -> None:
+    def __init__(
+        self, line: Connection, topic: str, partition: int, transactional_id: str, producer: ProducerIdentity
+    ) -> None:
         self._line = line
         self._topic = topic
         self._partition = partition
@@ -84,7 +86,9 @@ class Writer:
         self._producer = producer_in(await ask(self._line, end))
 
 
-async def write(line: Connection, topic: str, partition: int, transactional_id: str, producer: Producer) -> None:
+async def write(
+    line: Connection, topic: str, partition: int, transactional_id: str, producer: ProducerIdentity
+) -> None:
     """Write the first and only record of a producer's transaction, as soon as the last one is complete."""
     builder = BatchBuilder(producer_id=producer.id, producer_epoch=producer.epoch, base_sequence=0, transactional=True)
     builder.append(None, SMALL_VALUE, timestamp_ms=time.time_ns() // 1_000_000)
@@ -96,7 +100,7 @@ async def write(line: Connection, topic: str, partition: int, transactional_id: 
             return
 
 
-async def initialized(line: Connection) -> tuple[str, Producer]:
+async def initialized(line: Connection) -> tuple[str, ProducerIdentity]:
     """Make up a transactional id and take it over."""
     name = f"bench-{uuid.uuid4().hex[:12]}"
     while True:
@@ -124,9 +128,9 @@ async def _answered(number: int, what: str) -> bool:
     return True
 
 
-def producer_in(response: Any) -> Producer:
+def producer_in(response: Any) -> ProducerIdentity:
     """Give the producer that an answer names."""
-    return Producer(ProducerId(response.producer_id), ProducerEpoch(response.producer_epoch))
+    return ProducerIdentity(ProducerId(response.producer_id), ProducerEpoch(response.producer_epoch))
 
 
 @asynccontextmanager

@@ -43,16 +43,16 @@ from riverlog.model.settings import NodeSettings
 from riverlog.node_metrics import NodeMetrics
 from riverlog.observe.containment import keep_running
 from riverlog.observe.logging import get_logger
-from riverlog.observe.metrics import PipelineReading
+from riverlog.observe.metrics import PipelineSample
 from riverlog.observe.metrics_server import MetricsServer
 from riverlog.observe.stats import NodeStats
 from riverlog.observe.web_guard import WebGuard, names_of_node
 from riverlog.partitions.assignment import DirectoryAssignment
-from riverlog.partitions.checkpoints import DirectoryCheckpoints
 from riverlog.partitions.cold_reads import ColdReads
+from riverlog.partitions.directory_checkpoints import DirectoryCheckpoints
 from riverlog.partitions.directory_health import DirectoryHealth
 from riverlog.partitions.flusher import Flusher
-from riverlog.partitions.in_process_work import InPlace
+from riverlog.partitions.in_process_work import InProcessWork
 from riverlog.partitions.recovery import Recovery
 from riverlog.partitions.registry import NodeDirectory, PartitionRegistry
 from riverlog.partitions.removal import PartitionRemoval
@@ -143,7 +143,7 @@ class Node:
         if world is None:
             self._closing.callback(self._world.workers.close)
         self._turn = Turn()
-        self._processes = self._world.processes or InPlace(self._world.workers)
+        self._processes = self._world.processes or InProcessWork(self._world.workers)
         self._closing.push_async_callback(self._processes.close)
         self._registry = PartitionRegistry()
         self._parts: Parts | None = None
@@ -549,7 +549,7 @@ class Node:
             return "the node is starting or stopping"
         return next((health.trouble for health in self._registry.health() if health.offline), None)
 
-    def _pipelines(self) -> Iterable[PipelineReading]:
+    def _pipelines(self) -> Iterable[PipelineSample]:
         """Return the queries that have reported to the checkpoint store, once somebody has asked that for something."""
         return () if self._checkpoint_server is None else self._checkpoint_server.pipelines()
 

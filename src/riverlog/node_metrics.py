@@ -10,13 +10,13 @@ from riverlog.metadata.image import PartitionImage, TopicImage
 from riverlog.model.ids import NodeId, Offset, TopicPartition
 from riverlog.model.ports import Clock, Disk
 from riverlog.observe.metrics import (
-    BrokerReading,
-    CommittedReading,
-    GroupReading,
-    LogDirectoryReading,
-    PartitionReading,
-    PipelineReading,
-    TransactionsReading,
+    BrokerSample,
+    CommittedSample,
+    GroupSample,
+    LogDirectorySample,
+    PartitionSample,
+    PipelineSample,
+    TransactionsSample,
 )
 from riverlog.observe.stats import NodeStats, PartitionStats
 from riverlog.partitions.partition import Partition
@@ -38,7 +38,7 @@ class NodeMetrics:
         *,
         clock: Clock,
         disk: Disk,
-        pipelines: Callable[[], Iterable[PipelineReading]],
+        pipelines: Callable[[], Iterable[PipelineSample]],
     ) -> None:
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -51,14 +51,14 @@ class NodeMetrics:
         self._disk = disk
         self.pipelines = pipelines
 
-    def brokers(self) -> Iterable[BrokerReading]:
+    def brokers(self) -> Iterable[BrokerSample]:
         for broker in self._metadata.image.brokers.values():
-            yield BrokerReading(broker.id, str(broker.endpoints[0].address) if broker.endpoints else "")
+            yield BrokerSample(broker.id, str(broker.endpoints[0].address) if broker.endpoints else "")
 
     def topics(self) -> Iterable[tuple[str, int]]:
         return ((topic.name, topic.partition_count) for topic in self._metadata.image.all_topics())
 
-    def partitions(self) -> Iterable[PartitionReading]:
+    def partitions(self) -> Iterable[PartitionSample]:
         """Return every partition that this node leads; one that nobody has used yet is empty."""
         opened = {partition.name: partition for partition in self._registry.list_opened()}
         for topic in self._metadata.image.all_topics():
@@ -66,20 +66,20 @@ class NodeMetrics:
                 if facts.leader == self.node_id:
                     yield _reading(topic, facts, opened.get(TopicPartition(topic.name, facts.index)))
 
-    def groups(self) -> Iterable[GroupReading]:
+    def groups(self) -> Iterable[GroupSample]:
         """Return every group that this node coordinates; how far one is behind is known once its partition is open."""
         ends = {partition.name: partition.high_watermark for partition in self._registry.list_opened()}
         for machine in self._groups.machines():
             for group_id, state, members, committed in machine.standings():
                 offsets = [
-                    CommittedReading(
+                    CommittedSample(
                         *name, Offset(value.offset), max(0, ends[name] - value.offset) if name in ends else None
                     )
                     for name, value in committed.items()
                 ]
-                yield GroupReading(group_id, state, members, offsets)
+                yield GroupSample(group_id, state, members, offsets)
 
-    def transactions(self) -> TransactionsReading:
+    def transactions(self) -> TransactionsSample:
         """Count the transactional ids that this node coordinates, and look for the oldest transaction that is open."""
         by_state: Counter[str] = Counter()
         now_ms = oldest_ms = self._clock.wall_ms()
@@ -87,27 +87,27 @@ class NodeMetrics:
             counts, opened_ms = machine.standing()
             by_state.update(counts)
             oldest_ms = min(oldest_ms, now_ms if opened_ms is None else opened_ms)
-        return TransactionsReading(by_state, (now_ms - oldest_ms) / 1000)
+        return TransactionsSample(by_state, (now_ms - oldest_ms) / 1000)
 
     def coordinators_loading(self) -> int:
         return self._groups.loading() + self._transactions.loading()
 
-    def log_directories(self) -> Iterable[LogDirectoryReading]:
+    def log_directories(self) -> Iterable[LogDirectorySample]:
         for directory in self._registry.directories:
-            yield LogDirectoryReading(
+            yield LogDirectorySample(
                 directory=directory.logs.folder,
                 online=not directory.health.offline,
                 size_bytes=sum(log.size for log in directory.logs.logs().values()),
                 free_bytes=0 if directory.health.offline else self._disk.free_bytes(directory.logs.folder),
             )
         for health in self._registry.unusable:
-            yield LogDirectoryReading(directory=health.path, online=False, size_bytes=0, free_bytes=0)
+            yield LogDirectorySample(directory=health.path, online=False, size_bytes=0, free_bytes=0)
 
 
-def _reading(topic: TopicImage, facts: PartitionImage, partition: Partition | None) -> PartitionReading:
+def _reading(topic: TopicImage, facts: PartitionImage, partition: Partition | None) -> PartitionSample:
     nothing = Offset(0)
     log = None if partition is None else partition.log
-    return PartitionReading(
+    return PartitionSample(
         topic=topic.name,
         partition=facts.index,
         leader=facts.leader,

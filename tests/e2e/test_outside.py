@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 
 from riverlog.checkpoints.remote import RemoteStore
-from riverlog.observe.metrics import Kind, Metric
+from riverlog.observe.metrics import Metric, MetricType
 from tests.e2e.clients import create_topic, read_all, send
 from tests.support.node import Node
 
@@ -107,7 +107,7 @@ def test_every_metric_of_the_table_is_there(node: Node) -> None:
     names = {name for name, _ in scrape(node)}  # what is open holds readers back, and that has a metric
     writer.abort_transaction()
     for metric in set(Metric) - {Metric.ERRORS}:  # there is no series of errors until there is an error
-        assert metric.metric + ("_count" if metric.kind is Kind.HISTOGRAM else "") in names
+        assert metric.metric + ("_count" if metric.kind is MetricType.HISTOGRAM else "") in names
 
 
 def test_health_and_readiness(node: Node) -> None:

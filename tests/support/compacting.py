@@ -1,7 +1,7 @@
 """Compaction of a log without a node: the steps of the driver, one behind the other."""
 
 from riverlog.log.compaction.cleaning import clean, find_dirt, plan_cleaning
-from riverlog.log.compaction.policy import Dirt
+from riverlog.log.compaction.policy import DirtyRange
 from riverlog.log.compaction.swap import begin_swap
 from riverlog.log.log import Log
 from riverlog.model.ids import Offset
@@ -10,7 +10,7 @@ from riverlog.model.ports import Disk
 ROOMY = 1 << 30
 
 
-def dirt_of(log: Log, *, cleaned_offset: int = 0, now_ms: int) -> Dirt:
+def dirt_of(log: Log, *, cleaned_offset: int = 0, now_ms: int) -> DirtyRange:
     """Examine a log of which everything is committed, after flushing it."""
     log.flush()
     return find_dirt(log, cleaned_offset=Offset(cleaned_offset), upto=_stable(log), now_ms=now_ms)

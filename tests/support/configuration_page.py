@@ -7,7 +7,7 @@ from typing import Final
 from riverlog.model.group_config import GROUP_SETTINGS
 from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
 from riverlog.model.resolution import can_change
-from riverlog.model.setting import LONG_MAX, NodeName, Setting
+from riverlog.model.setting import LONG_MAX, NodeSettingName, Setting
 from riverlog.model.settings import NODE_ONLY_SETTINGS, PROFILES, TOPIC_SETTINGS
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
@@ -94,7 +94,7 @@ def _row(setting: Setting) -> str:
     return f"| `{setting.name}` | {names} | {_type(setting)} | {_default(setting)} | {setting.doc} |"
 
 
-def _node_name(name: NodeName) -> str:
+def _node_name(name: NodeSettingName) -> str:
     return f"`{name.name}`"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from riverlog.log.log import Log
-from riverlog.log.producers.aborted_transactions import Aborted
+from riverlog.log.producers.aborted_transactions import AbortedRange
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.records.batch import read_header
 from riverlog.records.control import Marker, build_marker
@@ -59,7 +59,7 @@ def committed_records(log: Log, offset: int = 0, *, bytes_max: int = 1 << 20) ->
     return found
 
 
-def passed_over(data: bytes, aborted: list[Aborted], offset: int) -> Iterator[tuple[int, list[Record]]]:
+def passed_over(data: bytes, aborted: list[AbortedRange], offset: int) -> Iterator[tuple[int, list[Record]]]:
     """Pass over the aborted records of a range as clients do; give the offset behind each batch, and its records."""
     assert aborted == sorted(aborted, key=lambda each: each.first_offset)
     aborting: set[int] = set()

@@ -4,7 +4,7 @@ from typing import Any
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.node import Node
 from riverlog.transactions.commands import AddPartitions, EndTransaction, InitProducer
 from riverlog.wire.apis import ApiKey
@@ -17,7 +17,7 @@ COPIER = "copier"
 CLASSIC, BUMPED = TransactionVersion.CLASSIC, TransactionVersion.EPOCH_PER_TRANSACTION
 
 
-async def begun(node: Node, transactional_id: str = COPIER) -> Producer:
+async def begun(node: Node, transactional_id: str = COPIER) -> ProducerIdentity:
     """Become the producer of a transactional id."""
     await node.parts.transactions.ensure_topic()
     reply = await node.parts.transactions.decide(InitProducer(transactional_id, 60_000))
@@ -25,13 +25,15 @@ async def begun(node: Node, transactional_id: str = COPIER) -> Producer:
     return reply.producer
 
 
-async def added(node: Node, producer: Producer, *partitions: TopicPartition) -> None:
+async def added(node: Node, producer: ProducerIdentity, *partitions: TopicPartition) -> None:
     """Take partitions into the transaction, as clients of the first version do."""
     reply = await node.parts.transactions.submit(COPIER, AddPartitions(COPIER, producer, partitions))
     assert set(reply.codes) == {ErrorCode.NONE}
 
 
-async def ended(node: Node, producer: Producer, *, committed: bool, version: TransactionVersion = CLASSIC) -> Producer:
+async def ended(
+    node: Node, producer: ProducerIdentity, *, committed: bool, version: TransactionVersion = CLASSIC
+) -> ProducerIdentity:
     """End the transaction; give who may write from here on. Its markers may still be on their way."""
     reply = await node.parts.transactions.decide(EndTransaction(COPIER, producer, committed, version))
     assert reply.code is ErrorCode.NONE
@@ -40,7 +42,7 @@ async def ended(node: Node, producer: Producer, *, committed: bool, version: Tra
 
 async def sent(
     line: Line,
-    producer: Producer,
+    producer: ProducerIdentity,
     sequence: int,
     value: bytes,
     *,

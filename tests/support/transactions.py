@@ -8,7 +8,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.machine import Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
-from riverlog.model.transactions import Outcome, Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.records.record import read_batches
 from riverlog.transactions.batches import decode_facts, encode_facts
 from riverlog.transactions.commands import (
@@ -36,8 +36,8 @@ P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 V2 = TransactionVersion.EPOCH_PER_TRANSACTION
 
 
-def producer_of(producer_id: int, epoch: int) -> Producer:
-    return Producer(ProducerId(producer_id), ProducerEpoch(epoch))
+def producer_of(producer_id: int, epoch: int) -> ProducerIdentity:
+    return ProducerIdentity(ProducerId(producer_id), ProducerEpoch(epoch))
 
 
 class Coordinator:
@@ -50,7 +50,7 @@ class Coordinator:
         self.commands: dict[Ticket, TransactionsCommand] = {}
         self.answers: dict[Ticket, Any] = {}
         self.markers: list[SendMarkers] = []
-        self.ended: Counter[Outcome] = Counter()
+        self.ended: Counter[TransactionOutcome] = Counter()
         self._tickets = count(1)
         self._ids = count(1_000)
         self.machine = TransactionsMachine(self.settings)
@@ -71,7 +71,7 @@ class Coordinator:
             check_reply(self.commands[reply.ticket], reply.response)
             self.answers[reply.ticket] = reply.response
         self.markers += [effect for effect in decision.effects if isinstance(effect, SendMarkers)]
-        self.ended.update(effect for effect in decision.effects if isinstance(effect, Outcome))
+        self.ended.update(effect for effect in decision.effects if isinstance(effect, TransactionOutcome))
         return ticket
 
     def ask(self, command: TransactionsCommand) -> Any:
@@ -82,7 +82,7 @@ class Coordinator:
             return self.ask(command.with_id(ProducerId(next(self._ids))))
         return reply
 
-    def init(self, expected: Producer | None = None, *, timeout_ms: int = 60_000) -> Producer:
+    def init(self, expected: ProducerIdentity | None = None, *, timeout_ms: int = 60_000) -> ProducerIdentity:
         """Become the producer, perhaps after whatever is in the way has ended."""
         command = InitProducer(ID, timeout_ms, expected)
         ticket = self.submit(command)
@@ -94,16 +94,18 @@ class Coordinator:
         assert reply.code is ErrorCode.NONE, reply
         return reply.producer
 
-    def add(self, producer: Producer, *partitions: TopicPartition, version: TransactionVersion = V2) -> ErrorCode:
+    def add(
+        self, producer: ProducerIdentity, *partitions: TopicPartition, version: TransactionVersion = V2
+    ) -> ErrorCode:
         code: ErrorCode
         (code, *_) = self.ask(AddPartitions(ID, producer, partitions or (P0,), version)).codes
         return code
 
-    def end(self, producer: Producer, *, committed: bool = True, version: TransactionVersion = V2) -> Any:
+    def end(self, producer: ProducerIdentity, *, committed: bool = True, version: TransactionVersion = V2) -> Any:
         return self.ask(EndTransaction(ID, producer, committed, version))
 
     def join(
-        self, owner: Producer, number: int = 0, *, task: int = 0, attempt: int = 0, incarnation: str = "a"
+        self, owner: ProducerIdentity, number: int = 0, *, task: int = 0, attempt: int = 0, incarnation: str = "a"
     ) -> ProducerReply:
         """Let an attempt of a task join a batch."""
         reply = self.ask(JoinBatch(ID, owner, BatchName(incarnation, number), task, attempt))
@@ -111,7 +113,12 @@ class Coordinator:
         return reply
 
     def end_batch(
-        self, owner: Producer, number: int = 0, *members: Producer, committed: bool = True, incarnation: str = "a"
+        self,
+        owner: ProducerIdentity,
+        number: int = 0,
+        *members: ProducerIdentity,
+        committed: bool = True,
+        incarnation: str = "a",
     ) -> ErrorCode:
         """Decide a batch."""
         code: ErrorCode = self.ask(EndBatch(ID, owner, BatchName(incarnation, number), committed, members)).code

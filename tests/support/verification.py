@@ -6,7 +6,7 @@ import pytest
 
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.records.batch import BatchHeader, read_header
 from riverlog.transactions.verification import Question, Verifications
 from tests.support.reading_committed import transactional_batch
@@ -14,8 +14,8 @@ from tests.support.reading_committed import transactional_batch
 ORDERS: Final = TopicPartition("orders", 0)
 
 
-def producer(epoch: int = 0) -> Producer:
-    return Producer(ProducerId(7), ProducerEpoch(epoch))
+def producer(epoch: int = 0) -> ProducerIdentity:
+    return ProducerIdentity(ProducerId(7), ProducerEpoch(epoch))
 
 
 def header(sequence: int = 0, epoch: int = 0) -> BatchHeader:

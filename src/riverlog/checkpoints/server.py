@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from riverlog.checkpoints.current_store import CurrentStore
     from riverlog.client.network.security import Security
-    from riverlog.observe.metrics import PipelineReading
+    from riverlog.observe.metrics import PipelineSample
     from riverlog.observe.web_guard import WebGuard
 
 _BACKLOG: Final = 128
@@ -65,7 +65,7 @@ class CheckpointServer:
         asyncio.get_running_loop().add_reader(listening, self._first_client)
         return Address(*listening.getsockname()[:2])
 
-    def pipelines(self) -> "Iterator[PipelineReading]":
+    def pipelines(self) -> "Iterator[PipelineSample]":
         """Return the queries that have reported, for the metrics; none before the first client of a store."""
         store = None if self._stores is None else self._stores.opened
         return iter(()) if store is None else store.reports.readings()

@@ -13,7 +13,7 @@ from riverlog.coordination.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
-from riverlog.model.transactions import MarkerPort, Producer, TransactionMarkers
+from riverlog.model.transactions import MarkerPort, ProducerIdentity, TransactionMarkers
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 from riverlog.observe.stats import TransactionStats
@@ -37,7 +37,7 @@ class MarkerSender:
         self._port = port
         self._image = image
         self._stats = stats
-        self._under_way: dict[tuple[str, Producer], asyncio.Handle | asyncio.Task[None]] = {}
+        self._under_way: dict[tuple[str, ProducerIdentity], asyncio.Handle | asyncio.Task[None]] = {}
         self._log = get_logger("riverlog.transactions")
 
     def send(self, wanted: SendMarkers, coordinator_epoch: int, written: Callable[[], None]) -> None:
@@ -59,7 +59,11 @@ class MarkerSender:
         await asyncio.gather(*(each for each in under_way if isinstance(each, asyncio.Task)), return_exceptions=True)
 
     def _begin(
-        self, name: tuple[str, Producer], wanted: SendMarkers, coordinator_epoch: int, written: Callable[[], None]
+        self,
+        name: tuple[str, ProducerIdentity],
+        wanted: SendMarkers,
+        coordinator_epoch: int,
+        written: Callable[[], None],
     ) -> None:
         """Send them, and wait for the answer if it is not here."""
         answer = self._ask(wanted, wanted.partitions, coordinator_epoch)

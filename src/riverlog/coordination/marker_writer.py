@@ -13,7 +13,7 @@ from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
 from riverlog.model.ports import Clock
-from riverlog.model.transactions import Producer, TransactionMarkers
+from riverlog.model.transactions import ProducerIdentity, TransactionMarkers
 from riverlog.partitions.replicas import Replicas
 from riverlog.records.control import Marker
 
@@ -40,7 +40,7 @@ class MarkerWriter:
     def _begin(self, name: TopicPartition, markers: TransactionMarkers) -> "asyncio.Future[ErrorCode]":
         """Append one marker, now unless its log is being recovered; the future ends once it is committed, or says why
         it is not."""
-        producer = Producer(markers.producer_id, markers.producer_epoch)
+        producer = ProducerIdentity(markers.producer_id, markers.producer_epoch)
         marker = Marker(markers.committed, markers.coordinator_epoch)
         try:
             if self._replicas.is_recovering(name):
@@ -67,7 +67,9 @@ class MarkerWriter:
         await self._replicas.wait_recovered(name)
         return await self._begin(name, markers)
 
-    def _end_commits(self, name: TopicPartition, producer: Producer, marker: Marker) -> "asyncio.Future[ErrorCode]":
+    def _end_commits(
+        self, name: TopicPartition, producer: ProducerIdentity, marker: Marker
+    ) -> "asyncio.Future[ErrorCode]":
         """Write the marker to a partition of group offsets, now, and apply it to its groups."""
         from riverlog.groups.commands import EndTransaction  # a node without groups starts without it
 

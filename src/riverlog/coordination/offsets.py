@@ -11,7 +11,7 @@ from riverlog.coordination.verification import verify_one
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_SEQUENCE, TopicPartition
 from riverlog.model.ports import Clock
-from riverlog.model.transactions import Producer, VerifyTransaction
+from riverlog.model.transactions import ProducerIdentity, VerifyTransaction
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.recovery import Recovering
 from riverlog.partitions.replicas import Replicas
@@ -69,13 +69,13 @@ class TransactionalOffsets:
         return partition
 
 
-def _has_begun(partition: Partition, producer: Producer) -> bool:
+def _has_begun(partition: Partition, producer: ProducerIdentity) -> bool:
     """Return whether the producer's transaction has begun in the partition."""
     known = partition.log.producers.get(producer.id)
     return known is not None and known.epoch == producer.epoch and known.transaction_offset >= 0
 
 
-def _check_epoch(partition: Partition, producer: Producer) -> None:
+def _check_epoch(partition: Partition, producer: ProducerIdentity) -> None:
     known = partition.log.producers.get(producer.id)
     if known is not None and known.epoch > producer.epoch:
         raise Refusal(

@@ -17,7 +17,7 @@ from riverlog.metadata.image import TRANSACTIONS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.ports import Clock, Random
-from riverlog.model.transactions import MarkerPort, Outcome, Producer, TransactionVersion
+from riverlog.model.transactions import MarkerPort, ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.observe.stats import TransactionStats
 from riverlog.partitions.replicas import Replicas
 from riverlog.runner import Unwritable
@@ -100,7 +100,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
         """Find out whether the partition belongs to the producer's open transaction; with `adds`, make it so first."""
         from riverlog.transactions.commands import AddPartitions, VerifyPartitions
 
-        producer = Producer(producer_id, producer_epoch)
+        producer = ProducerIdentity(producer_id, producer_epoch)
         asked = self.submit(
             transactional_id,
             AddPartitions(transactional_id, producer, (partition,), TransactionVersion.EPOCH_PER_TRANSACTION)
@@ -142,7 +142,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
         self, sender: "MarkerSender", shard: "Shard[TransactionsMachine, StateFact]", effects: "tuple[Effect, ...]"
     ) -> None:
         for effect in effects:
-            if isinstance(effect, Outcome):
+            if isinstance(effect, TransactionOutcome):
                 self._stats.ended[effect] += 1
             else:
                 sender.send(effect, shard.epoch, written=partial(self._written, shard, effect))

@@ -26,7 +26,7 @@ from riverlog.model.ids import (
     TopicPartition,
 )
 from riverlog.model.machine import Command
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 
 NO_MEMBER: Final = ""
 """The member id of one who has none yet."""
@@ -288,7 +288,7 @@ class CommitOffsets(Command[GroupFact, "CommitOffsetsReply"]):
     """Versions 2 to 4 may say how long these offsets are kept; -1 leaves that to the node."""
     knows_missing_groups: bool = True
     """From version 9 on: a group that does not exist is GROUP_ID_NOT_FOUND, before it was ILLEGAL_GENERATION."""
-    producer: Producer | None = None
+    producer: ProducerIdentity | None = None
     needs_empty_group: bool = False
     """Whether the offsets of a group with members are its members' alone, though the commit is in a transaction."""
 
@@ -361,7 +361,7 @@ class DeleteOffsetsReply:
 class EndTransaction(Command[GroupFact, None]):
     """A transaction that committed offsets has ended; its marker is written with the answer."""
 
-    producer: Producer
+    producer: ProducerIdentity
     committed: bool
     coordinator_epoch: int = 0
     """Of the transaction's coordinator."""

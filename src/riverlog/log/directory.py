@@ -24,9 +24,9 @@ from riverlog.log.checkpoint import (
     replace_file,
     write_durably,
 )
-from riverlog.log.identity import META_FILE, DirectoryRefused, Identity, claim
+from riverlog.log.identity import META_FILE, DirectoryIdentity, DirectoryRefused, claim
 from riverlog.log.log import Log
-from riverlog.log.recovery.process_opening import Opening
+from riverlog.log.recovery.process_opening import LogOpening
 from riverlog.log.segments.open_files import OpenFiles, write_file
 from riverlog.log.sync import SyncPlan
 from riverlog.log.truncation import truncate
@@ -68,7 +68,7 @@ class LogDirectory:
     """The logs of a node in one folder. Made by `LogDirectory.open`."""
 
     def __init__(
-        self, disk: Disk, folder: str, lock: FileLock, identity: Identity, files: OpenFiles, *, clean: bool
+        self, disk: Disk, folder: str, lock: FileLock, identity: DirectoryIdentity, files: OpenFiles, *, clean: bool
     ) -> None:
         self._disk = disk
         self.folder = folder
@@ -254,9 +254,9 @@ class LogDirectory:
             log = self._logs[partition] = self.opening(partition, config, now_ms=now_ms).open(self._disk, self._files)
         return log
 
-    def opening(self, partition: TopicPartition, config: TopicConfig, *, now_ms: int) -> Opening:
+    def opening(self, partition: TopicPartition, config: TopicConfig, *, now_ms: int) -> LogOpening:
         """Say all that is needed to open a partition's log, here or elsewhere."""
-        return Opening(
+        return LogOpening(
             partition,
             self._folder_of(partition),
             config,

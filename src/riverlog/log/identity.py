@@ -21,7 +21,7 @@ class DirectoryRefused(Exception):
     """This log directory cannot be used; the message is one sentence for the person who starts the node."""
 
 
-class Identity(NamedTuple):
+class DirectoryIdentity(NamedTuple):
     """What `meta.properties` says."""
 
     cluster_id: str
@@ -30,7 +30,7 @@ class Identity(NamedTuple):
     region: str
 
 
-def find(disk: Disk, folder: str) -> Identity | None:
+def find(disk: Disk, folder: str) -> DirectoryIdentity | None:
     """Read whose directory this is; None where it is nobody's, as an empty mount point is."""
     path = f"{folder}/{META_FILE}"
     content = read_file(disk, path)
@@ -58,12 +58,14 @@ def check_first(disk: Disk, folders: Sequence[str], metadata_folder: str, *, clu
         )
 
 
-def claim(disk: Disk, folder: str, *, node_id: NodeId, cluster_id: str | None, region: str, random: Random) -> Identity:
+def claim(
+    disk: Disk, folder: str, *, node_id: NodeId, cluster_id: str | None, region: str, random: Random
+) -> DirectoryIdentity:
     """Read whose directory this is, or write it down where it is nobody's yet; refuse if it is somebody else's."""
     path = f"{folder}/{META_FILE}"
     found = find(disk, folder)
     if found is None:
-        identity = Identity(cluster_id or encode_uuid(_new_id(random)), node_id, _new_id(random), region)
+        identity = DirectoryIdentity(cluster_id or encode_uuid(_new_id(random)), node_id, _new_id(random), region)
         _write(disk, path, identity)
         return identity
     identity = found
@@ -77,7 +79,7 @@ def claim(disk: Disk, folder: str, *, node_id: NodeId, cluster_id: str | None, r
     return identity
 
 
-def _write(disk: Disk, path: str, identity: Identity) -> None:
+def _write(disk: Disk, path: str, identity: DirectoryIdentity) -> None:
     """Replace the file; whoever opens the directory syncs its names."""
     write_durably(disk, path + TEMPORARY_SUFFIX, _encode(identity))
     disk.rename(path + TEMPORARY_SUFFIX, path)
@@ -87,7 +89,7 @@ def _new_id(random: Random) -> UUID:
     return UUID(int=random.getrandbits(128), version=4)
 
 
-def _encode(identity: Identity) -> bytes:
+def _encode(identity: DirectoryIdentity) -> bytes:
     lines = (
         f"version={_VERSION}",
         f"cluster.id={identity.cluster_id}",
@@ -98,12 +100,12 @@ def _encode(identity: Identity) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _decode(content: bytes, path: str) -> Identity:
+def _decode(content: bytes, path: str) -> DirectoryIdentity:
     try:
         pairs = read_properties(content.decode())
         if pairs["version"] != _VERSION:
             raise DirectoryRefused(f"{path} has version {pairs['version']}; only version {_VERSION} is known")
-        return Identity(
+        return DirectoryIdentity(
             pairs["cluster.id"],
             NodeId(int(pairs["node.id"])),
             decode_uuid(pairs["directory.id"]),

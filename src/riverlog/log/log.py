@@ -14,12 +14,12 @@ from riverlog.log.assigned_batches import check_assigned
 from riverlog.log.checkpoint import replace_file
 from riverlog.log.epochs import EpochEnd
 from riverlog.log.limits import GATHERED_BYTES_PER_LOG_MAX
-from riverlog.log.producers.aborted_transactions import Aborted
+from riverlog.log.producers.aborted_transactions import AbortedRange
 from riverlog.log.reading import NOTHING, LogRead, bound_of, find_aborted, read, read_latest, read_time
 from riverlog.log.recovery.opening import OpenedFolder, open_folder
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.segments.flaws import Flaw
-from riverlog.log.segments.gathered_write import Appended, Gathered
+from riverlog.log.segments.gathered_write import AppendResult, GatheredBatch
 from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, path_of
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.segments.quarantine import QUARANTINE_FILE
@@ -59,7 +59,9 @@ class Log:
         self.bytes_cut = opened.bytes_cut
         """How many bytes of torn writes were cut off when the log was opened."""
         self.sync_planner = SyncPlanner(segments, opened.unsynced, clean=opened.clean, is_new=is_new)
-        self._gathered: list[Gathered] = []  # they have their offsets, from the log's end on, but no place in the file
+        self._gathered: list[
+            GatheredBatch
+        ] = []  # they have their offsets, from the log's end on, but no place in the file
         self._gathered_bytes = 0
         self.swapping = False
         """A cleaned segment is taking the place of others; until it is done none is deleted."""
@@ -213,7 +215,7 @@ class Log:
         leader_epoch: LeaderEpoch,
         now_ms: int,
         marker: Marker | None = None,
-    ) -> Appended:
+    ) -> AppendResult:
         """Append one checked batch, giving it its offsets in place.
 
         Raises Refusal where its time or sequence is wrong, OSError where the disk fails; then nothing is appended.
@@ -230,7 +232,7 @@ class Log:
         leader_epoch: LeaderEpoch,
         now_ms: int,
         marker: Marker | None = None,
-    ) -> Appended:
+    ) -> AppendResult:
         """Give one checked batch its offsets, in place, and keep it for `write`: its bytes must stay as they are.
 
         Raises Refusal where its time or sequence is wrong, which says nothing about those gathered before it; OSError
@@ -240,7 +242,7 @@ class Log:
             written = self.producers.check(header)
             if written is not None:
                 stamped = written.appended_ms if self._config.message_timestamp_log_append_time else NO_TIMESTAMP
-                return Appended(written.base_offset, written.last_offset, stamped, True)
+                return AppendResult(written.base_offset, written.last_offset, stamped, True)
         config = self._config
         if config.message_timestamp_log_append_time:
             stamp(batch, now_ms)
@@ -271,7 +273,7 @@ class Log:
             self.write()
             if leader_epoch > self.epochs.latest:
                 self.sync_planner.unsynced_epochs = self.epochs.begin(leader_epoch, base_offset)
-        return Appended(base_offset, last_offset, stamped, False)
+        return AppendResult(base_offset, last_offset, stamped, False)
 
     def write(self) -> None:
         """Write what was gathered behind the log's end, all of it with one call; after an OSError none of it counts."""
@@ -353,7 +355,7 @@ class Log:
             return NOTHING
         return read(self.segments, offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
 
-    def aborted_in(self, found: LogRead, offset: Offset) -> list[Aborted]:
+    def aborted_in(self, found: LogRead, offset: Offset) -> list[AbortedRange]:
         """Name the aborted transactions with records in what was read from an offset on, the earliest first."""
         return find_aborted(self.segments, offset, bound_of(self.segments, found)) if self.segments.aborted else []
 

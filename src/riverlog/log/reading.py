@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from riverlog.log.producers.aborted_transactions import Aborted, BadAbortedIndex
+from riverlog.log.producers.aborted_transactions import AbortedRange, BadAbortedIndex
 from riverlog.log.recovery.replay import rebuild_aborted
 from riverlog.log.segments.segments import Segments
 from riverlog.log.times import FoundTime, find_latest, find_time
@@ -78,7 +78,7 @@ def bound_of(segments: Segments, found: LogRead) -> Offset:
     return offset_index[slot].last_offset if slot < len(offset_index) else segment.next_offset
 
 
-def find_aborted(segments: Segments, offset: Offset, upto: Offset) -> list[Aborted]:
+def find_aborted(segments: Segments, offset: Offset, upto: Offset) -> list[AbortedRange]:
     """Name the aborted transactions with records between two offsets, the earliest first."""
     segment = segments.bases[segments.slot_of(offset)]
     while True:

@@ -24,7 +24,7 @@ class SegmentFacts(NamedTuple):
     first_timestamp: int = NO_TIMESTAMP
 
 
-class Reason(StrEnum):
+class DeletionReason(StrEnum):
     """Why a segment goes."""
 
     AGE = "older than retention.ms"
@@ -38,7 +38,7 @@ class DeletedSegment(NamedTuple):
     base_offset: Offset
     next_offset: Offset
     size: int
-    reason: Reason
+    reason: DeletionReason
     damage: list[str]
     """What was damaged in it, and is gone now."""
 
@@ -51,9 +51,9 @@ def expired(
     now_ms: int,
     log_start_offset: Offset,
     upto: Offset,
-) -> list[Reason]:
+) -> list[DeletionReason]:
     """Give a reason for each segment to delete, from the oldest on, and look no further than the first that stays."""
-    reasons: list[Reason] = []
+    reasons: list[DeletionReason] = []
     surplus = total_bytes - config.retention_bytes
     by_age = config.cleanup_delete and config.retention_ms >= 0
     by_size = config.cleanup_delete and config.retention_bytes >= 0
@@ -61,11 +61,11 @@ def expired(
         if segment.next_offset > upto or (segment.size == 0 and slot == len(segments)):
             break
         if segment.next_offset <= log_start_offset:
-            reasons.append(Reason.START)
+            reasons.append(DeletionReason.START)
         elif by_age and now_ms - segment.last_timestamp > config.retention_ms:
-            reasons.append(Reason.AGE)
+            reasons.append(DeletionReason.AGE)
         elif by_size and surplus >= segment.size:
-            reasons.append(Reason.SIZE)
+            reasons.append(DeletionReason.SIZE)
         else:
             break
         surplus -= segment.size

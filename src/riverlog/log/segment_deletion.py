@@ -1,12 +1,12 @@
 """The deletion of segments that a log need not keep any longer, as `retention` judges."""
 
 from riverlog.log.log import Log
-from riverlog.log.retention import DeletedSegment, Reason, expired
+from riverlog.log.retention import DeletedSegment, DeletionReason, expired
 from riverlog.log.segments.segments import facts_of
 from riverlog.model.ids import Offset
 
 
-def find_expired(log: Log, now_ms: int, *, upto: Offset) -> list[Reason]:
+def find_expired(log: Log, now_ms: int, *, upto: Offset) -> list[DeletionReason]:
     """Find out why the oldest segments need not be kept; where that is all of them, begin another one."""
     if log.swapping:
         return []

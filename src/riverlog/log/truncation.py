@@ -3,7 +3,7 @@
 from riverlog.log.checkpoint import replace_file
 from riverlog.log.log import Log
 from riverlog.log.recovery.recovery import list_folder
-from riverlog.log.recovery.replay import EPOCHS_FILE, Past
+from riverlog.log.recovery.replay import EPOCHS_FILE, LogReplay
 from riverlog.model.ids import Offset
 
 
@@ -47,7 +47,7 @@ def _end_at(log: Log, end: Offset, now_ms: int) -> None:
     log.sync_planner.restart()
     segments, disk = log.segments, log.segments.folder.disk
     snapshots = list_folder(disk, log.folder).snapshots
-    past = Past(disk, log.folder, snapshots, first=segments.bases[0], upto=end, now_ms=now_ms, epochs=log.epochs)
+    past = LogReplay(disk, log.folder, snapshots, first=segments.bases[0], upto=end, now_ms=now_ms, epochs=log.epochs)
     past.catch_up(segments, segments.active)
     past.renew_aborted(segments)
     past.remove_snapshots(segments)

@@ -9,14 +9,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from riverlog.model.row import row, rows_of
-from riverlog.model.setting import BadSetting, NodeName
+from riverlog.model.setting import BadSetting, NodeSettingName
 from riverlog.model.settings import NODE_ONLY_SETTINGS, NodeSettings
 
 
 def _group(name: str) -> Any:
     """Declare a setting of groups; for all groups of a node it has the same name behind `group.`."""
     for_all = NODE_ONLY_SETTINGS[f"group.{name}"]
-    return row(replace(for_all, name=name, node_names=(NodeName(for_all.name),), dynamic=True))
+    return row(replace(for_all, name=name, node_names=(NodeSettingName(for_all.name),), dynamic=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,13 @@ from typing import Any, Final
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.group_config import GROUP_SETTINGS, check_group_times, group_config
 from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
-from riverlog.model.setting import BadSetting, Kind, NodeName, Setting, Source, Value
+from riverlog.model.setting import BadSetting, NodeSettingName, Setting, SettingSource, SettingType, Value
 from riverlog.model.settings import (
     NODE_SETTINGS,
     PROFILES,
     TOPIC_SETTINGS,
-    Layers,
     NodeSettings,
+    SettingLayers,
     TopicConfig,
 )
 
@@ -30,7 +30,7 @@ CLIENT_VARIABLES: Final = frozenset({"RIVERLOG_BOOTSTRAP_SERVERS"})
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
+class Configuration:
     """A node's settings, and the names among what was given that mean nothing here."""
 
     settings: NodeSettings
@@ -38,23 +38,23 @@ class Configured:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SettingEntry:
     """A value that somebody set, or the default: under which name, and where."""
 
     name: str
     text: str
-    source: Source
+    source: SettingSource
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class SettingDescription:
     """A setting as it holds, and everything that was said about it, strongest first."""
 
     setting: Setting
     name: str
     text: str
-    source: Source
-    said: tuple[Said, ...]
+    source: SettingSource
+    said: tuple[SettingEntry, ...]
     read_only: bool
 
 
@@ -64,7 +64,7 @@ def configure(
     file: Mapping[str, str] | None = None,
     variables: Mapping[str, str] | None = None,
     flags: Mapping[str, str] | None = None,
-) -> Configured:
+) -> Configuration:
     """Resolve a node's settings from all that was given at its start; BadSetting lists what is wrong."""
     given = {**(file or {}), **from_variables(variables or {}), **(flags or {})}
     static = {name: text for name, text in given.items() if name in NODE_SETTINGS}
@@ -72,10 +72,10 @@ def configure(
     unknown = sorted(rest - NODE_SETTINGS_WITHOUT_MEANING)
     if unknown:
         raise BadSetting(" ".join(_unknown_to_nodes(name) for name in unknown))
-    settings = node_settings(Layers(static=static, profile=PROFILES[profile]))
+    settings = node_settings(SettingLayers(static=static, profile=PROFILES[profile]))
     topic_config({}, settings.layers)
     _check_listeners(settings)
-    return Configured(settings, tuple(sorted(rest)))
+    return Configuration(settings, tuple(sorted(rest)))
 
 
 def from_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -87,7 +87,7 @@ def from_variables(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def node_settings(layers: Layers) -> NodeSettings:
+def node_settings(layers: SettingLayers) -> NodeSettings:
     """Read every setting of a node from its layers; BadSetting at the first that cannot be read."""
     return NodeSettings(**_read_all(NodeSettings, {}, layers), layers=layers)
 
@@ -97,12 +97,12 @@ def with_dynamic(settings: NodeSettings, *, node: Mapping[str, str], cluster: Ma
     return node_settings(replace(settings.layers, node=node, cluster=cluster))
 
 
-def topic_config(overrides: Mapping[str, str], layers: Layers) -> TopicConfig:
+def topic_config(overrides: Mapping[str, str], layers: SettingLayers) -> TopicConfig:
     """Read every setting of a topic: its own, else the node's, else the default."""
     return TopicConfig(**_read_all(TopicConfig, overrides, layers))
 
 
-def check_topic(overrides: Mapping[str, str], layers: Layers) -> None:
+def check_topic(overrides: Mapping[str, str], layers: SettingLayers) -> None:
     """Check what somebody wants to set for a topic; BadSetting says what cannot be."""
     for name, text in overrides.items():
         setting = TOPIC_SETTINGS.get(name)
@@ -118,7 +118,7 @@ def check_topic(overrides: Mapping[str, str], layers: Layers) -> None:
         )
 
 
-def check_group(overrides: Mapping[str, str], layers: Layers) -> None:
+def check_group(overrides: Mapping[str, str], layers: SettingLayers) -> None:
     """Check what somebody wants to set for a group; BadSetting says what cannot be."""
     for name, text in overrides.items():
         if name not in GROUP_SETTINGS:
@@ -141,37 +141,39 @@ def check_node(overrides: Mapping[str, str]) -> None:
         setting.read(text, name=node_name)
 
 
-def can_change(setting: Setting, name: NodeName) -> bool:
+def can_change(setting: Setting, name: NodeSettingName) -> bool:
     """Tell whether a node's setting under this name can change at run time; only the finest unit can."""
     return setting.dynamic and name == setting.node_names[0]
 
 
-def describe_topic(overrides: Mapping[str, str], layers: Layers, *, replication_factor: int) -> list[Described]:
+def describe_topic(
+    overrides: Mapping[str, str], layers: SettingLayers, *, replication_factor: int
+) -> list[SettingDescription]:
     """Describe every setting of a topic, and those of Kafka's that were set though they mean nothing here."""
     described = [
         _describe(setting, setting.name, overrides, layers, read_only=False) for setting in TOPIC_SETTINGS.values()
     ]
-    foreign = ((name, text, Source.TOPIC) for name, text in overrides.items() if name not in TOPIC_SETTINGS)
+    foreign = ((name, text, SettingSource.TOPIC) for name, text in overrides.items() if name not in TOPIC_SETTINGS)
     return [_capped(each, replication_factor) for each in described] + [_without_meaning(*each) for each in foreign]
 
 
-def describe_group(overrides: Mapping[str, str], layers: Layers) -> list[Described]:
+def describe_group(overrides: Mapping[str, str], layers: SettingLayers) -> list[SettingDescription]:
     """Describe every setting that a group may have of its own."""
     return [
-        _describe(setting, setting.name, overrides, layers, read_only=False, own=Source.GROUP)
+        _describe(setting, setting.name, overrides, layers, read_only=False, own=SettingSource.GROUP)
         for setting in GROUP_SETTINGS.values()
     ]
 
 
-def _capped(described: Described, replication_factor: int) -> Described:
+def _capped(described: SettingDescription, replication_factor: int) -> SettingDescription:
     """Show what holds: a topic with fewer replicas than min.insync.replicas needs all it has. Tools that warn of
     topics below their minimum compare this value with the replicas that are in sync."""
-    if described.name != "min.insync.replicas" or described.source is Source.TOPIC:
+    if described.name != "min.insync.replicas" or described.source is SettingSource.TOPIC:
         return described
     return replace(described, text=str(min(int(described.text), replication_factor)))
 
 
-def describe_node(layers: Layers) -> list[Described]:
+def describe_node(layers: SettingLayers) -> list[SettingDescription]:
     """Describe every setting of a node, those for all its topics under the node's names for them."""
     described = []
     for setting, name in NODE_SETTINGS.values():
@@ -210,7 +212,7 @@ def _unknown_to_groups(name: str) -> str:
 
 
 def _read_all(
-    config: type[TopicConfig] | type[NodeSettings], overrides: Mapping[str, str], layers: Layers
+    config: type[TopicConfig] | type[NodeSettings], overrides: Mapping[str, str], layers: SettingLayers
 ) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for each in fields(config):
@@ -221,7 +223,7 @@ def _read_all(
     return values
 
 
-def _strongest(setting: Setting, overrides: Mapping[str, str], layers: Layers) -> Value:
+def _strongest(setting: Setting, overrides: Mapping[str, str], layers: SettingLayers) -> Value:
     text = overrides.get(setting.name)
     if text is not None:
         return setting.read(text)
@@ -236,46 +238,46 @@ def _describe(
     setting: Setting,
     name: str,
     overrides: Mapping[str, str],
-    layers: Layers,
+    layers: SettingLayers,
     *,
     read_only: bool,
-    own: Source = Source.TOPIC,
-) -> Described:
-    said = [Said(setting.name, overrides[setting.name], own)] if setting.name in overrides else []
+    own: SettingSource = SettingSource.TOPIC,
+) -> SettingDescription:
+    said = [SettingEntry(setting.name, overrides[setting.name], own)] if setting.name in overrides else []
     for source, layer in (
-        (Source.NODE, layers.node),
-        (Source.CLUSTER, layers.cluster),
-        (Source.STATIC, layers.static),
+        (SettingSource.NODE, layers.node),
+        (SettingSource.CLUSTER, layers.cluster),
+        (SettingSource.STATIC, layers.static),
     ):
-        said += [Said(each.name, layer[each.name], source) for each in setting.node_names if each.name in layer]
+        said += [SettingEntry(each.name, layer[each.name], source) for each in setting.node_names if each.name in layer]
     said.append(_default(setting, layers))
     winner = said[0]
     text = winner.text
     if winner.name != name:
         node_name = next(each for each in setting.node_names if each.name == winner.name)
         text = _in_own_unit(setting, winner.text, node_name)
-    return Described(setting, name, text, winner.source, tuple(said), read_only)
+    return SettingDescription(setting, name, text, winner.source, tuple(said), read_only)
 
 
-def _default(setting: Setting, layers: Layers) -> Said:
+def _default(setting: Setting, layers: SettingLayers) -> SettingEntry:
     for each in setting.node_names:
         if each.name in layers.profile:
-            return Said(each.name, layers.profile[each.name], Source.DEFAULT)
+            return SettingEntry(each.name, layers.profile[each.name], SettingSource.DEFAULT)
     if not setting.node_names:
-        return Said(setting.name, setting.default, Source.DEFAULT)
+        return SettingEntry(setting.name, setting.default, SettingSource.DEFAULT)
     # As in Kafka, the default is that of the coarsest unit: log.retention.hours=168.
     last = setting.node_names[-1]
     text = setting.default if last.factor == 1 else str(int(setting.default) // last.factor)
-    return Said(last.name, text, Source.DEFAULT)
+    return SettingEntry(last.name, text, SettingSource.DEFAULT)
 
 
-def _in_own_unit(setting: Setting, text: str, name: NodeName) -> str:
+def _in_own_unit(setting: Setting, text: str, name: NodeSettingName) -> str:
     return text if name.factor == 1 else str(setting.read(text, name=name))
 
 
-def _without_meaning(name: str, text: str, source: Source) -> Described:
-    setting = Setting(name=name, kind=Kind.STRING, default="", doc="Known from Kafka; has no meaning here.")
-    return Described(setting, name, text, source, (Said(name, text, source),), read_only=False)
+def _without_meaning(name: str, text: str, source: SettingSource) -> SettingDescription:
+    setting = Setting(name=name, kind=SettingType.STRING, default="", doc="Known from Kafka; has no meaning here.")
+    return SettingDescription(setting, name, text, source, (SettingEntry(name, text, source),), read_only=False)
 
 
 def _check_listeners(settings: NodeSettings) -> None:

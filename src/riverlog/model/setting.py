@@ -21,7 +21,7 @@ class BadSetting(ValueError):
     """A setting that does not exist or a value that it cannot take; the text is a sentence for a person."""
 
 
-class Kind(IntEnum):
+class SettingType(IntEnum):
     """What a value is, by the number that DescribeConfigs uses for it."""
 
     BOOLEAN = 1
@@ -33,7 +33,7 @@ class Kind(IntEnum):
     PASSWORD = 9
 
 
-class Source(IntEnum):
+class SettingSource(IntEnum):
     """Where a value was set, by the number that DescribeConfigs uses for it; what a group says is stronger than all."""
 
     TOPIC = 1
@@ -45,7 +45,7 @@ class Source(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeName:
+class NodeSettingName:
     """A name under which a node sets a value for itself or for all its topics, and that name's unit."""
 
     name: str
@@ -61,14 +61,14 @@ class Setting:
     """
 
     name: str
-    kind: Kind
+    kind: SettingType
     default: str
     doc: str
     unit: str = ""
     least: float | None = None
     most: float | None = None
     choices: tuple[str, ...] = ()
-    node_names: tuple[NodeName, ...] = ()
+    node_names: tuple[NodeSettingName, ...] = ()
     dynamic: bool = False
     check: Callable[[Value], str | None] | None = None
     """Looks at a value that is otherwise fine; gives what is wrong with it, or None."""
@@ -76,11 +76,11 @@ class Setting:
     @property
     def sensitive(self) -> bool:
         """Tell whether a value must never be shown."""
-        return self.kind is Kind.PASSWORD
+        return self.kind is SettingType.PASSWORD
 
-    def read(self, text: str, *, name: NodeName | None = None) -> Value:
+    def read(self, text: str, *, name: NodeSettingName | None = None) -> Value:
         """Give the value that the text stands for, in this setting's own unit; BadSetting if it is none."""
-        said = name or NodeName(self.name)
+        said = name or NodeSettingName(self.name)
         try:
             value = _parse(self.kind, text.strip())
         except ValueError:
@@ -97,27 +97,27 @@ class Setting:
     def range(self) -> str:
         """Say in words which values are possible."""
         if self.choices:
-            some = "any of " if self.kind is Kind.LIST else ""
+            some = "any of " if self.kind is SettingType.LIST else ""
             return some + " or ".join(self.choices) if len(self.choices) < 3 else some + ", ".join(self.choices)
         match self.kind:
-            case Kind.BOOLEAN:
+            case SettingType.BOOLEAN:
                 return "true or false"
-            case Kind.INT | Kind.LONG | Kind.DOUBLE:
-                noun = "a number" if self.kind is Kind.DOUBLE else "a whole number"
+            case SettingType.INT | SettingType.LONG | SettingType.DOUBLE:
+                noun = "a number" if self.kind is SettingType.DOUBLE else "a whole number"
                 if self.least is None:
                     return noun
                 if self.most is None:
                     return f"{noun} of at least {self.least:,.15g}"
                 return f"{noun} from {self.least:,.15g} to {self.most:,.15g}"
-            case Kind.LIST:
+            case SettingType.LIST:
                 return "a list with commas"
-            case Kind.STRING | Kind.PASSWORD:
+            case SettingType.STRING | SettingType.PASSWORD:
                 return "a text"
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Give the smallest and the largest number that is allowed."""
-        widest = {Kind.INT: INT_MAX, Kind.LONG: LONG_MAX}.get(self.kind, float("inf"))
+        widest = {SettingType.INT: INT_MAX, SettingType.LONG: LONG_MAX}.get(self.kind, float("inf"))
         return (
             -widest if self.least is None else self.least,
             widest if self.most is None else self.most,
@@ -135,20 +135,20 @@ class Setting:
         return self.check(value) if self.check else None
 
 
-def _parse(kind: Kind, text: str) -> Value:
+def _parse(kind: SettingType, text: str) -> Value:
     match kind:
-        case Kind.BOOLEAN:
+        case SettingType.BOOLEAN:
             return _truth(text.lower())
-        case Kind.INT | Kind.LONG:
+        case SettingType.INT | SettingType.LONG:
             return _whole_number(text)
-        case Kind.DOUBLE:
+        case SettingType.DOUBLE:
             number = float(text)
             if number != number:
                 raise ValueError(text)
             return number
-        case Kind.LIST:
+        case SettingType.LIST:
             return tuple(part for part in (piece.strip() for piece in text.split(",")) if part)
-        case Kind.STRING | Kind.PASSWORD:
+        case SettingType.STRING | SettingType.PASSWORD:
             return text
 
 

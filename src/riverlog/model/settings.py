@@ -12,7 +12,7 @@ from typing import Any, Final
 from riverlog.model.endpoints import PORT_MAX, Endpoint, read_endpoints
 from riverlog.model.ids import NodeId
 from riverlog.model.row import row, rows_of, same
-from riverlog.model.setting import INT_MAX, Kind, NodeName, Setting, Value
+from riverlog.model.setting import INT_MAX, NodeSettingName, Setting, SettingType, Value
 from riverlog.model.topic_config import DEFAULT_TOPIC_CONFIG, TOPIC_SETTINGS, Durability, TopicConfig
 
 __all__ = [
@@ -23,15 +23,15 @@ __all__ = [
     "PROFILES",
     "TOPIC_SETTINGS",
     "Durability",
-    "Layers",
     "NodeSettings",
+    "SettingLayers",
     "TopicConfig",
 ]
 
 
 def _node(
     name: str,
-    kind: Kind,
+    kind: SettingType,
     default: object,
     doc: str,
     *,
@@ -40,13 +40,13 @@ def _node(
     **more: Any,
 ) -> Any:
     """Declare a setting of nodes and the older names that stand for it."""
-    names = tuple(NodeName(each) for each in (name, *or_else))
+    names = tuple(NodeSettingName(each) for each in (name, *or_else))
     text = str(default).lower() if isinstance(default, bool) else str(default)
     return row(Setting(name=name, kind=kind, default=text, doc=doc, node_names=names, **more), read)
 
 
 @dataclass(frozen=True, slots=True)
-class Layers:
+class SettingLayers:
     """What was set for a node, by where it was set; the first that says something wins."""
 
     node: Mapping[str, str] = field(default_factory=dict)
@@ -66,32 +66,32 @@ class NodeSettings:
 
     advertised_listeners: tuple[Endpoint, ...] = _node(
         "advertised.listeners",
-        Kind.LIST,
+        SettingType.LIST,
         "",
         "The addresses that clients are told to connect to; those of the listeners where nothing is given.",
         read=read_endpoints,
     )
     auto_create_topics_enable: bool = _node(
         "auto.create.topics.enable",
-        Kind.BOOLEAN,
+        SettingType.BOOLEAN,
         True,
         "Whether a topic comes into being when a client first asks for it.",
     )
     broker_rack: str = _node(
         "broker.rack",
-        Kind.STRING,
+        SettingType.STRING,
         "",
         "Where this node stands; replicas are spread over racks and readers prefer their own.",
     )
     checkpoints_host: str = _node(
         "checkpoints.host",
-        Kind.STRING,
+        SettingType.STRING,
         "",
         "The address on which checkpoints of Spark are served; no host means that of the first listener.",
     )
     checkpoints_port: int = _node(
         "checkpoints.port",
-        Kind.INT,
+        SettingType.INT,
         -1,
         "The port on which checkpoints of Spark are served, as webhdfs; 0 takes a free one, -1 serves none.",
         least=-1,
@@ -99,14 +99,14 @@ class NodeSettings:
     )
     cluster_id: str = _node(
         "cluster.id",
-        Kind.STRING,
+        SettingType.STRING,
         "",
         "The cluster that all of `log.dirs` must belong to, as `riverlog cluster` shows it. Where it is set, the node "
         "does not start on an empty first folder, which may be a disk that is not mounted.",
     )
     connection_window_bytes: int = _node(
         "connection.window.bytes",
-        Kind.INT,
+        SettingType.INT,
         16_777_216,
         "How many bytes of requests one connection may have unanswered; at the limit it is not read from. A single "
         "request may be larger.",
@@ -116,7 +116,7 @@ class NodeSettings:
     )
     connections_max_idle_ms: int = _node(
         "connections.max.idle.ms",
-        Kind.LONG,
+        SettingType.LONG,
         600_000,
         "How long a connection may be silent before it is closed.",
         unit="ms",
@@ -124,13 +124,13 @@ class NodeSettings:
     )
     controller_listener_names: tuple[str, ...] = _node(
         "controller.listener.names",
-        Kind.LIST,
+        SettingType.LIST,
         "",
         "Listeners that are for controllers, not for clients; a node that is its own quorum does not open them.",
     )
     default_replication_factor: int = _node(
         "default.replication.factor",
-        Kind.INT,
+        SettingType.INT,
         3,
         "Replicas of a topic that is created without saying how many; as many as there are nodes if that is less.",
         least=1,
@@ -138,13 +138,13 @@ class NodeSettings:
     )
     delete_topic_enable: bool = _node(
         "delete.topic.enable",
-        Kind.BOOLEAN,
+        SettingType.BOOLEAN,
         True,
         "Whether topics can be deleted.",
     )
     fetch_max_bytes: int = _node(
         "fetch.max.bytes",
-        Kind.INT,
+        SettingType.INT,
         57_671_680,
         "The most bytes of records in one answer to a fetch, whatever the client asks for.",
         unit="bytes",
@@ -152,7 +152,7 @@ class NodeSettings:
     )
     group_consumer_assignment_interval_ms: int = _node(
         "group.consumer.assignment.interval.ms",
-        Kind.INT,
+        SettingType.INT,
         200,
         "How long a consumer group rests between two assignments; whoever joins or leaves meanwhile shares the next.",
         unit="ms",
@@ -161,14 +161,14 @@ class NodeSettings:
     )
     group_consumer_assignors: tuple[str, ...] = _node(
         "group.consumer.assignors",
-        Kind.LIST,
+        SettingType.LIST,
         "uniform,range",
         "How partitions may be assigned in consumer groups; the first is for members that do not ask for one.",
         choices=("uniform", "range"),
     )
     group_consumer_heartbeat_interval_ms: int = _node(
         "group.consumer.heartbeat.interval.ms",
-        Kind.INT,
+        SettingType.INT,
         5_000,
         "How often members of a consumer group send heartbeats; more often while partitions move.",
         unit="ms",
@@ -176,14 +176,14 @@ class NodeSettings:
     )
     group_consumer_max_size: int = _node(
         "group.consumer.max.size",
-        Kind.INT,
+        SettingType.INT,
         INT_MAX,
         "How many members a consumer group may have; one more is turned away.",
         least=1,
     )
     group_consumer_migration_policy: str = _node(
         "group.consumer.migration.policy",
-        Kind.STRING,
+        SettingType.STRING,
         "bidirectional",
         "Whether a group with members may change from the classic to the consumer protocol (upgrade) and back "
         "(downgrade).",
@@ -191,7 +191,7 @@ class NodeSettings:
     )
     group_consumer_session_timeout_ms: int = _node(
         "group.consumer.session.timeout.ms",
-        Kind.INT,
+        SettingType.INT,
         45_000,
         "How long a member of a consumer group may be silent before its partitions go to others.",
         unit="ms",
@@ -199,7 +199,7 @@ class NodeSettings:
     )
     group_initial_rebalance_delay_ms: int = _node(
         "group.initial.rebalance.delay.ms",
-        Kind.INT,
+        SettingType.INT,
         3_000,
         "How long a new consumer group waits for more members before partitions are handed out.",
         unit="ms",
@@ -207,7 +207,7 @@ class NodeSettings:
     )
     group_max_session_timeout_ms: int = _node(
         "group.max.session.timeout.ms",
-        Kind.INT,
+        SettingType.INT,
         1_800_000,
         "The longest session that a member of a classic group may ask for.",
         unit="ms",
@@ -215,14 +215,14 @@ class NodeSettings:
     )
     group_max_size: int = _node(
         "group.max.size",
-        Kind.INT,
+        SettingType.INT,
         INT_MAX,
         "How many members a classic group may have; one more is turned away.",
         least=1,
     )
     group_min_session_timeout_ms: int = _node(
         "group.min.session.timeout.ms",
-        Kind.INT,
+        SettingType.INT,
         6_000,
         "The shortest session that a member of a classic group may ask for.",
         unit="ms",
@@ -230,27 +230,27 @@ class NodeSettings:
     )
     http_allowed_hosts: tuple[str, ...] = _node(
         "http.allowed.hosts",
-        Kind.LIST,
+        SettingType.LIST,
         "",
         "Further names under which metrics and checkpoints are asked for: a name, *.domain for all below it, or * for "
         "any. Addresses, localhost, the machine's own name and those of the listeners need not be listed.",
     )
     listener_security_protocol_map: tuple[str, ...] = _node(
         "listener.security.protocol.map",
-        Kind.LIST,
+        SettingType.LIST,
         "PLAINTEXT:PLAINTEXT",
         "Which protocol each listener speaks, as NAME:PROTOCOL; PLAINTEXT is the one that exists.",
     )
     listeners: tuple[Endpoint, ...] = _node(
         "listeners",
-        Kind.LIST,
+        SettingType.LIST,
         "PLAINTEXT://:9092",
         "Where the node listens, as NAME://host:port; no host means every address, port 0 takes a free one.",
         read=read_endpoints,
     )
     log_cleaner_backoff_ms: int = _node(
         "log.cleaner.backoff.ms",
-        Kind.LONG,
+        SettingType.LONG,
         15_000,
         "How long compaction rests when no log is worth compacting.",
         unit="ms",
@@ -259,7 +259,7 @@ class NodeSettings:
     )
     log_cleaner_dedupe_buffer_size: int = _node(
         "log.cleaner.dedupe.buffer.size",
-        Kind.LONG,
+        SettingType.LONG,
         134_217_728,
         "How much memory a run of compaction may take for keys; what does not fit waits for the next run.",
         unit="bytes",
@@ -268,13 +268,13 @@ class NodeSettings:
     )
     log_cleaner_enable: bool = _node(
         "log.cleaner.enable",
-        Kind.BOOLEAN,
+        SettingType.BOOLEAN,
         True,
         "Whether topics with cleanup.policy=compact are compacted.",
     )
     log_cleaner_io_max_bytes_per_second: float = _node(
         "log.cleaner.io.max.bytes.per.second",
-        Kind.DOUBLE,
+        SettingType.DOUBLE,
         1.7976931348623157e308,
         "How many bytes compaction may read and write in a second.",
         least=1,
@@ -282,14 +282,14 @@ class NodeSettings:
     )
     log_dirs: tuple[str, ...] = _node(
         "log.dirs",
-        Kind.LIST,
+        SettingType.LIST,
         "./riverlog-data",
         "The folders that hold the data; the first has the metadata too, and the partitions of each topic go round.",
         or_else=("log.dir",),
     )
     log_flush_offset_checkpoint_interval_ms: int = _node(
         "log.flush.offset.checkpoint.interval.ms",
-        Kind.INT,
+        SettingType.INT,
         60_000,
         "How often the node notes up to where its logs are on the medium: recovery starts there.",
         unit="ms",
@@ -297,7 +297,7 @@ class NodeSettings:
     )
     log_flush_start_offset_checkpoint_interval_ms: int = _node(
         "log.flush.start.offset.checkpoint.interval.ms",
-        Kind.INT,
+        SettingType.INT,
         60_000,
         "How often the node notes where its logs begin.",
         unit="ms",
@@ -305,7 +305,7 @@ class NodeSettings:
     )
     log_retention_check_interval_ms: int = _node(
         "log.retention.check.interval.ms",
-        Kind.LONG,
+        SettingType.LONG,
         300_000,
         "How often the node looks for segments that are old or large enough to be removed.",
         unit="ms",
@@ -313,7 +313,7 @@ class NodeSettings:
     )
     log_scrub_interval_ms: int = _node(
         "log.scrub.interval.ms",
-        Kind.LONG,
+        SettingType.LONG,
         604_800_000,
         "How long the scrubber rests after it has read all closed segments again to find damage; -1 switches it off.",
         unit="ms",
@@ -321,7 +321,7 @@ class NodeSettings:
     )
     log_scrub_io_max_bytes_per_second: float = _node(
         "log.scrub.io.max.bytes.per.second",
-        Kind.DOUBLE,
+        SettingType.DOUBLE,
         10_485_760.0,
         "How many bytes the scrubber may read in a second.",
         least=1,
@@ -329,7 +329,7 @@ class NodeSettings:
     )
     max_connections: int = _node(
         "max.connections",
-        Kind.INT,
+        SettingType.INT,
         10_000,
         "How many clients may be connected at a time; one more is turned away.",
         least=1,
@@ -337,14 +337,14 @@ class NodeSettings:
     )
     max_request_partition_size_limit: int = _node(
         "max.request.partition.size.limit",
-        Kind.INT,
+        SettingType.INT,
         2_000,
         "The most partitions in one answer that describes topics; the client asks again for the rest.",
         least=1,
     )
     metadata_log_max_record_bytes_between_snapshots: int = _node(
         "metadata.log.max.record.bytes.between.snapshots",
-        Kind.LONG,
+        SettingType.LONG,
         20_971_520,
         "How much the metadata log may grow before a snapshot takes its place.",
         unit="bytes",
@@ -352,13 +352,13 @@ class NodeSettings:
     )
     metrics_host: str = _node(
         "metrics.host",
-        Kind.STRING,
+        SettingType.STRING,
         "",
         "The address on which metrics and health are served; no host means that of the first listener.",
     )
     metrics_port: int = _node(
         "metrics.port",
-        Kind.INT,
+        SettingType.INT,
         9_644,
         "The port on which metrics and health are served; 0 takes a free one, -1 serves none.",
         least=-1,
@@ -366,7 +366,7 @@ class NodeSettings:
     )
     node_id: NodeId = _node(  # noqa: RUF009  (a row of the table is a dataclass field)
         "node.id",
-        Kind.INT,
+        SettingType.INT,
         1,
         "The number of this node, unique in its cluster and fixed once its data folder exists.",
         least=0,
@@ -374,14 +374,14 @@ class NodeSettings:
     )
     num_partitions: int = _node(
         "num.partitions",
-        Kind.INT,
+        SettingType.INT,
         1,
         "Partitions of a topic that is created without saying how many.",
         least=1,
     )
     num_recovery_threads_per_data_dir: int = _node(
         "num.recovery.threads.per.data.dir",
-        Kind.INT,
+        SettingType.INT,
         2,
         "How many steps of recovery run beside one another for a log directory after a crash.",
         least=1,
@@ -389,7 +389,7 @@ class NodeSettings:
     )
     offset_metadata_max_bytes: int = _node(
         "offset.metadata.max.bytes",
-        Kind.INT,
+        SettingType.INT,
         4_096,
         "The longest note that a client may leave with an offset that it commits.",
         unit="bytes",
@@ -397,7 +397,7 @@ class NodeSettings:
     )
     offsets_retention_check_interval_ms: int = _node(
         "offsets.retention.check.interval.ms",
-        Kind.LONG,
+        SettingType.LONG,
         600_000,
         "How often the node looks for committed offsets that have expired.",
         unit="ms",
@@ -405,7 +405,7 @@ class NodeSettings:
     )
     offsets_retention_minutes: int = _node(
         "offsets.retention.minutes",
-        Kind.INT,
+        SettingType.INT,
         10_080,
         "How long committed offsets are kept once their group has no members, or does not read the topic any more.",
         unit="minutes",
@@ -413,14 +413,14 @@ class NodeSettings:
     )
     offsets_topic_num_partitions: int = _node(
         "offsets.topic.num.partitions",
-        Kind.INT,
+        SettingType.INT,
         50,
         "Partitions of the topic that keeps groups and their offsets, when it is created; each has a coordinator.",
         least=1,
     )
     offsets_topic_replication_factor: int = _node(
         "offsets.topic.replication.factor",
-        Kind.INT,
+        SettingType.INT,
         3,
         "How many copies are kept of groups and their offsets; not more than there are brokers when the topic is "
         "created.",
@@ -429,7 +429,7 @@ class NodeSettings:
     )
     offsets_topic_segment_bytes: int = _node(
         "offsets.topic.segment.bytes",
-        Kind.INT,
+        SettingType.INT,
         104_857_600,
         "The size of a segment of the topic that keeps groups and their offsets, when it is created.",
         unit="bytes",
@@ -438,7 +438,7 @@ class NodeSettings:
     )
     producer_id_expiration_ms: int = _node(
         "producer.id.expiration.ms",
-        Kind.INT,
+        SettingType.INT,
         86_400_000,
         "How long a partition remembers an idempotent producer that has stopped writing.",
         unit="ms",
@@ -447,7 +447,7 @@ class NodeSettings:
     )
     queued_max_request_bytes: int = _node(
         "queued.max.request.bytes",
-        Kind.LONG,
+        SettingType.LONG,
         268_435_456,
         "How much memory all connections together may take for large requests until these are begun. An eighth of it "
         "is kept for small requests and all that is not Produce.",
@@ -456,13 +456,13 @@ class NodeSettings:
     )
     region: str = _node(
         "region",
-        Kind.STRING,
+        SettingType.STRING,
         "",
         "The region this node stands in, by any name; noted in the data folder when it is first used.",
     )
     socket_request_max_bytes: int = _node(
         "socket.request.max.bytes",
-        Kind.INT,
+        SettingType.INT,
         104_857_600,
         "The largest request that is accepted; a connection that announces a larger one is closed.",
         unit="bytes",
@@ -471,7 +471,7 @@ class NodeSettings:
     )
     transaction_max_timeout_ms: int = _node(
         "transaction.max.timeout.ms",
-        Kind.INT,
+        SettingType.INT,
         900_000,
         "The longest time after which a producer may want its open transaction to be aborted.",
         unit="ms",
@@ -479,7 +479,7 @@ class NodeSettings:
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: int = _node(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
-        Kind.INT,
+        SettingType.INT,
         3_600_000,
         "How often coordinators look for transactional ids that nobody uses any more.",
         unit="ms",
@@ -487,14 +487,14 @@ class NodeSettings:
     )
     transaction_state_log_num_partitions: int = _node(
         "transaction.state.log.num.partitions",
-        Kind.INT,
+        SettingType.INT,
         50,
         "Partitions of the topic that keeps transactional ids, when it is created; each has a coordinator.",
         least=1,
     )
     transaction_state_log_replication_factor: int = _node(
         "transaction.state.log.replication.factor",
-        Kind.INT,
+        SettingType.INT,
         3,
         "How many copies are kept of transactional ids; not more than there are brokers when the topic is created.",
         least=1,
@@ -502,7 +502,7 @@ class NodeSettings:
     )
     transaction_state_log_segment_bytes: int = _node(
         "transaction.state.log.segment.bytes",
-        Kind.INT,
+        SettingType.INT,
         104_857_600,
         "The size of a segment of the topic that keeps transactional ids, when it is created.",
         unit="bytes",
@@ -511,13 +511,13 @@ class NodeSettings:
     )
     transactional_id_expiration_ms: int = _node(
         "transactional.id.expiration.ms",
-        Kind.INT,
+        SettingType.INT,
         604_800_000,
         "How long a transactional id is remembered after its last transaction.",
         unit="ms",
         least=1,
     )
-    layers: Layers = field(default_factory=Layers)
+    layers: SettingLayers = field(default_factory=SettingLayers)
     """Where the values above came from; the settings of topics build on it too."""
 
 
@@ -539,7 +539,7 @@ PROFILES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 
 NODE_ONLY_SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(rows_of(NodeSettings))
 
-NODE_SETTINGS: Final[Mapping[str, tuple[Setting, NodeName]]] = MappingProxyType(
+NODE_SETTINGS: Final[Mapping[str, tuple[Setting, NodeSettingName]]] = MappingProxyType(
     {
         node_name.name: (setting, node_name)
         for setting in (*NODE_ONLY_SETTINGS.values(), *TOPIC_SETTINGS.values())

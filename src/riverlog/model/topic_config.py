@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from riverlog.model.row import row, rows_of, same
-from riverlog.model.setting import LONG_MAX, Kind, NodeName, Setting, Value
+from riverlog.model.setting import LONG_MAX, NodeSettingName, Setting, SettingType, Value
 
 
 class Durability(StrEnum):
@@ -30,26 +30,26 @@ def _equals(word: str) -> Callable[[Value], bool]:
 
 def _topic(
     name: str,
-    kind: Kind,
+    kind: SettingType,
     default: object,
     doc: str,
     *,
-    node: tuple[str | NodeName, ...],
+    node: tuple[str | NodeSettingName, ...],
     read: Callable[[Value], object] = same,
     **more: Any,
 ) -> Any:
     """Declare a setting of topics and the names under which a node sets it for all of them."""
-    names = tuple(each if isinstance(each, NodeName) else NodeName(each) for each in node)
+    names = tuple(each if isinstance(each, NodeSettingName) else NodeSettingName(each) for each in node)
     setting = Setting(name=name, kind=kind, default=str(default), doc=doc, node_names=names, dynamic=True, **more)
     return row(setting, read)
 
 
-def _minutes(name: str) -> NodeName:
-    return NodeName(name, 60_000)
+def _minutes(name: str) -> NodeSettingName:
+    return NodeSettingName(name, 60_000)
 
 
-def _hours(name: str) -> NodeName:
-    return NodeName(name, 3_600_000)
+def _hours(name: str) -> NodeSettingName:
+    return NodeSettingName(name, 3_600_000)
 
 
 def _listed_twice(value: Value) -> str | None:
@@ -59,13 +59,13 @@ def _listed_twice(value: Value) -> str | None:
 
 CLEANUP_POLICY: Final = Setting(
     name="cleanup.policy",
-    kind=Kind.LIST,
+    kind=SettingType.LIST,
     default="delete",
     doc="What happens to old records: delete removes whole segments by age and size, compact keeps the newest "
     "record of each key; both may be given, and with none everything is kept.",
     choices=("delete", "compact"),
     check=_listed_twice,
-    node_names=(NodeName("log.cleanup.policy"),),
+    node_names=(NodeSettingName("log.cleanup.policy"),),
     dynamic=True,
 )
 
@@ -78,7 +78,7 @@ class TopicConfig:
     cleanup_compact: bool = row(CLEANUP_POLICY, _contains("compact"))
     compression_type: str = _topic(
         "compression.type",
-        Kind.STRING,
+        SettingType.STRING,
         "producer",
         "How batches are compressed on disk; producer keeps each batch as it was sent.",
         choices=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
@@ -86,7 +86,7 @@ class TopicConfig:
     )
     delete_retention_ms: int = _topic(
         "delete.retention.ms",
-        Kind.LONG,
+        SettingType.LONG,
         86_400_000,
         "How long a compacted topic keeps the mark that a key was deleted, so that slow readers can still see it.",
         unit="ms",
@@ -95,7 +95,7 @@ class TopicConfig:
     )
     durability: Durability = _topic(  # noqa: RUF009  (a row of the table is a dataclass field)
         "durability",
-        Kind.STRING,
+        SettingType.STRING,
         Durability.FSYNC,
         "When a record counts as written: fsync, once it is on the medium, so that it survives a power failure; "
         "os, once it is in the page cache, as in Kafka.",
@@ -105,7 +105,7 @@ class TopicConfig:
     )
     file_delete_delay_ms: int = _topic(
         "file.delete.delay.ms",
-        Kind.LONG,
+        SettingType.LONG,
         60_000,
         "How long the file of a removed segment stays on disk, so that whoever is reading it can finish.",
         unit="ms",
@@ -114,7 +114,7 @@ class TopicConfig:
     )
     flush_messages: int = _topic(
         "flush.messages",
-        Kind.LONG,
+        SettingType.LONG,
         LONG_MAX,
         "After how many records a partition is flushed to the medium at the latest.",
         unit="records",
@@ -123,7 +123,7 @@ class TopicConfig:
     )
     flush_ms: int = _topic(
         "flush.ms",
-        Kind.LONG,
+        SettingType.LONG,
         LONG_MAX,
         "How long a record may lie in the page cache before it is flushed to the medium.",
         unit="ms",
@@ -132,7 +132,7 @@ class TopicConfig:
     )
     index_interval_bytes: int = _topic(
         "index.interval.bytes",
-        Kind.INT,
+        SettingType.INT,
         4_096,
         "How many bytes of records lie between two entries of a segment's index.",
         unit="bytes",
@@ -141,7 +141,7 @@ class TopicConfig:
     )
     max_compaction_lag_ms: int = _topic(
         "max.compaction.lag.ms",
-        Kind.LONG,
+        SettingType.LONG,
         LONG_MAX,
         "How long a record of a compacted topic may wait before compaction must look at it.",
         unit="ms",
@@ -150,7 +150,7 @@ class TopicConfig:
     )
     max_message_bytes: int = _topic(
         "max.message.bytes",
-        Kind.INT,
+        SettingType.INT,
         1_048_588,
         "The largest batch of records that is accepted, as it was sent, header included.",
         unit="bytes",
@@ -159,7 +159,7 @@ class TopicConfig:
     )
     message_timestamp_after_max_ms: int = _topic(
         "message.timestamp.after.max.ms",
-        Kind.LONG,
+        SettingType.LONG,
         3_600_000,
         "How far a record's timestamp may be ahead of the node's clock.",
         unit="ms",
@@ -168,7 +168,7 @@ class TopicConfig:
     )
     message_timestamp_before_max_ms: int = _topic(
         "message.timestamp.before.max.ms",
-        Kind.LONG,
+        SettingType.LONG,
         LONG_MAX,
         "How far a record's timestamp may lie behind the node's clock.",
         unit="ms",
@@ -177,7 +177,7 @@ class TopicConfig:
     )
     message_timestamp_log_append_time: bool = _topic(
         "message.timestamp.type",
-        Kind.STRING,
+        SettingType.STRING,
         "CreateTime",
         "Whose clock stamps a record: the producer's (CreateTime) or the node's (LogAppendTime).",
         choices=("CreateTime", "LogAppendTime"),
@@ -186,7 +186,7 @@ class TopicConfig:
     )
     min_cleanable_dirty_ratio: float = _topic(
         "min.cleanable.dirty.ratio",
-        Kind.DOUBLE,
+        SettingType.DOUBLE,
         0.5,
         "Which share of a compacted log must be new before it is compacted again.",
         least=0,
@@ -195,7 +195,7 @@ class TopicConfig:
     )
     min_compaction_lag_ms: int = _topic(
         "min.compaction.lag.ms",
-        Kind.LONG,
+        SettingType.LONG,
         0,
         "How long a record of a compacted topic stays untouched, so that readers can see every change.",
         unit="ms",
@@ -204,7 +204,7 @@ class TopicConfig:
     )
     min_insync_replicas: int = _topic(
         "min.insync.replicas",
-        Kind.INT,
+        SettingType.INT,
         2,
         "How many replicas must have a record before acks=all is answered; a topic with fewer replicas needs all "
         "of them. With 1 the topic goes on with reduced redundancy when nodes are lost.",
@@ -213,7 +213,7 @@ class TopicConfig:
     )
     record_validation_full: bool = _topic(
         "record.validation",
-        Kind.STRING,
+        SettingType.STRING,
         "header",
         "What is checked before a batch is taken: header, its header, size and checksum; full, every record in it "
         "too, as Kafka does, for topics with writers that are not trusted. It costs about a microsecond per record.",
@@ -223,7 +223,7 @@ class TopicConfig:
     )
     retention_bytes: int = _topic(
         "retention.bytes",
-        Kind.LONG,
+        SettingType.LONG,
         -1,
         "How large a partition may become before its oldest segments are removed; -1 sets no limit.",
         unit="bytes",
@@ -232,7 +232,7 @@ class TopicConfig:
     )
     retention_ms: int = _topic(
         "retention.ms",
-        Kind.LONG,
+        SettingType.LONG,
         604_800_000,
         "How long records are kept; segments whose newest record is older are removed. -1 keeps them for ever.",
         unit="ms",
@@ -241,7 +241,7 @@ class TopicConfig:
     )
     segment_bytes: int = _topic(
         "segment.bytes",
-        Kind.INT,
+        SettingType.INT,
         1_073_741_824,
         "The size at which a segment is closed and the next one begun.",
         unit="bytes",
@@ -250,7 +250,7 @@ class TopicConfig:
     )
     segment_index_bytes: int = _topic(
         "segment.index.bytes",
-        Kind.INT,
+        SettingType.INT,
         10_485_760,
         "How large a segment's index may become; a full index closes the segment.",
         unit="bytes",
@@ -259,7 +259,7 @@ class TopicConfig:
     )
     segment_jitter_ms: int = _topic(
         "segment.jitter.ms",
-        Kind.LONG,
+        SettingType.LONG,
         0,
         "By how much, at most, a segment is closed early, so that not all partitions do so at the same moment.",
         unit="ms",
@@ -268,7 +268,7 @@ class TopicConfig:
     )
     segment_ms: int = _topic(
         "segment.ms",
-        Kind.LONG,
+        SettingType.LONG,
         604_800_000,
         "The age at which a segment is closed even if it is not full, so that retention can remove it.",
         unit="ms",

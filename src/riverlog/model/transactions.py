@@ -16,7 +16,7 @@ PRODUCER_EPOCH_MAX: Final = ProducerEpoch(32_767)
 """No producer writes with it: it is left for fencing the one that wrote with the epoch before."""
 
 
-class Producer(NamedTuple):
+class ProducerIdentity(NamedTuple):
     """The writer of a transaction: with each epoch it is another one to those who check."""
 
     id: ProducerId
@@ -36,7 +36,7 @@ NOTHING_FOLLOWS: Final = b"riverlog:nothing-follows"
 """What an owner leaves with the last batch that it will ever commit under its transactional id."""
 
 
-class Outcome(StrEnum):
+class TransactionOutcome(StrEnum):
     """How a transaction ended, and at whose wish."""
 
     COMMITTED = "committed"

@@ -54,12 +54,12 @@ def configure(stream: TextIO, *, level: int = logging.INFO) -> None:
     """Send all lines of this process to `stream`, in the form that suits whoever reads there."""
     handler = logging.StreamHandler(stream)
     on_terminal = stream.isatty()
-    handler.setFormatter(TextLines(colour="NO_COLOR" not in os.environ) if on_terminal else JsonLines())
-    handler.addFilter(FloodGate())
+    handler.setFormatter(TextFormatter(colour="NO_COLOR" not in os.environ) if on_terminal else JsonFormatter())
+    handler.addFilter(RateLimitFilter())
     logging.basicConfig(handlers=[handler], level=level, force=True)
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """One JSON object per line, in ASCII: no field can start a line of its own or hide in one."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -73,7 +73,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-class TextLines(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """Time, level, event and fields in columns for the eye."""
 
     def __init__(self, *, colour: bool) -> None:
@@ -93,7 +93,7 @@ class TextLines(logging.Formatter):
         return " ".join(words)
 
 
-class FloodGate(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """Lets a bounded number of lines per event and second through; the next line says how many were held."""
 
     def __init__(self) -> None:

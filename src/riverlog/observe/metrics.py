@@ -17,7 +17,7 @@ from riverlog.observe.stats import Histogram, NodeStats, PartitionStats
 
 
 @unique
-class Kind(StrEnum):
+class MetricType(StrEnum):
     """How a metric behaves over time."""
 
     COUNTER = "counter"
@@ -34,267 +34,302 @@ _GROUP_PARTITION = ("consumergroup", "topic", "partition")
 class Metric(Enum):
     """One row per metric: name, kind, labels, meaning."""
 
-    INFO = ("riverlog_info", Kind.GAUGE, ("version", "node_id", "cluster_id"), "Always 1; the labels say who this is.")
+    INFO = (
+        "riverlog_info",
+        MetricType.GAUGE,
+        ("version", "node_id", "cluster_id"),
+        "Always 1; the labels say who this is.",
+    )
     STARTUP_SECONDS = (
         "riverlog_startup_seconds",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         (),
         "Seconds from the start of the process until it could be used.",
     )
-    BROKERS = ("kafka_brokers", Kind.GAUGE, (), "Brokers in the cluster.")
-    BROKER_INFO = ("kafka_broker_info", Kind.GAUGE, ("id", "address"), "Always 1; one series per broker.")
-    TOPIC_PARTITIONS = ("kafka_topic_partitions", Kind.GAUGE, ("topic",), "Partitions of the topic.")
+    BROKERS = ("kafka_brokers", MetricType.GAUGE, (), "Brokers in the cluster.")
+    BROKER_INFO = ("kafka_broker_info", MetricType.GAUGE, ("id", "address"), "Always 1; one series per broker.")
+    TOPIC_PARTITIONS = ("kafka_topic_partitions", MetricType.GAUGE, ("topic",), "Partitions of the topic.")
     CURRENT_OFFSET = (
         "kafka_topic_partition_current_offset",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _PARTITION,
         "High watermark: the offset that the next record shown to consumers will have.",
     )
     OLDEST_OFFSET = (
         "kafka_topic_partition_oldest_offset",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _PARTITION,
         "Log start offset: the oldest record that can be read.",
     )
-    LEADER = ("kafka_topic_partition_leader", Kind.GAUGE, _PARTITION, "Node id of the leader.")
+    LEADER = ("kafka_topic_partition_leader", MetricType.GAUGE, _PARTITION, "Node id of the leader.")
     LEADER_IS_PREFERRED = (
         "kafka_topic_partition_leader_is_preferred",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _PARTITION,
         "1 if the leader is the first of the replicas.",
     )
-    REPLICAS = ("kafka_topic_partition_replicas", Kind.GAUGE, _PARTITION, "Replicas assigned.")
-    IN_SYNC_REPLICAS = ("kafka_topic_partition_in_sync_replica", Kind.GAUGE, _PARTITION, "Replicas in sync.")
+    REPLICAS = ("kafka_topic_partition_replicas", MetricType.GAUGE, _PARTITION, "Replicas assigned.")
+    IN_SYNC_REPLICAS = ("kafka_topic_partition_in_sync_replica", MetricType.GAUGE, _PARTITION, "Replicas in sync.")
     UNDER_REPLICATED = (
         "kafka_topic_partition_under_replicated_partition",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _PARTITION,
         "1 if fewer replicas are in sync than assigned.",
     )
     LOG_END_OFFSET = (
         "riverlog_partition_log_end_offset",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _PARTITION,
         "The offset that the next appended record will get; above the high watermark while not yet committed.",
     )
-    SIZE = ("riverlog_partition_size_bytes", Kind.GAUGE, _PARTITION, "Bytes of all segments.")
-    SEGMENTS = ("riverlog_partition_segments", Kind.GAUGE, _PARTITION, "Segments, the active one included.")
+    SIZE = ("riverlog_partition_size_bytes", MetricType.GAUGE, _PARTITION, "Bytes of all segments.")
+    SEGMENTS = ("riverlog_partition_segments", MetricType.GAUGE, _PARTITION, "Segments, the active one included.")
     DAMAGED_SEGMENTS = (
         "riverlog_partition_damaged_segments",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _PARTITION,
         "Segments with damage that is known; the offsets that cannot be read are refused.",
     )
-    MESSAGES_IN = ("riverlog_partition_messages_in_total", Kind.COUNTER, _PARTITION, "Records appended by producers.")
-    BATCHES_IN = ("riverlog_partition_batches_in_total", Kind.COUNTER, _PARTITION, "Batches appended by producers.")
-    BYTES_IN = ("riverlog_partition_bytes_in_total", Kind.COUNTER, _PARTITION, "Bytes appended by producers.")
-    MESSAGES_OUT = ("riverlog_partition_messages_out_total", Kind.COUNTER, _PARTITION, "Offsets given to consumers.")
-    BYTES_OUT = ("riverlog_partition_bytes_out_total", Kind.COUNTER, _PARTITION, "Bytes given to consumers.")
-    FETCHES = ("riverlog_partition_fetches_total", Kind.COUNTER, _PARTITION, "Times consumers asked for records.")
-    GROUP_MEMBERS = ("kafka_consumergroup_members", Kind.GAUGE, ("consumergroup",), "Members of the group.")
+    MESSAGES_IN = (
+        "riverlog_partition_messages_in_total",
+        MetricType.COUNTER,
+        _PARTITION,
+        "Records appended by producers.",
+    )
+    BATCHES_IN = (
+        "riverlog_partition_batches_in_total",
+        MetricType.COUNTER,
+        _PARTITION,
+        "Batches appended by producers.",
+    )
+    BYTES_IN = ("riverlog_partition_bytes_in_total", MetricType.COUNTER, _PARTITION, "Bytes appended by producers.")
+    MESSAGES_OUT = (
+        "riverlog_partition_messages_out_total",
+        MetricType.COUNTER,
+        _PARTITION,
+        "Offsets given to consumers.",
+    )
+    BYTES_OUT = ("riverlog_partition_bytes_out_total", MetricType.COUNTER, _PARTITION, "Bytes given to consumers.")
+    FETCHES = ("riverlog_partition_fetches_total", MetricType.COUNTER, _PARTITION, "Times consumers asked for records.")
+    GROUP_MEMBERS = ("kafka_consumergroup_members", MetricType.GAUGE, ("consumergroup",), "Members of the group.")
     GROUP_OFFSET = (
         "kafka_consumergroup_current_offset",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _GROUP_PARTITION,
         "Committed offset: what the group reads next.",
     )
     GROUP_OFFSET_SUM = (
         "kafka_consumergroup_current_offset_sum",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _GROUP_TOPIC,
         "Committed offsets of all partitions of the topic together.",
     )
     GROUP_LAG = (
         "kafka_consumergroup_lag",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _GROUP_PARTITION,
         "How far the committed offset is behind the high watermark.",
     )
     GROUP_LAG_SUM = (
         "kafka_consumergroup_lag_sum",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _GROUP_TOPIC,
         "How far the group is behind in all partitions of the topic together.",
     )
-    GROUPS = ("riverlog_groups", Kind.GAUGE, ("state",), "Groups that this node coordinates, by their state.")
+    GROUPS = ("riverlog_groups", MetricType.GAUGE, ("state",), "Groups that this node coordinates, by their state.")
     TRANSACTIONS = (
         "riverlog_transactional_ids",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         ("state",),
         "Transactional ids that this node coordinates, by the state of their transaction; Ongoing is open.",
     )
     OLDEST_TRANSACTION = (
         "riverlog_transaction_oldest_open_seconds",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         (),
         "How long the oldest open transaction of this node's coordinators has been open; 0 where none is.",
     )
     TRANSACTIONS_ENDED = (
         "riverlog_transactions_ended_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         ("outcome",),
         "Transactions decided: committed, aborted, timed_out, or fenced (a new producer took over meanwhile).",
     )
     MARKERS_WAITING = (
         "riverlog_transaction_markers_waiting",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         (),
         "Markers of decided transactions that have not been written to all their partitions yet.",
     )
     MARKERS_RETRIED = (
         "riverlog_transaction_markers_retried_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         (),
         "Markers that a partition did not take, to be sent again.",
     )
     STABLE_LAG = (
         "riverlog_partition_stable_lag",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _PARTITION,
         "How far the last stable offset is behind the high watermark; only for partitions where it is.",
     )
     COORDINATORS_LOADING = (
         "riverlog_coordinators_loading",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         (),
         "Coordinators that are still reading their log, and answer nobody meanwhile.",
     )
     PIPELINE_RUNNING = (
         "riverlog_pipeline_running",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _PIPELINE,
         "1 while the driver of the query reports that it runs; only for queries that report, as all that follows.",
     )
-    PIPELINE_BATCH = ("riverlog_pipeline_batch", Kind.GAUGE, _PIPELINE, "Number of the last batch.")
+    PIPELINE_BATCH = ("riverlog_pipeline_batch", MetricType.GAUGE, _PIPELINE, "Number of the last batch.")
     PIPELINE_BATCH_TIME = (
         "riverlog_pipeline_batch_timestamp_seconds",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _PIPELINE,
         "When the last batch began, in seconds since 1970.",
     )
-    PIPELINE_BATCH_SECONDS = ("riverlog_pipeline_batch_seconds", Kind.GAUGE, _PIPELINE, "How long the last batch took.")
-    PIPELINE_RATE = ("riverlog_pipeline_rows_per_second", Kind.GAUGE, _PIPELINE, "Rows per second of the last batch.")
+    PIPELINE_BATCH_SECONDS = (
+        "riverlog_pipeline_batch_seconds",
+        MetricType.GAUGE,
+        _PIPELINE,
+        "How long the last batch took.",
+    )
+    PIPELINE_RATE = (
+        "riverlog_pipeline_rows_per_second",
+        MetricType.GAUGE,
+        _PIPELINE,
+        "Rows per second of the last batch.",
+    )
     PIPELINE_WATERMARK = (
         "riverlog_pipeline_watermark_timestamp_seconds",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         _PIPELINE,
         "The watermark, in seconds since 1970.",
     )
     PIPELINE_LATE_ROWS = (
         "riverlog_pipeline_late_rows_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         _PIPELINE,
         "Rows dropped because they came behind the watermark.",
     )
-    PIPELINE_STATE_ROWS = ("riverlog_pipeline_state_rows", Kind.GAUGE, _PIPELINE, "Rows in the query's state.")
+    PIPELINE_STATE_ROWS = ("riverlog_pipeline_state_rows", MetricType.GAUGE, _PIPELINE, "Rows in the query's state.")
     LOG_DIRECTORY_ONLINE = (
         "riverlog_log_directory_online",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         ("directory",),
         "1 while the directory can be written to; 0 after a failed write or flush, until the node is restarted.",
     )
     LOG_DIRECTORY_SIZE = (
         "riverlog_log_directory_size_bytes",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         ("directory",),
         "Bytes of all partitions in the directory.",
     )
     LOG_DIRECTORY_FREE = (
         "riverlog_log_directory_free_bytes",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         ("directory",),
         "Bytes that can still be written to the directory's file system.",
     )
-    FLUSHES = ("riverlog_flush_seconds", Kind.HISTOGRAM, (), "Time of each flush of log files to the medium.")
+    FLUSHES = ("riverlog_flush_seconds", MetricType.HISTOGRAM, (), "Time of each flush of log files to the medium.")
     CONTAINED = (
         "riverlog_exceptions_contained_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         (),
         "Exceptions that nobody expected and that the node survived; each is an error line in the log, and a bug.",
     )
     SCRUBBED_BYTES = (
         "riverlog_scrubbed_bytes_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         (),
         "Bytes of closed segments read again to find damage.",
     )
     SCRUB_COMPLETED = (
         "riverlog_scrub_completed_timestamp_seconds",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         (),
         "When all closed segments had been read again, in seconds since 1970; 0 until that has happened once.",
     )
-    REQUESTS = ("riverlog_requests_total", Kind.COUNTER, ("api",), "Requests answered.")
+    REQUESTS = ("riverlog_requests_total", MetricType.COUNTER, ("api",), "Requests answered.")
     REQUEST_SECONDS = (
         "riverlog_request_seconds",
-        Kind.HISTOGRAM,
+        MetricType.HISTOGRAM,
         ("api",),
         "Time of whole requests, from their arrival to the last byte of the answer.",
     )
     REQUEST_STAGE_SECONDS = (
         "riverlog_request_stage_seconds",
-        Kind.HISTOGRAM,
+        MetricType.HISTOGRAM,
         ("api", "stage"),
         "Time per stage: queue (until the handler), handle, wait (flush, replicas, new records), send.",
     )
     ERRORS = (
         "riverlog_request_errors_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         ("api", "error"),
         "Error codes given in answers, by Kafka's name for them.",
     )
-    CONNECTIONS_OPEN = ("riverlog_connections_open", Kind.GAUGE, (), "Connections now open.")
-    CONNECTIONS_ACCEPTED = ("riverlog_connections_accepted_total", Kind.COUNTER, (), "Connections let in.")
+    CONNECTIONS_OPEN = ("riverlog_connections_open", MetricType.GAUGE, (), "Connections now open.")
+    CONNECTIONS_ACCEPTED = ("riverlog_connections_accepted_total", MetricType.COUNTER, (), "Connections let in.")
     CONNECTIONS_REFUSED = (
         "riverlog_connections_refused_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         (),
         "Connections turned away because max.connections, or as many as there are descriptors for, were open.",
     )
     CONNECTIONS_HELD_UP = (
         "riverlog_accepts_held_up_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         (),
         "How often no connection could be accepted for a moment, because no descriptors or memory were left.",
     )
     CONNECTIONS_HELD_BACK = (
         "riverlog_connections_held_back",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         (),
         "Connections not read from at the moment: too much unanswered, or no memory free for what they send.",
     )
     CONNECTIONS_CLOSED = (
         "riverlog_connections_closed_total",
-        Kind.COUNTER,
+        MetricType.COUNTER,
         ("reason",),
         "Connections ended: by the peer, idle, broken, malformed bytes, too slow, or the node stopping.",
     )
     REQUEST_MEMORY = (
         "riverlog_request_memory_bytes",
-        Kind.GAUGE,
+        MetricType.GAUGE,
         (),
         "Memory lent to connections for large requests; queued.max.request.bytes bounds it.",
     )
-    PROCESS_CPU = ("process_cpu_seconds_total", Kind.COUNTER, (), "CPU time of the process, user and system.")
-    PROCESS_RESIDENT = ("process_resident_memory_bytes", Kind.GAUGE, (), "Memory of the process that is resident.")
-    PROCESS_OPEN_FILES = ("process_open_fds", Kind.GAUGE, (), "Files and sockets that the process holds open.")
-    PROCESS_OPEN_FILES_MAX = ("process_max_fds", Kind.GAUGE, (), "Files and sockets that it may hold open.")
+    PROCESS_CPU = ("process_cpu_seconds_total", MetricType.COUNTER, (), "CPU time of the process, user and system.")
+    PROCESS_RESIDENT = (
+        "process_resident_memory_bytes",
+        MetricType.GAUGE,
+        (),
+        "Memory of the process that is resident.",
+    )
+    PROCESS_OPEN_FILES = ("process_open_fds", MetricType.GAUGE, (), "Files and sockets that the process holds open.")
+    PROCESS_OPEN_FILES_MAX = ("process_max_fds", MetricType.GAUGE, (), "Files and sockets that it may hold open.")
 
-    def __init__(self, metric: str, kind: Kind, labels: tuple[str, ...], meaning: str) -> None:
+    def __init__(self, metric: str, kind: MetricType, labels: tuple[str, ...], meaning: str) -> None:
         self.metric = metric
         self.kind = kind
         self.labels = labels
         self.meaning = meaning
 
 
-class BrokerReading(NamedTuple):
+class BrokerSample(NamedTuple):
     """One broker of the cluster, as its metadata names it."""
 
     node_id: NodeId
     address: str
 
 
-class PartitionReading(NamedTuple):
+class PartitionSample(NamedTuple):
     """One partition, at the moment of a scrape."""
 
     topic: str
@@ -312,7 +347,7 @@ class PartitionReading(NamedTuple):
     stats: PartitionStats
 
 
-class CommittedReading(NamedTuple):
+class CommittedSample(NamedTuple):
     """How far a group has come in a partition; the lag is None where the partition's end is not known yet."""
 
     topic: str
@@ -321,23 +356,23 @@ class CommittedReading(NamedTuple):
     lag: int | None
 
 
-class GroupReading(NamedTuple):
+class GroupSample(NamedTuple):
     """One group, at the moment of a scrape."""
 
     group_id: str
     state: str
     members: int
-    committed: Sequence[CommittedReading]
+    committed: Sequence[CommittedSample]
 
 
-class TransactionsReading(NamedTuple):
+class TransactionsSample(NamedTuple):
     """The transactional ids of a node, at the moment of a scrape."""
 
     ids_by_state: Mapping[str, int]
     oldest_open_seconds: float
 
 
-class PipelineReading(NamedTuple):
+class PipelineSample(NamedTuple):
     """One query of Spark that reports to this node, at the moment of a scrape; None is what it has not told."""
 
     pipeline: str
@@ -351,7 +386,7 @@ class PipelineReading(NamedTuple):
     state_rows: int | None
 
 
-class LogDirectoryReading(NamedTuple):
+class LogDirectorySample(NamedTuple):
     """One log directory, at the moment of a scrape."""
 
     directory: str
@@ -372,21 +407,21 @@ class MetricsSource(Protocol):
     @property
     def cluster_id(self) -> str: ...
 
-    def brokers(self) -> Iterable[BrokerReading]: ...
+    def brokers(self) -> Iterable[BrokerSample]: ...
 
     def topics(self) -> Iterable[tuple[str, int]]:
         """Give each topic's name and its number of partitions."""
         ...
 
-    def partitions(self) -> Iterable[PartitionReading]:
+    def partitions(self) -> Iterable[PartitionSample]:
         """Give the partitions that this node leads."""
         ...
 
-    def groups(self) -> Iterable[GroupReading]:
+    def groups(self) -> Iterable[GroupSample]:
         """Give the groups that this node coordinates."""
         ...
 
-    def transactions(self) -> TransactionsReading:
+    def transactions(self) -> TransactionsSample:
         """Count the transactional ids that this node coordinates."""
         ...
 
@@ -394,14 +429,14 @@ class MetricsSource(Protocol):
         """Count the coordinators that are still reading their log."""
         ...
 
-    def pipelines(self) -> Iterable[PipelineReading]:
+    def pipelines(self) -> Iterable[PipelineSample]:
         """Give the queries of Spark that report to this node's checkpoint store."""
         ...
 
-    def log_directories(self) -> Iterable[LogDirectoryReading]: ...
+    def log_directories(self) -> Iterable[LogDirectorySample]: ...
 
 
-class Reading(NamedTuple):
+class Sample(NamedTuple):
     """One series: its labels' values in the table's order, and its number or its histogram."""
 
     metric: Metric
@@ -413,12 +448,12 @@ class Scrape(NamedTuple):
     """All numbers of a node at one moment; those of partitions and groups are still together, as there may be
     thousands."""
 
-    readings: list[Reading]
-    partitions: list[PartitionReading]
-    groups: list[GroupReading]
+    readings: list[Sample]
+    partitions: list[PartitionSample]
+    groups: list[GroupSample]
 
 
-PARTITION_VALUES: Final[dict[Metric, Callable[[PartitionReading], int]]] = {
+PARTITION_VALUES: Final[dict[Metric, Callable[[PartitionSample], int]]] = {
     Metric.CURRENT_OFFSET: lambda partition: partition.high_watermark,
     Metric.OLDEST_OFFSET: lambda partition: partition.log_start_offset,
     Metric.LEADER: lambda partition: partition.leader,
@@ -455,62 +490,62 @@ def scrape(source: MetricsSource, *, version: str) -> Scrape:
     return Scrape(readings, partitions, list(source.groups()))
 
 
-def read_groups(groups: Sequence[GroupReading]) -> Iterator[Reading]:
+def read_groups(groups: Sequence[GroupSample]) -> Iterator[Sample]:
     """Give all series of groups."""
     for state, count in sorted(Counter(group.state for group in groups).items()):
-        yield Reading(Metric.GROUPS, (state,), count)
+        yield Sample(Metric.GROUPS, (state,), count)
     for group in groups:
         offsets: Counter[str] = Counter()
         lags: Counter[str] = Counter()
-        yield Reading(Metric.GROUP_MEMBERS, (group.group_id,), group.members)
+        yield Sample(Metric.GROUP_MEMBERS, (group.group_id,), group.members)
         for topic, partition, offset, lag in group.committed:
             labels = (group.group_id, topic, str(partition))
             offsets[topic] += offset
-            yield Reading(Metric.GROUP_OFFSET, labels, offset)
+            yield Sample(Metric.GROUP_OFFSET, labels, offset)
             if lag is not None:
                 lags[topic] += lag
-                yield Reading(Metric.GROUP_LAG, labels, lag)
+                yield Sample(Metric.GROUP_LAG, labels, lag)
         for metric, sums in ((Metric.GROUP_OFFSET_SUM, offsets), (Metric.GROUP_LAG_SUM, lags)):
             for topic, total in sums.items():
-                yield Reading(metric, (group.group_id, topic), total)
+                yield Sample(metric, (group.group_id, topic), total)
 
 
-def _read_node(source: MetricsSource, version: str) -> Iterator[Reading]:
-    yield Reading(Metric.INFO, (version, str(source.node_id), source.cluster_id), 1)
-    yield Reading(Metric.STARTUP_SECONDS, (), source.stats.startup_seconds)
+def _read_node(source: MetricsSource, version: str) -> Iterator[Sample]:
+    yield Sample(Metric.INFO, (version, str(source.node_id), source.cluster_id), 1)
+    yield Sample(Metric.STARTUP_SECONDS, (), source.stats.startup_seconds)
     brokers = list(source.brokers())
-    yield Reading(Metric.BROKERS, (), len(brokers))
+    yield Sample(Metric.BROKERS, (), len(brokers))
     for broker in brokers:
-        yield Reading(Metric.BROKER_INFO, (str(broker.node_id), broker.address), 1)
+        yield Sample(Metric.BROKER_INFO, (str(broker.node_id), broker.address), 1)
     for topic, partitions in source.topics():
-        yield Reading(Metric.TOPIC_PARTITIONS, (topic,), partitions)
+        yield Sample(Metric.TOPIC_PARTITIONS, (topic,), partitions)
     for directory, online, size_bytes, free_bytes in source.log_directories():
-        yield Reading(Metric.LOG_DIRECTORY_ONLINE, (directory,), online)
-        yield Reading(Metric.LOG_DIRECTORY_SIZE, (directory,), size_bytes)
-        yield Reading(Metric.LOG_DIRECTORY_FREE, (directory,), free_bytes)
-    yield Reading(Metric.FLUSHES, (), source.stats.flushes.copy())
-    yield Reading(Metric.CONTAINED, (), source.stats.contained)
-    yield Reading(Metric.SCRUBBED_BYTES, (), source.stats.scrub.bytes)
-    yield Reading(Metric.SCRUB_COMPLETED, (), source.stats.scrub.completed_ms / 1000)
-    yield Reading(Metric.COORDINATORS_LOADING, (), source.coordinators_loading())
+        yield Sample(Metric.LOG_DIRECTORY_ONLINE, (directory,), online)
+        yield Sample(Metric.LOG_DIRECTORY_SIZE, (directory,), size_bytes)
+        yield Sample(Metric.LOG_DIRECTORY_FREE, (directory,), free_bytes)
+    yield Sample(Metric.FLUSHES, (), source.stats.flushes.copy())
+    yield Sample(Metric.CONTAINED, (), source.stats.contained)
+    yield Sample(Metric.SCRUBBED_BYTES, (), source.stats.scrub.bytes)
+    yield Sample(Metric.SCRUB_COMPLETED, (), source.stats.scrub.completed_ms / 1000)
+    yield Sample(Metric.COORDINATORS_LOADING, (), source.coordinators_loading())
 
 
-def _read_transactions(source: MetricsSource, partitions: Iterable[PartitionReading]) -> Iterator[Reading]:
+def _read_transactions(source: MetricsSource, partitions: Iterable[PartitionSample]) -> Iterator[Sample]:
     held, stats = source.transactions(), source.stats.transactions
     for state, count in sorted(held.ids_by_state.items()):
-        yield Reading(Metric.TRANSACTIONS, (state,), count)
-    yield Reading(Metric.OLDEST_TRANSACTION, (), held.oldest_open_seconds)
+        yield Sample(Metric.TRANSACTIONS, (state,), count)
+    yield Sample(Metric.OLDEST_TRANSACTION, (), held.oldest_open_seconds)
     for outcome, count in stats.ended.items():
-        yield Reading(Metric.TRANSACTIONS_ENDED, (outcome,), count)
-    yield Reading(Metric.MARKERS_WAITING, (), stats.markers_waiting)
-    yield Reading(Metric.MARKERS_RETRIED, (), stats.markers_retried)
+        yield Sample(Metric.TRANSACTIONS_ENDED, (outcome,), count)
+    yield Sample(Metric.MARKERS_WAITING, (), stats.markers_waiting)
+    yield Sample(Metric.MARKERS_RETRIED, (), stats.markers_retried)
     for each in partitions:
         if each.last_stable_offset < each.high_watermark:
             labels = (each.topic, str(each.partition))
-            yield Reading(Metric.STABLE_LAG, labels, each.high_watermark - each.last_stable_offset)
+            yield Sample(Metric.STABLE_LAG, labels, each.high_watermark - each.last_stable_offset)
 
 
-def _read_pipelines(source: MetricsSource) -> Iterator[Reading]:
+def _read_pipelines(source: MetricsSource) -> Iterator[Sample]:
     for each in source.pipelines():
         values = {
             Metric.PIPELINE_RUNNING: each.running,
@@ -522,40 +557,40 @@ def _read_pipelines(source: MetricsSource) -> Iterator[Reading]:
             Metric.PIPELINE_LATE_ROWS: each.late_rows,
             Metric.PIPELINE_STATE_ROWS: each.state_rows,
         }
-        yield from (Reading(metric, (each.pipeline,), value) for metric, value in values.items() if value is not None)
+        yield from (Sample(metric, (each.pipeline,), value) for metric, value in values.items() if value is not None)
 
 
 def _seconds(milliseconds: int | None) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
 
 
-def _read_requests(stats: NodeStats) -> Iterator[Reading]:
+def _read_requests(stats: NodeStats) -> Iterator[Sample]:
     for api, requests in stats.requests.items():
-        yield Reading(Metric.REQUESTS, (api,), requests.count)
-        yield Reading(Metric.REQUEST_SECONDS, (api,), requests.total())
+        yield Sample(Metric.REQUESTS, (api,), requests.count)
+        yield Sample(Metric.REQUEST_SECONDS, (api,), requests.total())
         for stage, histogram in requests.stages().items():
-            yield Reading(Metric.REQUEST_STAGE_SECONDS, (api, stage), histogram)
+            yield Sample(Metric.REQUEST_STAGE_SECONDS, (api, stage), histogram)
         for code, count in requests.errors.items():
-            yield Reading(Metric.ERRORS, (api, code.name), count)
+            yield Sample(Metric.ERRORS, (api, code.name), count)
 
 
-def _read_connections(stats: NodeStats) -> Iterator[Reading]:
+def _read_connections(stats: NodeStats) -> Iterator[Sample]:
     connections = stats.connections
-    yield Reading(Metric.CONNECTIONS_OPEN, (), connections.open)
-    yield Reading(Metric.CONNECTIONS_ACCEPTED, (), connections.accepted)
-    yield Reading(Metric.CONNECTIONS_REFUSED, (), connections.refused)
-    yield Reading(Metric.CONNECTIONS_HELD_UP, (), connections.accepts_held_up)
-    yield Reading(Metric.CONNECTIONS_HELD_BACK, (), connections.held_back)
-    yield Reading(Metric.REQUEST_MEMORY, (), connections.request_bytes)
+    yield Sample(Metric.CONNECTIONS_OPEN, (), connections.open)
+    yield Sample(Metric.CONNECTIONS_ACCEPTED, (), connections.accepted)
+    yield Sample(Metric.CONNECTIONS_REFUSED, (), connections.refused)
+    yield Sample(Metric.CONNECTIONS_HELD_UP, (), connections.accepts_held_up)
+    yield Sample(Metric.CONNECTIONS_HELD_BACK, (), connections.held_back)
+    yield Sample(Metric.REQUEST_MEMORY, (), connections.request_bytes)
     for reason, count in connections.closed.items():
-        yield Reading(Metric.CONNECTIONS_CLOSED, (reason,), count)
+        yield Sample(Metric.CONNECTIONS_CLOSED, (reason,), count)
 
 
-def _read_process() -> Iterator[Reading]:
+def _read_process() -> Iterator[Sample]:
     process = read_process()
-    yield Reading(Metric.PROCESS_CPU, (), process.cpu_seconds)
-    yield Reading(Metric.PROCESS_OPEN_FILES_MAX, (), process.open_files_max)
+    yield Sample(Metric.PROCESS_CPU, (), process.cpu_seconds)
+    yield Sample(Metric.PROCESS_OPEN_FILES_MAX, (), process.open_files_max)
     if process.resident_bytes is not None:
-        yield Reading(Metric.PROCESS_RESIDENT, (), process.resident_bytes)
+        yield Sample(Metric.PROCESS_RESIDENT, (), process.resident_bytes)
     if process.open_files is not None:
-        yield Reading(Metric.PROCESS_OPEN_FILES, (), process.open_files)
+        yield Sample(Metric.PROCESS_OPEN_FILES, (), process.open_files)

@@ -9,7 +9,7 @@ _HAS_PROC: Final = os.path.isdir("/proc/self/fd")
 _START_TIME_FIELD: Final = 19  # of /proc/self/stat, counted from behind the name, which may hold blanks itself
 
 
-class ProcessReading(NamedTuple):
+class ProcessSample(NamedTuple):
     """The process at one moment; None where the system does not tell."""
 
     cpu_seconds: float
@@ -18,9 +18,9 @@ class ProcessReading(NamedTuple):
     open_files_max: int
 
 
-def read_process() -> ProcessReading:
+def read_process() -> ProcessSample:
     """Measure this process now."""
-    return ProcessReading(
+    return ProcessSample(
         cpu_seconds=time.process_time(),
         resident_bytes=int(_read("statm").split()[1]) * resource.getpagesize() if _HAS_PROC else None,
         open_files=len(os.listdir("/proc/self/fd")) if _HAS_PROC else None,

@@ -9,7 +9,7 @@ from enum import StrEnum, unique
 from typing import Final
 
 from riverlog.model.errors import ErrorCode
-from riverlog.model.transactions import Outcome
+from riverlog.model.transactions import TransactionOutcome
 
 SECONDS_BOUNDS: Final = (
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
@@ -123,7 +123,7 @@ class PartitionStats:
 
 
 @unique
-class Closed(StrEnum):
+class CloseReason(StrEnum):
     """Why a connection ended."""
 
     PEER = "peer"
@@ -146,14 +146,14 @@ class ConnectionStats:
         self.accepted = 0
         self.refused = 0  # turned away at the door: `max.connections` was reached
         self.accepts_held_up = 0  # how often the system had no descriptor or no memory for one more
-        self.closed = dict.fromkeys(Closed, 0)
+        self.closed = dict.fromkeys(CloseReason, 0)
 
     def opened(self) -> None:
         """Count a connection that was let in."""
         self.accepted += 1
         self.open += 1
 
-    def ended(self, reason: Closed) -> None:
+    def ended(self, reason: CloseReason) -> None:
         """Count the end of a connection that was let in."""
         self.open -= 1
         self.closed[reason] += 1
@@ -176,7 +176,7 @@ class TransactionStats:
     __slots__ = ("ended", "markers_retried", "markers_waiting")
 
     def __init__(self) -> None:
-        self.ended = dict.fromkeys(Outcome, 0)
+        self.ended = dict.fromkeys(TransactionOutcome, 0)
         self.markers_waiting = 0  # of transactions that are decided, and not known everywhere yet
         self.markers_retried = 0
 

@@ -116,7 +116,7 @@ class DirectoryHealth:
             self._changed(self)
 
 
-class Withdrawn:
+class WithdrawnHealth:
     """The health of a partition's files once the partition takes nothing any more, whatever its directory does.
 
     What goes wrong with the files of such a partition says nothing about the disk: they are not its own any more.

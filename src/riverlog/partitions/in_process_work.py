@@ -10,7 +10,7 @@ from riverlog.model.ports import Workers
 T = TypeVar("T")
 
 
-class InPlace:
+class InProcessWork:
     """The Processes port for a world that has none: each step of the work is done by the workers."""
 
     def __init__(self, workers: Workers) -> None:

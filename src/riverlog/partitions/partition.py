@@ -11,14 +11,14 @@ import math
 from collections.abc import Callable
 
 from riverlog.log.log import Log
-from riverlog.log.segments.gathered_write import Appended
+from riverlog.log.segments.gathered_write import AppendResult
 from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.errors import ErrorCode, InvariantBroken, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.settings import Durability, TopicConfig
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.partitions.cold_reads import ColdReads
-from riverlog.partitions.directory_health import DirectoryHealth, Withdrawn
+from riverlog.partitions.directory_health import DirectoryHealth, WithdrawnHealth
 from riverlog.partitions.flusher import Flusher
 from riverlog.partitions.replica import Replica, gone
 from riverlog.partitions.turn import Turn
@@ -56,16 +56,16 @@ class Partition(Replica):
         self._readers: dict[Callable[[], None], None] = {}  # who wait for more, in order of arrival
         self._is_for_coordinators = name.topic in COORDINATOR_TOPICS  # whatever its settings are
 
-    def append(self, batch: memoryview, *, now_ms: int) -> Appended:
+    def append(self, batch: memoryview, *, now_ms: int) -> AppendResult:
         """Check and append one batch as a client sent it; Refusal says why not."""
         return self._written(self.gather(batch, now_ms=now_ms))
 
-    def append_own(self, batch: memoryview, header: BatchHeader, *, now_ms: int) -> Appended:
+    def append_own(self, batch: memoryview, header: BatchHeader, *, now_ms: int) -> AppendResult:
         """Append one batch that needs no more checks; Refusal where the disk or a producer's epoch is in the way."""
         marker = read_marker(batch) if header.is_control else None
         return self._written(self._gather(batch, header, now_ms=now_ms, marker=marker, at_once=True))
 
-    def gather(self, batch: memoryview, *, now_ms: int) -> Appended:
+    def gather(self, batch: memoryview, *, now_ms: int) -> AppendResult:
         """Check one batch as a client sent it and give it its offset; Refusal says why not.
 
         It is written when the turn ends; until then its bytes must stay as they are. Who wants to know what becomes of
@@ -91,12 +91,14 @@ class Partition(Replica):
             return True
         return producer.transaction_offset < 0 and producer.find(header) is None
 
-    def check_marker(self, producer: Producer, marker: Marker, version: TransactionVersion) -> bool:
+    def check_marker(self, producer: ProducerIdentity, marker: Marker, version: TransactionVersion) -> bool:
         """Tell whether a transaction's marker is still to be written; Refusal where it may not be."""
         self.check_here()
         return self.log.producers.check_marker(producer, marker, version)
 
-    def append_marker(self, producer: Producer, marker: Marker, version: TransactionVersion, *, now_ms: int) -> Offset:
+    def append_marker(
+        self, producer: ProducerIdentity, marker: Marker, version: TransactionVersion, *, now_ms: int
+    ) -> Offset:
         """End a producer's transaction here; give the offset that has to be committed for it. Refusal says why not."""
         if not self.check_marker(producer, marker, version):
             self.write()
@@ -113,7 +115,7 @@ class Partition(Replica):
         now_ms: int,
         marker: Marker | None = None,
         at_once: bool = False,
-    ) -> Appended:
+    ) -> AppendResult:
         """Give one batch its offset; `at_once` says that the caller writes it before anything else happens."""
         health = self._health
         health.slack_bytes -= len(batch)
@@ -146,7 +148,7 @@ class Partition(Replica):
         stats.bytes_in += len(batch)
         return appended
 
-    def _written(self, appended: Appended) -> Appended:
+    def _written(self, appended: AppendResult) -> AppendResult:
         """Write at once; Refusal where what was just appended is lost."""
         lost = self.write()
         if lost is not None and appended.last_offset >= self.log.log_end_offset:
@@ -228,7 +230,7 @@ class Partition(Replica):
         """Refuse everybody from now on, first those who wait: this partition is no longer here."""
         self.write()  # while there still is a file
         self.removed = True
-        self._health = Withdrawn(gone(self.name))
+        self._health = WithdrawnHealth(gone(self.name))
         self.high_watermark = Offset(-1)  # nothing is left to read
         self._waiters.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.wake()

@@ -13,13 +13,13 @@ from functools import partial
 from typing import TypeAlias
 
 from riverlog.log.log import Log
-from riverlog.log.recovery.process_opening import Opening, open_logs
+from riverlog.log.recovery.process_opening import LogOpening, open_logs
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
 from riverlog.model.ports import Disk, Processes, Workers
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
-from riverlog.partitions.in_process_work import InPlace
+from riverlog.partitions.in_process_work import InProcessWork
 from riverlog.partitions.limits import (
     RECOVERED_BY_THREADS_BYTES_MAX,
     RECOVERY_STEP_BYTES,
@@ -28,19 +28,19 @@ from riverlog.partitions.limits import (
 )
 from riverlog.partitions.not_yet import NotYet
 
-Opened: TypeAlias = Callable[[TopicPartition, Log | OSError], None]
+OpenedCallback: TypeAlias = Callable[[TopicPartition, Log | OSError], None]
 
 
 class Recovering(NotYet):
     """A partition that is being recovered cannot be used yet."""
 
 
-class _Wanted:
+class _PendingLog:
     """A log to be opened elsewhere."""
 
     __slots__ = ("asked_for", "finished", "opening", "size", "taken")
 
-    def __init__(self, opening: Opening, size: int) -> None:
+    def __init__(self, opening: LogOpening, size: int) -> None:
         self.opening = opening
         self.size = size
         self.taken = False
@@ -60,20 +60,20 @@ class Recovery:
         lanes: int,
     ) -> None:
         self._disk = disk
-        self._threads = InPlace(workers)
+        self._threads = InProcessWork(workers)
         self._processes = processes
         self._lanes = lanes
-        self._wanted: OrderedDict[TopicPartition, _Wanted] = OrderedDict()  # those asked for lately first
+        self._wanted: OrderedDict[TopicPartition, _PendingLog] = OrderedDict()  # those asked for lately first
         self._more = asyncio.Event()
         self._log = get_logger("riverlog.recovery")
 
     def __contains__(self, name: TopicPartition) -> bool:
         return name in self._wanted
 
-    def add(self, opening: Opening, size: int) -> None:
+    def add(self, opening: LogOpening, size: int) -> None:
         """Add a log whose opening must read this many bytes."""
         assert opening.partition not in self._wanted
-        self._wanted[opening.partition] = _Wanted(opening, size)
+        self._wanted[opening.partition] = _PendingLog(opening, size)
         self._more.set()
 
     def ask(self, name: TopicPartition) -> Exception:
@@ -103,13 +103,13 @@ class Recovery:
         else:
             await asyncio.shield(wanted.finished)
 
-    async def run(self, opened: Opened) -> None:
+    async def run(self, opened: OpenedCallback) -> None:
         """Recover whatever is added, for ever; report every log, and every error of the disk, to `opened`."""
         async with asyncio.TaskGroup() as lanes:
             for _ in range(self._lanes):
                 lanes.create_task(self._lane(opened))
 
-    async def _lane(self, opened: Opened) -> None:
+    async def _lane(self, opened: OpenedCallback) -> None:
         while True:
             step = self._take()
             if not step:
@@ -123,9 +123,9 @@ class Recovery:
             except Exception as error:  # who asks for one of these logs has it opened again
                 contained("recovery", error)
 
-    def _take(self) -> list[_Wanted]:
+    def _take(self) -> list[_PendingLog]:
         """Take the next logs that nobody is at work on."""
-        step: list[_Wanted] = []
+        step: list[_PendingLog] = []
         size = 0
         for wanted in self._wanted.values():
             if not wanted.taken:
@@ -136,7 +136,7 @@ class Recovery:
                     break
         return step
 
-    async def _open(self, step: list[_Wanted], processes: Processes, opened: Opened) -> None:
+    async def _open(self, step: list[_PendingLog], processes: Processes, opened: OpenedCallback) -> None:
         names = [wanted.opening.partition for wanted in step]
         work = partial(open_logs, self._disk, [wanted.opening for wanted in step])
         try:

@@ -11,7 +11,7 @@ from riverlog.metadata.image import TopicImage
 from riverlog.model.ids import TopicPartition
 from riverlog.model.ports import Random, Workers
 from riverlog.observe.logging import get_logger
-from riverlog.partitions.checkpoints import DirectoryCheckpoints
+from riverlog.partitions.directory_checkpoints import DirectoryCheckpoints
 from riverlog.partitions.in_process_work import to_its_end
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.registry import NodeDirectory, PartitionRegistry

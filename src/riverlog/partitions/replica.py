@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from riverlog.log.epochs import EpochEnd
 from riverlog.log.log import Log
-from riverlog.log.producers.aborted_transactions import Aborted
+from riverlog.log.producers.aborted_transactions import AbortedRange
 from riverlog.log.reading import LogRead
 from riverlog.log.retention import DeletedSegment
 from riverlog.log.segment_deletion import enforce_retention, find_expired
@@ -24,7 +24,7 @@ from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
 from riverlog.observe.stats import PartitionStats
 from riverlog.partitions.cold_reads import ColdReads
-from riverlog.partitions.directory_health import DirectoryHealth, Withdrawn
+from riverlog.partitions.directory_health import DirectoryHealth, WithdrawnHealth
 from riverlog.partitions.flusher import Flusher
 from riverlog.partitions.not_yet import NotYet
 from riverlog.transactions.verification import Verifications
@@ -62,7 +62,7 @@ class Replica:
         """The transactions that are about to begin here."""
         self.removed = False
         """The topic was deleted. Whoever still has this partition is refused: its files may be another one's by now."""
-        self._health: DirectoryHealth | Withdrawn = health
+        self._health: DirectoryHealth | WithdrawnHealth = health
         self._flusher = flusher
         self._cold_reads = cold_reads
         self._unflushed_since_ms: int | None = None  # as far as flush_if_due has noticed
@@ -94,7 +94,7 @@ class Replica:
             files.cached_only = False
         return self._read_at_once(partial(log.read, offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one))
 
-    def aborted_in(self, found: LogRead, offset: Offset) -> list[Aborted]:
+    def aborted_in(self, found: LogRead, offset: Offset) -> list[AbortedRange]:
         """Name the aborted transactions with records in what was read from an offset on, the earliest first."""
         return self._cached(partial(self.log.aborted_in, found, offset))
 
@@ -272,7 +272,7 @@ class Replica:
     def withdraw(self, error: OSError) -> None:
         """Take no more writes: what this partition is made of is gone from under it, and from it alone."""
         message = f"{self.name} takes no writes: {error}; stop the node, put the files back and start it again"
-        self._health = Withdrawn(Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message))
+        self._health = WithdrawnHealth(Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message))
 
 
 def gone(name: TopicPartition) -> Refusal:

@@ -33,7 +33,7 @@ _LONG_SIGN: Final = 1 << 63
 _LONG_MASK: Final = (1 << 64) - 1
 
 
-class Slice(NamedTuple):
+class RecordSlice(NamedTuple):
     """One record: where it lies in the unfolded bytes, and what decides about it."""
 
     start: int
@@ -51,7 +51,7 @@ def unfold(batch: Buffer, header: BatchHeader, *, bytes_max: int = DECOMPRESSED_
     return bytes(unfolded(batch, header, decompressed_bytes_max=bytes_max))
 
 
-walk: Final[Callable[[bytes, BatchHeader], Iterator[Slice]]] = compile_flat(
+walk: Final[Callable[[bytes, BatchHeader], Iterator[RecordSlice]]] = compile_flat(
     "walk",
     """
 def walk(data, header):
@@ -90,16 +90,16 @@ def walk(data, header):
                 raise CorruptBatch("a record is longer than its batch, or shorter than its fields")
             if not last_delta < offset_delta <= last_delta_max:
                 raise CorruptBatch(f"offset delta {offset_delta} follows {last_delta}")
-            yield new(Slice, (start, record_end, behind_timestamp, timestamp_delta, offset_delta, key, has_value))
+            yield new(RecordSlice, (start, record_end, behind_timestamp, timestamp_delta, offset_delta, key, has_value))
             position, last_delta = record_end, offset_delta
     except IndexError:
         raise CorruptBatch("a record is cut off") from None
     if position != end:
         raise CorruptBatch(f"{end - position} bytes stand behind the last record")
 """,
-    {"Slice": Slice},
+    {"RecordSlice": RecordSlice},
 )
-"""Find every record in the unfolded bytes, in order; nothing but what `Slice` names is looked at.
+"""Find every record in the unfolded bytes, in order; nothing but what `RecordSlice` names is looked at.
 
 Written flat, like the reading of whole records: the cases of one and two bytes of every varint are in line."""
 
@@ -162,7 +162,9 @@ def check_keys(batch: Buffer, header: BatchHeader, *, batch_bytes_max: int) -> N
         raise BadRecords(dict.fromkeys(without[:RECORD_ERRORS_MAX], "a compacted topic takes no record without a key"))
 
 
-def keep(header: BatchHeader, data: bytes, kept: Sequence[Slice], *, delete_horizon_ms: int | None = None) -> bytearray:
+def keep(
+    header: BatchHeader, data: bytes, kept: Sequence[RecordSlice], *, delete_horizon_ms: int | None = None
+) -> bytearray:
     """Build the batch anew with these of its records, at least one; a horizon says until when tombstones stay.
 
     The horizon stands where the first timestamp was (KIP-534), and the records' times are written relative to it.
@@ -189,7 +191,7 @@ def empty(header: BatchHeader) -> bytearray:
     return _batch(header._replace(attributes=attributes, first_timestamp=NO_TIMESTAMP, record_count=0), b"")
 
 
-def _shifted(data: bytes, record: Slice, shift: int) -> bytes:
+def _shifted(data: bytes, record: RecordSlice, shift: int) -> bytes:
     body = b"\x00" + VARINTS[_wrapped(record.timestamp_delta + shift)] + data[record.behind_timestamp : record.end]
     return VARINTS[len(body)] + body
 

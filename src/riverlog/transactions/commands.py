@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, NO_TIMESTAMP, ProducerId, TopicPartition
 from riverlog.model.machine import Command
-from riverlog.model.transactions import Outcome, Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.transactions.incarnations import NO_BATCH, BatchName
 from riverlog.transactions.records import StateFact
 from riverlog.transactions.states import NOBODY, Transaction, TransactionState
@@ -21,7 +21,7 @@ class InitProducer(Command[StateFact, "ProducerReply | NeedsProducerId"]):
 
     transactional_id: str
     timeout_ms: int
-    expected: Producer | None = None
+    expected: ProducerIdentity | None = None
     """Who the sender is already, if it is; it only wants its next epoch."""
     new_id: ProducerId = NO_PRODUCER
     """An id that nobody had before, for when one is needed; without it the answer is NeedsProducerId."""
@@ -35,7 +35,7 @@ class AddPartitions(Command[StateFact, "PartitionsReply"]):
     """Take partitions into the producer's transaction; the first of them begin it."""
 
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdentity
     partitions: tuple[TopicPartition, ...]
     version: TransactionVersion = TransactionVersion.CLASSIC
 
@@ -45,7 +45,7 @@ class VerifyPartitions(Command[StateFact, "PartitionsReply"]):
     """Say whether partitions belong to the producer's open transaction."""
 
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdentity
     partitions: tuple[TopicPartition, ...]
 
 
@@ -54,7 +54,7 @@ class EndTransaction(Command[StateFact, "ProducerReply | NeedsProducerId"]):
     """Commit or abort the producer's transaction."""
 
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdentity
     committed: bool
     version: TransactionVersion = TransactionVersion.CLASSIC
     new_id: ProducerId = NO_PRODUCER
@@ -69,11 +69,11 @@ class JoinBatch(Command[StateFact, "ProducerReply | NeedsProducerId"]):
     """Let an attempt of a task write in a batch; the first to join opens it."""
 
     transactional_id: str
-    owner: Producer
+    owner: ProducerIdentity
     batch: BatchName
     task: int
     attempt: int
-    beside: tuple[Producer, ...] = ()
+    beside: tuple[ProducerIdentity, ...] = ()
     """Members that must have joined before; without them there is nothing to join."""
     new_id: ProducerId = NO_PRODUCER
     """As for InitProducer."""
@@ -87,10 +87,10 @@ class EndBatch(Command[StateFact, "ProducerReply"]):
     """Commit what these members wrote in a batch and abort the others, or abort them all."""
 
     transactional_id: str
-    owner: Producer
+    owner: ProducerIdentity
     batch: BatchName
     committed: bool
-    members: tuple[Producer, ...] = ()
+    members: tuple[ProducerIdentity, ...] = ()
     marker: bytes = b""
     """Kept with the batch if it is committed, for the owner to read."""
 
@@ -100,7 +100,7 @@ class ProducerReply:
     """The producer that may write from here on, or why the sender may not."""
 
     code: ErrorCode = ErrorCode.NONE
-    producer: Producer = NOBODY
+    producer: ProducerIdentity = NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class MarkersWritten(Command[StateFact, None]):
     """Every partition of a transaction knows how it ended."""
 
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +186,11 @@ class SendMarkers:
     """What the machine wants done: tell the partitions how the transaction ended, until all of them know."""
 
     transactional_id: str
-    producer: Producer
+    producer: ProducerIdentity
     committed: bool
     partitions: tuple[TopicPartition, ...]
     version: TransactionVersion
 
 
-Effect = SendMarkers | Outcome
+Effect = SendMarkers | TransactionOutcome
 """An outcome is to be counted: a transaction was decided so."""

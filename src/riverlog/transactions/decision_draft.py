@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from riverlog.model.ids import ProducerId
 from riverlog.model.machine import Decision, Instant, Moment, Reply, Ticket
-from riverlog.model.transactions import Outcome, TransactionVersion
+from riverlog.model.transactions import TransactionOutcome, TransactionVersion
 from riverlog.transactions.commands import Effect, SendMarkers
 from riverlog.transactions.members import SharedMember, SharedMemberState
 from riverlog.transactions.records import MemberFact, MemberName, StateFact, TransactionFact
@@ -55,7 +55,7 @@ class DecisionDraft:
             )
         )
 
-    def count(self, outcome: Outcome) -> None:
+    def count(self, outcome: TransactionOutcome) -> None:
         """Count the end of a transaction."""
         self.effects.append(outcome)
 

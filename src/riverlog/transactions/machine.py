@@ -13,7 +13,7 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerId
 from riverlog.model.machine import Decision, Instant, Moment, Ticket
 from riverlog.model.settings import NodeSettings
-from riverlog.model.transactions import Outcome
+from riverlog.model.transactions import TransactionOutcome
 from riverlog.transactions.commands import (
     AddPartitions,
     ClientCommand,
@@ -312,7 +312,7 @@ def _abort(transactional_id: str, draft: DecisionDraft) -> None:
     held = draft.find(transactional_id)
     if held is None or held.state is not TransactionState.ONGOING:
         return
-    draft.count(Outcome.TIMED_OUT)
+    draft.count(TransactionOutcome.TIMED_OUT)
     if held.is_shared_now:
         abort_batch(transactional_id, held, draft)
     else:

@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from riverlog.model.ids import ProducerEpoch, TopicPartition
-from riverlog.model.transactions import PRODUCER_EPOCH_MAX, Producer
+from riverlog.model.transactions import PRODUCER_EPOCH_MAX, ProducerIdentity
 from riverlog.transactions.incarnations import BatchName
 
 
@@ -34,7 +34,7 @@ class SharedMemberState(IntEnum):
 class SharedMember(NamedTuple):
     """One producer of the pool, and the attempt of a task that writes with it, or did last."""
 
-    producer: Producer
+    producer: ProducerIdentity
     batch: BatchName
     task: int
     attempt: int
@@ -61,7 +61,7 @@ class SharedMember(NamedTuple):
     def ended(self, *, committed: bool) -> "SharedMember":
         """Decide; where nothing was written there is nothing left to do."""
         assert self.state is SharedMemberState.JOINED
-        after = Producer(self.producer.id, ProducerEpoch(self.producer.epoch + 1))
+        after = ProducerIdentity(self.producer.id, ProducerEpoch(self.producer.epoch + 1))
         state = SharedMemberState.COMMITTING if committed else SharedMemberState.ABORTING
         return self._replace(producer=after, state=state if self.partitions else SharedMemberState.FREE)
 

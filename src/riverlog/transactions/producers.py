@@ -10,7 +10,7 @@ from typing import assert_never
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerEpoch, ProducerId
 from riverlog.model.settings import NodeSettings
-from riverlog.model.transactions import Outcome, Producer
+from riverlog.model.transactions import ProducerIdentity, TransactionOutcome
 from riverlog.transactions.commands import InitProducer, NeedsProducerId, ProducerReply
 from riverlog.transactions.decision_draft import DecisionDraft
 from riverlog.transactions.shared_transactions import abort_batch
@@ -47,12 +47,12 @@ def _begin(command: InitProducer, draft: DecisionDraft) -> ProducerReply | Needs
     """Begin with an id that nobody knows, or that was forgotten for being idle."""
     if command.new_id == NO_PRODUCER:
         return NeedsProducerId()
-    producer = Producer(command.new_id, FIRST_EPOCH)
+    producer = ProducerIdentity(command.new_id, FIRST_EPOCH)
     draft.write(command.transactional_id, Transaction(producer, command.timeout_ms, draft.now.wall_ms))
     return ProducerReply(producer=producer)
 
 
-def _may_go_on(held: Transaction, expected: Producer) -> bool:
+def _may_go_on(held: Transaction, expected: ProducerIdentity) -> bool:
     """Return whether nobody has taken over from the sender. One whose transaction is open cannot have missed an answer
     before it."""
     if held.is_of(expected):
@@ -62,7 +62,7 @@ def _may_go_on(held: Transaction, expected: Producer) -> bool:
 
 def _fence(command: InitProducer, held: Transaction, draft: DecisionDraft) -> ProducerReply | NeedsProducerId:
     """Abort what is open, so that the sender can take over; what it had itself it may go on from."""
-    draft.count(Outcome.FENCED)
+    draft.count(TransactionOutcome.FENCED)
     last = held.producer if command.expected is not None else NOBODY
     fenced = held.fenced(last=last, now_ms=draft.now.wall_ms)
     if not held.is_shared_now:
@@ -83,13 +83,15 @@ def _take_over(command: InitProducer, held: Transaction, draft: DecisionDraft) -
         return NeedsProducerId()
     else:
         producer = _next(held, command.new_id)
-        last = Producer(held.producer.id, held.producer.epoch if command.expected is not None else NO_PRODUCER_EPOCH)
+        last = ProducerIdentity(
+            held.producer.id, held.producer.epoch if command.expected is not None else NO_PRODUCER_EPOCH
+        )
     renewed = held.renewed(producer, last=last, timeout_ms=command.timeout_ms, now_ms=draft.now.wall_ms)
     draft.write(command.transactional_id, renewed)
     return ProducerReply(producer=producer)
 
 
-def _next(held: Transaction, new_id: ProducerId) -> Producer:
+def _next(held: Transaction, new_id: ProducerId) -> ProducerIdentity:
     if held.is_exhausted:
-        return Producer(new_id, FIRST_EPOCH)
-    return Producer(held.producer.id, ProducerEpoch(held.producer.epoch + 1))
+        return ProducerIdentity(new_id, FIRST_EPOCH)
+    return ProducerIdentity(held.producer.id, ProducerEpoch(held.producer.epoch + 1))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from riverlog.model.ids import NO_PRODUCER_EPOCH, ProducerEpoch, ProducerId, TopicPartition
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.transactions.incarnations import BatchName, Incarnation, Shared
 from riverlog.transactions.members import SharedMember, SharedMemberState
 from riverlog.transactions.states import Transaction, TransactionState
@@ -160,14 +160,14 @@ def value_of(transaction: Transaction) -> TransactionLogValue:
 def transaction_of(value: TransactionLogValue) -> Transaction:
     """Understand Kafka's words; ValueError for a state or version of rules that is not known."""
     return Transaction(
-        producer=Producer(ProducerId(value.producer_id), ProducerEpoch(value.producer_epoch)),
+        producer=ProducerIdentity(ProducerId(value.producer_id), ProducerEpoch(value.producer_epoch)),
         timeout_ms=value.transaction_timeout_ms,
         updated_ms=value.transaction_last_update_timestamp_ms,
         state=TransactionState(value.transaction_status),
         partitions=_partitions(value.transaction_partitions or ()),
         started_ms=value.transaction_start_timestamp_ms,
         version=TransactionVersion(value.client_transaction_version),
-        last=Producer(ProducerId(value.previous_producer_id), ProducerEpoch(value.last_producer_epoch)),
+        last=ProducerIdentity(ProducerId(value.previous_producer_id), ProducerEpoch(value.last_producer_epoch)),
         next_producer_id=ProducerId(value.next_producer_id),
         shared=None if value.shared is None else _shared_of(value.shared),
     )
@@ -189,7 +189,7 @@ def member_value_of(member: SharedMember) -> MemberLogValue:
 def member_of(producer_id: ProducerId, value: MemberLogValue) -> SharedMember:
     """Understand them; ValueError for a state that is not known."""
     return SharedMember(
-        producer=Producer(producer_id, ProducerEpoch(value.producer_epoch)),
+        producer=ProducerIdentity(producer_id, ProducerEpoch(value.producer_epoch)),
         batch=BatchName(value.incarnation, value.batch),
         task=value.task,
         attempt=value.attempt,

@@ -13,7 +13,7 @@ from typing import Final
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER
 from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
-from riverlog.model.transactions import Outcome, Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.transactions.commands import (
     AddPartitions,
     BatchesReply,
@@ -90,7 +90,7 @@ def end_batch(command: EndBatch, draft: DecisionDraft) -> ProducerReply:
     if shared.open_batch != batch:
         return _end_unopened(command, held, shared, draft)
     if not command.committed:
-        draft.count(Outcome.ABORTED)
+        draft.count(TransactionOutcome.ABORTED)
         abort_batch(command.transactional_id, held, draft)
         return ProducerReply()
     members = draft.members(command.transactional_id)
@@ -100,7 +100,7 @@ def end_batch(command: EndBatch, draft: DecisionDraft) -> ProducerReply:
         return ProducerReply(ErrorCode.INVALID_REQUEST)
     ended = _owner(held, TransactionState.COMPLETE_COMMIT, shared.committed(batch, command.marker), draft)
     _decide(command.transactional_id, ended, command.members, draft)
-    draft.count(Outcome.COMMITTED)
+    draft.count(TransactionOutcome.COMMITTED)
     return ProducerReply()
 
 
@@ -125,7 +125,7 @@ def abort_batch(
     _decide(transactional_id, ended._replace(shared=held.shared.aborted()), (), draft)
 
 
-def complete_member(name: MemberName, producer: Producer, draft: DecisionDraft) -> bool:
+def complete_member(name: MemberName, producer: ProducerIdentity, draft: DecisionDraft) -> bool:
     """Note that all markers of a member are written; tell whether the whole batch has ended with it."""
     member = draft.find_member(name)
     if member is None or not member.state.is_ending or member.producer != producer:
@@ -173,13 +173,13 @@ def describe_batches(command: DescribeBatches, held: Transaction | None) -> Batc
     return BatchesReply(ErrorCode.NONE, known.committed, known.marker, known.opened if is_open else None)
 
 
-def _refusal_of_owner(owner: Producer, held: Transaction | None) -> ErrorCode:
+def _refusal_of_owner(owner: ProducerIdentity, held: Transaction | None) -> ErrorCode:
     if held is None or owner.id != held.producer.id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return ErrorCode.NONE if held.is_of(owner) else ErrorCode.PRODUCER_FENCED
 
 
-def _refusal_of_member(producer: Producer, member: SharedMember) -> ErrorCode:
+def _refusal_of_member(producer: ProducerIdentity, member: SharedMember) -> ErrorCode:
     """Return whether a member may write: not with another epoch, and not before it has joined."""
     if producer.epoch != member.producer.epoch:
         return ErrorCode.PRODUCER_FENCED
@@ -199,7 +199,9 @@ def _joined(
             return ProducerReply(ErrorCode.POLICY_VIOLATION)
         if command.new_id == NO_PRODUCER:
             return NeedsProducerId()
-        joined = SharedMember(Producer(command.new_id, FIRST_EPOCH), command.batch, command.task, command.attempt)
+        joined = SharedMember(
+            ProducerIdentity(command.new_id, FIRST_EPOCH), command.batch, command.task, command.attempt
+        )
     else:
         joined = free.joined(command.batch, command.task, command.attempt)
     if not held.is_shared_now:
@@ -230,7 +232,7 @@ def _end_unopened(command: EndBatch, held: Transaction, shared: Shared, draft: D
         return ProducerReply(ErrorCode.CONCURRENT_TRANSACTIONS)
     committed = shared.committed(command.batch, command.marker)
     draft.write(command.transactional_id, _owner(held, TransactionState.COMPLETE_COMMIT, committed, draft))
-    draft.count(Outcome.COMMITTED)
+    draft.count(TransactionOutcome.COMMITTED)
     return ProducerReply()
 
 
@@ -243,7 +245,9 @@ def _owner(held: Transaction, state: TransactionState, shared: Shared, draft: De
     )
 
 
-def _decide(transactional_id: str, ended: Transaction, listed: Collection[Producer], draft: DecisionDraft) -> None:
+def _decide(
+    transactional_id: str, ended: Transaction, listed: Collection[ProducerIdentity], draft: DecisionDraft
+) -> None:
     """Write the end of every member and of the whole: one batch of the log, so that a crash leaves all or nothing."""
     committing = frozenset(listed)
     decided = [
@@ -257,14 +261,14 @@ def _decide(transactional_id: str, ended: Transaction, listed: Collection[Produc
         draft.write_member(MemberName(transactional_id, member.producer.id), member)
 
 
-def _have_joined(producers: Collection[Producer], members: Collection[SharedMember]) -> bool:
+def _have_joined(producers: Collection[ProducerIdentity], members: Collection[SharedMember]) -> bool:
     if not producers:
         return True
     joined = {member.producer for member in members if member.state is _JOINED}
     return joined.issuperset(producers)
 
 
-def _are_of_different_tasks(producers: Collection[Producer], members: Collection[SharedMember]) -> bool:
+def _are_of_different_tasks(producers: Collection[ProducerIdentity], members: Collection[SharedMember]) -> bool:
     """Return whether no task is counted twice: of several attempts one is the right one."""
     wanted = set(producers)
     tasks = [member.task for member in members if member.producer in wanted]

@@ -17,7 +17,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, NO_TIMESTAMP, ProducerEpoch, ProducerId, TopicPartition
-from riverlog.model.transactions import PRODUCER_EPOCH_MAX, Producer, TransactionVersion
+from riverlog.model.transactions import PRODUCER_EPOCH_MAX, ProducerIdentity, TransactionVersion
 from riverlog.transactions.incarnations import Shared
 
 
@@ -48,7 +48,7 @@ class TransactionState(IntEnum):
         return self in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 
 
-NOBODY: Final = Producer(NO_PRODUCER, NO_PRODUCER_EPOCH)
+NOBODY: Final = ProducerIdentity(NO_PRODUCER, NO_PRODUCER_EPOCH)
 FIRST_EPOCH: Final = ProducerEpoch(0)
 
 
@@ -56,7 +56,7 @@ class Transaction(NamedTuple):
     """What is known about one transactional id. A tuple: each step makes another one, and that takes a fifth of the
     time."""
 
-    producer: Producer
+    producer: ProducerIdentity
     """The one that may write."""
     timeout_ms: int
     updated_ms: int
@@ -66,7 +66,7 @@ class Transaction(NamedTuple):
     started_ms: int = NO_TIMESTAMP
     version: TransactionVersion = TransactionVersion.CLASSIC
     """The rules by which it was written, or ended."""
-    last: Producer = NOBODY
+    last: ProducerIdentity = NOBODY
     """The one that `producer` took over from, if it may ask again for what it did then."""
     next_producer_id: ProducerId = NO_PRODUCER
     """The id that follows once the markers are written; only where the epochs were used up."""
@@ -83,20 +83,26 @@ class Transaction(NamedTuple):
         """Return whether the epochs of the producer's id are used up."""
         return self.producer.epoch >= PRODUCER_EPOCH_MAX - 1
 
-    def is_of(self, producer: Producer) -> bool:
+    def is_of(self, producer: ProducerIdentity) -> bool:
         """Return whether the producer may write; the last epoch of an id only fences."""
         return producer == self.producer and producer.epoch < PRODUCER_EPOCH_MAX
 
     @property
-    def successor(self) -> Producer:
+    def successor(self) -> ProducerIdentity:
         """Return the producer that may write next."""
-        return self.producer if self.next_producer_id == NO_PRODUCER else Producer(self.next_producer_id, FIRST_EPOCH)
+        return (
+            self.producer
+            if self.next_producer_id == NO_PRODUCER
+            else ProducerIdentity(self.next_producer_id, FIRST_EPOCH)
+        )
 
     @property
     def is_committed(self) -> bool:
         return self.state in (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT)
 
-    def renewed(self, producer: Producer, *, last: Producer, timeout_ms: int, now_ms: int) -> "Transaction":
+    def renewed(
+        self, producer: ProducerIdentity, *, last: ProducerIdentity, timeout_ms: int, now_ms: int
+    ) -> "Transaction":
         """Begin anew with another producer, or with the same one that asked again."""
         assert not self.state.is_ending
         assert self.state is not TransactionState.ONGOING
@@ -129,7 +135,7 @@ class Transaction(NamedTuple):
             next_producer_id=new_id if bumps and self.is_exhausted else NO_PRODUCER,
         )
 
-    def fenced(self, *, last: Producer, now_ms: int) -> "Transaction":
+    def fenced(self, *, last: ProducerIdentity, now_ms: int) -> "Transaction":
         """Abort with an epoch that the producer does not have: from here on it is refused everywhere."""
         assert self.state is TransactionState.ONGOING
         return self._decided(
@@ -156,8 +162,8 @@ class Transaction(NamedTuple):
         self,
         *,
         committed: bool,
-        producer: Producer,
-        last: Producer,
+        producer: ProducerIdentity,
+        last: ProducerIdentity,
         version: TransactionVersion,
         now_ms: int,
         next_producer_id: ProducerId,
@@ -175,5 +181,5 @@ class Transaction(NamedTuple):
         return decided if decided.partitions else decided.completed(now_ms)
 
 
-def _next(producer: Producer) -> Producer:
-    return Producer(producer.id, ProducerEpoch(min(producer.epoch + 1, PRODUCER_EPOCH_MAX)))
+def _next(producer: ProducerIdentity) -> ProducerIdentity:
+    return ProducerIdentity(producer.id, ProducerEpoch(min(producer.epoch + 1, PRODUCER_EPOCH_MAX)))

@@ -7,7 +7,7 @@ meant for: the sender's current one begins another end, the one before it repeat
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER
-from riverlog.model.transactions import Outcome, TransactionVersion
+from riverlog.model.transactions import TransactionOutcome, TransactionVersion
 from riverlog.transactions.commands import EndTransaction, NeedsProducerId, ProducerReply
 from riverlog.transactions.decision_draft import DecisionDraft
 from riverlog.transactions.states import Transaction, TransactionState
@@ -29,7 +29,7 @@ def end_transaction(command: EndTransaction, draft: DecisionDraft) -> ProducerRe
     )
     draft.write(command.transactional_id, ended)
     if held.state is TransactionState.ONGOING:
-        draft.count(Outcome.COMMITTED if command.committed else Outcome.ABORTED)
+        draft.count(TransactionOutcome.COMMITTED if command.committed else TransactionOutcome.ABORTED)
     return ProducerReply(producer=ended.successor)
 
 

@@ -17,7 +17,7 @@ from typing import Final
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.limits import PRODUCERS_PER_PARTITION_MAX
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.records.batch import BatchHeader
 from riverlog.transactions.limits import VERIFICATION_PATIENCE_SECONDS
 
@@ -61,7 +61,7 @@ class VerificationRefused:
 class Verification:
     """One producer's transaction that is about to begin."""
 
-    producer: Producer
+    producer: ProducerIdentity
     lowest_sequence: int
     """The earliest batch that was to be appended: others come behind it."""
     begun_ms: int
@@ -90,7 +90,9 @@ class Verifications:
     def __init__(self) -> None:
         self._by_id: dict[ProducerId, dict[ProducerEpoch, Verification]] = {}
 
-    def begin(self, producer: Producer, sequence: int, *, begins_epoch: bool, now_ms: int) -> Verification | None:
+    def begin(
+        self, producer: ProducerIdentity, sequence: int, *, begins_epoch: bool, now_ms: int
+    ) -> Verification | None:
         """Find the producer's own, to be answered if it is not yet; None where a later epoch has one."""
         if self._later(producer) is not None:
             return None
@@ -127,7 +129,7 @@ class Verifications:
 
         With an epoch per transaction the first one has sequence 0, also of a producer that is not known here.
         """
-        producer = Producer(ProducerId(header.producer_id), ProducerEpoch(header.producer_epoch))
+        producer = ProducerIdentity(ProducerId(header.producer_id), ProducerEpoch(header.producer_epoch))
         if (later := self._later(producer)) is not None:
             raise Refusal(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -163,7 +165,7 @@ class Verifications:
             if verification.begun_ms < older_than_ms:
                 self._remove(verification)
 
-    def _later(self, producer: Producer) -> ProducerEpoch | None:
+    def _later(self, producer: ProducerIdentity) -> ProducerEpoch | None:
         """Return a later epoch that is about to write."""
         for epoch, each in self._by_id.get(producer.id, {}).items():
             if epoch > producer.epoch and each.is_in_the_way:

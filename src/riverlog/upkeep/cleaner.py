@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from riverlog.log.compaction.cleaning import CleanedGroup, clean, find_dirt, plan_cleaning
-from riverlog.log.compaction.policy import Dirt
+from riverlog.log.compaction.policy import DirtyRange
 from riverlog.log.compaction.swap import begin_swap, remove_cleaned
 from riverlog.model.disk_errors import DiskTrouble, judge, may_pass
 from riverlog.model.errors import Refusal
@@ -63,7 +63,7 @@ class Cleaner:
     async def clean_dirtiest(self) -> bool:
         """Clean the log that needs it most; say whether there was one."""
         self._uncleanable.intersection_update(self._registry.list_opened())
-        dirtiest: tuple[tuple[bool, float], Partition, NodeDirectory, Dirt] | None = None
+        dirtiest: tuple[tuple[bool, float], Partition, NodeDirectory, DirtyRange] | None = None
         for done, partition in enumerate(self._registry.list_opened()):
             if done % _PARTITIONS_PER_STEP == _PARTITIONS_PER_STEP - 1:
                 await asyncio.sleep(0)
@@ -95,7 +95,7 @@ class Cleaner:
             contained(f"compaction of {partition.name}", error)
         return True
 
-    async def _examine(self, partition: Partition) -> tuple[NodeDirectory, Dirt] | None:
+    async def _examine(self, partition: Partition) -> tuple[NodeDirectory, DirtyRange] | None:
         """Look at one partition; None where there is nothing to do."""
         log, directory = partition.log, self._registry.directory_of.get(partition.name)
         if not log.config.cleanup_compact or partition in self._uncleanable or directory is None:
@@ -121,7 +121,7 @@ class Cleaner:
             return None
         return (directory, dirt) if dirt.is_due(log.config) else None
 
-    async def _clean(self, partition: Partition, directory: NodeDirectory, dirt: Dirt) -> None:
+    async def _clean(self, partition: Partition, directory: NodeDirectory, dirt: DirtyRange) -> None:
         """Clean one log, group by group; whatever is left over of a run that breaks off is removed."""
         while not partition.log.sync_planner.closed_is_durable:
             directory.flusher.flush(partition)

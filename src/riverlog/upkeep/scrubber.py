@@ -18,7 +18,7 @@ from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 from riverlog.observe.stats import ScrubStats
-from riverlog.partitions.in_process_work import InPlace
+from riverlog.partitions.in_process_work import InProcessWork
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.registry import PartitionRegistry
 from riverlog.upkeep.limits import SEGMENTS_PER_SCRUB_MAX
@@ -47,7 +47,7 @@ class Scrubber:
         self._stats = stats
         self._clock = clock
         self._disk = disk
-        self._processes = processes or InPlace(workers)
+        self._processes = processes or InProcessWork(workers)
         self._pause = pause
         self._log = get_logger("riverlog.scrubber")
 

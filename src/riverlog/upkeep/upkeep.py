@@ -14,7 +14,7 @@ from riverlog.model.ports import Clock
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
-from riverlog.partitions.checkpoints import DirectoryCheckpoints
+from riverlog.partitions.directory_checkpoints import DirectoryCheckpoints
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.registry import PartitionRegistry
 from riverlog.partitions.removal import PartitionRemoval

@@ -25,7 +25,7 @@ from riverlog.groups.commands import (
     Leaver,
     ListGroups,
     OffsetToCommit,
-    Producer,
+    ProducerIdentity,
     Protocol,
     Sync,
     SyncReply,
@@ -149,12 +149,12 @@ class Groups(RuleBasedStateMachine):
     ) -> None:
         joined = JoinReply() if is_simple else self.knows(group_id, member)
         offsets = tuple(OffsetToCommit(topic, member, Offset(len(self.coordinator.log))) for topic in topics)
-        writer = None if producer is None else Producer(ProducerId(producer), ProducerEpoch(0))
+        writer = None if producer is None else ProducerIdentity(ProducerId(producer), ProducerEpoch(0))
         self.submit(CommitOffsets(group_id, offsets, joined.member_id, joined.generation_id, producer=writer))
 
     @rule(producer=st.sampled_from([1, 2]), committed=st.booleans())
     def end_transaction(self, producer: int, committed: bool) -> None:
-        self.submit(EndTransaction(Producer(ProducerId(producer), ProducerEpoch(0)), committed))
+        self.submit(EndTransaction(ProducerIdentity(ProducerId(producer), ProducerEpoch(0)), committed))
 
     @rule(group_id=GROUPS, topic=st.sampled_from("tu"), member=MEMBERS)
     def delete_offsets(self, group_id: str, topic: str, member: int) -> None:

@@ -25,7 +25,7 @@ from riverlog.groups.commands import (
     ListGroups,
     OffsetsOfTopic,
     OffsetToCommit,
-    Producer,
+    ProducerIdentity,
     Protocol,
     Sync,
     TopicsDeleted,
@@ -53,7 +53,7 @@ MAYBE = st.one_of(st.none(), NAMES)
 DATA = st.sampled_from([b"", b"\x00", b"\x00\x00\x00\x00\x00\x01\x00\x01g", b"\xff" * 100])
 IDS = st.sampled_from([UUID(int=0), UUID(int=1), UUID(int=2), topic_id("g")])
 CLIENTS = st.builds(Client, NAMES, st.just("/127.0.0.1"))
-PRODUCERS = st.builds(Producer, st.sampled_from([ProducerId(1), ProducerId(2)]), st.just(ProducerEpoch(0)))
+PRODUCERS = st.builds(ProducerIdentity, st.sampled_from([ProducerId(1), ProducerId(2)]), st.just(ProducerEpoch(0)))
 SESSIONS = st.sampled_from([6_000, 1_800_000, 0, -(2**31), 2**31 - 1])
 
 

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from riverlog.log.log import Log
 from riverlog.log.segment_deletion import enforce_retention, find_expired
-from riverlog.log.segments.gathered_write import Appended
+from riverlog.log.segments.gathered_write import AppendResult
 from riverlog.log.truncation import truncate
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
@@ -36,9 +36,9 @@ class Written:
     def next_offset(self) -> int:
         return self.base_offset + len(self.values)
 
-    def appended(self, *, duplicate: bool) -> Appended:
+    def appended(self, *, duplicate: bool) -> AppendResult:
         """Say what the log should answer."""
-        return Appended(Offset(self.base_offset), Offset(self.next_offset - 1), NO_TIMESTAMP, duplicate)
+        return AppendResult(Offset(self.base_offset), Offset(self.next_offset - 1), NO_TIMESTAMP, duplicate)
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -100,7 +100,7 @@ class LogMachine(RuleBasedStateMachine):
         assert appended == written.appended(duplicate=False)
         self.batches.append(written)
 
-    def send(self, written: Written) -> Appended:
+    def send(self, written: Written) -> AppendResult:
         batch = batch_of(
             written.values,
             timestamp_ms=written.timestamp_ms,

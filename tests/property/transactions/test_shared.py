@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.machine import Ticket
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.transactions.commands import (
     AddPartitions,
     DescribeBatches,
@@ -41,15 +41,15 @@ class Pipeline(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.coordinator = Coordinator()
-        self.owners: dict[int, Producer] = {}
+        self.owners: dict[int, ProducerIdentity] = {}
         self.network: list[tuple[int, Call]] = []
         self.asked: dict[Ticket, tuple[int, Call]] = {}
-        self.joined: dict[Producer, JoinBatch] = {}
+        self.joined: dict[ProducerIdentity, JoinBatch] = {}
         """What each producer of the pool was given for: never for two things."""
-        self.decided: dict[BatchName, frozenset[Producer]] = {}
+        self.decided: dict[BatchName, frozenset[ProducerIdentity]] = {}
         """The members of batches, by the call that committed them."""
         self.confirmed: set[BatchName] = set()
-        self.markers: dict[Producer, bool] = {}
+        self.markers: dict[ProducerIdentity, bool] = {}
         self.sent: list[SendMarkers] = []
 
     @initialize(epoch=st.sampled_from([0, 32_764, 32_766]))
@@ -151,7 +151,7 @@ class Pipeline(RuleBasedStateMachine):
                 self.told(driver, call, reply.producer)
         self.collect()
 
-    def told(self, driver: int, call: Call, producer: Producer) -> None:
+    def told(self, driver: int, call: Call, producer: ProducerIdentity) -> None:
         match call:
             case InitProducer():
                 self.owners[driver] = producer
@@ -174,7 +174,7 @@ class Pipeline(RuleBasedStateMachine):
     def collect(self) -> None:
         """Each member's part ends once, in one way."""
         for markers in self.coordinator.markers:
-            writer = Producer(markers.producer.id, ProducerEpoch(markers.producer.epoch - 1))
+            writer = ProducerIdentity(markers.producer.id, ProducerEpoch(markers.producer.epoch - 1))
             assert writer in self.joined
             assert self.markers.setdefault(writer, markers.committed) is markers.committed
             self.sent.append(markers)

@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerId, TopicPartition
 from riverlog.model.machine import Ticket
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.transactions.commands import (
     AddPartitions,
     EndTransaction,
@@ -32,10 +32,10 @@ class Producers(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.coordinator = Coordinator()
-        self.known: dict[int, Producer] = {}
+        self.known: dict[int, ProducerIdentity] = {}
         self.asked: dict[Ticket, tuple[int, InitProducer | AddPartitions | EndTransaction]] = {}
-        self.newest: Producer | None = None
-        self.decided: dict[Producer, bool] = {}
+        self.newest: ProducerIdentity | None = None
+        self.decided: dict[ProducerIdentity, bool] = {}
         """How the transaction of a producer ended, by the one that wrote it."""
         self.sent: list[SendMarkers] = []
 
@@ -66,7 +66,9 @@ class Producers(RuleBasedStateMachine):
                 assert command.producer == self.newest
         self.collect()
 
-    def told(self, writer: int, command: InitProducer | AddPartitions | EndTransaction, producer: Producer) -> None:
+    def told(
+        self, writer: int, command: InitProducer | AddPartitions | EndTransaction, producer: ProducerIdentity
+    ) -> None:
         assert producer.epoch < 32_767
         if isinstance(command, EndTransaction):
             assert self.decided.setdefault(command.producer, command.committed) is command.committed

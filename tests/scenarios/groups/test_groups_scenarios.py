@@ -36,7 +36,7 @@ from riverlog.groups.commands import (
     ListGroups,
     ListGroupsReply,
     OffsetToCommit,
-    Producer,
+    ProducerIdentity,
     Protocol,
     Sync,
     SyncReply,
@@ -273,8 +273,8 @@ def _partition(text: str) -> tuple[str, int]:
     return topic, int(partition)
 
 
-def _producer(text: str) -> Producer:
-    return Producer(ProducerId(int(text)), ProducerEpoch(0))
+def _producer(text: str) -> ProducerIdentity:
+    return ProducerIdentity(ProducerId(int(text)), ProducerEpoch(0))
 
 
 def _code(code: ErrorCode) -> str:

@@ -9,7 +9,7 @@ import pytest
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.machine import Ticket
 from riverlog.model.settings import NodeSettings
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.transactions.commands import (
     AddPartitions,
     BatchesReply,
@@ -47,7 +47,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.coordinator = Coordinator()
-        self.producers: dict[str, Producer] = {}
+        self.producers: dict[str, ProducerIdentity] = {}
         self.askers: dict[Ticket, tuple[str, TransactionsCommand]] = {}
         self.unwritten: list[SendMarkers] = []
         self.answered = self.written = 0
@@ -69,7 +69,7 @@ class Stage:
             case "markers":
                 self._write_markers(named.get("id"))
             case "epoch":
-                self._age(Producer(self._producer(plain[0]).id, ProducerEpoch(int(plain[1]))))
+                self._age(ProducerIdentity(self._producer(plain[0]).id, ProducerEpoch(int(plain[1]))))
                 self.producers[plain[0]] = self.coordinator.held(ID).producer
                 return []
             case "snapshot":
@@ -121,7 +121,7 @@ class Stage:
             self.unwritten.remove(each)
             self.coordinator.submit(MarkersWritten(each.transactional_id, each.producer))
 
-    def _age(self, producer: Producer) -> None:
+    def _age(self, producer: ProducerIdentity) -> None:
         """Remember another epoch, as if many transactions had gone by."""
         fact = TransactionFact(ID, self.coordinator.held(ID)._replace(producer=producer))
         self.coordinator.machine.apply(fact)
@@ -136,12 +136,12 @@ class Stage:
         assert (copy.state, copy.pools) == (self.coordinator.machine.state, self.coordinator.machine.pools)
         return [f"+ {_fact(fact)}" for fact in facts]
 
-    def _producer(self, name: str) -> Producer:
+    def _producer(self, name: str) -> ProducerIdentity:
         """Return who a writer takes itself for, or the producer that is named as `id:epoch`."""
         if ":" not in name:
             return self.producers[name]
         producer_id, epoch = name.split(":")
-        return Producer(ProducerId(int(producer_id)), ProducerEpoch(int(epoch)))
+        return ProducerIdentity(ProducerId(int(producer_id)), ProducerEpoch(int(epoch)))
 
     # ---- commands
 
@@ -230,7 +230,7 @@ def _batch(named: Named) -> BatchName:
     return BatchName(named.get("run", "r"), int(named.get("batch", 0)))
 
 
-def _name(producer: Producer) -> str:
+def _name(producer: ProducerIdentity) -> str:
     return f"{producer.id}:{producer.epoch}"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.records.batch import BatchHeader, read_header
 from riverlog.transactions.verification import Question, Verifications, Verified
 from tests.support.reading_committed import transactional_batch
@@ -68,7 +68,7 @@ class Stage:
         return [f"{name} {sequence}: appended, begins a transaction"]
 
     def _question(self, name: str, header: BatchHeader, adds: bool) -> Question | None:
-        producer = Producer(ProducerId(header.producer_id), ProducerEpoch(header.producer_epoch))
+        producer = ProducerIdentity(ProducerId(header.producer_id), ProducerEpoch(header.producer_epoch))
         self.now_ms += 1
         begun = self.verifications.begin(producer, header.base_sequence, begins_epoch=adds, now_ms=self.now_ms)
         if begun is None or begun.is_verified:

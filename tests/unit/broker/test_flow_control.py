@@ -10,7 +10,7 @@ from riverlog import Admin, Producer
 from riverlog.client.network.connection import Connection
 from riverlog.model.ids import Address
 from riverlog.node import Node
-from riverlog.observe.stats import Closed
+from riverlog.observe.stats import CloseReason
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.framing import FrameBuffer
 from riverlog.wire.headers import decode_response, encode_request
@@ -212,7 +212,7 @@ def test_who_keeps_others_waiting_for_a_request_that_does_not_come_is_sent_away(
             trickling = asyncio.create_task(trickle())
             await asyncio.wait_for(greedy.answered, 30)
             trickling.cancel()
-            assert node.stats.connections.closed[Closed.SLOW] >= 1
+            assert node.stats.connections.closed[CloseReason.SLOW] >= 1
 
     run(scenario())
 

@@ -10,7 +10,7 @@ from riverlog.coordination.offsets import TransactionalOffsets
 from riverlog.groups.commands import CommitOffsets, FetchOffsets, OffsetsOfTopic, OffsetToCommit
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, ProducerEpoch, ProducerId, TopicPartition
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.node import Node
 from riverlog.transactions.commands import AddPartitions, EndTransaction, InitProducer
 from tests.support.asking import serving
@@ -22,7 +22,7 @@ from tests.support.world import Universe
 V1 = TransactionVersion.CLASSIC
 
 
-def in_a_node(scenario: "Callable[[Node, TransactionalOffsets, Producer], Awaitable[None]]") -> None:
+def in_a_node(scenario: "Callable[[Node, TransactionalOffsets, ProducerIdentity], Awaitable[None]]") -> None:
     """Play with a producer that may write, on a node with both topics."""
 
     async def play() -> None:
@@ -39,11 +39,13 @@ def in_a_node(scenario: "Callable[[Node, TransactionalOffsets, Producer], Awaita
     run(play())
 
 
-def commit_of(producer: Producer, offset: int, **more: Any) -> CommitOffsets:
+def commit_of(producer: ProducerIdentity, offset: int, **more: Any) -> CommitOffsets:
     return CommitOffsets(GROUP, (OffsetToCommit("t", 0, Offset(offset)),), producer=producer, **more)
 
 
-async def commit(offsets: TransactionalOffsets, producer: Producer, offset: int, *, adds: bool = True) -> ErrorCode:
+async def commit(
+    offsets: TransactionalOffsets, producer: ProducerIdentity, offset: int, *, adds: bool = True
+) -> ErrorCode:
     try:
         reply = await offsets.commit(ID, commit_of(producer, offset), adds=adds, knows_abortable=True)
     except Refusal as refusal:
@@ -61,7 +63,7 @@ async def committed(node: Node, *, stable: bool = False) -> int:
 
 @pytest.mark.parametrize(("commits", "expected"), [(True, 7), (False, -1)])
 def test_they_take_effect_if_and_when_the_transaction_is_committed(commits: bool, expected: int) -> None:
-    async def scenario(node: Node, offsets: TransactionalOffsets, producer: Producer) -> None:
+    async def scenario(node: Node, offsets: TransactionalOffsets, producer: ProducerIdentity) -> None:
         assert await commit(offsets, producer, 5) is ErrorCode.NONE
         assert await commit(offsets, producer, 7) is ErrorCode.NONE
         assert await committed(node) == -1
@@ -73,7 +75,7 @@ def test_they_take_effect_if_and_when_the_transaction_is_committed(commits: bool
 
 
 def test_a_transaction_of_which_the_group_is_no_part_commits_nothing() -> None:
-    async def scenario(node: Node, offsets: TransactionalOffsets, producer: Producer) -> None:
+    async def scenario(node: Node, offsets: TransactionalOffsets, producer: ProducerIdentity) -> None:
         assert await commit(offsets, producer, 5, adds=False) is ErrorCode.TRANSACTION_ABORTABLE
         assert await commit(offsets, producer_of(producer.id, 9), 5) is ErrorCode.INVALID_PRODUCER_EPOCH
         assert await commit(offsets, producer_of(99, 0), 5) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -85,7 +87,7 @@ def test_a_transaction_of_which_the_group_is_no_part_commits_nothing() -> None:
 
 
 def test_what_comes_after_the_end_is_refused_and_leaves_the_coordinator_alone() -> None:
-    async def scenario(node: Node, offsets: TransactionalOffsets, producer: Producer) -> None:
+    async def scenario(node: Node, offsets: TransactionalOffsets, producer: ProducerIdentity) -> None:
         await commit(offsets, producer, 5)
         after = (await node.parts.transactions.decide(EndTransaction(ID, producer, True, V2))).producer
         await asyncio.sleep(1)
@@ -98,7 +100,7 @@ def test_what_comes_after_the_end_is_refused_and_leaves_the_coordinator_alone() 
 
 
 def test_an_end_that_overtakes_the_answer_leaves_nothing_pending() -> None:
-    async def scenario(node: Node, offsets: TransactionalOffsets, producer: Producer) -> None:
+    async def scenario(node: Node, offsets: TransactionalOffsets, producer: ProducerIdentity) -> None:
         class Slow:
             async def verify(
                 self,
@@ -128,7 +130,7 @@ def test_an_end_that_overtakes_the_answer_leaves_nothing_pending() -> None:
 
 
 def test_two_commits_at_once_are_both_kept() -> None:
-    async def scenario(node: Node, offsets: TransactionalOffsets, producer: Producer) -> None:
+    async def scenario(node: Node, offsets: TransactionalOffsets, producer: ProducerIdentity) -> None:
         both = await asyncio.gather(commit(offsets, producer, 5), commit(offsets, producer, 6))
         assert both == [ErrorCode.NONE] * 2
         await node.parts.transactions.decide(EndTransaction(ID, producer, True, V2))
@@ -139,7 +141,7 @@ def test_two_commits_at_once_are_both_kept() -> None:
 
 
 def test_the_generation_is_checked_as_for_any_commit() -> None:
-    async def scenario(node: Node, offsets: TransactionalOffsets, producer: Producer) -> None:
+    async def scenario(node: Node, offsets: TransactionalOffsets, producer: ProducerIdentity) -> None:
         command = commit_of(producer, 5, member_id="m", generation_id=3)
         reply = await offsets.commit(ID, command, adds=True, knows_abortable=True)
         assert reply.codes == (ErrorCode.ILLEGAL_GENERATION,)

@@ -18,9 +18,9 @@ from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.image import TRANSACTIONS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicId, TopicPartition
-from riverlog.model.transactions import MarkerPort, Outcome, Producer, TransactionVersion
+from riverlog.model.transactions import MarkerPort, ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.node import Node
-from riverlog.observe.metrics import TransactionsReading
+from riverlog.observe.metrics import TransactionsSample
 from riverlog.transactions.commands import AddPartitions, DescribeTransactions, EndTransaction, InitProducer
 from riverlog.transactions.records import TransactionFact
 from riverlog.transactions.states import Transaction, TransactionState
@@ -41,7 +41,7 @@ async def coordinating(port: MarkerPort) -> AsyncIterator[TransactionCoordinator
         yield transactions
 
 
-async def verify(transactions: TransactionCoordinator, producer: Producer, *, adds: bool) -> ErrorCode:
+async def verify(transactions: TransactionCoordinator, producer: ProducerIdentity, *, adds: bool) -> ErrorCode:
     return await transactions.verify(ID, producer.id, producer.epoch, P0, adds=adds)
 
 
@@ -84,9 +84,9 @@ def test_a_node_shows_what_is_open_and_counts_what_was_decided() -> None:
                 assert (lagging.topic, lagging.last_stable_offset, lagging.high_watermark) == ("t", 0, 1)
                 await producer.commit()
             await asyncio.sleep(1)
-            assert node.parts.metrics.transactions() == TransactionsReading({"CompleteCommit": 1}, 0.0)
+            assert node.parts.metrics.transactions() == TransactionsSample({"CompleteCommit": 1}, 0.0)
             assert all(each.last_stable_offset == each.high_watermark for each in node.parts.metrics.partitions())
-            assert node.stats.transactions.ended[Outcome.COMMITTED] == 1
+            assert node.stats.transactions.ended[TransactionOutcome.COMMITTED] == 1
             assert node.stats.transactions.markers_waiting == 0
 
     run(scenario())
@@ -146,7 +146,7 @@ def test_an_end_that_needs_a_new_id_gets_one() -> None:
     run(scenario())
 
 
-async def prepared(node: Node, transactions: TransactionCoordinator) -> Producer:
+async def prepared(node: Node, transactions: TransactionCoordinator) -> ProducerIdentity:
     """Create the topics, and give a producer with an open transaction on two partitions."""
     await transactions.ensure_topic()
     await node.parts.metadata.submit(CreateTopics((TopicCreation("t", TopicId(UUID(int=9)), 2, 1, configs={}),)))
@@ -235,7 +235,7 @@ def test_every_partition_hears_of_every_end_and_of_no_other_however_faulty_the_w
     run(scenario())
 
 
-async def add(transactions: TransactionCoordinator, producer: Producer) -> ErrorCode:
+async def add(transactions: TransactionCoordinator, producer: ProducerIdentity) -> ErrorCode:
     code, _ = (await transactions.submit(ID, AddPartitions(ID, producer, (P0, P1), V2))).codes
     return code
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from riverlog.log.log import Log
-from riverlog.log.segments.gathered_write import Appended
+from riverlog.log.segments.gathered_write import AppendResult
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, TopicConfig
 from riverlog.records.batch import check_produced
@@ -19,13 +19,13 @@ def open_log(disk: MemoryDisk, config: TopicConfig = SMALL, *, recovery_point: i
     return Log.open(disk, FOLDER, config, recovery_point=Offset(recovery_point), clean=clean, now_ms=NOW)
 
 
-def append(log: Log, *values: bytes, epoch: int = 0, now_ms: int = NOW, **fields: int) -> Appended:
+def append(log: Log, *values: bytes, epoch: int = 0, now_ms: int = NOW, **fields: int) -> AppendResult:
     batch = batch_of(values or (b"value",), **fields)  # type: ignore[arg-type]
     header = check_produced(batch, batch_bytes_max=1 << 20)
     return log.append(batch, header, leader_epoch=LeaderEpoch(epoch), now_ms=now_ms)
 
 
-def gather(log: Log, value: bytes, *, epoch: int = 0, **fields: int) -> Appended:
+def gather(log: Log, value: bytes, *, epoch: int = 0, **fields: int) -> AppendResult:
     batch = batch_of([value], **fields)  # type: ignore[arg-type]
     header = check_produced(batch, batch_bytes_max=1 << 20)
     return log.gather(batch, header, leader_epoch=LeaderEpoch(epoch), now_ms=NOW)

@@ -5,12 +5,12 @@ from random import Random
 import pytest
 
 from riverlog.log.checkpoint import read_file, replace_file
-from riverlog.log.identity import META_FILE, DirectoryRefused, Identity, check_first, claim
+from riverlog.log.identity import META_FILE, DirectoryIdentity, DirectoryRefused, check_first, claim
 from riverlog.model.ids import NodeId
 from tests.support.disk import MemoryDisk
 
 
-def claimed(disk: MemoryDisk, *, node: int = 1, cluster: str | None = None, region: str = "") -> Identity:
+def claimed(disk: MemoryDisk, *, node: int = 1, cluster: str | None = None, region: str = "") -> DirectoryIdentity:
     disk.make_folder("/data")
     return claim(disk, "/data", node_id=NodeId(node), cluster_id=cluster, region=region, random=Random(4))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from riverlog.log.log import Log
-from riverlog.log.segments.gathered_write import Appended
+from riverlog.log.segments.gathered_write import AppendResult
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_TIMESTAMP, LeaderEpoch, Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
@@ -16,8 +16,8 @@ from tests.unit.log.logs import FOLDER, NOW, SMALL, append, filled, gather, open
 
 
 def test_appending_gives_offsets_that_grow_by_the_number_of_records(log: Log) -> None:
-    assert append(log, b"a", b"b") == Appended(Offset(0), Offset(1), NO_TIMESTAMP, False)
-    assert append(log, b"c") == Appended(Offset(2), Offset(2), NO_TIMESTAMP, False)
+    assert append(log, b"a", b"b") == AppendResult(Offset(0), Offset(1), NO_TIMESTAMP, False)
+    assert append(log, b"c") == AppendResult(Offset(2), Offset(2), NO_TIMESTAMP, False)
     assert log.log_end_offset == 3
     assert read_all(log) == [(0, b"a"), (1, b"b"), (2, b"c")]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from riverlog.log.log import Log
-from riverlog.log.retention import Reason
+from riverlog.log.retention import DeletionReason
 from riverlog.log.segment_deletion import enforce_retention
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset
@@ -20,7 +20,7 @@ def test_retention_by_age_takes_whole_segments_below_the_limit(log: Log) -> None
     segments = log.segment_count
     assert enforce_retention(log, 2_200, upto=log.log_end_offset) == []
     deleted = enforce_retention(log, 2_500, upto=log.log_end_offset)
-    assert [segment.reason for segment in deleted] == [Reason.AGE] * len(deleted)
+    assert [segment.reason for segment in deleted] == [DeletionReason.AGE] * len(deleted)
     assert 0 < len(deleted) < segments - 1
     assert log.log_start_offset == deleted[-1].next_offset
     assert log.segments.remove_deleted(0) == 0
@@ -67,7 +67,9 @@ def test_a_producer_outlives_its_records_though_a_crash_came_before_it_was_writt
 def test_records_below_the_log_start_go_with_their_segments(log: Log) -> None:
     filled(log)
     log.advance_log_start(Offset(40))
-    assert {segment.reason for segment in enforce_retention(log, NOW, upto=log.log_end_offset)} == {Reason.START}
+    assert {segment.reason for segment in enforce_retention(log, NOW, upto=log.log_end_offset)} == {
+        DeletionReason.START
+    }
     assert log.log_start_offset == 40
     assert read_all(log, 40)[0][0] == 40
     with pytest.raises(Refusal):

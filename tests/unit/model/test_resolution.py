@@ -13,8 +13,8 @@ from riverlog.model.resolution import (
     topic_config,
     with_dynamic,
 )
-from riverlog.model.setting import BadSetting, Source
-from riverlog.model.settings import Durability, Layers, NodeSettings, TopicConfig
+from riverlog.model.setting import BadSetting, SettingSource
+from riverlog.model.settings import Durability, NodeSettings, SettingLayers, TopicConfig
 
 
 def test_nothing_given_is_the_table_itself():
@@ -143,30 +143,30 @@ def test_a_stock_server_properties_of_a_combined_node_works():
 
 
 def test_describing_a_topic_says_where_each_value_came_from():
-    layers = Layers(static={"log.retention.hours": "1"}, cluster={"log.retention.ms": "9"})
+    layers = SettingLayers(static={"log.retention.hours": "1"}, cluster={"log.retention.ms": "9"})
     described = {
         each.name: each
         for each in describe_topic({"retention.ms": "7", "preallocate": "true"}, layers, replication_factor=1)
     }
     retention = described["retention.ms"]
-    assert (retention.text, retention.source) == ("7", Source.TOPIC)
+    assert (retention.text, retention.source) == ("7", SettingSource.TOPIC)
     assert [(said.name, said.text, said.source) for said in retention.said] == [
-        ("retention.ms", "7", Source.TOPIC),
-        ("log.retention.ms", "9", Source.CLUSTER),
-        ("log.retention.hours", "1", Source.STATIC),
-        ("log.retention.hours", "168", Source.DEFAULT),
+        ("retention.ms", "7", SettingSource.TOPIC),
+        ("log.retention.ms", "9", SettingSource.CLUSTER),
+        ("log.retention.hours", "1", SettingSource.STATIC),
+        ("log.retention.hours", "168", SettingSource.DEFAULT),
     ]
     assert described["preallocate"].text == "true"
-    assert described["durability"].source is Source.DEFAULT
+    assert described["durability"].source is SettingSource.DEFAULT
 
 
 def test_a_value_set_in_hours_is_described_in_the_settings_own_unit():
     described = {
         each.name: each
-        for each in describe_topic({}, Layers(static={"log.retention.hours": "1"}), replication_factor=1)
+        for each in describe_topic({}, SettingLayers(static={"log.retention.hours": "1"}), replication_factor=1)
     }
-    assert (described["retention.ms"].text, described["retention.ms"].source) == ("3600000", Source.STATIC)
-    node = {each.name: each for each in describe_node(Layers(static={"log.retention.hours": "1"}))}
+    assert (described["retention.ms"].text, described["retention.ms"].source) == ("3600000", SettingSource.STATIC)
+    node = {each.name: each for each in describe_node(SettingLayers(static={"log.retention.hours": "1"}))}
     assert node["log.retention.hours"].text == "1"
     assert node["log.retention.ms"].text == "3600000"
     assert node["log.retention.hours"].read_only
@@ -175,7 +175,7 @@ def test_a_value_set_in_hours_is_described_in_the_settings_own_unit():
 
 def test_a_topic_cannot_need_more_replicas_than_it_has_unless_it_says_so():
     def described(overrides: dict[str, str], replication_factor: int) -> str:
-        found = describe_topic(overrides, Layers(), replication_factor=replication_factor)
+        found = describe_topic(overrides, SettingLayers(), replication_factor=replication_factor)
         return next(each.text for each in found if each.name == "min.insync.replicas")
 
     assert [described({}, factor) for factor in (1, 2, 3)] == ["1", "2", "2"]
@@ -183,22 +183,22 @@ def test_a_topic_cannot_need_more_replicas_than_it_has_unless_it_says_so():
 
 
 def test_topics_cannot_be_given_what_does_not_exist():
-    check_topic({"retention.ms": "-1", "remote.storage.enable": "false"}, Layers())
+    check_topic({"retention.ms": "-1", "remote.storage.enable": "false"}, SettingLayers())
     with pytest.raises(BadSetting, match=r"did you mean retention\.ms\?"):
-        check_topic({"retention.msec": "1"}, Layers())
+        check_topic({"retention.msec": "1"}, SettingLayers())
     with pytest.raises(BadSetting, match="cannot be less than"):
-        check_topic({"max.compaction.lag.ms": "5", "min.compaction.lag.ms": "6"}, Layers())
+        check_topic({"max.compaction.lag.ms": "5", "min.compaction.lag.ms": "6"}, SettingLayers())
     with pytest.raises(BadSetting, match="same policy twice"):
-        check_topic({"cleanup.policy": "delete,delete"}, Layers())
+        check_topic({"cleanup.policy": "delete,delete"}, SettingLayers())
 
 
 def test_topics_and_nodes_are_told_the_others_name():
     with pytest.raises(BadSetting, match=r"setting of topics; for all topics of a node it is log\.retention\.ms\."):
         configure(file={"retention.ms": "5"})
     with pytest.raises(BadSetting, match=r"setting of nodes; for one topic it is retention\.ms\."):
-        check_topic({"log.retention.hours": "5"}, Layers())
+        check_topic({"log.retention.hours": "5"}, SettingLayers())
     with pytest.raises(BadSetting, match=r"There is no setting node\.id"):
-        check_topic({"node.id": "5"}, Layers())
+        check_topic({"node.id": "5"}, SettingLayers())
 
 
 def test_running_nodes_change_only_what_can_change():

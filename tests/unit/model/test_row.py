@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from riverlog.model.row import row, rows_of
-from riverlog.model.setting import Kind, Setting
+from riverlog.model.setting import Setting, SettingType
 
-WORDS = Setting(name="some.words", kind=Kind.LIST, default="a,b", doc="Words.")
-NUMBER = Setting(name="a.number", kind=Kind.INT, default="5", doc="A number.")
+WORDS = Setting(name="some.words", kind=SettingType.LIST, default="a,b", doc="Words.")
+NUMBER = Setting(name="a.number", kind=SettingType.INT, default="5", doc="A number.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,26 +2,26 @@
 
 import pytest
 
-from riverlog.model.setting import BadSetting, Kind, NodeName, Setting
+from riverlog.model.setting import BadSetting, NodeSettingName, Setting, SettingType
 
 
-def setting(kind: Kind, **more: object) -> Setting:
+def setting(kind: SettingType, **more: object) -> Setting:
     return Setting(name="some.name", kind=kind, default="", doc="Something to set.", **more)  # type: ignore[arg-type]  # tests say little
 
 
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        (Kind.BOOLEAN, "TRUE", True),
-        (Kind.BOOLEAN, " false ", False),
-        (Kind.INT, " 42 ", 42),
-        (Kind.INT, "+7", 7),
-        (Kind.LONG, "-1", -1),
-        (Kind.DOUBLE, "0.25", 0.25),
-        (Kind.LIST, " a , b ,, ", ("a", "b")),
-        (Kind.LIST, "", ()),
-        (Kind.STRING, " x ", "x"),
-        (Kind.PASSWORD, "secret", "secret"),
+        (SettingType.BOOLEAN, "TRUE", True),
+        (SettingType.BOOLEAN, " false ", False),
+        (SettingType.INT, " 42 ", 42),
+        (SettingType.INT, "+7", 7),
+        (SettingType.LONG, "-1", -1),
+        (SettingType.DOUBLE, "0.25", 0.25),
+        (SettingType.LIST, " a , b ,, ", ("a", "b")),
+        (SettingType.LIST, "", ()),
+        (SettingType.STRING, " x ", "x"),
+        (SettingType.PASSWORD, "secret", "secret"),
     ],
 )
 def test_text_becomes_a_value(kind, text, value):
@@ -31,17 +31,17 @@ def test_text_becomes_a_value(kind, text, value):
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        (Kind.BOOLEAN, "1"),
-        (Kind.BOOLEAN, ""),
-        (Kind.INT, ""),
-        (Kind.INT, "1.0"),
-        (Kind.INT, "1_000"),
-        (Kind.INT, "\u0663"),
-        (Kind.INT, str(2**31)),
-        (Kind.LONG, str(2**63)),
-        (Kind.LONG, "9" * 5000),
-        (Kind.DOUBLE, "nan"),
-        (Kind.DOUBLE, "x"),
+        (SettingType.BOOLEAN, "1"),
+        (SettingType.BOOLEAN, ""),
+        (SettingType.INT, ""),
+        (SettingType.INT, "1.0"),
+        (SettingType.INT, "1_000"),
+        (SettingType.INT, "\u0663"),
+        (SettingType.INT, str(2**31)),
+        (SettingType.LONG, str(2**63)),
+        (SettingType.LONG, "9" * 5000),
+        (SettingType.DOUBLE, "nan"),
+        (SettingType.DOUBLE, "x"),
     ],
 )
 def test_text_that_is_no_value_is_refused(kind, text):
@@ -50,8 +50,8 @@ def test_text_that_is_no_value_is_refused(kind, text):
 
 
 def test_a_coarser_unit_is_multiplied_but_signs_are_kept():
-    retention = setting(Kind.LONG, least=-1)
-    hours = NodeName("some.hours", 3_600_000)
+    retention = setting(SettingType.LONG, least=-1)
+    hours = NodeSettingName("some.hours", 3_600_000)
     assert retention.read("2", name=hours) == 7_200_000
     assert retention.read("-1", name=hours) == -1
     with pytest.raises(BadSetting, match=r"^some\.hours cannot be"):
@@ -61,15 +61,15 @@ def test_a_coarser_unit_is_multiplied_but_signs_are_kept():
 
 
 def test_choices_and_checks_are_kept():
-    colours = setting(Kind.LIST, choices=("red", "blue", "green"))
+    colours = setting(SettingType.LIST, choices=("red", "blue", "green"))
     assert colours.read("blue,red") == ("blue", "red")
     with pytest.raises(BadSetting, match="it takes any of red, blue, green"):
         colours.read("blue,pink")
-    even = setting(Kind.INT, check=lambda value: "it is odd" if value % 2 else None)  # type: ignore[operator]  # an int
+    even = setting(SettingType.INT, check=lambda value: "it is odd" if value % 2 else None)  # type: ignore[operator]  # an int
     with pytest.raises(BadSetting, match="it is odd"):
         even.read("3")
 
 
 def test_passwords_are_sensitive():
-    assert setting(Kind.PASSWORD).sensitive
-    assert not setting(Kind.STRING).sensitive
+    assert setting(SettingType.PASSWORD).sensitive
+    assert not setting(SettingType.STRING).sensitive

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from riverlog.model.setting import Kind
+from riverlog.model.setting import SettingType
 from riverlog.model.settings import (
     NODE_ONLY_SETTINGS,
     NODE_SETTINGS,
@@ -18,7 +18,7 @@ def test_every_setting_explains_itself_and_its_default_is_one_of_its_values():
         assert setting.doc.endswith(".")
         assert len(setting.doc.split()) >= 4
         setting.read(setting.default)
-        assert name.factor == 1 or setting.kind is Kind.LONG
+        assert name.factor == 1 or setting.kind is SettingType.LONG
 
 
 def test_names_in_profiles_exist():
@@ -38,7 +38,7 @@ def test_fields_are_named_after_their_settings():
 def test_numbers_are_what_their_fields_say():
     for each in fields(TopicConfig):
         kind = each.metadata["setting"].kind
-        assert (each.type in (int, "int")) == (kind in (Kind.INT, Kind.LONG)), each.name
+        assert (each.type in (int, "int")) == (kind in (SettingType.INT, SettingType.LONG)), each.name
 
 
 def test_a_node_and_its_topics_share_no_name_by_accident():

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from riverlog.model.ids import NodeId, Offset
 from riverlog.observe.metrics import (
-    BrokerReading,
-    CommittedReading,
-    GroupReading,
-    LogDirectoryReading,
-    PartitionReading,
-    PipelineReading,
-    TransactionsReading,
+    BrokerSample,
+    CommittedSample,
+    GroupSample,
+    LogDirectorySample,
+    PartitionSample,
+    PipelineSample,
+    TransactionsSample,
 )
 from riverlog.observe.stats import NodeStats, PartitionStats
 
@@ -25,15 +25,15 @@ class ScrapedNode:
         self.partition_stats = {("orders", 0): PartitionStats(), ("orders", 1): PartitionStats()}
         self.reason_not_ready: str | None = None
 
-    def brokers(self) -> Iterable[BrokerReading]:
-        return [BrokerReading(NodeId(1), "127.0.0.1:9092")]
+    def brokers(self) -> Iterable[BrokerSample]:
+        return [BrokerSample(NodeId(1), "127.0.0.1:9092")]
 
     def topics(self) -> Iterable[tuple[str, int]]:
         return [("orders", 2)]
 
-    def partitions(self) -> Iterable[PartitionReading]:
+    def partitions(self) -> Iterable[PartitionSample]:
         for (topic, partition), stats in self.partition_stats.items():
-            yield PartitionReading(
+            yield PartitionSample(
                 topic=topic,
                 partition=partition,
                 leader=NodeId(1),
@@ -49,24 +49,24 @@ class ScrapedNode:
                 stats=stats,
             )
 
-    def groups(self) -> Iterable[GroupReading]:
-        committed = [CommittedReading("orders", 0, Offset(30), 10), CommittedReading("orders", 1, Offset(38), None)]
-        return [GroupReading("billing", "Stable", 3, committed), GroupReading("idle", "Empty", 0, [])]
+    def groups(self) -> Iterable[GroupSample]:
+        committed = [CommittedSample("orders", 0, Offset(30), 10), CommittedSample("orders", 1, Offset(38), None)]
+        return [GroupSample("billing", "Stable", 3, committed), GroupSample("idle", "Empty", 0, [])]
 
-    def transactions(self) -> TransactionsReading:
-        return TransactionsReading({"Ongoing": 2, "Empty": 1}, 1.5)
+    def transactions(self) -> TransactionsSample:
+        return TransactionsSample({"Ongoing": 2, "Empty": 1}, 1.5)
 
     def coordinators_loading(self) -> int:
         return 2
 
-    def pipelines(self) -> Iterable[PipelineReading]:
+    def pipelines(self) -> Iterable[PipelineSample]:
         return [
-            PipelineReading("revenue", True, 7, 1_500, 40, 25.5, 90_000, 3, 12),
-            PipelineReading("new", False, None, None, None, None, None, 0, None),
+            PipelineSample("revenue", True, 7, 1_500, 40, 25.5, 90_000, 3, 12),
+            PipelineSample("new", False, None, None, None, None, None, 0, None),
         ]
 
-    def log_directories(self) -> Iterable[LogDirectoryReading]:
-        return [LogDirectoryReading("/var/lib/riverlog", online=True, size_bytes=8_192, free_bytes=1 << 30)]
+    def log_directories(self) -> Iterable[LogDirectorySample]:
+        return [LogDirectorySample("/var/lib/riverlog", online=True, size_bytes=8_192, free_bytes=1 << 30)]
 
     def not_ready(self) -> str | None:
         return self.reason_not_ready

@@ -5,7 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from riverlog.model.errors import ErrorCode
 from riverlog.observe.exposition import render
-from riverlog.observe.metrics import Metric, Reading, Scrape, scrape
+from riverlog.observe.metrics import Metric, Sample, Scrape, scrape
 from tests.unit.observe.source import ScrapedNode
 
 
@@ -81,7 +81,7 @@ def test_a_histogram_with_labels_keeps_them() -> None:
 
 def test_no_label_can_break_out_of_its_quotes() -> None:
     hostile = 'a"} 1\nriverlog_info{version="b\\'
-    text = render(Scrape([Reading(Metric.BROKER_INFO, ("1", hostile), 1)], [], [])).decode()
+    text = render(Scrape([Sample(Metric.BROKER_INFO, ("1", hostile), 1)], [], [])).decode()
     (family,) = text_string_to_metric_families(text)
     (sample,) = family.samples
     assert sample.labels == {"id": "1", "address": hostile}

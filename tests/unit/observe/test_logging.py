@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from riverlog.observe.limits import LOG_FIELD_CHARACTERS_MAX, LOG_LINES_PER_EVENT_AND_SECOND_MAX
-from riverlog.observe.logging import FloodGate, JsonLines, Logger, TextLines, configure, get_logger
+from riverlog.observe.logging import JsonFormatter, Logger, RateLimitFilter, TextFormatter, configure, get_logger
 
 
 class Terminal(io.StringIO):
@@ -39,7 +39,7 @@ def written(formatter: logging.Formatter, event: str, cause: BaseException | Non
 
 def test_a_file_gets_json() -> None:
     line = json.loads(
-        written(JsonLines(), "connection closed", peer="10.0.0.1", bytes=17, ratio=0.5, tls=False, id=None)
+        written(JsonFormatter(), "connection closed", peer="10.0.0.1", bytes=17, ratio=0.5, tls=False, id=None)
     )
     assert line.pop("time").endswith("Z")
     assert line == {
@@ -55,15 +55,17 @@ def test_a_file_gets_json() -> None:
 
 
 def test_a_terminal_gets_text() -> None:
-    line = written(TextLines(colour=False), "topic created", topic="orders", partitions=3, client="my app", empty="")
+    line = written(
+        TextFormatter(colour=False), "topic created", topic="orders", partitions=3, client="my app", empty=""
+    )
     assert line.endswith(' error   topic created topic=orders partitions=3 client="my app" empty=""\n')
 
 
 def test_colour_marks_the_level() -> None:
-    assert "\x1b[31merror" in written(TextLines(colour=True), "disk failed")
+    assert "\x1b[31merror" in written(TextFormatter(colour=True), "disk failed")
 
 
-@pytest.mark.parametrize("formatter", [JsonLines(), TextLines(colour=False)])
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter(colour=False)])
 @pytest.mark.parametrize("hostile", ["a\nb", "a\r\nb", "\x1b[2J", "\x00", "\u202eevil", "\x9b31m", "a\u2028b"])
 def test_clients_cannot_write_lines_or_commands(formatter: logging.Formatter, hostile: str) -> None:
     line = written(formatter, "request refused", client_id=hostile)
@@ -72,7 +74,7 @@ def test_clients_cannot_write_lines_or_commands(formatter: logging.Formatter, ho
 
 
 def test_a_long_field_is_cut() -> None:
-    line = json.loads(written(JsonLines(), "request refused", client_id="x" * 50_000))
+    line = json.loads(written(JsonFormatter(), "request refused", client_id="x" * 50_000))
     assert len(line["client_id"]) < LOG_FIELD_CHARACTERS_MAX + 50
     assert line["client_id"].endswith("(50000 characters)")
 
@@ -84,8 +86,8 @@ def test_a_cause_is_written_with_its_traceback() -> None:
     try:
         fail()
     except OSError as error:
-        as_json = json.loads(written(JsonLines(), "flush failed", cause=error))
-        as_text = written(TextLines(colour=False), "flush failed", cause=error)
+        as_json = json.loads(written(JsonFormatter(), "flush failed", cause=error))
+        as_text = written(TextFormatter(colour=False), "flush failed", cause=error)
     assert "in fail" in as_json["trace"]
     assert "\n" in as_json["trace"]
     assert as_text.rstrip().endswith("OSError: disk on fire")
@@ -93,7 +95,7 @@ def test_a_cause_is_written_with_its_traceback() -> None:
 
 
 def test_a_flood_is_thinned_and_counted() -> None:
-    gate = FloodGate()
+    gate = RateLimitFilter()
 
     def passes(event: str, created: float) -> logging.LogRecord | None:
         record = logging.makeLogRecord({"name": "riverlog", "msg": event, "created": created, "fields": {}})

@@ -3,17 +3,17 @@
 import re
 
 from riverlog.model.errors import ErrorCode
-from riverlog.model.transactions import Outcome
-from riverlog.observe.metrics import PARTITION_VALUES, Kind, Metric, Reading, read_groups, scrape
-from riverlog.observe.stats import Closed
+from riverlog.model.transactions import TransactionOutcome
+from riverlog.observe.metrics import PARTITION_VALUES, Metric, MetricType, Sample, read_groups, scrape
+from riverlog.observe.stats import CloseReason
 from tests.unit.observe.source import ScrapedNode
 
 
 def test_names_follow_prometheus_conventions() -> None:
     for metric in Metric:
         assert re.fullmatch(r"(riverlog|kafka|process)(_[a-z]+)+", metric.metric)
-        assert metric.metric.endswith("_total") == (metric.kind is Kind.COUNTER)
-        assert metric.kind is not Kind.HISTOGRAM or metric.metric.endswith("_seconds")
+        assert metric.metric.endswith("_total") == (metric.kind is MetricType.COUNTER)
+        assert metric.kind is not MetricType.HISTOGRAM or metric.metric.endswith("_seconds")
         assert metric.meaning.endswith(".")
 
 
@@ -41,7 +41,7 @@ def test_a_reading_has_a_value_for_each_label() -> None:
 def test_numbers_come_from_where_they_were_counted() -> None:
     node = ScrapedNode()
     node.stats.connections.opened()
-    node.stats.connections.ended(Closed.SLOW)
+    node.stats.connections.ended(CloseReason.SLOW)
     node.stats.of_api("Produce").answered(0.0, 0.1, 0.2, 0.3, 0.4)
     taken = {(reading.metric, reading.labels): reading.value for reading in scrape(node, version="1.2.3").readings}
     assert taken[Metric.CONNECTIONS_CLOSED, ("slow",)] == 1
@@ -53,22 +53,22 @@ def test_numbers_come_from_where_they_were_counted() -> None:
 
 def test_only_partitions_that_wait_for_a_transaction_have_a_lag_of_their_stable_end() -> None:
     node = ScrapedNode()
-    node.stats.transactions.ended[Outcome.TIMED_OUT] += 1
+    node.stats.transactions.ended[TransactionOutcome.TIMED_OUT] += 1
     taken = scrape(node, version="1.2.3").readings
     assert [each for each in taken if each.metric is Metric.STABLE_LAG] == [
-        Reading(Metric.STABLE_LAG, ("orders", "1"), 7)
+        Sample(Metric.STABLE_LAG, ("orders", "1"), 7)
     ]
-    assert Reading(Metric.TRANSACTIONS_ENDED, ("timed_out",), 1) in taken
-    assert Reading(Metric.TRANSACTIONS, ("Ongoing",), 2) in taken
+    assert Sample(Metric.TRANSACTIONS_ENDED, ("timed_out",), 1) in taken
+    assert Sample(Metric.TRANSACTIONS, ("Ongoing",), 2) in taken
 
 
 def test_of_a_query_is_shown_what_it_has_told() -> None:
     taken = [each for each in scrape(ScrapedNode(), version="1").readings if each.metric.labels == ("pipeline",)]
-    assert Reading(Metric.PIPELINE_BATCH_SECONDS, ("revenue",), 0.04) in taken
-    assert Reading(Metric.PIPELINE_WATERMARK, ("revenue",), 90.0) in taken
+    assert Sample(Metric.PIPELINE_BATCH_SECONDS, ("revenue",), 0.04) in taken
+    assert Sample(Metric.PIPELINE_WATERMARK, ("revenue",), 90.0) in taken
     assert [each for each in taken if each.labels == ("new",)] == [
-        Reading(Metric.PIPELINE_RUNNING, ("new",), False),
-        Reading(Metric.PIPELINE_LATE_ROWS, ("new",), 0),
+        Sample(Metric.PIPELINE_RUNNING, ("new",), False),
+        Sample(Metric.PIPELINE_LATE_ROWS, ("new",), 0),
     ]
 
 

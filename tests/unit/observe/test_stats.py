@@ -3,7 +3,7 @@
 import pytest
 
 from riverlog.model.errors import ErrorCode
-from riverlog.observe.stats import SECONDS_BOUNDS, Closed, ConnectionStats, Histogram, NodeStats, RequestStats
+from riverlog.observe.stats import SECONDS_BOUNDS, CloseReason, ConnectionStats, Histogram, NodeStats, RequestStats
 
 
 @pytest.mark.parametrize(("seconds", "bucket"), [(0.0, 0), (0.0001, 0), (0.00011, 1), (10.0, 15), (10.1, 16)])
@@ -57,10 +57,10 @@ def test_connections_are_open_until_they_end_for_a_reason() -> None:
     connections = ConnectionStats()
     connections.opened()
     connections.opened()
-    connections.ended(Closed.IDLE)
+    connections.ended(CloseReason.IDLE)
     assert (connections.accepted, connections.open) == (2, 1)
-    assert connections.closed[Closed.IDLE] == 1
-    assert connections.closed[Closed.PEER] == 0
+    assert connections.closed[CloseReason.IDLE] == 1
+    assert connections.closed[CloseReason.PEER] == 0
 
 
 def test_an_api_is_counted_in_one_place() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from riverlog.model.disk_errors import MEDIUM_FAILED, FlushFailed
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.partitions.directory_health import DirectoryHealth, Withdrawn
+from riverlog.partitions.directory_health import DirectoryHealth, WithdrawnHealth
 from riverlog.partitions.limits import DISK_RESERVE_BYTES
 
 
@@ -103,7 +103,7 @@ def test_an_error_while_looking_is_judged_as_any_other(
 
 
 def test_a_withdrawn_partition_refuses_in_its_own_words_and_blames_no_disk() -> None:
-    withdrawn = Withdrawn(Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "orders-0 was deleted"))
+    withdrawn = WithdrawnHealth(Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "orders-0 was deleted"))
     assert not withdrawn.writable
     with pytest.raises(Refusal, match="orders-0 was deleted"):
         withdrawn.check_writable()

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from riverlog.partitions.in_process_work import InPlace, to_its_end
+from riverlog.partitions.in_process_work import InProcessWork, to_its_end
 from tests.support.virtual_time import run
 from tests.support.world import PatientWorkers
 
@@ -20,7 +20,7 @@ def numbers() -> Iterator[int]:
 
 def test_results_come_one_by_one_and_errors_as_they_are() -> None:
     async def scenario() -> None:
-        processes = InPlace(PatientWorkers(Random(0)))
+        processes = InProcessWork(PatientWorkers(Random(0)))
         results = processes.stream(numbers)
         assert [await anext(results), await anext(results)] == [1, 2]
         with pytest.raises(OSError, match="the disk is gone"):

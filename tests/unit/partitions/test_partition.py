@@ -15,7 +15,7 @@ from riverlog.log.log import Log
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicId, TopicPartition
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, Durability
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.partitions.cold_reads import ColdReads
 from riverlog.partitions.directory_health import DirectoryHealth
 from riverlog.partitions.flusher import Flusher
@@ -336,7 +336,7 @@ def test_a_partition_that_leaves_writes_what_it_gathered_first() -> None:
     assert partition.log.log_end_offset == 1
 
 
-MINE = Producer(ProducerId(7), ProducerEpoch(0))
+MINE = ProducerIdentity(ProducerId(7), ProducerEpoch(0))
 COMMIT, ABORT = Marker(True, 0), Marker(False, 0)
 CLASSIC = TransactionVersion.CLASSIC
 
@@ -453,7 +453,7 @@ async def test_a_removed_partition_refuses_everybody_and_touches_no_file() -> No
     disk = partition.log._disk
     assert isinstance(disk, MemoryDisk)
     steps, asked = disk.steps, hand.asked
-    producer = Producer(ProducerId(1), ProducerEpoch(0))
+    producer = ProducerIdentity(ProducerId(1), ProducerEpoch(0))
     for use in (
         lambda: partition.append(memoryview(batch_of([b"b"])), now_ms=NOW),
         lambda: partition.append_marker(producer, COMMIT, TransactionVersion.EPOCH_PER_TRANSACTION, now_ms=NOW),

@@ -6,11 +6,11 @@ from random import Random
 from typing import TypeVar
 
 from riverlog.log.log import Log
-from riverlog.log.recovery.process_opening import Opening
+from riverlog.log.recovery.process_opening import LogOpening
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
-from riverlog.partitions.in_process_work import InPlace
+from riverlog.partitions.in_process_work import InProcessWork
 from riverlog.partitions.limits import RECOVERED_BY_THREADS_BYTES_MAX, RECOVERY_STEP_BYTES, RECOVERY_WAIT_SECONDS_MAX
 from riverlog.partitions.recovery import Recovering, Recovery
 from tests.support.disk import MemoryDisk
@@ -20,7 +20,7 @@ from tests.support.world import PatientWorkers
 T = TypeVar("T")
 
 
-class Mortal(InPlace):
+class Mortal(InProcessWork):
     """Processes that die after the first result, or take their time."""
 
     def __init__(self, *, dies: bool = False, seconds: float = 0.0) -> None:
@@ -54,7 +54,7 @@ class Room:
     def add(self, number: int, size: int = RECOVERY_STEP_BYTES) -> TopicPartition:
         name = TopicPartition("orders", number)
         config = DEFAULT_TOPIC_CONFIG
-        self.recovery.add(Opening(name, f"/{name}", config, Offset(0), False, 0, Offset(0), False, False), size)
+        self.recovery.add(LogOpening(name, f"/{name}", config, Offset(0), False, 0, Offset(0), False, False), size)
         return name
 
     async def run_for(self, seconds: float) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.settings import NodeSettings
-from riverlog.model.transactions import PRODUCER_EPOCH_MAX, Outcome, Producer, TransactionVersion
+from riverlog.model.transactions import PRODUCER_EPOCH_MAX, ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.transactions import machine
 from riverlog.transactions.commands import (
     AddPartitions,
@@ -121,7 +121,7 @@ def test_a_transaction_that_stays_open_is_aborted_with_an_epoch_of_its_own() -> 
     assert coordinator.end(first, committed=False, version=CLASSIC).code is ErrorCode.PRODUCER_FENCED
 
 
-def out_of_time(epoch: int = 0) -> tuple[Coordinator, Producer]:
+def out_of_time(epoch: int = 0) -> tuple[Coordinator, ProducerIdentity]:
     """Give a coordinator that has aborted a producer's transaction because its time was up."""
     coordinator, producer = Coordinator(), producer_of(7, epoch)
     coordinator.log.append(TransactionFact(ID, Transaction(producer, 10_000, 0).joined([P0], V2, 0)))
@@ -244,7 +244,7 @@ def test_every_end_is_counted_once_and_by_its_cause() -> None:
     coordinator.add(producer := coordinator.init())
     coordinator.add(coordinator.init())
     coordinator.pass_time(61)
-    assert coordinator.ended == dict.fromkeys(Outcome, 1)
+    assert coordinator.ended == dict.fromkeys(TransactionOutcome, 1)
 
 
 def test_shared_ends_are_counted_once_however_many_took_part() -> None:
@@ -261,10 +261,10 @@ def test_shared_ends_are_counted_once_however_many_took_part() -> None:
     coordinator.join(owner, 2)
     coordinator.init()
     assert coordinator.ended == {
-        Outcome.COMMITTED: 2,
-        Outcome.ABORTED: 1,
-        Outcome.TIMED_OUT: 1,
-        Outcome.FENCED: 1,
+        TransactionOutcome.COMMITTED: 2,
+        TransactionOutcome.ABORTED: 1,
+        TransactionOutcome.TIMED_OUT: 1,
+        TransactionOutcome.FENCED: 1,
     }
 
 

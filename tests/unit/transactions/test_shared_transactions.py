@@ -2,7 +2,7 @@
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
-from riverlog.model.transactions import NOTHING_FOLLOWS, Producer
+from riverlog.model.transactions import NOTHING_FOLLOWS, ProducerIdentity
 from riverlog.transactions.commands import (
     BatchesReply,
     DescribeBatches,
@@ -23,7 +23,7 @@ from tests.support.transactions import ID, P0, P1, V2, Coordinator, producer_of
 DAY = 86_400.0
 
 
-def begun(writers: int = 2) -> tuple[Coordinator, Producer, list[Producer]]:
+def begun(writers: int = 2) -> tuple[Coordinator, ProducerIdentity, list[ProducerIdentity]]:
     """A batch that members have joined, each with a partition."""
     coordinator = Coordinator()
     owner = coordinator.init(timeout_ms=10_000)
@@ -347,7 +347,7 @@ def test_a_snapshot_is_what_the_machine_remembers() -> None:
 def test_ids_are_exchanged_when_their_epochs_are_used_up() -> None:
     coordinator = Coordinator()
     owner = coordinator.init()
-    used: set[Producer] = set()
+    used: set[ProducerIdentity] = set()
     for number in range(40_000):
         member = coordinator.join(owner, number).producer
         assert member not in used

@@ -4,7 +4,7 @@ import pytest
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.transactions import verification as module
 from riverlog.transactions.limits import VERIFICATION_PATIENCE_SECONDS
 from riverlog.transactions.verification import Asked, VerificationRefused, Verifications, Verified
@@ -170,7 +170,7 @@ def test_there_are_never_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PRODUCERS_PER_PARTITION_MAX", 2)
     verifications = Verifications()
     for number in (7, 8, 9):
-        other = Producer(ProducerId(number), ProducerEpoch(0))
+        other = ProducerIdentity(ProducerId(number), ProducerEpoch(0))
         begun = verifications.begin(other, 0, begins_epoch=False, now_ms=0)
         assert begun is not None
         verifications.settle(begun, Verified())

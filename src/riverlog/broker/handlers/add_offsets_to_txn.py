@@ -7,7 +7,7 @@ from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.transactions.commands import AddPartitions
 from riverlog.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
@@ -32,7 +32,7 @@ async def _add(request: AddOffsetsToTxnRequest, context: Context) -> ErrorCode:
         raise Refusal(ErrorCode.GROUP_AUTHORIZATION_FAILED, f"Not allowed to use the group {request.group_id!r}.")
     services = context.services
     await services.groups.ensure_topic()
-    producer = Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
+    producer = ProducerIdentity(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
     partition = services.groups.partition_of(request.group_id)
     command = AddPartitions(request.transactional_id, producer, (partition,))
     (code,) = (await services.transactions.submit(request.transactional_id, command)).codes

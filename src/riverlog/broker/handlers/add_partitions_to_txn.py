@@ -18,7 +18,7 @@ from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.transactions.commands import AddPartitions, PartitionsReply, VerifyPartitions
 from riverlog.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -94,7 +94,7 @@ def _ask(
     if any(code is not ErrorCode.NONE for code in codes):
         told = (ErrorCode.OPERATION_NOT_ATTEMPTED if code is ErrorCode.NONE else code for code in codes)
         return answered(PartitionsReply(tuple(told)))
-    producer = Producer(ProducerId(transaction.producer_id), ProducerEpoch(transaction.producer_epoch))
+    producer = ProducerIdentity(ProducerId(transaction.producer_id), ProducerEpoch(transaction.producer_epoch))
     from_broker = _is_of_broker(context)
     version = TransactionVersion.EPOCH_PER_TRANSACTION if from_broker else TransactionVersion.CLASSIC
     command = (

@@ -8,7 +8,7 @@ from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
-from riverlog.model.resolution import Described, describe_topic
+from riverlog.model.resolution import SettingDescription, describe_topic
 from riverlog.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -99,7 +99,7 @@ def _result(created: TopicCreationReply, context: Context) -> CreatableTopicResu
     )
 
 
-def _config(described: Described) -> CreatableTopicConfigs:
+def _config(described: SettingDescription) -> CreatableTopicConfigs:
     return CreatableTopicConfigs(
         name=described.name,
         value=None if described.setting.sensitive else described.text,

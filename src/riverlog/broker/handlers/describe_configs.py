@@ -11,8 +11,8 @@ from riverlog.metadata.commands.configs import resource_of
 from riverlog.metadata.image import ConfigResource, ConfigResourceType
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.resolution import Described, describe_group, describe_node, describe_topic
-from riverlog.model.setting import Source
+from riverlog.model.resolution import SettingDescription, describe_group, describe_node, describe_topic
+from riverlog.model.setting import SettingSource
 from riverlog.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -43,7 +43,7 @@ def _result(asked: DescribeConfigsResource, request: DescribeConfigsRequest, con
     return result
 
 
-def _describe(asked: DescribeConfigsResource, context: Context) -> Iterable[Described]:
+def _describe(asked: DescribeConfigsResource, context: Context) -> Iterable[SettingDescription]:
     is_topic = asked.resource_type == ConfigResourceType.TOPIC
     is_group = asked.resource_type == ConfigResourceType.GROUP
     if is_topic and not context.allows_on_topic(Operation.DESCRIBE_CONFIGS, asked.resource_name):
@@ -71,17 +71,17 @@ def _describe(asked: DescribeConfigsResource, context: Context) -> Iterable[Desc
     return describe_node(layers)
 
 
-def _set_for_all(resource: ConfigResource, context: Context) -> Iterable[Described]:
+def _set_for_all(resource: ConfigResource, context: Context) -> Iterable[SettingDescription]:
     """Return what was set for all brokers alone: each has defaults of its own."""
     values = context.image.config(resource)
     described = describe_node(context.services.metadata.settings.layers)
     return [
-        Described(
+        SettingDescription(
             each.setting,
             each.name,
             values[each.name],
-            Source.CLUSTER,
-            tuple(synonym for synonym in each.said if synonym.source is Source.CLUSTER),
+            SettingSource.CLUSTER,
+            tuple(synonym for synonym in each.said if synonym.source is SettingSource.CLUSTER),
             each.read_only,
         )
         for each in described
@@ -89,7 +89,7 @@ def _set_for_all(resource: ConfigResource, context: Context) -> Iterable[Describ
     ]
 
 
-def _config(described: Described, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _config(described: SettingDescription, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     secret = described.setting.sensitive
     said = described.said if request.include_synonyms else ()
     return DescribeConfigsResourceResult(

@@ -15,7 +15,7 @@ from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.limits import MEMBERS_PER_BATCH_MAX
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.transactions.commands import EndBatch, JoinBatch
 from riverlog.transactions.states import NOBODY
 from riverlog.wire.messages.end_transaction import EndTransactionRequest, EndTransactionResponse, EndTransactionTopic
@@ -48,10 +48,13 @@ def _command(request: EndTransactionRequest, context: Context) -> EndBatch:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"A marker has at most {BATCH_MARKER_BYTES_MAX} bytes.")
     return EndBatch(
         request.transactional_id,
-        Producer(ProducerId(request.owner_id), ProducerEpoch(request.owner_epoch)),
+        ProducerIdentity(ProducerId(request.owner_id), ProducerEpoch(request.owner_epoch)),
         batch_of(request.incarnation, request.batch),
         request.committed,
-        tuple(Producer(ProducerId(each.producer_id), ProducerEpoch(each.producer_epoch)) for each in request.members),
+        tuple(
+            ProducerIdentity(ProducerId(each.producer_id), ProducerEpoch(each.producer_epoch))
+            for each in request.members
+        ),
         bytes(request.marker),
     )
 

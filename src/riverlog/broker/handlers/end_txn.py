@@ -11,7 +11,7 @@ from riverlog.broker.coordinator_requests import ask_if_allowed, known_since, wh
 from riverlog.broker.requests.context import Context, HandlerResult
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.transactions.commands import EndTransaction, ProducerReply
 from riverlog.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
@@ -24,7 +24,7 @@ def end_txn(request: EndTxnRequest, context: Context) -> HandlerResult[EndTxnRes
     has_epochs = context.version >= _FIRST_VERSION_WITH_EPOCHS
     command = EndTransaction(
         request.transactional_id,
-        Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
+        ProducerIdentity(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
         request.committed,
         TransactionVersion.EPOCH_PER_TRANSACTION if has_epochs else TransactionVersion.CLASSIC,
     )

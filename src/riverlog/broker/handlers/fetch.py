@@ -21,7 +21,7 @@ from riverlog.broker.limits import COPIED_BYTES_PER_ANSWER_MAX, FETCH_WAIT_MS_MA
 from riverlog.broker.requests.context import Context, HandlerResult, Later, Parts, PendingResponse
 from riverlog.broker.requests.dispatch import encoded, told
 from riverlog.broker.requests.portions import in_turn
-from riverlog.log.producers.aborted_transactions import Aborted
+from riverlog.log.producers.aborted_transactions import AbortedRange
 from riverlog.log.reading import LogRead
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
@@ -72,7 +72,7 @@ class Wanted:
 FetchPlan = list[tuple[FetchTopic, list[Wanted]]]
 
 
-PartitionRead = tuple[LogRead, bytes | FileRange, list[Aborted] | None, Offset, Offset]
+PartitionRead = tuple[LogRead, bytes | FileRange, list[AbortedRange] | None, Offset, Offset]
 """What was found in a partition, the records, which of their transactions were aborted, the last stable offset, and
 up to where this reader may read. A bare tuple: there is one for every request."""
 
@@ -458,7 +458,7 @@ def _code_of(refusal: Refusal, partition: Partition, version: int) -> ErrorCode:
 
 
 def _data(
-    partition: Partition, records: bytes | FileRange, aborted: list[Aborted] | None, last_stable_offset: Offset
+    partition: Partition, records: bytes | FileRange, aborted: list[AbortedRange] | None, last_stable_offset: Offset
 ) -> PartitionData:
     return PartitionData(
         partition_index=partition.name.partition,

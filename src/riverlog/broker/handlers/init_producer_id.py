@@ -10,7 +10,7 @@ from riverlog.broker.requests.context import Context
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerEpoch, ProducerId
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.transactions.commands import InitProducer
 from riverlog.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -31,14 +31,14 @@ async def init_producer_id(request: InitProducerIdRequest, context: Context) -> 
     return InitProducerIdResponse(producer_id=producer.id, producer_epoch=producer.epoch)
 
 
-async def _new_producer(context: Context) -> Producer:
+async def _new_producer(context: Context) -> ProducerIdentity:
     """A producer that lost its state simply asks again."""
     if not context.allows_on_cluster(Operation.IDEMPOTENT_WRITE):
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not allowed to write with an id.")
-    return Producer(await context.services.metadata.next_producer_id(), ProducerEpoch(0))
+    return ProducerIdentity(await context.services.metadata.next_producer_id(), ProducerEpoch(0))
 
 
-async def _next_producer(transactional_id: str, request: InitProducerIdRequest, context: Context) -> Producer:
+async def _next_producer(transactional_id: str, request: InitProducerIdRequest, context: Context) -> ProducerIdentity:
     check_transactional_id(context, transactional_id)
     command = InitProducer(transactional_id, request.transaction_timeout_ms, _expected(request))
     reply = await context.services.transactions.decide(command)
@@ -47,10 +47,10 @@ async def _next_producer(transactional_id: str, request: InitProducerIdRequest, 
     return reply.producer
 
 
-def _expected(request: InitProducerIdRequest) -> Producer | None:
+def _expected(request: InitProducerIdRequest) -> ProducerIdentity | None:
     """Return the producer that the sender is already, if it says so."""
     if (request.producer_id == NO_PRODUCER) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         raise Refusal(ErrorCode.INVALID_REQUEST, "A producer id comes with its epoch.")
     if request.producer_id == NO_PRODUCER:
         return None
-    return Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))
+    return ProducerIdentity(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch))

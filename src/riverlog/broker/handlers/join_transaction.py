@@ -5,7 +5,7 @@ from riverlog.broker.requests.context import Context
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.limits import INCARNATION_LENGTH_MAX
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.transactions.commands import JoinBatch
 from riverlog.transactions.incarnations import BatchName
 from riverlog.wire.messages.join_transaction import JoinTransactionRequest, JoinTransactionResponse
@@ -19,7 +19,7 @@ async def join_transaction(request: JoinTransactionRequest, context: Context) ->
             raise Refusal(ErrorCode.INVALID_REQUEST, "Tasks and attempts are counted from 0.")
         command = JoinBatch(
             request.transactional_id,
-            Producer(ProducerId(request.owner_id), ProducerEpoch(request.owner_epoch)),
+            ProducerIdentity(ProducerId(request.owner_id), ProducerEpoch(request.owner_epoch)),
             batch_of(request.incarnation, request.batch),
             request.task,
             request.attempt,

@@ -15,11 +15,11 @@ from uuid import UUID
 from riverlog.broker.requests.context import Context, HandlerResult, Hangup, Later, Parts, PendingResponse
 from riverlog.broker.requests.dispatch import encoded, told
 from riverlog.coordination.verification import Verifying, verify
-from riverlog.log.segments.gathered_write import Appended
+from riverlog.log.segments.gathered_write import AppendResult
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, NO_TOPIC_ID, Offset, TopicId
-from riverlog.model.transactions import Producer, VerifyTransaction
+from riverlog.model.transactions import ProducerIdentity, VerifyTransaction
 from riverlog.partitions.partition import Partition
 from riverlog.records.batch import (
     ATTRIBUTES_POSITION,
@@ -203,7 +203,7 @@ class ProduceRoute:
             partition.when_written(appended.last_offset, pending.settle)
         return pending
 
-    def _gather_verified(self, batch: memoryview, refusal: Refusal) -> Appended:
+    def _gather_verified(self, batch: memoryview, refusal: Refusal) -> AppendResult:
         """Append a refused batch if it is the first of its transaction and the coordinator says yes; NotYet where it
         has yet to."""
         now_ms = self._wall_ms()
@@ -213,7 +213,7 @@ class ProduceRoute:
         _verify(self._transactions, [question])
         return self._partition.gather(batch, now_ms=now_ms)
 
-    def response(self, correlation_id: int, appended: Appended, code: ErrorCode) -> Parts:
+    def response(self, correlation_id: int, appended: AppendResult, code: ErrorCode) -> Parts:
         """Return the whole response to a batch of which this became."""
         partition = self._partition
         if code is not _KEPT:
@@ -239,7 +239,7 @@ class PendingProduce(PendingResponse):
 
     __slots__ = ("_appended", "_correlation_id", "_route")
 
-    def __init__(self, route: ProduceRoute, correlation_id: int, appended: Appended) -> None:
+    def __init__(self, route: ProduceRoute, correlation_id: int, appended: AppendResult) -> None:
         self.parts = None
         self.owner = None
         self._route = route
@@ -304,7 +304,7 @@ def _question(partition: Partition, batch: memoryview | None, terms: Terms, *, n
     if not header.is_transactional or not partition.begins_transaction(header):
         return None
     verification = partition.verifications.begin(
-        Producer(header.producer_id, header.producer_epoch),
+        ProducerIdentity(header.producer_id, header.producer_epoch),
         header.base_sequence,
         begins_epoch=terms.version >= _FIRST_VERSION_WITH_TRANSACTIONS_2,
         now_ms=now_ms,
@@ -341,7 +341,7 @@ def _one_batch(part: PartitionProduceData) -> memoryview:
     return records
 
 
-def _accepted(index: int, partition: Partition, appended: Appended) -> PartitionProduceResponse:
+def _accepted(index: int, partition: Partition, appended: AppendResult) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=index,
         base_offset=appended.base_offset,

@@ -9,7 +9,7 @@ from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -53,7 +53,7 @@ async def _commit(
         request.member_id,
         request.generation_id,
         request.group_instance_id,
-        producer=Producer(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
+        producer=ProducerIdentity(ProducerId(request.producer_id), ProducerEpoch(request.producer_epoch)),
     )
     try:
         check_transactional_id(context, request.transactional_id)

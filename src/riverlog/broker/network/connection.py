@@ -27,7 +27,7 @@ from riverlog.broker.requests.dispatch import Dispatcher, Promise, Unserved
 from riverlog.broker.requests.memory import ConnectionMemory
 from riverlog.model.limits import UNSENT_BYTES_PER_CONNECTION_MAX
 from riverlog.model.ports import Clock, Socket
-from riverlog.observe.stats import Closed
+from riverlog.observe.stats import CloseReason
 from riverlog.partitions.cold_reads import ColdReads
 from riverlog.partitions.not_yet import NotYet
 from riverlog.partitions.turn import Turn
@@ -65,7 +65,7 @@ class Connection:
         cold_reads: ColdReads,
         *,
         frame_bytes_max: int,
-        closed: Callable[["Connection", Closed, str], None],
+        closed: Callable[["Connection", CloseReason, str], None],
         failed: Callable[[BaseException], None],
     ) -> None:
         self.client = client
@@ -128,7 +128,7 @@ class Connection:
         suspected, self._suspected_grant = self._suspected_grant, memory.grants if slow else 0
         return slow and suspected == memory.grants
 
-    def finish(self, reason: Closed) -> None:
+    def finish(self, reason: CloseReason) -> None:
         """Read no more, send the answers that are due soon, then close."""
         if self._phase is not _OPEN:
             return
@@ -139,7 +139,7 @@ class Connection:
         else:
             self._loop.call_later(CLOSING_SECONDS_MAX, self.close, reason)
 
-    def close(self, reason: Closed, detail: str = "") -> None:
+    def close(self, reason: CloseReason, detail: str = "") -> None:
         """Close at once; answers not yet sent are lost."""
         if self._phase is _CLOSED:
             return
@@ -167,10 +167,10 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self.close(Closed.BROKEN, str(error))
+            self.close(CloseReason.BROKEN, str(error))
             return
         if count == 0:
-            self.finish(Closed.PEER)
+            self.finish(CloseReason.PEER)
             return
         self._frames.received(count)
         self._heard_bytes += count
@@ -192,7 +192,7 @@ class Connection:
                     break
                 now = self._now()
         except (FrameRefused, MalformedMessage, Unserved, Hangup) as refused:
-            self.close(Closed.MALFORMED, str(refused))
+            self.close(CloseReason.MALFORMED, str(refused))
         except Exception as bug:
             self.fail(bug)
         else:
@@ -221,7 +221,7 @@ class Connection:
                 try:
                     stats, pending = self._dispatcher.answer_bug(frame, self.client)
                 except Hangup as unanswerable:
-                    self.close(Closed.BROKEN, str(unanswerable))
+                    self.close(CloseReason.BROKEN, str(unanswerable))
                     return False
             handled = self._now()
             if pending is None:
@@ -302,14 +302,14 @@ class Connection:
         try:
             promise.parts = promise.encode()
         except Hangup as wish:
-            self.close(Closed.MALFORMED, str(wish))
+            self.close(CloseReason.MALFORMED, str(wish))
             return
         except (Exception, asyncio.CancelledError) as bug:
             self._failed(bug)
             try:
                 promise.parts = promise.answer_bug()
             except Hangup as unanswerable:
-                self.close(Closed.BROKEN, str(unanswerable))
+                self.close(CloseReason.BROKEN, str(unanswerable))
                 return
         if promise.holds_line:
             self._stopped = False
@@ -318,7 +318,7 @@ class Connection:
 
     def fail(self, bug: BaseException) -> None:
         """Close, after a mistake of our own that leaves a request without an answer."""
-        self.close(Closed.BROKEN, "internal error")
+        self.close(CloseReason.BROKEN, "internal error")
         self._failed(bug)
 
     def _work_due(self) -> None:
@@ -344,7 +344,7 @@ class Connection:
         try:
             self._outbox.send()
         except OSError as error:
-            self.close(Closed.BROKEN, str(error))
+            self.close(CloseReason.BROKEN, str(error))
         if not self._outbox.parts:
             self._responses.taken()
 
@@ -359,7 +359,7 @@ class Connection:
         if self._phase is _CLOSED:
             return
         if self._phase is _ENDING and self.idle:
-            self.close(Closed.PEER)
+            self.close(CloseReason.PEER)
             return
         memory = self._memory
         if memory.bytes and memory.pool.short:
@@ -384,7 +384,7 @@ class Connection:
 
     def _give_up(self) -> None:
         """Sacrifice this connection for the others."""
-        self.close(Closed.SLOW, "the memory of its unfinished request was the last that others could have")
+        self.close(CloseReason.SLOW, "the memory of its unfinished request was the last that others could have")
 
     def _hold_back(self, held_back: bool) -> None:
         self.client.memory.stats.held_back += held_back - self._held_back

@@ -16,11 +16,11 @@ from riverlog.model.ids import Address
 from riverlog.model.ports import Clock, Listener, Network, Socket
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.logging import get_logger
-from riverlog.observe.stats import Closed, NodeStats
+from riverlog.observe.stats import CloseReason, NodeStats
 from riverlog.partitions.cold_reads import ColdReads
 from riverlog.partitions.turn import Turn
 
-_WORTH_A_LINE: Final = {Closed.MALFORMED, Closed.SLOW}
+_WORTH_A_LINE: Final = {CloseReason.MALFORMED, CloseReason.SLOW}
 
 
 class Server:
@@ -85,7 +85,7 @@ class Server:
         for listener in self._listeners:
             listener.close()
         for connection in tuple(self._connections):
-            connection.finish(Closed.STOPPING)
+            connection.finish(CloseReason.STOPPING)
         if self._connections:
             await self._empty.wait()  # bounded: each connection closes itself after CLOSING_SECONDS_MAX at the latest
 
@@ -120,7 +120,7 @@ class Server:
             self._next_line_at = now + ACCEPT_PAUSE_LINES_SECONDS
             self._log.error("no connection can be accepted", error=str(error), open=len(self._connections))
 
-    def _forget(self, connection: Connection, reason: Closed, detail: str) -> None:
+    def _forget(self, connection: Connection, reason: CloseReason, detail: str) -> None:
         del self._connections[connection]
         if not self._connections:
             self._empty.set()
@@ -140,9 +140,9 @@ class Server:
 
     def _look_after(self, connection: Connection, quiet_seconds: float, idle_seconds_max: float) -> None:
         if quiet_seconds > idle_seconds_max:
-            connection.close(Closed.IDLE)
+            connection.close(CloseReason.IDLE)
         elif connection.keeps_others_waiting():
-            connection.close(Closed.SLOW, "others waited for the memory of a request that did not arrive")
+            connection.close(CloseReason.SLOW, "others waited for the memory of a request that did not arrive")
         elif quiet_seconds > IDLE_SWEEP_SECONDS:
             connection.rest()
             connection.look_again()

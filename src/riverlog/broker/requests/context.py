@@ -25,7 +25,7 @@ from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.ports import Buffer, Clock, FileRange, Random
 from riverlog.observe.stats import RequestStats
 from riverlog.partitions.assignment import DirectoryAssignment
-from riverlog.partitions.checkpoints import DirectoryCheckpoints
+from riverlog.partitions.directory_checkpoints import DirectoryCheckpoints
 from riverlog.partitions.registry import PartitionRegistry
 from riverlog.partitions.replicas import Replicas
 from riverlog.wire.apis import Api

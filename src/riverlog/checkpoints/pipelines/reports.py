@@ -17,7 +17,7 @@ from riverlog.checkpoints.pipelines.progress import RunProgress, RunState
 from riverlog.checkpoints.pipelines.runs import Runs
 from riverlog.checkpoints.records import write_fact
 from riverlog.checkpoints.storage import FileStorage
-from riverlog.observe.metrics import PipelineReading
+from riverlog.observe.metrics import PipelineSample
 
 
 class Reports:
@@ -98,11 +98,11 @@ class Reports:
             if (shown := self.of(path)) is not None:
                 yield path, shown
 
-    def readings(self) -> Iterator[PipelineReading]:
+    def readings(self) -> Iterator[PipelineSample]:
         """Yield the numbers for the metrics."""
         now_ms = self._storage.ports.clock.wall_ms()
         for path, report in self.all():
-            yield PipelineReading(
+            yield PipelineSample(
                 pipeline=name_of(path),
                 running=report.state_at(now_ms) is RunState.RUNNING,
                 batch=report.batch,

@@ -10,7 +10,7 @@ from riverlog.cli.terminal.options import Argument, output_option
 from riverlog.cli.terminal.render import OutputFormat, Row, emit, emit_table
 from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
 from riverlog.model.resolution import VARIABLE_PREFIX, can_change, unknown_name
-from riverlog.model.setting import NodeName, Setting
+from riverlog.model.setting import NodeSettingName, Setting
 from riverlog.model.settings import NODE_SETTINGS, PROFILES, TOPIC_SETTINGS
 
 WITHOUT_MEANING: Final = NODE_SETTINGS_WITHOUT_MEANING | TOPIC_SETTINGS_WITHOUT_MEANING
@@ -85,14 +85,14 @@ def _list(output: OutputFormat | None) -> None:
     emit_table(rows, output, ["name", "scope", "default"])
 
 
-def _rows(name: str) -> tuple[Setting, NodeName | None]:
+def _rows(name: str) -> tuple[Setting, NodeSettingName | None]:
     """Find the setting, and the node's name for it where it is not the setting's own."""
     if name in TOPIC_SETTINGS:
         return TOPIC_SETTINGS[name], None
     return NODE_SETTINGS[name]
 
 
-def _default(setting: Setting, name: NodeName | None) -> str:
+def _default(setting: Setting, name: NodeSettingName | None) -> str:
     if name is None or name.factor == 1:
         return setting.default
     return str(int(setting.default) // name.factor)

@@ -21,7 +21,7 @@ from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, pl
 from riverlog.log.checkpoint import BadCheckpoint
 from riverlog.log.dump.batches import DumpedBatch, dump_batches, dump_offsets, dump_times, segments_of
 from riverlog.log.dump.transactions import DumpedProducer, dump_aborted, dump_snapshot, snapshots_of
-from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, Aborted
+from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, AbortedRange
 from riverlog.log.segments.log_folder import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.log.segments.quarantine import QUARANTINE_FILE, Quarantine
 from riverlog.model.ids import NO_OFFSET, NO_TIMESTAMP, Offset
@@ -215,7 +215,7 @@ def _quarantine_entries(file: DumpedFile) -> Iterator[Entry]:
         yield "quarantine", facts, f"{flaw.reason}; not served"
 
 
-def _aborted_facts(entry: Aborted | None) -> dict[str, object]:
+def _aborted_facts(entry: AbortedRange | None) -> dict[str, object]:
     if entry is None:
         return {"producer_id": None}
     return {

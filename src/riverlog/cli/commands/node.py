@@ -17,7 +17,7 @@ from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.model.endpoints import PORT_MAX
 from riverlog.model.properties import read_properties
-from riverlog.model.resolution import Configured, configure
+from riverlog.model.resolution import Configuration, configure
 from riverlog.model.setting import BadSetting
 
 START_ATTEMPTS_MAX: Final = 3
@@ -102,14 +102,14 @@ def _exclude(flag: str, name: str, flags: dict[str, str]) -> None:
         raise usage_error(f"{flag} and {name} say the same thing; give one of them")
 
 
-def _configure(profile: str, *, flags: dict[str, str], file: dict[str, str] | None = None) -> Configured:
+def _configure(profile: str, *, flags: dict[str, str], file: dict[str, str] | None = None) -> Configuration:
     try:
         return configure(profile=profile, file=file, variables=os.environ, flags=flags)
     except BadSetting as error:
         raise usage_error(f"{error} `riverlog config explain` lists every setting") from error
 
 
-def _run(configured: Configured) -> int:
+def _run(configured: Configuration) -> int:
     import uvloop
 
     from riverlog.cli.node_process import serve_until_stopped

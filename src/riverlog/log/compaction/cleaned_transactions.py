@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from operator import attrgetter
 
-from riverlog.log.producers.aborted_transactions import Aborted
+from riverlog.log.producers.aborted_transactions import AbortedRange
 from riverlog.model.ids import Offset, ProducerId
 from riverlog.records.batch import BatchHeader
 from riverlog.records.control import Marker
@@ -21,11 +21,11 @@ _last_offset = attrgetter("last_offset")
 class CleanedTransactions:
     """The transactions of a log, on one way through it."""
 
-    def __init__(self, aborted: Iterable[Aborted]) -> None:
-        self._aborted: dict[ProducerId, list[Aborted]] = defaultdict(list)
+    def __init__(self, aborted: Iterable[AbortedRange]) -> None:
+        self._aborted: dict[ProducerId, list[AbortedRange]] = defaultdict(list)
         for each in sorted(set(aborted), key=_last_offset):
             self._aborted[each.producer_id].append(each)
-        self._seen: set[Aborted] = set()
+        self._seen: set[AbortedRange] = set()
         self._committing: set[ProducerId] = set()
         """Producers with batches that the next marker commits."""
 
@@ -50,11 +50,11 @@ class CleanedTransactions:
         self._committing.discard(header.producer_id)
         return is_over
 
-    def left_in(self, base_offset: Offset, next_offset: Offset) -> list[Aborted]:
+    def left_in(self, base_offset: Offset, next_offset: Offset) -> list[AbortedRange]:
         """Give the aborted transactions of which something is left, and whose markers lie between two offsets."""
         return sorted((each for each in self._seen if base_offset <= each.last_offset < next_offset), key=_last_offset)
 
-    def _aborted_with(self, header: BatchHeader) -> Aborted | None:
+    def _aborted_with(self, header: BatchHeader) -> AbortedRange | None:
         """Find the aborted transaction that a batch, or the marker at its end, belongs to."""
         if not header.is_transactional:
             return None

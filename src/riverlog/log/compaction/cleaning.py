@@ -1,6 +1,6 @@
 """Cleaning a log: the segments below an offset written anew, without the records that newer ones replace.
 
-A `Cleaning` says all that the work needs, so that another process can do it. The results stand beside the segments
+A `CleaningPlan` says all that the work needs, so that another process can do it. The results stand beside the segments
 as `.cleaned` files, on the medium, and nothing that was there is touched: taking them over is `swap.py`. A cleaned
 segment ends where those that it replaces end: their last batch stays, if need be without a record. So does the last
 batch of each producer, from which a restart learns what a retry may repeat.
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from riverlog.log.checkpoint import write_durably
 from riverlog.log.compaction.cleaned_transactions import CleanedTransactions
-from riverlog.log.compaction.policy import Dirt, NewestOffsets, examine, grouped
-from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, Aborted, AbortedIndex
+from riverlog.log.compaction.policy import DirtyRange, NewestOffsets, examine, grouped
+from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, AbortedIndex, AbortedRange
 from riverlog.log.reading import find_aborted
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.segments.index import RELATIVE_OFFSET_MAX
@@ -26,7 +26,7 @@ from riverlog.model.ports import Buffer, Disk
 from riverlog.records.batch import BatchHeader, checksum, read_header
 from riverlog.records.control import read_marker
 from riverlog.records.errors import CorruptBatch
-from riverlog.records.walk import Slice, delete_horizon, empty, keep, unfold, walk
+from riverlog.records.walk import RecordSlice, delete_horizon, empty, keep, unfold, walk
 
 if TYPE_CHECKING:
     from riverlog.log.log import Log
@@ -51,7 +51,7 @@ class CleanedGroup(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Cleaning:
+class CleaningPlan:
     """One run over a log."""
 
     folder: str
@@ -62,7 +62,7 @@ class Cleaning:
     """The last offset of each batch that its producer may send again."""
     last_epochs: Mapping[ProducerId, ProducerEpoch]
     """The epochs of producers that may send none again: their last markers fence those of earlier epochs."""
-    aborted: tuple[Aborted, ...]
+    aborted: tuple[AbortedRange, ...]
     """The transactions that are not to be kept."""
     now_ms: int
     delete_retention_ms: int
@@ -77,7 +77,7 @@ class Cleaning:
         return min(self.now_ms + self.delete_retention_ms, TIMESTAMP_MAX)
 
 
-def find_dirt(log: "Log", *, cleaned_offset: Offset, upto: Offset, now_ms: int) -> Dirt:
+def find_dirt(log: "Log", *, cleaned_offset: Offset, upto: Offset, now_ms: int) -> DirtyRange:
     """Say how much of a log waits to be cleaned below an offset."""
     return examine(
         log.segment_facts(),
@@ -89,7 +89,9 @@ def find_dirt(log: "Log", *, cleaned_offset: Offset, upto: Offset, now_ms: int) 
     )
 
 
-def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, bytes_per_second_max: float) -> Cleaning:
+def plan_cleaning(
+    log: "Log", dirt: DirtyRange, *, now_ms: int, keys_bytes_max: int, bytes_per_second_max: float
+) -> CleaningPlan:
     """Say what a run over this log has to do; Refusal where a segment must be left as it is."""
     # A crash must not take the newer record of a key when the older one is gone for it. And beside a new `.cleaned`
     # file a `.swap` counts for nothing: the last one must have its own name for good.
@@ -97,7 +99,7 @@ def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, b
     for segment in log.segments:
         if segment.base_offset < dirt.end_offset and (flaws := segment.integrity.flaws()):
             raise segment.integrity.damaged(flaws[0].position)
-    return Cleaning(
+    return CleaningPlan(
         folder=log.folder,
         segments=tuple(facts for facts in log.segment_facts() if facts.next_offset <= dirt.end_offset),
         first_dirty_offset=dirt.first_dirty_offset,
@@ -118,17 +120,17 @@ def plan_cleaning(log: "Log", dirt: Dirt, *, now_ms: int, keys_bytes_max: int, b
     )
 
 
-def clean(disk: Disk, cleaning: Cleaning, pause: Callable[[float], None]) -> Iterator[CleanedGroup]:
+def clean(disk: Disk, cleaning: CleaningPlan, pause: Callable[[float], None]) -> Iterator[CleanedGroup]:
     """Clean group by group, oldest first. Raises CorruptBatch where a segment is not as it should be."""
-    work = _Work(disk, cleaning, pause)
+    work = _CleaningRun(disk, cleaning, pause)
     newest = work.find_newest()
     reached = [segment for segment in cleaning.segments if segment.base_offset < newest.end]
     for group in grouped(reached, bytes_max=cleaning.segment_bytes, offsets_max=RELATIVE_OFFSET_MAX):
         yield CleanedGroup(group, work.clean_group(group, newest), newest.end)
 
 
-class _Work:
-    def __init__(self, disk: Disk, cleaning: Cleaning, pause: Callable[[float], None]) -> None:
+class _CleaningRun:
+    def __init__(self, disk: Disk, cleaning: CleaningPlan, pause: Callable[[float], None]) -> None:
         self._disk = disk
         self._cleaning = cleaning
         self._pause = pause
@@ -194,7 +196,7 @@ class _Work:
         if header.last_offset >= newest.end:
             return batch
         now_ms = self._cleaning.now_ms
-        data, kept = b"", list[Slice]()
+        data, kept = b"", list[RecordSlice]()
         if not self._transactions.is_aborted(header):
             data = unfold(batch, header)
             tombstones = not newest.horizon_passed(header, now_ms)

@@ -15,13 +15,13 @@ from riverlog.log.retention import SegmentFacts
 from riverlog.model.ids import Offset
 from riverlog.model.settings import TopicConfig
 from riverlog.records.batch import BatchHeader
-from riverlog.records.walk import Slice, delete_horizon
+from riverlog.records.walk import RecordSlice, delete_horizon
 
 KEY_OVERHEAD_BYTES: Final = 160
 """What a key costs in memory beside its own bytes: two objects and its place in a dictionary that has just grown."""
 
 
-class Dirt(NamedTuple):
+class DirtyRange(NamedTuple):
     """How much of a log waits to be cleaned."""
 
     first_dirty_offset: Offset
@@ -46,7 +46,7 @@ def examine(
     log_start_offset: Offset,
     upto: Offset,
     now_ms: int,
-) -> Dirt:
+) -> DirtyRange:
     """Judge the segments of a log, the last of which is active; nothing at or behind `upto` is cleaned."""
     *closed, active = segments
     first_dirty = max(cleaned_offset, log_start_offset)
@@ -68,7 +68,7 @@ def examine(
         else:
             clean_bytes += segment.size
     ratio = dirty_bytes / (clean_bytes + dirty_bytes) if dirty_bytes else 0.0
-    return Dirt(first_dirty, end, ratio, overdue)
+    return DirtyRange(first_dirty, end, ratio, overdue)
 
 
 def grouped(segments: Iterable[SegmentFacts], *, bytes_max: int, offsets_max: int) -> list[tuple[SegmentFacts, ...]]:
@@ -101,7 +101,7 @@ class NewestOffsets:
         """Tell whether no further batch should be noted; the first always may."""
         return self._room <= 0
 
-    def note(self, header: BatchHeader, records: Iterable[Slice]) -> None:
+    def note(self, header: BatchHeader, records: Iterable[RecordSlice]) -> None:
         """Take note of the next batch."""
         for record in records:
             if record.key is not None:
@@ -114,7 +114,7 @@ class NewestOffsets:
         """Take note of a batch that replaces nothing: a marker, or one of an aborted transaction."""
         self.end = header.next_offset
 
-    def keeps(self, header: BatchHeader, record: Slice, *, tombstones: bool) -> bool:
+    def keeps(self, header: BatchHeader, record: RecordSlice, *, tombstones: bool) -> bool:
         """Decide about a record of a batch below `end`."""
         if record.key is None:
             return False  # from before the topic was compacted: there is no telling what it replaces

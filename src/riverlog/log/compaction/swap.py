@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX
-from riverlog.log.recovery.recovery import Folder
+from riverlog.log.recovery.recovery import FolderListing
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.segments.log_folder import (
     CLEANED_SUFFIX,
@@ -103,7 +103,7 @@ def remove_cleaned(disk: Disk, folder: str, base_offsets: Iterable[Offset]) -> N
         _remove(disk, folder, base_offset, tuple(suffix + CLEANED_SUFFIX for suffix in _SUFFIXES))
 
 
-def finish_swaps(log_folder: LogFolder, found: Folder, *, now_ms: int) -> None:
+def finish_swaps(log_folder: LogFolder, found: FolderListing, *, now_ms: int) -> None:
     """Finish what a crash interrupted; indexes are built again when they are needed.
 
     The last rename may be lost again: then the next start repeats it. The log's first sync makes it durable.

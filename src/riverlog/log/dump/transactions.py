@@ -5,8 +5,13 @@ from typing import NamedTuple
 
 from riverlog.log.checkpoint import read_file
 from riverlog.log.dump.batches import DumpedBatch, dump_batches
-from riverlog.log.producers.aborted_transactions import ENTRY_BYTES, TRANSACTION_INDEX_SUFFIX, Aborted, decode
-from riverlog.log.producers.state import BadSnapshot, Producer, Producers
+from riverlog.log.producers.aborted_transactions import (
+    ENTRY_BYTES,
+    TRANSACTION_INDEX_SUFFIX,
+    AbortedRange,
+    decode,
+)
+from riverlog.log.producers.state import BadSnapshot, Producers, ProducerState
 from riverlog.log.recovery.recovery import list_folder
 from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, path_of
 from riverlog.model.ids import Offset, ProducerId
@@ -18,7 +23,7 @@ from riverlog.records.errors import CorruptBatch
 class DumpedAborted(NamedTuple):
     """An entry of an index of aborted transactions; none where the bytes are no entry."""
 
-    entry: Aborted | None
+    entry: AbortedRange | None
     verdict: str
 
 
@@ -26,7 +31,7 @@ class DumpedProducer(NamedTuple):
     """A producer of a snapshot; a snapshot that cannot be read comes as none, with the reason."""
 
     producer_id: ProducerId
-    producer: Producer | None
+    producer: ProducerState | None
     verdict: str
 
 
@@ -66,7 +71,7 @@ def dump_snapshot(disk: Disk, folder: str, offset: Offset) -> Iterator[DumpedPro
         yield DumpedProducer(producer_id, producer, verdict)
 
 
-def _verdict(entry: Aborted, behind: Offset, found: DumpedBatch | None) -> str:
+def _verdict(entry: AbortedRange, behind: Offset, found: DumpedBatch | None) -> str:
     if not entry.first_offset <= entry.last_offset:
         return "it ends before it begins"
     if entry.last_offset < behind:

@@ -23,7 +23,7 @@ _VERSION: Final = 0
 _last_offset: Final = attrgetter("last_offset")
 
 
-class Aborted(NamedTuple):
+class AbortedRange(NamedTuple):
     """An aborted transaction: from its first batch to its marker, and below which offset all was decided with it."""
 
     producer_id: ProducerId
@@ -40,12 +40,12 @@ class BadAbortedIndex(ValueError):
         self.base_offset = base_offset
 
 
-class AbortedIndex(Sequence[Aborted]):
+class AbortedIndex(Sequence[AbortedRange]):
     """The entries of one segment, in the order of their markers, as they stand in the file."""
 
     __slots__ = ("content",)
 
-    def __init__(self, entries: Iterable[Aborted] = ()) -> None:
+    def __init__(self, entries: Iterable[AbortedRange] = ()) -> None:
         self.content = bytearray()
         for entry in entries:
             self.content += encode(entry)
@@ -68,17 +68,17 @@ class AbortedIndex(Sequence[Aborted]):
         return len(self.content) // _ENTRY.size
 
     @overload
-    def __getitem__(self, slot: int) -> Aborted: ...
+    def __getitem__(self, slot: int) -> AbortedRange: ...
 
     @overload
-    def __getitem__(self, slot: slice) -> list[Aborted]: ...
+    def __getitem__(self, slot: slice) -> list[AbortedRange]: ...
 
-    def __getitem__(self, slot: int | slice) -> Aborted | list[Aborted]:
+    def __getitem__(self, slot: int | slice) -> AbortedRange | list[AbortedRange]:
         if isinstance(slot, slice):
             return [self[each] for each in range(*slot.indices(len(self)))]
         if not 0 <= slot < len(self):
             raise IndexError(slot)
-        return Aborted._make(_ENTRY.unpack_from(self.content, slot * _ENTRY.size)[1:])
+        return AbortedRange._make(_ENTRY.unpack_from(self.content, slot * _ENTRY.size)[1:])
 
     def from_offset(self, offset: Offset) -> int:
         """Find the first entry whose marker is not below this offset."""
@@ -89,17 +89,17 @@ class AbortedIndex(Sequence[Aborted]):
         del self.content[count * _ENTRY.size :]
 
 
-def encode(entry: Aborted) -> bytes:
+def encode(entry: AbortedRange) -> bytes:
     """Write one entry."""
     return _ENTRY.pack(_VERSION, *entry)
 
 
-def decode(content: bytes) -> Aborted | None:
+def decode(content: bytes) -> AbortedRange | None:
     """Read one entry; None where it is too short, or of a form that is not known."""
     if len(content) != _ENTRY.size:
         return None
     version, *fields = _ENTRY.unpack(content)
-    return Aborted._make(fields) if version == _VERSION else None
+    return AbortedRange._make(fields) if version == _VERSION else None
 
 
 class AbortedTransactions:
@@ -131,9 +131,9 @@ class AbortedTransactions:
                 self._indexes[base_offset] = index
         return index
 
-    def find(self, segment: Offset, offset: Offset, upto: Offset) -> list[Aborted]:
+    def find(self, segment: Offset, offset: Offset, upto: Offset) -> list[AbortedRange]:
         """Find those with records between two offsets, from the segment of the first on; sorted by first offset."""
-        found: list[Aborted] = []
+        found: list[AbortedRange] = []
         for base_offset in self._bases[bisect_left(self._bases, segment) :]:
             index = self.of(base_offset)
             for slot in range(index.from_offset(offset), len(index)):
@@ -144,7 +144,7 @@ class AbortedTransactions:
                     return sorted(found, key=attrgetter("first_offset"))
         return sorted(found, key=attrgetter("first_offset"))
 
-    def append(self, base_offset: Offset, entries: Iterable[Aborted]) -> None:
+    def append(self, base_offset: Offset, entries: Iterable[AbortedRange]) -> None:
         """Add entries to a segment's index and write them behind the others; on OSError nothing has changed."""
         index = self.of(base_offset)
         content = b"".join(map(encode, entries))
@@ -169,7 +169,7 @@ class AbortedTransactions:
                 if not may_pass(error):
                     raise
 
-    def replace(self, base_offset: Offset, entries: Iterable[Aborted]) -> None:
+    def replace(self, base_offset: Offset, entries: Iterable[AbortedRange]) -> None:
         """Write a segment's index anew."""
         index = AbortedIndex(entries)
         if index or self._has(base_offset):

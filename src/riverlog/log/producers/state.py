@@ -14,13 +14,12 @@ from typing import Final, NamedTuple
 
 from fastcrc.crc32 import iscsi as crc32c
 
-from riverlog.log.producers.aborted_transactions import Aborted
-from riverlog.log.producers.transactions import Transactions
+from riverlog.log.producers.aborted_transactions import AbortedRange
+from riverlog.log.producers.transactions import OpenTransactions
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_SEQUENCE, Offset, ProducerEpoch, ProducerId
 from riverlog.model.limits import PRODUCER_BATCHES_REMEMBERED, PRODUCERS_PER_PARTITION_MAX
-from riverlog.model.transactions import Producer as Writer
-from riverlog.model.transactions import TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.records.batch import TRANSACTIONAL, BatchHeader
 from riverlog.records.control import Marker
 
@@ -38,7 +37,7 @@ class BadSnapshot(ValueError):
     """A producer snapshot is damaged; the state is rebuilt from the log instead."""
 
 
-class Written(NamedTuple):
+class ProducedBatch(NamedTuple):
     """A batch that a producer wrote: its sequences, where it lies, and when it was appended."""
 
     first_sequence: int
@@ -48,7 +47,7 @@ class Written(NamedTuple):
     appended_ms: int
 
 
-class Producer:
+class ProducerState:
     """One producer id: the epoch it writes in, and its latest batches of that epoch, oldest first.
 
     There may be very many, of which each wrote once: so the batches are packed into bytes until somebody wants to know.
@@ -66,18 +65,18 @@ class Producer:
         self.coordinator_epoch = _NO_COORDINATOR
         """Who decided its last transaction: a coordinator of an older epoch may decide none any more."""
 
-    def copy(self) -> "Producer":
+    def copy(self) -> "ProducerState":
         """Give what is known so far, unmoved by what comes after."""
-        copied = Producer(self.epoch)
+        copied = ProducerState(self.epoch)
         copied.heard_ms, copied.next_sequence = self.heard_ms, self.next_sequence
         copied.transaction_offset, copied.coordinator_epoch = self.transaction_offset, self.coordinator_epoch
         copied._packed = self._packed
         return copied
 
     @property
-    def batches(self) -> tuple[Written, ...]:
+    def batches(self) -> tuple[ProducedBatch, ...]:
         """List the latest batches, oldest first."""
-        return tuple(map(Written._make, _BATCH.iter_unpack(self._packed)))
+        return tuple(map(ProducedBatch._make, _BATCH.iter_unpack(self._packed)))
 
     def renew(self, epoch: ProducerEpoch) -> None:
         """Begin a new epoch: its sequences start over, a transaction stays open until its marker comes."""
@@ -85,7 +84,7 @@ class Producer:
         self.next_sequence = 0
         self._packed = b""
 
-    def find(self, header: BatchHeader) -> Written | None:
+    def find(self, header: BatchHeader) -> ProducedBatch | None:
         """Find the batch that this one repeats, among those of the same epoch."""
         first_sequence, last_sequence = header.base_sequence, header.last_sequence
         for written in self.batches:
@@ -93,7 +92,7 @@ class Producer:
                 return written
         return None
 
-    def remember(self, written: Written) -> None:
+    def remember(self, written: ProducedBatch) -> None:
         """Add the newest batch; one without a sequence only says that the producer lives."""
         self.heard_ms = written.appended_ms
         if written.last_sequence >= 0:
@@ -107,12 +106,12 @@ class Producers:
     __slots__ = ("_awaited", "_before", "_by_id", "aborted", "transactions")
 
     def __init__(self) -> None:
-        self._by_id: dict[ProducerId, Producer] = {}
-        self.transactions = Transactions()
+        self._by_id: dict[ProducerId, ProducerState] = {}
+        self.transactions = OpenTransactions()
         """Those that are not over."""
-        self.aborted: list[Aborted] = []
+        self.aborted: list[AbortedRange] = []
         """Those whose abortion was met since somebody took them from here to index them."""
-        self._before: dict[ProducerId, Producer | BatchHeader] = {}
+        self._before: dict[ProducerId, ProducerState | BatchHeader] = {}
         """Those with gathered batches: as they were without them, or the first of these where they were not known."""
         self._awaited: dict[ProducerId, BatchHeader] = {}
         """The first batches of producers that are not known, because it could not be written."""
@@ -120,15 +119,15 @@ class Producers:
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def get(self, producer_id: ProducerId) -> Producer | None:
+    def get(self, producer_id: ProducerId) -> ProducerState | None:
         """Look a producer up."""
         return self._by_id.get(producer_id)
 
-    def items(self) -> list[tuple[ProducerId, Producer]]:
+    def items(self) -> list[tuple[ProducerId, ProducerState]]:
         """List all producers."""
         return list(self._by_id.items())
 
-    def check(self, header: BatchHeader) -> Written | None:
+    def check(self, header: BatchHeader) -> ProducedBatch | None:
         """Decide about a batch with a producer id: None to append it, or what it repeats; else raise Refusal."""
         first_sequence = header.base_sequence
         epoch = header.producer_epoch
@@ -143,7 +142,7 @@ class Producers:
                 )
             return None
         if epoch < producer.epoch:
-            raise _fenced(Writer(header.producer_id, epoch), producer)
+            raise _fenced(ProducerIdentity(header.producer_id, epoch), producer)
         if epoch == producer.epoch:
             if first_sequence != producer.next_sequence and first_sequence >= 0:
                 if (written := producer.find(header)) is not None:
@@ -165,7 +164,7 @@ class Producers:
             )
         return None
 
-    def check_marker(self, writer: Writer, marker: Marker, version: TransactionVersion) -> bool:
+    def check_marker(self, writer: ProducerIdentity, marker: Marker, version: TransactionVersion) -> bool:
         """Decide about the marker of a transaction: whether it is to be written, or is there already; else Refusal.
 
         From version 2 on a marker brings a new epoch (KIP-890), so that a late one cannot end what came after it.
@@ -198,7 +197,9 @@ class Producers:
         elif producer.epoch != header.producer_epoch:
             producer.renew(header.producer_epoch)
         last_offset = Offset(base_offset + header.last_offset_delta)
-        producer.remember(Written(header.base_sequence, header.last_sequence, base_offset, last_offset, appended_ms))
+        producer.remember(
+            ProducedBatch(header.base_sequence, header.last_sequence, base_offset, last_offset, appended_ms)
+        )
         if header.attributes & TRANSACTIONAL:
             if marker is not None:
                 self._end(header.producer_id, producer, base_offset, marker)
@@ -206,7 +207,7 @@ class Producers:
                 producer.transaction_offset = base_offset
                 self.transactions.begin(base_offset)
 
-    def _end(self, producer_id: ProducerId, producer: Producer, marker_offset: Offset, marker: Marker) -> None:
+    def _end(self, producer_id: ProducerId, producer: ProducerState, marker_offset: Offset, marker: Marker) -> None:
         """Close a producer's transaction, if one is open: a marker may come where nothing was written."""
         producer.coordinator_epoch = marker.coordinator_epoch
         first_offset, producer.transaction_offset = producer.transaction_offset, NO_OFFSET
@@ -214,7 +215,7 @@ class Producers:
             self.transactions.decide(first_offset, marker_offset)
             if not marker.committed:
                 decided_upto = self.transactions.undecided_from(Offset(marker_offset + 1))
-                self.aborted.append(Aborted(producer_id, first_offset, marker_offset, decided_upto))
+                self.aborted.append(AbortedRange(producer_id, first_offset, marker_offset, decided_upto))
 
     def remember_gathered(
         self, header: BatchHeader, base_offset: Offset, appended_ms: int, marker: Marker | None = None
@@ -236,7 +237,7 @@ class Producers:
     def forget_gathered(self, end_offset: Offset) -> None:
         """Know of no batch that was gathered since the last time they were kept: of none from the log's end on."""
         for producer_id, before in self._before.items():
-            if isinstance(before, Producer):
+            if isinstance(before, ProducerState):
                 self._by_id[producer_id] = before
             else:
                 self._by_id.pop(producer_id, None)
@@ -296,20 +297,22 @@ class Producers:
         for entry in _ENTRY.iter_unpack(body[_COUNT.size :]):
             producer_id, epoch, last_sequence, last_offset, delta, appended_ms, coordinator_epoch, first_offset = entry
             first_sequence = (last_sequence - delta) & _SEQUENCE_MASK if last_sequence >= 0 else last_sequence
-            written = Written(first_sequence, last_sequence, Offset(last_offset - delta), last_offset, appended_ms)
+            written = ProducedBatch(
+                first_sequence, last_sequence, Offset(last_offset - delta), last_offset, appended_ms
+            )
             producer = producers.get(producer_id)
             if producer is None or producer.epoch != epoch:
                 producer = producers._begin(producer_id, epoch)
             producer.remember(written)
             producer.coordinator_epoch, producer.transaction_offset = coordinator_epoch, first_offset
         offsets = (producer.transaction_offset for producer in producers._by_id.values())
-        producers.transactions = Transactions(offset for offset in offsets if offset >= 0)
+        producers.transactions = OpenTransactions(offset for offset in offsets if offset >= 0)
         return producers
 
-    def _begin(self, producer_id: ProducerId, epoch: ProducerEpoch) -> Producer:
+    def _begin(self, producer_id: ProducerId, epoch: ProducerEpoch) -> ProducerState:
         if len(self._by_id) >= PRODUCERS_PER_PARTITION_MAX:
             self._forget_some()
-        producer = self._by_id[producer_id] = Producer(epoch)
+        producer = self._by_id[producer_id] = ProducerState(epoch)
         return producer
 
     def _forget_some(self) -> None:
@@ -323,13 +326,13 @@ class Producers:
             del self._by_id[producer_id]
 
 
-def _fenced(writer: Writer, producer: Producer) -> Refusal:
+def _fenced(writer: ProducerIdentity, producer: ProducerState) -> Refusal:
     return Refusal(
         ErrorCode.INVALID_PRODUCER_EPOCH,
         f"producer {writer.id} is at epoch {producer.epoch}; a batch of epoch {writer.epoch} came too late",
     )
 
 
-def _no_batch(producer: Producer) -> Written:
+def _no_batch(producer: ProducerState) -> ProducedBatch:
     """Stand for a producer of which only a transaction marker was seen."""
-    return Written(NO_SEQUENCE, NO_SEQUENCE, NO_OFFSET, NO_OFFSET, producer.heard_ms)
+    return ProducedBatch(NO_SEQUENCE, NO_SEQUENCE, NO_OFFSET, NO_OFFSET, producer.heard_ms)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from riverlog.model.ids import Offset
 
 
-class Transactions:
+class OpenTransactions:
     """The transactions that are not over, by the offset of their first batch."""
 
     __slots__ = ("_decided", "_marker_by_first", "first_unstable_offset")

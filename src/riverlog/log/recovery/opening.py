@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from riverlog.log.checkpoint import PARTITION_FILE, BadCheckpoint, read_file
 from riverlog.log.compaction.swap import finish_swaps
 from riverlog.log.recovery.recovery import list_folder, recover
-from riverlog.log.recovery.replay import Past
+from riverlog.log.recovery.replay import LogReplay
 from riverlog.log.segments.log_folder import LogFolder
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.segments.quarantine import QUARANTINE_FILE, Quarantine
@@ -24,7 +24,7 @@ class OpenedFolder:
     """A folder's segments, none where it is new, and what was found out about them."""
 
     segments: Segments
-    past: Past
+    past: LogReplay
     clean: bool
     """The folder was as a clean shutdown leaves it."""
     unsynced: list[Segment] = field(default_factory=list)
@@ -56,7 +56,7 @@ def open_folder(
     first_offset = segments.bases[0] if len(segments) else Offset(0)
     # A snapshot where the log begins is all that is left of what was deleted, whatever the recovery point says.
     snapshots_upto = max(first_offset, recovery_point)
-    past = Past(disk, folder, found.snapshots, first=first_offset, upto=snapshots_upto, now_ms=now_ms)
+    past = LogReplay(disk, folder, found.snapshots, first=first_offset, upto=snapshots_upto, now_ms=now_ms)
     if not len(segments):
         return OpenedFolder(segments, past, clean=False)
     if clean and _ends_cleanly(segments, recovery_point):

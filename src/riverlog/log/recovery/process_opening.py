@@ -21,7 +21,7 @@ _READ_FIRST: Final = (LOG_SUFFIX, TIME_INDEX_SUFFIX)
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class LogOpening:
     """What is needed to open a partition's log."""
 
     partition: TopicPartition
@@ -63,7 +63,7 @@ class Opening:
         return all(_ends_cached(disk, path_of(self.folder, bases[-1], suffix)) for suffix in _READ_FIRST if bases)
 
 
-def open_logs(disk: Disk, openings: Iterable[Opening]) -> Iterator[tuple[TopicPartition, Log | OSError]]:
+def open_logs(disk: Disk, openings: Iterable[LogOpening]) -> Iterator[tuple[TopicPartition, Log | OSError]]:
     """Open logs one after another, fit to be sent home; one that the disk refuses does not keep the others."""
     for opening in openings:
         try:

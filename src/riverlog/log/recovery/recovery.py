@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX
-from riverlog.log.segments.flaws import Beyond, Flaw
+from riverlog.log.segments.flaws import Flaw, TailContent
 from riverlog.log.segments.log_folder import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
@@ -28,12 +28,12 @@ from riverlog.records.batch import BatchHeader, checksum
 from riverlog.records.control import Marker, read_marker
 from riverlog.records.errors import CorruptBatch
 
-Note = Callable[[BatchHeader, Marker | None], None]
+BatchObserver = Callable[[BatchHeader, Marker | None], None]
 """Whoever wants to know of each batch, and of what it says about a transaction."""
 
 
 @dataclass(slots=True)
-class Folder:
+class FolderListing:
     """What lies in a partition's folder, by name."""
 
     segments: list[Offset] = field(default_factory=list)
@@ -48,9 +48,9 @@ class Folder:
     """Files of deletions and replacements that a crash interrupted."""
 
 
-def list_folder(disk: Disk, folder: str) -> Folder:
+def list_folder(disk: Disk, folder: str) -> FolderListing:
     """Sort the files of a partition's folder; names that are not ours are left alone."""
-    found = Folder()
+    found = FolderListing()
     names = disk.list(folder)
     # Kafka may replace a segment by several; while one of them is not there yet, those behind it do not count.
     first_cleaned = min((name for name in names if name.endswith(CLEANED_SUFFIX)), default=None)
@@ -96,7 +96,7 @@ def recover(
     recovery_point: Offset,
     now_ms: int,
     begin: Callable[[Segment], None],
-    note: Note,
+    note: BatchObserver,
     dense: bool,
 ) -> Recovered:
     """Recover the given segments, of which only the first may begin below the recovery point.
@@ -114,7 +114,7 @@ def recover(
             base_offset,
             now_ms=now_ms,
             upto=recovery_point,
-            beyond=Beyond.BATCHES if dense else Beyond.GAPS,
+            beyond=TailContent.BATCHES if dense else TailContent.GAPS,
         )
         segment.index_files.remove()
         if slot == 0:
@@ -140,7 +140,7 @@ def recover(
     return recovered
 
 
-def take_verified(segment: Segment, note: Note) -> None:
+def take_verified(segment: Segment, note: BatchObserver) -> None:
     """Take note of the batches behind those already known, for as long as each is the next one and whole."""
     end = segment.size + segment.trailing_bytes
     epoch = -1

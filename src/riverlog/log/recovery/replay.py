@@ -25,7 +25,7 @@ from riverlog.records.errors import CorruptBatch
 EPOCHS_FILE: Final = "leader-epoch-checkpoint"
 
 
-class Past:
+class LogReplay:
     """Epochs and producers as the small files tell; `catch_up` and `note` bring them to the end of the log."""
 
     def __init__(
@@ -102,7 +102,7 @@ def rebuild_aborted(segments: Segments, base_offset: Offset) -> None:
     """Make a segment's index of aborted transactions anew from the newest snapshot before it, and its batches."""
     disk, folder = segments.folder.disk, segments.folder.path
     snapshots = list_folder(disk, folder).snapshots
-    past = Past(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=0, epochs=Epochs())
+    past = LogReplay(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=0, epochs=Epochs())
     past.catch_up(segments, segments[segments.slot_of(base_offset)])
     segments.aborted.replace(base_offset, (each for each in past.producers.aborted if each.last_offset >= base_offset))
     segments.unsynced_names = True
@@ -112,7 +112,7 @@ def producers_before(segments: Segments, base_offset: Offset, *, now_ms: int) ->
     """Learn from the newest snapshot, and the batches behind it, what was known where a segment begins."""
     disk, folder = segments.folder.disk, segments.folder.path
     snapshots = list_folder(disk, folder).snapshots
-    past = Past(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=now_ms, epochs=Epochs())
+    past = LogReplay(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=now_ms, epochs=Epochs())
     past.catch_up(segments, segments[segments.slot_of(base_offset) - 1])
     return past.producers
 

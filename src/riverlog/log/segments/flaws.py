@@ -37,7 +37,7 @@ class Flaw(NamedTuple):
         return f"position {self.position}: {self.reason}; {lost} cannot be read"
 
 
-class Beyond(Enum):
+class TailContent(Enum):
     """What may lie behind the offset up to which a file is examined."""
 
     NOTHING = auto()
@@ -54,7 +54,7 @@ def examine(
     *,
     after: Offset,
     limit: Offset,
-    beyond: Beyond = Beyond.NOTHING,
+    beyond: TailContent = TailContent.NOTHING,
     search_bytes_max: int,
 ) -> Iterator[tuple[int, BatchHeader] | Flaw]:
     """Walk from `position` on, where the next batch has offset `after` or a later one, until `limit` is reached.
@@ -106,8 +106,8 @@ def examine(
         position, after = flaw_end, next_offset
 
 
-def _may_lie_beyond(header: BatchHeader, beyond: Beyond, expected: Offset) -> bool:
-    return beyond is Beyond.GAPS or (beyond is Beyond.BATCHES and header.base_offset == expected)
+def _may_lie_beyond(header: BatchHeader, beyond: TailContent, expected: Offset) -> bool:
+    return beyond is TailContent.GAPS or (beyond is TailContent.BATCHES and header.base_offset == expected)
 
 
 def _fits(header: BatchHeader, after: Offset, epoch: LeaderEpoch, limit: Offset) -> bool:

@@ -8,13 +8,13 @@ from riverlog.model.disk_errors import DiskTrouble, judge
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Buffer, File
 
-Gathered = tuple[Buffer, Offset, Offset, int, int]
+GatheredBatch = tuple[Buffer, Offset, Offset, int, int]
 """A batch that is about to be written, its first and last offset, its first and last time. A bare tuple: there is one
 for every request."""
 
 
 @dataclass(slots=True)  # not frozen, nor a named tuple: those take twice as long to make
-class Appended:
+class AppendResult:
     """Where a batch lies now; a duplicate lies where it was written the first time."""
 
     base_offset: Offset
@@ -24,7 +24,7 @@ class Appended:
     duplicate: bool
 
 
-def write_gathered(file: File, position: int, gathered: Sequence[Gathered]) -> None:
+def write_gathered(file: File, position: int, gathered: Sequence[GatheredBatch]) -> None:
     """Write batches one behind the other at the end of a file; on OSError no whole one is left there.
 
     Where that cannot be seen to now, the file must be cut before anything else is written to it.

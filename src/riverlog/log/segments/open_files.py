@@ -94,7 +94,7 @@ def write_file(disk: Disk, path: str, content: bytes, files: "OpenFiles | None" 
     return file
 
 
-class Holder(Protocol):
+class FileHolder(Protocol):
     """Whatever keeps a file open and can open it again."""
 
     @property
@@ -123,7 +123,7 @@ class OpenFiles:
         """The ids of all held files: with those of plans, and of ranges being sent."""
         self.cached_only = False
         """Whether reading what is not in memory is refused: set by those who may not wait, for as long as they read."""
-        self._holders: dict[Holder, None] = {}  # in the order in which they were opened or last looked at
+        self._holders: dict[FileHolder, None] = {}  # in the order in which they were opened or last looked at
 
     @property
     def count(self) -> int:
@@ -147,7 +147,7 @@ class OpenFiles:
             _sync_at_once(file)
         return []
 
-    def opened(self, holder: Holder) -> None:
+    def opened(self, holder: FileHolder) -> None:
         """Take note of a file just opened, and let another one go if they are too many."""
         self._holders[holder] = None
         self._let_go_of_old()
@@ -168,7 +168,7 @@ class OpenFiles:
             else:
                 candidate.let_go()
 
-    def _make_room(self, holder: Holder) -> None:
+    def _make_room(self, holder: FileHolder) -> None:
         """Sync the files of others and let them go, until there are descriptors again."""
         for candidate in [each for each in self._holders if each is not holder][:_CANDIDATES_MAX]:
             if not self.crowded:
@@ -179,7 +179,7 @@ class OpenFiles:
                 candidate.unsynced = False
             candidate.let_go()
 
-    def let_go(self, holder: Holder) -> None:
+    def let_go(self, holder: FileHolder) -> None:
         """Take note that a file is not held any more, and know nothing of who held it: it may have been deleted."""
         self._holders.pop(holder, None)
 

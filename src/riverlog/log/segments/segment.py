@@ -10,8 +10,8 @@ from typing import Self
 
 from fastcrc.crc32 import iscsi as crc32c
 
-from riverlog.log.segments.flaws import SEARCH_EVERYTHING, Beyond, Flaw, examine
-from riverlog.log.segments.gathered_write import Gathered, write_gathered
+from riverlog.log.segments.flaws import SEARCH_EVERYTHING, Flaw, TailContent, examine
+from riverlog.log.segments.gathered_write import GatheredBatch, write_gathered
 from riverlog.log.segments.index import (
     RELATIVE_OFFSET_MAX,
     OffsetIndex,
@@ -112,7 +112,7 @@ class Segment:
         *,
         now_ms: int,
         upto: Offset | None = None,
-        beyond: Beyond = Beyond.NOTHING,
+        beyond: TailContent = TailContent.NOTHING,
         ending: str = "",
     ) -> Self:
         """Learn about a segment from its files: its indexes, and the batches behind their last entry.
@@ -146,7 +146,7 @@ class Segment:
 
     # Appending
 
-    def append(self, gathered: Sequence[Gathered]) -> None:
+    def append(self, gathered: Sequence[GatheredBatch]) -> None:
         """Write batches behind the last one; on OSError nothing has changed but bytes that nobody will read."""
         held = self.held or self.file()
         held.used = True
@@ -368,7 +368,7 @@ class Segment:
                 self.first_timestamp = first_timestamp(header)
                 break
 
-    def _scan_past_damage(self, end: int, limit: Offset, beyond: Beyond = Beyond.NOTHING) -> None:
+    def _scan_past_damage(self, end: int, limit: Offset, beyond: TailContent = TailContent.NOTHING) -> None:
         """Take note of all batches up to `limit` that are whole, and of the damage between them."""
         found = examine(
             self.file(),

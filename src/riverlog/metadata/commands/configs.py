@@ -11,8 +11,8 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.group_config import GROUP_SETTINGS
 from riverlog.model.machine import Command
 from riverlog.model.resolution import check_group, check_node, check_topic
-from riverlog.model.setting import INT_DIGITS_MAX, BadSetting, Kind, Setting
-from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS, Layers
+from riverlog.model.setting import INT_DIGITS_MAX, BadSetting, Setting, SettingType
+from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS, SettingLayers
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 
 
@@ -51,7 +51,7 @@ class ConfigsAltered:
 
 
 def alter_configs(
-    image: MetadataImage, command: AlterConfigs, layers: Layers
+    image: MetadataImage, command: AlterConfigs, layers: SettingLayers
 ) -> tuple[list[MetadataRecord], ConfigsAltered]:
     """Decide about each resource on its own."""
     records: list[MetadataRecord] = []
@@ -92,7 +92,7 @@ def resource_of(image: MetadataImage, type_: int, name: str) -> ConfigResource:
 
 
 def _changed(
-    image: MetadataImage, changes: ResourceChanges, layers: Layers, *, replace: bool
+    image: MetadataImage, changes: ResourceChanges, layers: SettingLayers, *, replace: bool
 ) -> Iterable[MetadataRecord]:
     resource = resource_of(image, changes.type, changes.name)
     if repeated := repeats(change.name for change in changes.changes):
@@ -119,7 +119,7 @@ def _value(resource: ConfigResource, before: Mapping[str, str], change: ConfigCh
             return _given(change)
         case ConfigOperation.APPEND | ConfigOperation.SUBTRACT:
             setting = _setting(resource, change.name)
-            if setting is None or setting.kind is not Kind.LIST:
+            if setting is None or setting.kind is not SettingType.LIST:
                 raise Refusal(ErrorCode.INVALID_CONFIG, f"{change.name} is not a list; it can only be set or deleted.")
             present = _parts(before.get(change.name, setting.default))
             given = _parts(_given(change))
@@ -150,7 +150,9 @@ def _setting(resource: ConfigResource, name: str) -> Setting | None:
     return row[0] if row else None
 
 
-def _check(resource: ConfigResource, after: Mapping[str, str], before: Mapping[str, str], layers: Layers) -> None:
+def _check(
+    resource: ConfigResource, after: Mapping[str, str], before: Mapping[str, str], layers: SettingLayers
+) -> None:
     try:
         if resource.type is ConfigResourceType.TOPIC:
             check_topic(after, layers)

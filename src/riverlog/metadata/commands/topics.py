@@ -27,7 +27,7 @@ from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from riverlog.model.machine import Command
 from riverlog.model.resolution import check_topic
 from riverlog.model.setting import BadSetting
-from riverlog.model.settings import Layers
+from riverlog.model.settings import SettingLayers
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 _NAME_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
@@ -62,7 +62,7 @@ class TopicDefaults:
 
     partitions: int
     replication_factor: int
-    layers: Layers = field(default_factory=Layers)
+    layers: SettingLayers = field(default_factory=SettingLayers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ def _partition_count(wanted: int, default: int) -> int:
     return wanted
 
 
-def _checked_configs(configs: Mapping[str, str | None], layers: Layers) -> dict[str, str]:
+def _checked_configs(configs: Mapping[str, str | None], layers: SettingLayers) -> dict[str, str]:
     if not configs:
         return {}
     values = {name: value for name, value in configs.items() if value is not None}

@@ -7,7 +7,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from riverlog.log.log import Log
-from riverlog.log.segments.gathered_write import Appended
+from riverlog.log.segments.gathered_write import AppendResult
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import Compression, check_produced
@@ -79,7 +79,7 @@ class Writer:
         return values_of(list(self.written.values()))
 
 
-def append(log: Log, batch: bytearray) -> Appended:
+def append(log: Log, batch: bytearray) -> AppendResult:
     header = check_produced(memoryview(batch), batch_bytes_max=1 << 20)
     return log.append(memoryview(batch), header, leader_epoch=LeaderEpoch(0), now_ms=NOW)
 

@@ -6,7 +6,7 @@ import pytest
 
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
-from riverlog.model.setting import Source
+from riverlog.model.setting import SettingSource
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages import alter_configs as whole
 from riverlog.wire.messages import incremental_alter_configs as incremental
@@ -164,7 +164,7 @@ def test_a_group_gets_settings_of_its_own_and_lives_by_them():
             assert beat.heartbeat_interval_ms > 100
             (done,) = await change(line, group_change("consumer.heartbeat.interval.ms", "100"))
             assert done.error_code == ErrorCode.NONE
-            assert (await group_settings(line))["consumer.heartbeat.interval.ms"] == ("100", Source.GROUP)
+            assert (await group_settings(line))["consumer.heartbeat.interval.ms"] == ("100", SettingSource.GROUP)
             listed = await line.ask(ApiKey.LIST_CONFIG_RESOURCES, 1, ListConfigResourcesRequest([GROUP]))
             assert [each.resource_name for each in listed.config_resources] == ["g"]
             beat = await line.ask(
@@ -174,7 +174,7 @@ def test_a_group_gets_settings_of_its_own_and_lives_by_them():
             )
             assert (beat.error_code, beat.heartbeat_interval_ms) == (ErrorCode.NONE, 100)
             await change(line, group_change("consumer.heartbeat.interval.ms", None, operation=1))
-            assert (await group_settings(line))["consumer.heartbeat.interval.ms"] == ("5000", Source.DEFAULT)
+            assert (await group_settings(line))["consumer.heartbeat.interval.ms"] == ("5000", SettingSource.DEFAULT)
 
     run(scenario())
 
@@ -200,7 +200,7 @@ def test_what_a_group_cannot_be_set_is_said(
             (refused,) = await change(line, resource)
             assert refused.error_code == code
             assert message in refused.error_message
-            assert all(source != Source.GROUP for _, source in (await group_settings(line)).values())
+            assert all(source != SettingSource.GROUP for _, source in (await group_settings(line)).values())
 
     run(scenario())
 

@@ -6,7 +6,7 @@ import pytest
 
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
-from riverlog.model.setting import Kind, Source
+from riverlog.model.setting import SettingSource, SettingType
 from riverlog.model.settings import NODE_SETTINGS, TOPIC_SETTINGS
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.limits import ERROR_MESSAGE_CHARACTERS_MAX
@@ -46,7 +46,7 @@ def test_every_version_describes_every_setting_of_a_topic():
                     (result,) = await describe(line, asked, version=version)
                     assert [each.name for each in result.configs] == list(TOPIC_SETTINGS)
                 retention = next(each for each in result.configs if each.name == "retention.ms")
-                assert (retention.value, retention.config_source) == ("5", Source.TOPIC)
+                assert (retention.value, retention.config_source) == ("5", SettingSource.TOPIC)
                 assert retention.synonyms == []
                 assert retention.documentation is None
 
@@ -60,12 +60,12 @@ def test_synonyms_types_and_documentation_are_given_when_asked_for():
             asked = DescribeConfigsResource(TOPIC, "orders", ["retention.ms"])
             (result,) = await describe(line, asked, include_synonyms=True, include_documentation=True)
             (retention,) = result.configs
-            assert retention.config_type == Kind.LONG
+            assert retention.config_type == SettingType.LONG
             assert retention.documentation == TOPIC_SETTINGS["retention.ms"].doc
             assert [(each.name, each.value, each.source) for each in retention.synonyms] == [
-                ("retention.ms", "5", Source.TOPIC),
-                ("log.retention.hours", "2", Source.STATIC),
-                ("log.retention.hours", "168", Source.DEFAULT),
+                ("retention.ms", "5", SettingSource.TOPIC),
+                ("log.retention.hours", "2", SettingSource.STATIC),
+                ("log.retention.hours", "168", SettingSource.DEFAULT),
             ]
 
     run(scenario())
@@ -99,14 +99,14 @@ def test_all_brokers_have_what_was_set_for_all():
             await line.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(resources=[change]))
             (result,) = await describe(line, DescribeConfigsResource(BROKER, ""))
             assert [(each.name, each.value, each.config_source) for each in result.configs] == [
-                ("max.connections", "7", Source.CLUSTER)
+                ("max.connections", "7", SettingSource.CLUSTER)
             ]
             (own,) = await describe(line, DescribeConfigsResource(BROKER, "1", ["max.connections"]))
-            assert [(each.value, each.config_source) for each in own.configs] == [("7", Source.CLUSTER)]
+            assert [(each.value, each.config_source) for each in own.configs] == [("7", SettingSource.CLUSTER)]
             change = AlterConfigsResource(BROKER, "1", [AlterableConfig("max.connections", 0, "8")])
             await line.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, IncrementalAlterConfigsRequest(resources=[change]))
             (result,) = await describe(line, DescribeConfigsResource(BROKER, ""), include_synonyms=True)
-            assert [(each.value, each.source) for each in result.configs[0].synonyms] == [("7", Source.CLUSTER)]
+            assert [(each.value, each.source) for each in result.configs[0].synonyms] == [("7", SettingSource.CLUSTER)]
 
     run(scenario())
 
@@ -136,9 +136,9 @@ def test_a_group_shows_what_the_node_gives_it_and_loggers_have_nothing():
             asked = [DescribeConfigsResource(type_, name) for type_, name in ((32, "g"), (8, "1"), (16, "m"))]
             group, loggers, metrics = await describe(line, *asked)
             assert {each.name: (each.value, each.config_source) for each in group.configs} == {
-                "consumer.assignment.interval.ms": ("200", Source.DEFAULT),
-                "consumer.heartbeat.interval.ms": ("5000", Source.DEFAULT),
-                "consumer.session.timeout.ms": ("30000", Source.STATIC),
+                "consumer.assignment.interval.ms": ("200", SettingSource.DEFAULT),
+                "consumer.heartbeat.interval.ms": ("5000", SettingSource.DEFAULT),
+                "consumer.session.timeout.ms": ("30000", SettingSource.STATIC),
             }
             assert not any(each.read_only for each in group.configs)
             assert (loggers.error_code, loggers.configs, metrics.error_code, metrics.configs) == (0, [], 0, [])

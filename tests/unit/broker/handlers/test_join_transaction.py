@@ -5,7 +5,7 @@ import pytest
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.model.limits import INCARNATION_LENGTH_MAX
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.wire.messages.init_producer_id import InitProducerIdResponse
 from tests.support.asking import serving
 from tests.support.coordinator_lines import ID, add, described, init, prepared
@@ -15,8 +15,8 @@ from tests.support.transaction_lines import sent
 from tests.support.virtual_time import run
 
 
-def producer(told: InitProducerIdResponse) -> Producer:
-    return Producer(told.producer_id, told.producer_epoch)  # type: ignore[arg-type]  # numbers of the wire
+def producer(told: InitProducerIdResponse) -> ProducerIdentity:
+    return ProducerIdentity(told.producer_id, told.producer_epoch)  # type: ignore[arg-type]  # numbers of the wire
 
 
 def test_members_write_as_transactional_producers_without_further_words() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from riverlog.log.producers.aborted_transactions import Aborted
+from riverlog.log.producers.aborted_transactions import AbortedRange
 from riverlog.model.access import ResourceType
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, TopicPartition
-from riverlog.model.transactions import Producer
+from riverlog.model.transactions import ProducerIdentity
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from riverlog.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -41,7 +41,8 @@ async def read_committed(line: Line) -> list[bytes | None]:
     while offset < end:
         answer = await fetched(line, offset)
         aborted = [
-            Aborted(each.producer_id, each.first_offset, Offset(0), Offset(0)) for each in answer.aborted_transactions
+            AbortedRange(each.producer_id, each.first_offset, Offset(0), Offset(0))
+            for each in answer.aborted_transactions
         ]
         for next_offset, records in passed_over(answer.records, aborted, offset):
             offset = next_offset
@@ -68,7 +69,7 @@ def test_a_batch_needs_a_transaction_that_its_partition_belongs_to(version: int)
             for number in range(3):
                 answer = await sent(line, producer, number, b"value", version=version)
                 assert (answer.error_code, answer.base_offset) == (ErrorCode.NONE, number)
-            fenced = Producer(producer.id, producer.epoch)
+            fenced = ProducerIdentity(producer.id, producer.epoch)
             producer = await begun(node)
             assert (await sent(line, fenced, 3, b"late", version=version)).error_code == (
                 ErrorCode.INVALID_PRODUCER_EPOCH

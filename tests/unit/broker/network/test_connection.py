@@ -21,7 +21,7 @@ from riverlog.broker.requests.memory import RequestMemory
 from riverlog.model.access import Principal
 from riverlog.model.limits import SENDFILE_BYTES_MIN, UNSENT_BYTES_PER_CONNECTION_MAX
 from riverlog.model.ports import FileRange
-from riverlog.observe.stats import Closed, ConnectionStats, RequestStats
+from riverlog.observe.stats import CloseReason, ConnectionStats, RequestStats
 from riverlog.partitions.cold_reads import ColdReads
 from riverlog.partitions.recovery import Recovering
 from riverlog.partitions.turn import Turn
@@ -115,7 +115,7 @@ class Line:
         )
         self.broker = Broker()
         self.clock = StillClock()
-        self.ended: list[Closed] = []
+        self.ended: list[CloseReason] = []
         self.bugs: list[BaseException] = []
         self.connection = Connection(
             self.socket,
@@ -193,7 +193,7 @@ async def test_a_request_for_a_partition_under_recovery_holds_the_line_until_it_
 @on_loop
 async def test_a_line_that_ended_does_not_ask_again(line: Line) -> None:
     line.ask(b"Ra")
-    line.connection.close(Closed.PEER)
+    line.connection.close(CloseReason.PEER)
     line.broker.promises.pop().set_result(None)
     await turn()
     assert line.broker.seen == [b"Ra"]
@@ -206,7 +206,7 @@ async def test_a_bug_while_a_request_waits_ends_the_line(line: Line) -> None:
     await turn()
     assert line.broker.seen == [b"Ra"]
     assert [type(bug) for bug in line.bugs] == [ZeroDivisionError]
-    assert line.ended == [Closed.BROKEN]
+    assert line.ended == [CloseReason.BROKEN]
 
 
 @on_loop
@@ -320,7 +320,7 @@ async def test_an_answer_that_cannot_be_sent_ends_the_connection(line: Line) -> 
     line.socket.send = broken  # type: ignore[method-assign]  # the one word that a puppet does not know
     line.broker.promises[0].set_result([b"answer"])
     await turn()
-    assert line.ended == [Closed.BROKEN]
+    assert line.ended == [CloseReason.BROKEN]
     assert line.broker.stats.count == 0
 
 
@@ -355,13 +355,13 @@ async def test_after_the_peers_end_due_answers_are_still_sent(line: Line) -> Non
     line.broker.promises[0].set_result([b"a"])
     await turn()
     assert line.sent == b"a"
-    assert line.ended == [Closed.PEER]
+    assert line.ended == [CloseReason.PEER]
 
 
 @on_loop
 async def test_an_idle_connection_closes_with_its_peer(line: Line) -> None:
     line.socket.end()
-    assert line.ended == [Closed.PEER]
+    assert line.ended == [CloseReason.PEER]
     assert line.socket.closed
 
 
@@ -374,19 +374,19 @@ async def test_a_quiet_connection_finds_out_that_its_peer_is_gone(line: Line) ->
     line.socket.end()  # and nobody is told
     line.socket.readable = readable
     line.connection.look_again()
-    assert line.ended == [Closed.PEER]
+    assert line.ended == [CloseReason.PEER]
 
 
 @on_loop
 async def test_a_lying_length_closes_the_connection(line: Line) -> None:
     line.socket.arrive(b"\x7f\xff\xff\xff")
-    assert line.ended == [Closed.MALFORMED]
+    assert line.ended == [CloseReason.MALFORMED]
 
 
 @on_loop
 async def test_a_handler_may_hang_up(line: Line) -> None:
     line.ask(b"H")
-    assert line.ended == [Closed.MALFORMED]
+    assert line.ended == [CloseReason.MALFORMED]
     assert not line.bugs
 
 
@@ -401,7 +401,7 @@ async def test_a_bug_is_reported_and_answered(line: Line) -> None:
 @on_loop
 async def test_a_bug_that_cannot_be_answered_ends_the_connection(line: Line) -> None:
     line.ask(b"=first", b"bug")
-    assert line.ended == [Closed.BROKEN]
+    assert line.ended == [CloseReason.BROKEN]
     assert [type(bug) for bug in line.bugs] == [ZeroDivisionError]
 
 
@@ -426,7 +426,7 @@ async def test_a_promise_that_is_given_up_by_mistake_is_answered(line: Line) -> 
 @on_loop
 async def test_closing_cancels_what_nobody_waits_for(line: Line) -> None:
     line.ask(b"?")
-    line.connection.close(Closed.IDLE)
+    line.connection.close(CloseReason.IDLE)
     await turn()
     assert line.broker.promises[0].cancelled()
     assert line.sent == b""
@@ -495,7 +495,7 @@ async def test_a_large_request_waits_for_memory_and_then_goes_on(line: Line) -> 
     other.socket.arrive(large[-1:])
     assert other.broker.seen == [large]
     for ended in (line, other):
-        ended.connection.close(Closed.IDLE)
+        ended.connection.close(CloseReason.IDLE)
     assert line.memory.stats.request_bytes == 0
     assert line.memory.stats.held_back == 0
 
@@ -530,7 +530,7 @@ async def test_only_a_slow_request_that_others_wait_for_is_a_nuisance(line: Line
 async def test_what_a_closed_connection_held_is_free_at_once(line: Line) -> None:
     line.socket.arrive(WINDOW.to_bytes(4, "big") + bytes(WINDOW // 2))
     connection = weakref.ref(line.connection)
-    line.connection.close(Closed.IDLE)
+    line.connection.close(CloseReason.IDLE)
     gc.disable()
     try:
         del line.connection
@@ -579,7 +579,7 @@ async def test_whoever_takes_little_by_little_does_not_pile_up_more(line: Line) 
         line.socket.take(1_000)
     assert len(line.broker.seen) == 1
     assert line.memory.answer_bytes == len(line.broker.big) - 100_000
-    line.connection.close(Closed.IDLE)
+    line.connection.close(CloseReason.IDLE)
     assert line.memory.answer_bytes == 0
 
 
@@ -618,7 +618,7 @@ async def test_a_connection_that_ends_while_others_have_their_turn_is_left_alone
     line.connection._dispatch = broker.dispatch  # type: ignore[assignment]
     line.ask(*[b"=a"] * 50)
     seen = len(broker.seen)
-    line.connection.close(Closed.IDLE)
+    line.connection.close(CloseReason.IDLE)
     await turn()
     assert len(broker.seen) == seen < 50
     assert not line.bugs

@@ -6,7 +6,7 @@ import errno
 import pytest
 
 from riverlog.model.descriptors import DescriptorShares
-from riverlog.observe.stats import Closed
+from riverlog.observe.stats import CloseReason
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.headers import encode_request
 from riverlog.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -68,7 +68,7 @@ def test_silence_has_an_end() -> None:
             assert not line.ended.is_set()
             await asyncio.sleep(20)
             assert line.ended.is_set()
-            assert node.stats.connections.closed[Closed.IDLE] == 1
+            assert node.stats.connections.closed[CloseReason.IDLE] == 1
 
     run(scenario())
 
@@ -93,7 +93,7 @@ def test_a_slow_reader_is_not_silent() -> None:
                 received += (count := socket.receive_into(room))
                 assert count, "the node ended the connection"
             assert asyncio.get_running_loop().time() - began > 600
-            assert node.stats.connections.closed[Closed.IDLE] == 1, "the other one, which said nothing"
+            assert node.stats.connections.closed[CloseReason.IDLE] == 1, "the other one, which said nothing"
 
     run(scenario())
 

@@ -15,7 +15,7 @@ from riverlog.groups.commands import (
     ListedGroup,
     ListGroups,
     OffsetToCommit,
-    Producer,
+    ProducerIdentity,
 )
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, ProducerEpoch, ProducerId, TopicPartition
@@ -78,7 +78,7 @@ def test_versions_that_do_not_know_stale_epochs_cannot_commit(coordinator: Consu
 
 
 def test_a_transaction_commits_for_a_member_or_for_nobody(coordinator: ConsumerCoordinator, pair: object) -> None:
-    producer = Producer(ProducerId(1), ProducerEpoch(0))
+    producer = ProducerIdentity(ProducerId(1), ProducerEpoch(0))
     assert commit(coordinator, "", -1, 0, producer=producer) == ["NONE"]
     assert commit(coordinator, "", -1, 0, producer=producer, needs_empty_group=True) == ["UNKNOWN_MEMBER_ID"]
     assert commit(coordinator, "a", 2, 0, producer=producer) == ["NONE"]

@@ -17,7 +17,7 @@ from riverlog.groups.commands import (
     Leaver,
     OffsetsOfTopic,
     OffsetToCommit,
-    Producer,
+    ProducerIdentity,
     Protocol,
     TopicsDeleted,
 )
@@ -27,7 +27,7 @@ from riverlog.model.ids import NO_OFFSET, LeaderEpoch, Offset, ProducerEpoch, Pr
 from tests.support.groups import Coordinator, settings_of
 from tests.support.shapes import Shapes, topic_id
 
-PRODUCER = Producer(ProducerId(7), ProducerEpoch(0))
+PRODUCER = ProducerIdentity(ProducerId(7), ProducerEpoch(0))
 DAY = 86_400.0
 
 

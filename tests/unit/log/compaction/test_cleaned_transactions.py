@@ -6,7 +6,7 @@ import pytest
 
 from riverlog.log.compaction.cleaned_transactions import CleanedTransactions
 from riverlog.log.log import Log
-from riverlog.log.producers.aborted_transactions import Aborted
+from riverlog.log.producers.aborted_transactions import AbortedRange
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import BatchHeader, assign, read_header
@@ -21,7 +21,7 @@ FOLDER = "/data/orders-0"
 CONFIG = replace(DEFAULT_TOPIC_CONFIG, cleanup_compact=True, delete_retention_ms=1_000)
 NOW = 50_000
 COMMIT, ABORT = Marker(True, 0), Marker(False, 0)
-GONE = Aborted(ProducerId(7), Offset(2), Offset(5), Offset(6))
+GONE = AbortedRange(ProducerId(7), Offset(2), Offset(5), Offset(6))
 
 
 def header(offset: int, *, producer: int = 7) -> BatchHeader:

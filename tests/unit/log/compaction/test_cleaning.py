@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from riverlog.log.compaction.cleaning import Cleaning, clean, plan_cleaning
+from riverlog.log.compaction.cleaning import CleaningPlan, clean, plan_cleaning
 from riverlog.log.log import Log
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import TIMESTAMP_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
@@ -44,7 +44,7 @@ class Shop:
     def roll(self) -> None:
         self.log.roll(NOW)
 
-    def plan(self, *, keys_bytes_max: int = ROOMY, bytes_per_second_max: float = float("inf")) -> Cleaning:
+    def plan(self, *, keys_bytes_max: int = ROOMY, bytes_per_second_max: float = float("inf")) -> CleaningPlan:
         return plan_cleaning(
             self.log,
             dirt_of(self.log, now_ms=NOW),

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from riverlog.log.compaction.policy import KEY_OVERHEAD_BYTES, Dirt, NewestOffsets, examine, grouped
+from riverlog.log.compaction.policy import KEY_OVERHEAD_BYTES, DirtyRange, NewestOffsets, examine, grouped
 from riverlog.log.retention import SegmentFacts
 from riverlog.model.ids import Offset
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG, TopicConfig
 from riverlog.records.batch import BatchHeader, read_header
 from riverlog.records.record import BatchBuilder
-from riverlog.records.walk import Slice, unfold, walk
+from riverlog.records.walk import RecordSlice, unfold, walk
 
 CONFIG = replace(DEFAULT_TOPIC_CONFIG, cleanup_compact=True, cleanup_delete=False)
 NOW = 1_000_000
@@ -28,7 +28,7 @@ def judged(
     cleaned: int = 10,
     start: int = 0,
     upto: int = 35,
-) -> Dirt:
+) -> DirtyRange:
     return examine(
         segments,
         config,
@@ -40,8 +40,8 @@ def judged(
 
 
 def test_the_active_segment_is_left_alone() -> None:
-    assert judged() == Dirt(Offset(10), Offset(30), 200 / 500, False)
-    assert judged([a_segment(0, 5)], cleaned=0) == Dirt(Offset(0), Offset(0), 0.0, False)
+    assert judged() == DirtyRange(Offset(10), Offset(30), 200 / 500, False)
+    assert judged([a_segment(0, 5)], cleaned=0) == DirtyRange(Offset(0), Offset(0), 0.0, False)
 
 
 def test_nothing_that_is_not_committed_is_cleaned() -> None:
@@ -81,7 +81,7 @@ def test_neighbours_are_put_together_while_they_fit() -> None:
     assert bases(bytes_max=1_000, offsets_max=20) == [[0, 10], [20, 30]]
 
 
-def a_batch(*entries: tuple[bytes | None, bytes | None], base: int = 0) -> tuple[BatchHeader, list[Slice]]:
+def a_batch(*entries: tuple[bytes | None, bytes | None], base: int = 0) -> tuple[BatchHeader, list[RecordSlice]]:
     builder = BatchBuilder()
     for key, value in entries:
         builder.append(key, value, timestamp_ms=1)

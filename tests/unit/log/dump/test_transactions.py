@@ -4,7 +4,7 @@ import pytest
 
 from riverlog.log.dump.transactions import DumpedAborted, dump_aborted, dump_snapshot, snapshots_of
 from riverlog.log.log import Log
-from riverlog.log.producers.aborted_transactions import Aborted, AbortedIndex
+from riverlog.log.producers.aborted_transactions import AbortedIndex, AbortedRange
 from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
 from riverlog.records.batch import read_header
@@ -14,7 +14,7 @@ from tests.support.disk import MemoryDisk
 
 FOLDER, ZERO = "/orders-0", Offset(0)
 INDEX = f"{FOLDER}/{0:020d}.txnindex"
-ABORTED = Aborted(ProducerId(7), Offset(0), Offset(2), Offset(1))
+ABORTED = AbortedRange(ProducerId(7), Offset(0), Offset(2), Offset(1))
 
 
 @pytest.fixture

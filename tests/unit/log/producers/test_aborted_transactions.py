@@ -6,7 +6,12 @@ from dataclasses import replace
 import pytest
 
 from riverlog.log.log import Log
-from riverlog.log.producers.aborted_transactions import Aborted, AbortedIndex, AbortedTransactions, BadAbortedIndex
+from riverlog.log.producers.aborted_transactions import (
+    AbortedIndex,
+    AbortedRange,
+    AbortedTransactions,
+    BadAbortedIndex,
+)
 from riverlog.log.segments.log_folder import LogFolder
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.truncation import truncate
@@ -19,8 +24,8 @@ FOLDER = "/orders-0"
 CONFIG = replace(DEFAULT_TOPIC_CONFIG, segment_bytes=400, index_interval_bytes=100)
 
 
-def aborted(first: int, last: int, stable: int, producer: int = 7) -> Aborted:
-    return Aborted(ProducerId(producer), Offset(first), Offset(last), Offset(stable))
+def aborted(first: int, last: int, stable: int, producer: int = 7) -> AbortedRange:
+    return AbortedRange(ProducerId(producer), Offset(first), Offset(last), Offset(stable))
 
 
 def open_log(disk: MemoryDisk, *, recovery_point: int = 0, clean: bool = False) -> Log:

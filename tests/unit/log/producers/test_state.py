@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from riverlog.log.producers import state as module
-from riverlog.log.producers.aborted_transactions import Aborted
-from riverlog.log.producers.state import BadSnapshot, Producers, Written
+from riverlog.log.producers.aborted_transactions import AbortedRange
+from riverlog.log.producers.state import BadSnapshot, ProducedBatch, Producers
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, LeaderEpoch, Offset, ProducerEpoch, ProducerId
-from riverlog.model.transactions import Producer, TransactionVersion
+from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.records.batch import CONTROL, TRANSACTIONAL, BatchHeader
 from riverlog.records.control import Marker
 
@@ -54,7 +54,7 @@ def test_the_last_five_batches_may_be_repeated() -> None:
     for number in range(7):
         write(producers, header(2 * number, 2), offset=100 + 2 * number, now_ms=number)
     for number in range(2, 7):
-        expected = Written(2 * number, 2 * number + 1, Offset(100 + 2 * number), Offset(101 + 2 * number), number)
+        expected = ProducedBatch(2 * number, 2 * number + 1, Offset(100 + 2 * number), Offset(101 + 2 * number), number)
         assert producers.check(header(2 * number, 2)) == expected
     assert refused(producers, header(2, 2)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert refused(producers, header(12, 1)) is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -155,7 +155,7 @@ def test_gathered_batches_are_forgotten_as_if_they_had_never_come_or_kept() -> N
         assert producers.check(header(number)) is None
         producers.remember_gathered(header(number), Offset(number), 9)
     producers.remember_gathered(header(0, producer=8), Offset(14), 9)
-    assert producers.check(header(13)) == Written(13, 13, Offset(13), Offset(13), 9)
+    assert producers.check(header(13)) == ProducedBatch(13, 13, Offset(13), Offset(13), 9)
     producers.forget_gathered(Offset(6))
     assert producers.encode() == before
     assert producers.check(header(6)) is None
@@ -215,7 +215,7 @@ def test_a_transaction_is_open_from_its_first_batch_to_its_marker() -> None:
     assert producers.aborted == []
     write(producers, transactional(2), offset=20)
     end(producers, 21, committed=False)
-    assert producers.aborted == [Aborted(ProducerId(7), Offset(20), Offset(21), Offset(22))]
+    assert producers.aborted == [AbortedRange(ProducerId(7), Offset(20), Offset(21), Offset(22))]
 
 
 def test_a_marker_where_nothing_was_written_aborts_nothing() -> None:
@@ -251,7 +251,7 @@ def test_an_open_transaction_outlives_a_new_epoch_silence_and_a_snapshot() -> No
     restored = Producers.decode(producers.encode())
     assert unstable(restored) == 10
     end(restored, 12, committed=False, epoch=1, coordinator=9)
-    assert restored.aborted == [Aborted(ProducerId(7), Offset(10), Offset(12), Offset(13))]
+    assert restored.aborted == [AbortedRange(ProducerId(7), Offset(10), Offset(12), Offset(13))]
     again = Producers.decode(restored.encode()).get(ProducerId(7))
     assert again is not None
     assert (again.coordinator_epoch, again.transaction_offset, again.epoch) == (9, NO_OFFSET, 1)
@@ -290,7 +290,7 @@ def test_a_marker_needs_the_right_epochs(
     producers = Producers()
     end(producers, 0, epoch=4)
     write(producers, transactional(0, epoch=5), offset=1)
-    marker = Producer(ProducerId(7), ProducerEpoch(epoch))
+    marker = ProducerIdentity(ProducerId(7), ProducerEpoch(epoch))
     if expected is True:
         assert producers.check_marker(marker, Marker(True, coordinator), version)
         return
@@ -303,7 +303,7 @@ def test_a_repeated_marker_of_a_bumped_epoch_is_there_already() -> None:
     producers = Producers()
     write(producers, transactional(0), offset=1)
     end(producers, 2, epoch=1)
-    marker = Producer(ProducerId(7), ProducerEpoch(1))
+    marker = ProducerIdentity(ProducerId(7), ProducerEpoch(1))
     assert not producers.check_marker(marker, Marker(True, 3), BUMPED)
     assert producers.check_marker(marker, Marker(True, 4), BUMPED), "another coordinator asks: it is heard"
     write(producers, transactional(0, epoch=1), offset=3)

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from riverlog.log.producers.transactions import Transactions
+from riverlog.log.producers.transactions import OpenTransactions
 from riverlog.model.ids import Offset
 
 
 def test_the_oldest_open_transaction_holds_readers() -> None:
-    transactions = Transactions()
+    transactions = OpenTransactions()
     assert transactions.first_unstable_offset is None
     transactions.begin(Offset(5))
     transactions.begin(Offset(8))
@@ -24,7 +24,7 @@ def test_the_oldest_open_transaction_holds_readers() -> None:
 
 
 def test_a_marker_that_is_not_committed_decides_nothing_for_readers() -> None:
-    transactions = Transactions([Offset(3)])
+    transactions = OpenTransactions([Offset(3)])
     transactions.decide(Offset(3), Offset(7))
     transactions.committed(Offset(7))
     assert transactions.first_unstable_offset == 3
@@ -33,7 +33,7 @@ def test_a_marker_that_is_not_committed_decides_nothing_for_readers() -> None:
 
 
 def test_what_is_cut_off_opens_what_it_had_decided() -> None:
-    transactions = Transactions()
+    transactions = OpenTransactions()
     transactions.begin(Offset(0))
     transactions.begin(Offset(1))
     transactions.decide(Offset(0), Offset(2))
@@ -46,7 +46,7 @@ def test_what_is_cut_off_opens_what_it_had_decided() -> None:
 
 @given(st.lists(st.integers(0, 3)), st.data())
 def test_any_order_of_ends_agrees_with_looking_at_all(steps: list[int], data: st.DataObject) -> None:
-    transactions = Transactions()
+    transactions = OpenTransactions()
     undecided: list[int] = []
     decided: dict[int, int] = {}  # first offset by marker
     for offset, step in enumerate(steps):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from riverlog.log.log import Log
-from riverlog.log.recovery.process_opening import Opening, open_logs
+from riverlog.log.recovery.process_opening import LogOpening, open_logs
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
 from riverlog.model.ports import Disk
@@ -35,8 +35,8 @@ def append(log: Log, number: int) -> None:
     log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(1), now_ms=0)
 
 
-def opening(folder: str, *, recovery_point: int = 0, clean: bool = False) -> Opening:
-    return Opening(
+def opening(folder: str, *, recovery_point: int = 0, clean: bool = False) -> LogOpening:
+    return LogOpening(
         NAME,
         folder,
         CONFIG,

@@ -6,7 +6,7 @@ import pytest
 
 from riverlog.log.log import Log
 from riverlog.log.recovery.recovery import list_folder
-from riverlog.log.recovery.replay import EPOCHS_FILE, Past, headers_from
+from riverlog.log.recovery.replay import EPOCHS_FILE, LogReplay, headers_from
 from riverlog.log.segments.log_folder import LogFolder
 from riverlog.log.segments.open_files import OpenFiles
 from riverlog.log.segments.segments import Segments
@@ -40,10 +40,10 @@ def segments_on(disk: MemoryDisk) -> Segments:
     return segments
 
 
-def learn(disk: MemoryDisk) -> Past:
+def learn(disk: MemoryDisk) -> LogReplay:
     segments = segments_on(disk)
     snapshots = list_folder(disk, FOLDER).snapshots
-    past = Past(disk, FOLDER, snapshots, first=Offset(0), upto=Offset(30), now_ms=0)
+    past = LogReplay(disk, FOLDER, snapshots, first=Offset(0), upto=Offset(30), now_ms=0)
     past.catch_up(segments, segments.active)
     past.remove_snapshots(segments)
     return past

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from riverlog.log.segments.flaws import SEARCH_EVERYTHING, Beyond, Flaw, examine
+from riverlog.log.segments.flaws import SEARCH_EVERYTHING, Flaw, TailContent, examine
 from riverlog.model.ids import LeaderEpoch, Offset
 from riverlog.records.batch import BatchHeader, assign
 from tests.support.batches import batch_of
@@ -32,7 +32,7 @@ def examined(
     content: bytes,
     *,
     limit: int = BASE + 2 * COUNT,
-    beyond: Beyond = Beyond.NOTHING,
+    beyond: TailContent = TailContent.NOTHING,
     bytes_max: int = SEARCH_EVERYTHING,
 ) -> tuple[list[int], list[Flaw]]:
     """Give the offsets of the whole batches, and the flaws."""
@@ -145,11 +145,11 @@ def test_the_search_for_the_next_batch_is_bounded() -> None:
 
 def test_the_walk_ends_where_it_should() -> None:
     content = segment()
-    assert examined(content, limit=110, beyond=Beyond.BATCHES) == ([100, 102, 104, 106, 108], [])
-    assert examined(content, limit=111, beyond=Beyond.BATCHES) == ([100, 102, 104, 106, 108], [])
+    assert examined(content, limit=110, beyond=TailContent.BATCHES) == ([100, 102, 104, 106, 108], [])
+    assert examined(content, limit=111, beyond=TailContent.BATCHES) == ([100, 102, 104, 106, 108], [])
     gap = segment([100, 102, 130, 132])
-    assert examined(gap, limit=110, beyond=Beyond.GAPS) == ([100, 102], [])
-    assert examined(gap, limit=110, beyond=Beyond.BATCHES)[1][0][2:4] == (104, 110)
+    assert examined(gap, limit=110, beyond=TailContent.GAPS) == ([100, 102], [])
+    assert examined(gap, limit=110, beyond=TailContent.BATCHES)[1][0][2:4] == (104, 110)
 
 
 def test_a_flaw_is_a_sentence() -> None:

@@ -4,12 +4,12 @@ import errno
 
 import pytest
 
-from riverlog.log.segments.gathered_write import Gathered, write_gathered
+from riverlog.log.segments.gathered_write import GatheredBatch, write_gathered
 from riverlog.model.ids import Offset
 from tests.support.disk import MemoryDisk
 
 
-def some(count: int) -> list[Gathered]:
+def some(count: int) -> list[GatheredBatch]:
     return [(b"%d" % number * 100, Offset(number), Offset(number), 0, 0) for number in range(count)]
 
 

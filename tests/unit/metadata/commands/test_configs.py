@@ -5,7 +5,7 @@ import pytest
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges, alter_configs, resource_of
 from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.settings import Layers
+from riverlog.model.settings import SettingLayers
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 from tests.unit.metadata.cluster import cluster, with_topic
 
@@ -16,7 +16,7 @@ BROKER = 4
 def altered(*changes: ConfigChange, type_: int = TOPIC, name: str = "orders", replace: bool = False):
     image = with_topic(cluster(None), "orders", retention_ms="5", cleanup_policy="delete")
     command = AlterConfigs((ResourceChanges(type_, name, changes),), replace=replace)
-    records, reply = alter_configs(image, command, Layers())
+    records, reply = alter_configs(image, command, SettingLayers())
     return reply.outcomes[0].code, dict(image.after_all(records).topic_overrides("orders"))
 
 
@@ -60,7 +60,7 @@ def test_a_setting_is_named_once():
 def test_a_resource_is_named_once():
     image = with_topic(cluster(None), "orders")
     changes = ResourceChanges(TOPIC, "orders", (ConfigChange("flush.ms", ConfigOperation.SET, "9"),))
-    records, reply = alter_configs(image, AlterConfigs((changes, changes)), Layers())
+    records, reply = alter_configs(image, AlterConfigs((changes, changes)), SettingLayers())
     assert records == []
     assert [outcome.code for outcome in reply.outcomes] == [ErrorCode.INVALID_REQUEST] * 2
 
@@ -68,7 +68,7 @@ def test_a_resource_is_named_once():
 def test_a_rehearsal_writes_nothing():
     image = with_topic(cluster(None), "orders")
     changes = ResourceChanges(TOPIC, "orders", (ConfigChange("flush.ms", ConfigOperation.SET, "9"),))
-    records, reply = alter_configs(image, AlterConfigs((changes,), validate_only=True), Layers())
+    records, reply = alter_configs(image, AlterConfigs((changes,), validate_only=True), SettingLayers())
     assert (records, reply.outcomes[0].code) == ([], ErrorCode.NONE)
 
 
@@ -108,5 +108,5 @@ def test_a_broker_has_one_name():
 def test_the_topic_of_checkpoints_stays_compacted(replace, change, code):
     image = with_topic(cluster(None), CHECKPOINTS_TOPIC, partitions=-1)
     command = AlterConfigs((ResourceChanges(TOPIC, CHECKPOINTS_TOPIC, (change,)),), replace=replace)
-    _, reply = alter_configs(image, command, Layers())
+    _, reply = alter_configs(image, command, SettingLayers())
     assert reply.outcomes[0].code is code

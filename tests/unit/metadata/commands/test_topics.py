@@ -16,7 +16,7 @@ from riverlog.model.checkpoint_topic import CHECKPOINTS_CONFIGS, CHECKPOINTS_TOP
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
-from riverlog.model.settings import Layers
+from riverlog.model.settings import SettingLayers
 from tests.unit.metadata.cluster import DEFAULTS, cluster, topic_id, with_topic
 
 
@@ -83,7 +83,7 @@ def test_a_setting_without_a_value_is_refused():
 
 
 def test_settings_are_checked_together_with_the_nodes():
-    defaults = TopicDefaults(1, 1, Layers(static={"log.cleaner.min.compaction.lag.ms": "10"}))
+    defaults = TopicDefaults(1, 1, SettingLayers(static={"log.cleaner.min.compaction.lag.ms": "10"}))
     command = CreateTopics((TopicCreation("orders", topic_id(1), configs={"max.compaction.lag.ms": "5"}),))
     _, reply = create_topics(cluster(None), command, defaults)
     assert reply.topics[0].outcome.code is ErrorCode.INVALID_CONFIG
