@@ -48,7 +48,7 @@ def write_durably(disk: Disk, path: str, content: bytes) -> None:
 
 
 def put_in_place(disk: Disk, beside: str, path: str) -> None:
-    """Let a file that is on the medium take the place of another, durably."""
+    """Rename a file that is on the medium over another, durably."""
     disk.rename(beside, path)
     disk.sync_folder(path.rpartition("/")[0])
 

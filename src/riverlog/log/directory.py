@@ -137,7 +137,7 @@ class LogDirectory:
         return epoch if isinstance(epoch, int) else NO_BROKER_EPOCH
 
     def closing(self) -> Iterator[tuple[Log, SyncPlan]]:
-        """Say for each log what must be done to close it; that may happen beside the loop, several at a time.
+        """Plan for each log what closes it; that may happen beside the loop, several at a time.
 
         Each step holds files open until its plan was run and `Log.closed` told.
         """
@@ -163,7 +163,7 @@ class LogDirectory:
         self._lock.release()
 
     def abandon(self) -> None:
-        """Let go of everything and write nothing: the disk has failed, and the next start must recover."""
+        """Release everything and write nothing: the disk has failed, and the next start must recover."""
         for log in self._logs.values():
             log.release()
         self._logs.clear()
@@ -189,27 +189,27 @@ class LogDirectory:
             return None
 
     def was_flushed(self, partition: TopicPartition) -> bool:
-        """Tell whether something of this partition is known to have been on the medium, its topic's id then too."""
+        """Return whether something of this partition was on the medium, and then its topic's id too."""
         return self._recovery_points.get(partition, Offset(0)) > 0
 
     def log(self, partition: TopicPartition) -> Log | None:
-        """Give a log that is open."""
+        """Return a log if it is open."""
         return self._logs.get(partition)
 
     def logs(self) -> Mapping[TopicPartition, Log]:
-        """Give all logs that are open."""
+        """Return all logs that are open."""
         return self._logs
 
     def high_watermark(self, partition: TopicPartition) -> Offset:
-        """Give the high watermark that was written down last; 0 where none was."""
+        """Return the high watermark that was written down last; 0 where none was."""
         return self._high_watermarks.get(partition, Offset(0))
 
     def cleaned_offset(self, partition: TopicPartition) -> Offset:
-        """Give the offset below which a partition was compacted; 0 where it never was."""
+        """Return the offset below which a partition was compacted; 0 where it never was."""
         return self._cleaned_offsets.get(partition, Offset(0))
 
     def note_cleaned(self, partition: TopicPartition, offset: Offset) -> None:
-        """Take note of how far a partition is compacted; the next checkpoint writes it down."""
+        """Note how far a partition is compacted; the next checkpoint writes it down."""
         self._cleaned_offsets[partition] = offset
 
     def create_log(self, partition: TopicPartition, topic_id: TopicId, config: TopicConfig, *, now_ms: int) -> Log:
@@ -231,14 +231,14 @@ class LogDirectory:
         return log
 
     def adopt_log(self, partition: TopicPartition, topic_id: TopicId, log: Log) -> None:
-        """Take a log that was opened elsewhere."""
+        """Adopt a log that was opened elsewhere."""
         assert partition not in self._logs
         log.segments.share(self._files)
         self._logs[partition] = log
         self._name_topic(partition, topic_id, log)
 
     def _name_topic(self, partition: TopicPartition, topic_id: TopicId, log: Log) -> None:
-        """See that the folder says whose it is."""
+        """Write the topic's id into the folder, unless it is there."""
         try:
             if self.topic_id(partition) is None:
                 log.write_small_file(PARTITION_FILE, encode_topic_id(topic_id))
@@ -255,7 +255,7 @@ class LogDirectory:
         return log
 
     def opening(self, partition: TopicPartition, config: TopicConfig, *, now_ms: int) -> LogOpening:
-        """Say all that is needed to open a partition's log, here or elsewhere."""
+        """Collect all that is needed to open a partition's log, here or elsewhere."""
         return LogOpening(
             partition,
             self._folder_of(partition),
@@ -299,7 +299,7 @@ class LogDirectory:
         return partial(self._disk.sync_folder, self.folder)
 
     def set_aside(self, partition: TopicPartition, random: Random) -> str:
-        """Rename a folder that belongs to no topic, so that it is kept and in nobody's way; give its new name.
+        """Rename a folder that belongs to no topic, so that it is kept and in nobody's way; return its new name.
 
         After a crash it may have to be done again.
         """
@@ -328,7 +328,7 @@ class LogDirectory:
     # Checkpoints
 
     def pending_checkpoint(self, high_watermarks: Mapping[TopicPartition, Offset]) -> CheckpointPlan:
-        """Say what the checkpoints should hold now; one plan at a time."""
+        """Plan the checkpoints as they are now; one plan at a time."""
         for partition, log in self._logs.items():
             self._recovery_points[partition] = log.flushed_offset
             self._log_starts[partition] = log.log_start_offset
@@ -362,7 +362,7 @@ class LogDirectory:
         return bool(self._forgotten)
 
     def write_forgotten(self) -> None:
-        """See that no checkpoint speaks of partitions that are gone; most were written since, beside the loop."""
+        """Write the checkpoints that still name partitions that are gone; most were written since, beside the loop."""
         if not self._forgotten:
             return
         for name, offsets in self._checkpoints():

@@ -35,7 +35,7 @@ class Epochs:
 
     @property
     def latest(self) -> LeaderEpoch:
-        """Give the newest epoch, or NO_EPOCH."""
+        """Return the newest epoch, or NO_EPOCH."""
         return self._epochs[-1] if self._epochs else NO_EPOCH
 
     def entries(self) -> list[tuple[LeaderEpoch, Offset]]:
@@ -43,7 +43,7 @@ class Epochs:
         return list(zip(self._epochs, self._starts, strict=True))
 
     def begin(self, epoch: LeaderEpoch, start_offset: Offset) -> bool:
-        """Note that an epoch's first record has this offset; tell whether that was news."""
+        """Note that an epoch's first record has this offset; return whether that was news."""
         if epoch <= self.latest:
             return False
         if self._starts and start_offset <= self._starts[-1]:
@@ -54,12 +54,12 @@ class Epochs:
         return True
 
     def of(self, offset: Offset) -> LeaderEpoch:
-        """Give the epoch in which the record at this offset was written."""
+        """Find the epoch in which the record at this offset was written."""
         slot = bisect_right(self._starts, offset) - 1
         return self._epochs[slot] if slot >= 0 else NO_EPOCH
 
     def end_of(self, epoch: LeaderEpoch, log_end_offset: Offset) -> EpochEnd:
-        """Say where the largest epoch that is not above the given one ended."""
+        """Find the end of the largest epoch that is not above the given one."""
         if not self._epochs or epoch == NO_EPOCH or epoch > self.latest:
             return UNKNOWN_END
         if epoch == self.latest:
@@ -68,7 +68,7 @@ class Epochs:
         return EpochEnd(self._epochs[above - 1] if above else epoch, self._starts[above])
 
     def truncate_end(self, end_offset: Offset) -> bool:
-        """Forget epochs that begin at or behind this offset; tell whether there were any."""
+        """Forget epochs that begin at or behind this offset; return whether there were any."""
         count = bisect_left(self._starts, end_offset)
         changed = count < len(self._starts)
         del self._epochs[count:]
@@ -76,7 +76,7 @@ class Epochs:
         return changed
 
     def truncate_start(self, start_offset: Offset) -> bool:
-        """Forget epochs that ended before this offset; tell whether anything changed."""
+        """Forget epochs that ended before this offset; return whether anything changed."""
         slot = bisect_right(self._starts, start_offset) - 1
         if slot < 0 or (slot == 0 and self._starts[0] == start_offset):
             return False

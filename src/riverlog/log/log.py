@@ -128,7 +128,7 @@ class Log:
         self.unchanged_end = self.log_end_offset if clean else None
 
     def close(self) -> None:
-        """Make everything durable and write down what opening again would otherwise have to find out."""
+        """Sync everything and write down what opening again would otherwise have to find out."""
         plan = self.begin_close()
         plan.run()
         self.closed(plan)
@@ -147,13 +147,13 @@ class Log:
         return plan
 
     def closed(self, plan: SyncPlan) -> None:
-        """Take note that the plan for closing was carried out, and let go of all files."""
+        """Note that the plan for closing was carried out, and release all files."""
         self.synced(plan)
         self.unchanged_end = self.log_end_offset
         self.release()
 
     def release(self) -> None:
-        """Let go of all files and write nothing: for a log that is deleted, or whose disk has failed."""
+        """Release all files and write nothing: for a log that is deleted, or whose disk has failed."""
         self._gathered = []
         for segment in self.segments.known():
             segment.let_go()
@@ -166,12 +166,12 @@ class Log:
 
     @property
     def damage(self) -> list[str]:
-        """Say what is known to be damaged of what the log holds, a sentence each."""
+        """List the known damage of what the log holds, a sentence each."""
         return [f"{self.folder}/{known}" for known in self.quarantine.behind(self.log_start_offset)]
 
     @property
     def config(self) -> TopicConfig:
-        """Give the topic's settings; they may be set at any time."""
+        """Return the topic's settings; they may be set at any time."""
         return self._config
 
     @config.setter
@@ -190,14 +190,14 @@ class Log:
         return len(self.segments)
 
     def last_stable_offset(self, high_watermark: Offset) -> Offset:
-        """Give the offset below which all is committed and every transaction decided."""
+        """Return the offset below which all is committed and every transaction decided."""
         unstable = self.producers.transactions.first_unstable_offset
         if unstable is None or unstable >= high_watermark:
             return high_watermark
         return max(unstable, self.log_start_offset)
 
     def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
-        """Say where the largest epoch that is not above the given one ended."""
+        """Find the end of the largest epoch that is not above the given one."""
         return self.epochs.end_of(epoch, self.log_end_offset)
 
     @property
@@ -233,7 +233,7 @@ class Log:
         now_ms: int,
         marker: Marker | None = None,
     ) -> AppendResult:
-        """Give one checked batch its offsets, in place, and keep it for `write`: its bytes must stay as they are.
+        """Assign one checked batch its offsets, in place, and keep it for `write`: its bytes must stay as they are.
 
         Raises Refusal where its time or sequence is wrong, which says nothing about those gathered before it; OSError
         where the disk fails, and then those are lost too. A marker was checked by the caller.
@@ -302,7 +302,7 @@ class Log:
         self.producers.aborted = []
 
     def append_assigned(self, batches: memoryview, *, now_ms: int) -> Offset:
-        """Append batches that have their offsets and epochs already, as a follower gets them; give the new end.
+        """Append batches that have their offsets and epochs already, as a follower gets them; return the new end.
 
         Only whole batches from the log's end on are taken; raises Refusal where the next bytes are something else.
         """
@@ -387,18 +387,18 @@ class Log:
         return self.sync_planner.plan(self.log_end_offset, self.epochs, None if self._gathered else self.producers)
 
     def synced(self, plan: SyncPlan) -> None:
-        """Take note that a plan was carried out."""
+        """Note that a plan was carried out."""
         self.sync_planner.finish(plan)
         self.flushed_offset = plan.upto
 
     def flush(self) -> None:
-        """Make everything durable now, waiting for it."""
+        """Sync everything now, and wait for it."""
         plan = self.pending_sync()
         plan.run()
         self.synced(plan)
 
     def advance_log_start(self, offset: Offset) -> None:
-        """Give up the records below this offset; their segments go with the next retention."""
+        """Drop the records below this offset; their segments go with the next retention."""
         if not 0 <= offset <= self.log_end_offset:
             raise Refusal(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is not between 0 and {self.log_end_offset}")
         if offset > self.log_start_offset:

@@ -69,7 +69,7 @@ def read_latest(segments: Segments, *, from_offset: Offset) -> FoundTime | None:
 
 
 def bound_of(segments: Segments, found: LogRead) -> Offset:
-    """Give an offset that lies behind all that was read, of a last batch that is cut off too, and not far behind."""
+    """Find an offset behind all that was read, of a last batch that is cut off too, and not far behind."""
     if found.records is None:
         return Offset(0)
     segment = segments[segments.slot_of(Offset(found.next_offset - 1))]

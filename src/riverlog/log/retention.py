@@ -52,7 +52,7 @@ def expired(
     log_start_offset: Offset,
     upto: Offset,
 ) -> list[DeletionReason]:
-    """Give a reason for each segment to delete, from the oldest on, and look no further than the first that stays."""
+    """Find a reason for each segment to delete, from the oldest on, up to the first that stays."""
     reasons: list[DeletionReason] = []
     surplus = total_bytes - config.retention_bytes
     by_age = config.cleanup_delete and config.retention_ms >= 0

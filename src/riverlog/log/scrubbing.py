@@ -48,7 +48,7 @@ def scrub(
 
 
 def _examine(disk: Disk, folder: str, segment: SegmentFacts, flaws: list[Flaw]) -> Iterator[int]:
-    """Read a segment, noting its flaws; give the count of bytes from time to time."""
+    """Read a segment, noting its flaws; yield the count of bytes from time to time."""
     file = disk.open(path_of(folder, segment.base_offset, LOG_SUFFIX))
     try:
         begun = position = 0

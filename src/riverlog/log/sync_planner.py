@@ -86,7 +86,7 @@ class SyncPlanner:
         return plan
 
     def finish(self, plan: SyncPlan) -> None:
-        """Take note that a plan was carried out."""
+        """Note that a plan was carried out."""
         assert plan is self._plan
         self._plan = None
         self._first_name_synced = True
@@ -98,7 +98,7 @@ class SyncPlanner:
         assert self._plan is None, "a sync is running: let it finish first"
 
     def sync_first_name(self) -> None:
-        """Make the first segment's name durable before there is a second one.
+        """Sync the first segment's name before there is a second one.
 
         Where a crash left that one without the first, the log would seem to begin with it.
         """
@@ -108,7 +108,7 @@ class SyncPlanner:
             self._first_name_synced = True
 
     def closed(self, segment: Segment, producers: Producers) -> None:
-        """Take note of a segment behind which another one has begun."""
+        """Note a segment behind which another one has begun."""
         self._closed_segments.append(segment)
         self.snapshots.begin_segment(segment.next_offset, producers)
 

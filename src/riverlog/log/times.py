@@ -84,7 +84,7 @@ def find_latest(segments: Segments, *, from_offset: Offset) -> FoundTime | None:
 
 
 def _latest_in(segment: Segment, position: int, header: BatchHeader, from_offset: Offset) -> int:
-    """Give the latest time of a batch's records from an offset on; NO_TIMESTAMP where there is none."""
+    """Find the latest time of a batch's records from an offset on; NO_TIMESTAMP where there is none."""
     if header.record_count == 0 or header.last_offset < from_offset:
         return NO_TIMESTAMP
     if header.base_offset >= from_offset:

@@ -84,7 +84,7 @@ class Authorizer(Protocol):
 
 
 def operations_allowed(authorizer: Authorizer, who: Principal, resource: ResourceType, name: str) -> int:
-    """Give the bit field of allowed operations that Metadata and Describe responses carry."""
+    """Return the bit field of allowed operations that Metadata and Describe responses carry."""
     return sum(
         1 << operation for operation in OPERATIONS[resource] if authorizer.allows(who, operation, resource, name)
     )

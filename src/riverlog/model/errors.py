@@ -149,7 +149,7 @@ class ErrorCode(IntEnum):
 
     @property
     def retriable(self) -> bool:
-        """Tell whether the same request may succeed later without being changed."""
+        """Return whether the same request may succeed later without being changed."""
         return self in _RETRIABLE
 
     @property

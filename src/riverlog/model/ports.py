@@ -19,11 +19,11 @@ class Clock(Protocol):
     """Two clocks: one that only goes forward, for waiting, and the wall's, for timestamps."""
 
     def monotonic(self) -> float:
-        """Give seconds since some fixed moment; never goes back."""
+        """Return seconds since some fixed moment; never goes back."""
         ...
 
     def wall_ms(self) -> int:
-        """Give milliseconds since 1970; may jump either way."""
+        """Return milliseconds since 1970; may jump either way."""
         ...
 
 
@@ -42,7 +42,7 @@ class File(Protocol):
     def path(self) -> str: ...
 
     def size(self) -> int:
-        """Give the file's length in bytes."""
+        """Return the file's length in bytes."""
         ...
 
     def read(self, position: int, count: int) -> bytes:
@@ -70,15 +70,15 @@ class File(Protocol):
         ...
 
     def forget(self, position: int, count: int) -> None:
-        """Tell the system that these bytes, all of them synced, need not be kept in memory."""
+        """Release these bytes, all of them synced, from the system's memory."""
         ...
 
     def fileno(self) -> int:
-        """Give the descriptor, for `sendfile`; -1 where there is none."""
+        """Return the descriptor, for `sendfile`; -1 where there is none."""
         ...
 
     def close(self) -> None:
-        """Let go of the file; a second call does nothing."""
+        """Close the file; a second call does nothing."""
         ...
 
 
@@ -115,7 +115,7 @@ class Disk(Protocol):
         ...
 
     def rename(self, source: str, target: str) -> None:
-        """Give a file or folder another name; an existing target file is replaced."""
+        """Rename a file or folder; an existing target file is replaced."""
         ...
 
     def remove(self, path: str) -> None:
@@ -134,11 +134,11 @@ class Disk(Protocol):
         ...
 
     def free_bytes(self, folder: str) -> int:
-        """Tell how many bytes can still be written there."""
+        """Return how many bytes can still be written there."""
         ...
 
     def total_bytes(self, folder: str) -> int:
-        """Tell how large the file system is that holds the folder."""
+        """Return the size of the file system that holds the folder."""
         ...
 
     def lock(self, path: str) -> FileLock:
@@ -162,7 +162,7 @@ class Processes(Protocol):
     """Other processes for work that computes for long; the simulation computes in place."""
 
     def stream(self, work: Callable[[], Iterator[T]]) -> AsyncGenerator[T, None]:
-        """Give the results of `work` as they come, or raise its exception; ChildProcessError where it was ended.
+        """Yield the results of `work` as they come, or raise its exception; ChildProcessError where it was ended.
 
         Closing the stream ends the work.
         """
@@ -187,14 +187,14 @@ class Socket(Protocol):
         ...
 
     def send(self, buffer: Buffer, *, more: bool = False) -> int:
-        """Send from the front of `buffer`; give how many bytes were taken.
+        """Send from the front of `buffer`; return how many bytes were taken.
 
         `more` promises that further bytes follow at once, so that the system need not send a small packet.
         """
         ...
 
     def send_file(self, file: File, position: int, count: int) -> int:
-        """Send bytes of a file without copying where the system can; give how many bytes were taken."""
+        """Send bytes of a file without copying where the system can; return how many bytes were taken."""
         ...
 
     def on_readable(self, callback: Callable[[], None] | None) -> None:
@@ -206,7 +206,7 @@ class Socket(Protocol):
         ...
 
     def expect(self, count: int) -> None:
-        """Say that so many bytes are sure to come, and nothing is to be done with fewer: fewer calls back are fine."""
+        """Expect so many bytes, with fewer of which nothing is to be done: fewer calls back are fine."""
         ...
 
     def close(self) -> None:

@@ -10,12 +10,12 @@ _HEX_DIGITS: Final = frozenset("0123456789abcdefABCDEF")
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """Give name and value of each line; the last of two equal names holds, as in Java."""
+    """Read name and value of each line; the last of two equal names holds, as in Java."""
     return dict(_pair(number, line) for number, line in _logical_lines(text))
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Give each line that holds a setting with its number; a backslash at the end joins it with the next."""
+    """Find each line that holds a setting, with its number; a backslash at the end joins it with the next."""
     joined = ""
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.lstrip()

@@ -142,7 +142,7 @@ def check_node(overrides: Mapping[str, str]) -> None:
 
 
 def can_change(setting: Setting, name: NodeSettingName) -> bool:
-    """Tell whether a node's setting under this name can change at run time; only the finest unit can."""
+    """Return whether a node's setting under this name can change at run time; only the finest unit can."""
     return setting.dynamic and name == setting.node_names[0]
 
 
@@ -185,7 +185,7 @@ def describe_node(layers: SettingLayers) -> list[SettingDescription]:
 
 
 def unknown_name(name: str, known: Iterable[str]) -> str:
-    """Say that there is no such setting, and which one was perhaps meant."""
+    """Build the error for a setting that does not exist, with the one that was perhaps meant."""
     nearest = get_close_matches(name, list(known), n=1, cutoff=0.6)
     hint = f"; did you mean {nearest[0]}?" if nearest else "."
     return f"There is no setting {name}{hint}"
@@ -304,5 +304,5 @@ def _check_listeners(settings: NodeSettings) -> None:
 
 
 def client_listeners(settings: NodeSettings) -> tuple[Endpoint, ...]:
-    """Give the listeners that are for clients."""
+    """Return the listeners that are for clients."""
     return tuple(each for each in settings.listeners if each.listener not in settings.controller_listener_names)

@@ -12,12 +12,12 @@ def same(value: Value) -> Value:
 
 
 def row(setting: Setting, read: Callable[[Value], object] = same) -> Any:
-    """Make a dataclass field whose default is the setting's and whose metadata is the setting itself."""
+    """Build a dataclass field whose default is the setting's and whose metadata is the setting itself."""
     default = read(setting.read(setting.default))
     return field(default=default, metadata={"setting": setting, "read": read})
 
 
 def rows_of(config: type[Any]) -> dict[str, Setting]:
-    """Give the settings that a class holds by their names, in the order of its fields."""
+    """Return the settings that a class holds by their names, in the order of its fields."""
     settings = [each.metadata["setting"] for each in fields(config) if each.metadata]
     return {setting.name: setting for setting in settings}

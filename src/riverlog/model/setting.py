@@ -75,11 +75,11 @@ class Setting:
 
     @property
     def sensitive(self) -> bool:
-        """Tell whether a value must never be shown."""
+        """Return whether a value must never be shown."""
         return self.kind is SettingType.PASSWORD
 
     def read(self, text: str, *, name: NodeSettingName | None = None) -> Value:
-        """Give the value that the text stands for, in this setting's own unit; BadSetting if it is none."""
+        """Read the value that the text stands for, in this setting's own unit; BadSetting if it is none."""
         said = name or NodeSettingName(self.name)
         try:
             value = _parse(self.kind, text.strip())
@@ -95,7 +95,7 @@ class Setting:
 
     @property
     def range(self) -> str:
-        """Say in words which values are possible."""
+        """Describe in words which values are possible."""
         if self.choices:
             some = "any of " if self.kind is SettingType.LIST else ""
             return some + " or ".join(self.choices) if len(self.choices) < 3 else some + ", ".join(self.choices)
@@ -116,7 +116,7 @@ class Setting:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Give the smallest and the largest number that is allowed."""
+        """Return the smallest and the largest number that is allowed."""
         widest = {SettingType.INT: INT_MAX, SettingType.LONG: LONG_MAX}.get(self.kind, float("inf"))
         return (
             -widest if self.least is None else self.least,

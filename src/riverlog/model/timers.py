@@ -38,7 +38,7 @@ class Timers(Generic[Name]):
         return self._deadlines.get(name)
 
     def pop(self, now: Instant) -> Name | None:
-        """Take out one name whose time has come. One at a time, since what follows from it may move the others."""
+        """Remove one name whose time has come. One at a time, since what follows from it may move the others."""
         while self._heap and self._heap[0][0] <= now:
             queued, _, name = heappop(self._heap)
             if self._queued.get(name) == queued:
@@ -54,7 +54,7 @@ class Timers(Generic[Name]):
         return None
 
     def next(self) -> Instant | None:
-        """Say when to look again, if at all."""
+        """Return when to look again, if at all."""
         return self._heap[0][0] if self._heap else None
 
     def _push(self, name: Name, deadline: Instant) -> None:

@@ -62,7 +62,7 @@ class MarkerPort(Protocol):
     """The way to the logs in which transactions end."""
 
     def write(self, markers: TransactionMarkers) -> Awaitable[Mapping[TopicPartition, ErrorCode]]:
-        """Write a marker to each partition, and say how it went once it is committed there; perhaps at once.
+        """Write a marker to each partition, and report how it went once it is committed there; perhaps at once.
 
         A partition that is missing in the answer is asked again.
         """
@@ -81,5 +81,5 @@ class VerifyTransaction(Protocol):
         *,
         adds: bool,
     ) -> Awaitable[ErrorCode]:
-        """Say whether the partition belongs to the producer's open transaction; with `adds`, make it so first."""
+        """Return whether the partition belongs to the producer's open transaction; with `adds`, add it first."""
         ...

@@ -25,19 +25,19 @@ class Logger:
         self._logger = logger
 
     def debug(self, event: str, **fields: object) -> None:
-        """Say what only somebody who searches for a fault wants to know."""
+        """Log what only somebody who searches for a fault wants to know."""
         self._write(logging.DEBUG, event, fields)
 
     def info(self, event: str, **fields: object) -> None:
-        """Say what happened."""
+        """Log what happened."""
         self._write(logging.INFO, event, fields)
 
     def warning(self, event: str, **fields: object) -> None:
-        """Say what is odd, while the node goes on."""
+        """Log what is odd, while the node goes on."""
         self._write(logging.WARNING, event, fields)
 
     def error(self, event: str, *, cause: BaseException | None = None, **fields: object) -> None:
-        """Say what no longer works; `cause` is written with its traceback."""
+        """Log what no longer works; `cause` is written with its traceback."""
         self._write(logging.ERROR, event, fields, cause)
 
     def _write(self, level: int, event: str, fields: dict[str, object], cause: BaseException | None = None) -> None:
@@ -46,7 +46,7 @@ class Logger:
 
 
 def get_logger(name: str) -> Logger:
-    """Give the logger of one part of the node: `riverlog.server`."""
+    """Return the logger of one part of the node: `riverlog.server`."""
     return Logger(logging.getLogger(name))
 
 
@@ -119,7 +119,7 @@ _COLOURS: Final = {logging.DEBUG: "2", logging.INFO: "32", logging.WARNING: "33"
 
 
 def _fields(record: logging.LogRecord) -> dict[str, object]:
-    """Give the fields of an event, and the traceback of its cause as one of them."""
+    """Return the fields of an event, and the traceback of its cause as one of them."""
     fields: dict[str, object] = dict(getattr(record, "fields", {}))
     if record.exc_info and record.exc_info[1] is not None:
         fields["trace"] = "".join(traceback.format_exception(record.exc_info[1]))

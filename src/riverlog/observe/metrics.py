@@ -410,15 +410,15 @@ class MetricsSource(Protocol):
     def brokers(self) -> Iterable[BrokerSample]: ...
 
     def topics(self) -> Iterable[tuple[str, int]]:
-        """Give each topic's name and its number of partitions."""
+        """List each topic's name and its number of partitions."""
         ...
 
     def partitions(self) -> Iterable[PartitionSample]:
-        """Give the partitions that this node leads."""
+        """List the partitions that this node leads."""
         ...
 
     def groups(self) -> Iterable[GroupSample]:
-        """Give the groups that this node coordinates."""
+        """List the groups that this node coordinates."""
         ...
 
     def transactions(self) -> TransactionsSample:
@@ -430,7 +430,7 @@ class MetricsSource(Protocol):
         ...
 
     def pipelines(self) -> Iterable[PipelineSample]:
-        """Give the queries of Spark that report to this node's checkpoint store."""
+        """List the queries of Spark that report to this node's checkpoint store."""
         ...
 
     def log_directories(self) -> Iterable[LogDirectorySample]: ...
@@ -476,7 +476,7 @@ PARTITION_VALUES: Final[dict[Metric, Callable[[PartitionSample], int]]] = {
 
 
 def scrape(source: MetricsSource, *, version: str) -> Scrape:
-    """Take all numbers of a node now, in one pass on its loop."""
+    """Read all numbers of a node now, in one pass on its loop."""
     stats = source.stats
     partitions = list(source.partitions())
     readings = [
@@ -491,7 +491,7 @@ def scrape(source: MetricsSource, *, version: str) -> Scrape:
 
 
 def read_groups(groups: Sequence[GroupSample]) -> Iterator[Sample]:
-    """Give all series of groups."""
+    """Read all series of groups."""
     for state, count in sorted(Counter(group.state for group in groups).items()):
         yield Sample(Metric.GROUPS, (state,), count)
     for group in groups:

@@ -29,7 +29,7 @@ def read_process() -> ProcessSample:
 
 
 def seconds_since_start() -> float:
-    """Tell how old this process is, interpreter and imports included; without /proc, the CPU time that it took."""
+    """Return the age of this process, interpreter and imports included; without /proc, the CPU time that it took."""
     if not _HAS_PROC:
         return time.process_time()
     ticks = int(_read("stat").rpartition(")")[2].split()[_START_TIME_FIELD])

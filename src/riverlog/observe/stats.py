@@ -34,7 +34,7 @@ class Histogram:
         self.sum_seconds += seconds
 
     def copy(self) -> "Histogram":
-        """Give what was counted so far, unmoved by what comes after."""
+        """Copy what was counted so far."""
         copied = Histogram()
         copied.counts = self.counts.copy()
         copied.sum_seconds = self.sum_seconds
@@ -87,7 +87,7 @@ class RequestStats:
         self.errors[code] = self.errors.get(code, 0) + 1
 
     def stages(self) -> dict[str, Histogram]:
-        """Give the histogram of each stage, in the order of the road."""
+        """Return the histogram of each stage, in the order of a request's way."""
         return {
             "queue": self._histogram(self._queue, self._queue_seconds),
             "handle": self._histogram(self._handle, self._handle_seconds),
@@ -96,12 +96,12 @@ class RequestStats:
         }
 
     def total(self) -> Histogram:
-        """Give the histogram of whole requests, from their arrival to the last byte of the answer."""
+        """Return the histogram of whole requests, from their arrival to the last byte of the answer."""
         seconds = self._queue_seconds + self._handle_seconds + self._wait_seconds + self._send_seconds
         return self._histogram(self._total, seconds)
 
     def _histogram(self, slower: list[int], sum_seconds: float) -> Histogram:
-        """Give a whole histogram: what is in no slower bucket was quick."""
+        """Build a whole histogram: what is in no slower bucket was quick."""
         histogram = Histogram()
         histogram.counts = [self.count - sum(slower), *slower[1:]]
         histogram.sum_seconds = sum_seconds
@@ -196,7 +196,7 @@ class NodeStats:
         self.startup_seconds = 0.0  # from the start of the process to the ready line; 0 until then
 
     def of_api(self, api: str) -> RequestStats:
-        """Give the counts of one API. Callers keep what they are given: it is never replaced."""
+        """Return the counts of one API. Callers keep what they are given: it is never replaced."""
         return self.requests.setdefault(api, RequestStats(api))
 
 

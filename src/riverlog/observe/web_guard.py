@@ -26,7 +26,7 @@ class WebGuard:
     """Looks at the heads of requests to one port."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        """Take the names of this node: `node.example.org`, `*.example.org` or `*`; loopback is always one."""
+        """Hold the names of this node: `node.example.org`, `*.example.org` or `*`; loopback is always one."""
         entries = {name.strip().lower().rstrip(".") for name in (*_LOCAL_NAMES, *names)}
         self._every = _EVERY_NAME in entries
         self._names = frozenset(entry for entry in entries if entry and not entry.startswith("*"))

@@ -91,7 +91,7 @@ class DirectoryAssignment:
                 self._log.warning("folder set aside: it belongs to no topic", partition=str(name), folder=aside)
 
     def _choose(self, name: TopicPartition, directories: list[NodeDirectory]) -> bool:
-        """Take the one of several folders that the metadata name, and leave the others; False where they name none."""
+        """Choose the one of several folders that the metadata name; False where they name none."""
         topic = self._metadata.image.topic(name.topic)
         assert topic is not None
         known = self._by_id.get(self._named(topic.partition(name.partition)) or LOST_DIRECTORY)

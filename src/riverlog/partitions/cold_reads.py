@@ -37,7 +37,7 @@ class ColdReads:
         """Of files that were read lately: where the last read ended, and its size."""
 
     def begin(self, wanted: FileRange) -> "asyncio.Future[None] | None":
-        """Have bytes read, and return what is done when they are in memory; None where that was just tried."""
+        """Begin to read bytes; return what is done when they are in memory, None where that was just tried."""
         key = wanted.file.path, wanted.position
         if (reading := self._under_way.get(key)) is not None:
             return reading

@@ -39,7 +39,7 @@ class DirectoryHealth:
 
     @property
     def trouble(self) -> str | None:
-        """Say in one sentence what is wrong, if anything."""
+        """Return in one sentence what is wrong, if anything."""
         if self._failure is not None:
             return f"log directory {self.path} is offline: {self._failure}; repair the disk and restart the node"
         if self._full:
@@ -51,7 +51,7 @@ class DirectoryHealth:
         return self._failure is not None
 
     def room(self) -> tuple[int, int]:
-        """Give the size of the file system and what is free of it, in bytes."""
+        """Return the size of the file system and what is free of it, in bytes."""
         return self._disk.total_bytes(self.path), self._disk.free_bytes(self.path)
 
     def check_writable(self) -> None:
@@ -130,7 +130,7 @@ class WithdrawnHealth:
         self._refusal = refusal
 
     def look(self) -> None:
-        """See nothing."""
+        """Do nothing: there is nothing to look at."""
 
     def check_writable(self) -> None:
         """Refuse."""

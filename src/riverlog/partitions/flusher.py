@@ -42,7 +42,7 @@ class Flusher:
         ends after the directory went offline for another reason."""
 
     def flush(self, partition: "Replica") -> None:
-        """See that everything appended to this partition so far reaches the medium soon, unless its files are gone."""
+        """Begin to flush everything appended to this partition so far, unless its files are gone."""
         if partition in self._under_way:
             self._wanted.add(partition)
         elif partition.keeps_files:
@@ -60,7 +60,7 @@ class Flusher:
             await asyncio.wait(set(self._under_way.values()))
 
     def _is_distrusted(self) -> bool:
-        """Tell whether no flush counts any more; of a failed one the loop may have yet to hear."""
+        """Return whether no flush counts any more; one may have failed that the loop does not know of yet."""
         return self._failed or self._health.offline
 
     def _run(self, plan: SyncPlan) -> None:

@@ -85,21 +85,21 @@ class Partition(Replica):
         return self._gather(batch, header, now_ms=now_ms)
 
     def begins_transaction(self, header: BatchHeader) -> bool:
-        """Tell whether a producer's batch would be the first of its transaction here, and no retry of one."""
+        """Return whether a producer's batch would be the first of its transaction here, and no retry of one."""
         producer = self.log.producers.get(header.producer_id)
         if producer is None or producer.epoch != header.producer_epoch:
             return True
         return producer.transaction_offset < 0 and producer.find(header) is None
 
     def check_marker(self, producer: ProducerIdentity, marker: Marker, version: TransactionVersion) -> bool:
-        """Tell whether a transaction's marker is still to be written; Refusal where it may not be."""
+        """Return whether a transaction's marker is still to be written; Refusal where it may not be."""
         self.check_here()
         return self.log.producers.check_marker(producer, marker, version)
 
     def append_marker(
         self, producer: ProducerIdentity, marker: Marker, version: TransactionVersion, *, now_ms: int
     ) -> Offset:
-        """End a producer's transaction here; give the offset that has to be committed for it. Refusal says why not."""
+        """End a producer's transaction here; return the offset that has to be committed for it. Refusal says why not."""
         if not self.check_marker(producer, marker, version):
             self.write()
             return Offset(self.log.log_end_offset - 1)
@@ -116,7 +116,7 @@ class Partition(Replica):
         marker: Marker | None = None,
         at_once: bool = False,
     ) -> AppendResult:
-        """Give one batch its offset; `at_once` says that the caller writes it before anything else happens."""
+        """Assign one batch its offset; `at_once` says that the caller writes it before anything else happens."""
         health = self._health
         health.slack_bytes -= len(batch)
         if health.slack_bytes < 0:
@@ -156,7 +156,7 @@ class Partition(Replica):
         return appended
 
     def write(self) -> Refusal | None:
-        """Write what was gathered, and tell those who wait for it; give the reason where it was lost instead."""
+        """Write what was gathered, and answer those who wait for it; return the reason where it was lost instead."""
         if not self._gathering:
             return None
         self._gathering = False
@@ -216,12 +216,12 @@ class Partition(Replica):
         self._readers.pop(look, None)
 
     def wake(self) -> None:
-        """Let everybody who waits to read look again."""
+        """Wake everybody who waits to read."""
         for look in self._readers:
             self._turn.look(look)
 
     def flushed(self) -> None:
-        """Take note that the log's flushed offset has grown."""
+        """Note that the log's flushed offset has grown."""
         if self.removed:
             return
         self._advance(max(self.high_watermark, self.log.flushed_offset))
@@ -240,7 +240,7 @@ class Partition(Replica):
         self.storage_failed()
 
     def storage_failed(self) -> None:
-        """Tell all who wait that what they wrote will not become durable."""
+        """Fail all who wait: what they wrote will not become durable."""
         self._waiters.fail(ErrorCode.KAFKA_STORAGE_ERROR)
         self.wake()
 
@@ -256,7 +256,7 @@ class Partition(Replica):
         self.wake()
 
     def _lost(self, error: OSError) -> Refusal:
-        """Tell all whose batches were gathered and could not be written; give the refusal for whoever met the error."""
+        """Fail all whose gathered batches could not be written; return the refusal for whoever met the error."""
         self._gathering = False
         refusal = self._health.failed(error)
         end = self.log.log_end_offset

@@ -94,7 +94,7 @@ class Recovery:
         await asyncio.shield(self._wanted[name].finished)
 
     async def settled(self, name: TopicPartition) -> None:
-        """Give a log up, and wait until nobody is at work on it."""
+        """Abandon a log, and wait until nobody is at work on it."""
         wanted = self._wanted.get(name)
         if wanted is None:
             return

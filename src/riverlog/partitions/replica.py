@@ -69,7 +69,7 @@ class Replica:
 
     @property
     def last_stable_offset(self) -> Offset:
-        """Give the offset below which every transaction is decided."""
+        """Return the offset below which every transaction is decided."""
         return self.log.last_stable_offset(self.high_watermark)
 
     def read(self, offset: Offset, *, bytes_max: int, upto: Offset, at_least_one: bool) -> LogRead:
@@ -153,7 +153,7 @@ class Replica:
         return self._read_at_once(read)
 
     def _read_beside(self, missing: FileRange) -> None:
-        """Have bytes read beside the loop, and raise NotYet; return where that was just tried, and did not help."""
+        """Begin to read bytes beside the loop, and raise NotYet; return where that was just tried, and did not help."""
         until = self._cold_reads.begin(missing)
         if until is not None:
             raise NotYet(until) from None
@@ -166,7 +166,7 @@ class Replica:
             raise self._health.failed(error) from error
 
     def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
-        """Say where an epoch ended; the one that still goes on ends with the log, even if nothing was written in it."""
+        """Find the end of an epoch; the one that still goes on ends with the log, even if nothing was written in it."""
         self.check_here()
         if epoch == self.leader_epoch:
             return EpochEnd(epoch, self.log.log_end_offset)
@@ -236,7 +236,7 @@ class Replica:
 
     @property
     def keeps_files(self) -> bool:
-        """Tell whether this partition's files are here and can be changed; a deleted one's name may be another's."""
+        """Return whether this partition's files are here and can be changed; a deleted one's name may be another's."""
         return not self._health.offline
 
     def check_files(self, error: OSError) -> Refusal:
@@ -244,7 +244,7 @@ class Replica:
         return self._health.failed(error)
 
     def found_damage(self) -> list[Quarantined]:
-        """Give the damage that nobody was told about yet, and see that it is remembered durably."""
+        """Return the damage that was not reported yet, and have it written down durably."""
         quarantine = self.log.quarantine
         if quarantine.unsaved and not self._health.offline:
             self._flusher.flush(self)
@@ -267,10 +267,10 @@ class Replica:
             self._flusher.flush(self)
 
     def flushed(self) -> None:
-        """Take note that the log's flushed offset has grown."""
+        """Note that the log's flushed offset has grown."""
 
     def withdraw(self, error: OSError) -> None:
-        """Take no more writes: what this partition is made of is gone from under it, and from it alone."""
+        """Refuse writes from now on: the files of this partition are gone, and of it alone."""
         message = f"{self.name} takes no writes: {error}; stop the node, put the files back and start it again"
         self._health = WithdrawnHealth(Refusal(ErrorCode.KAFKA_STORAGE_ERROR, message))
 

@@ -181,7 +181,7 @@ class Replicas:
         return True
 
     def _recovered(self, name: TopicPartition, result: Log | OSError) -> None:
-        """Take a log that was opened elsewhere, unless its topic was deleted meanwhile."""
+        """Serve a log that was opened elsewhere, unless its topic was deleted meanwhile."""
         topic = self._metadata.image.topic(name.topic)
         directory = self._registry.directory_of.get(name)
         if topic is None or directory is None or name in self._registry.leaving:

@@ -68,7 +68,7 @@ class Turn:
                 contained(_AT_TURNS_END, error)
 
     def _look(self, sends: list[Callable[[], None]]) -> list[Callable[[], None]]:
-        """Let all look who wait; give what is to be sent, first to readers if they are few, else to writers."""
+        """Call all who wait; return what is to be sent, first to readers if they are few, else to writers."""
         looks, self._looks = self._looks, {}
         if len(looks) > _READERS_FIRST_MAX:
             _call_all(sends)

@@ -40,12 +40,12 @@ class AppendWaiters:
             self._wait_until(deadline, loop)
 
     def written(self) -> None:
-        """Tell those who waited for the end of a turn that all of it stands in the log."""
+        """Answer those who waited for the end of a turn: all of it stands in the log."""
         waiters, self.for_write = self.for_write, []
         _tell(waiters, _KEPT)
 
     def committed(self, high_watermark: Offset) -> None:
-        """Tell those whose offsets the high watermark has passed."""
+        """Answer those whose offsets the high watermark has passed."""
         waiters = self.for_commit
         while waiters and waiters[0][0] < high_watermark:
             try:
@@ -54,7 +54,7 @@ class AppendWaiters:
                 contained("answer for a committed batch", error)
 
     def lost(self, end: Offset, code: ErrorCode) -> None:
-        """Tell those whose offsets are not in the log, which ends here: they are given to others."""
+        """Answer those whose offsets are not in the log, which ends here: others get them."""
         waiting = [*self.for_write, *self.for_commit]
         self.for_commit = deque(waiter for waiter in self.for_commit if waiter[0] < end)
         written, self.for_write = self.for_write, []
@@ -62,7 +62,7 @@ class AppendWaiters:
         _tell((waiter for waiter in written if waiter[0] < end), _KEPT)
 
     def fail(self, code: ErrorCode) -> None:
-        """Tell all who wait for a commit that there will be none here."""
+        """Answer all who wait for a commit: there will be none here."""
         waiting, self.for_commit = self.for_commit, deque()
         _tell(waiting, code)
 
@@ -72,7 +72,7 @@ class AppendWaiters:
         self._timer, self._deadline = loop.call_at(deadline, self._time_out), deadline
 
     def _time_out(self) -> None:
-        """Tell those whose time is up, and look again when the next one's will be."""
+        """Answer those whose time is up, and look again when the next one's will be."""
         self._timer = None
         loop = asyncio.get_running_loop()
         waiting, self.for_commit = self.for_commit, deque()

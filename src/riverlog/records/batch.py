@@ -84,7 +84,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Give the whole batch's size in bytes, header included."""
+        """Return the whole batch's size in bytes, header included."""
         return LOG_OVERHEAD + self.length
 
     @property
@@ -97,7 +97,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Give the sequence of the last record; sequences wrap at 2^31 to 0."""
+        """Return the sequence of the last record; sequences wrap at 2^31 to 0."""
         if self.base_sequence < 0:
             return self.base_sequence
         return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
@@ -130,7 +130,7 @@ def checksum(batch: Buffer) -> int:
 
 
 def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
-    """Check one batch as a client sent it, without decoding a record; give its header or raise Refusal.
+    """Check one batch as a client sent it, without decoding a record; return its header or raise Refusal.
 
     The buffer must hold exactly one batch: Kafka allows one batch per partition and request.
     """
@@ -207,7 +207,7 @@ def assign(batch: memoryview, base_offset: Offset, leader_epoch: LeaderEpoch) ->
 
 
 def stamp(batch: memoryview, log_append_time_ms: int) -> None:
-    """Give the whole batch the broker's time, in place; this needs a new checksum."""
+    """Stamp the whole batch with the broker's time, in place; this needs a new checksum."""
     (attributes,) = _ATTRIBUTES.unpack_from(batch, ATTRIBUTES_POSITION)
     _ATTRIBUTES.pack_into(batch, ATTRIBUTES_POSITION, attributes | LOG_APPEND_TIME)
     _OFFSET.pack_into(batch, MAX_TIMESTAMP_POSITION, log_append_time_ms)
@@ -215,7 +215,7 @@ def stamp(batch: memoryview, log_append_time_ms: int) -> None:
 
 
 def set_producer(batch: memoryview, producer_id: ProducerId, producer_epoch: ProducerEpoch, base_sequence: int) -> None:
-    """Say who wrote a finished batch and as which of its records, in place; this needs a new checksum."""
+    """Set the producer and the first sequence of a finished batch, in place; this needs a new checksum."""
     _PRODUCER.pack_into(batch, _PRODUCER_POSITION, producer_id, producer_epoch, base_sequence)
     _CRC.pack_into(batch, CRC_POSITION, checksum(batch))
 

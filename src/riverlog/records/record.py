@@ -83,13 +83,13 @@ HeadersLike = Mapping[str, bytes | None] | Iterable[tuple[str, bytes | None]]
 
 
 def read_batch(batch: Buffer, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX) -> list[Record]:
-    """Give the records of one whole batch after checking its checksum and counts; raise CorruptBatch otherwise."""
+    """Read the records of one whole batch after checking its checksum and counts; raise CorruptBatch otherwise."""
     header = check_batch(batch)
     return records_in(unfolded(batch, header, decompressed_bytes_max=decompressed_bytes_max), header)
 
 
 def check_batch(batch: Buffer) -> BatchHeader:
-    """Give the header of one whole batch whose size and checksum are right; raise CorruptBatch otherwise."""
+    """Read the header of one whole batch whose size and checksum are right; raise CorruptBatch otherwise."""
     if len(batch) <= MAGIC_POSITION:
         raise CorruptBatch(f"{len(batch)} bytes are too few for a record batch")
     _check_magic(batch[MAGIC_POSITION])
@@ -106,7 +106,7 @@ def check_batch(batch: Buffer) -> BatchHeader:
 def read_batches(
     buffer: Buffer, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
 ) -> Iterator[tuple[BatchHeader, list[Record]]]:
-    """Give header and records of each whole batch in fetched bytes; an incomplete last batch is left out.
+    """Read header and records of each whole batch in fetched bytes; an incomplete last batch is left out.
 
     Control batches are given too: their header says `is_control`, and `control_type` reads their only record.
     """
@@ -140,7 +140,7 @@ def _check_magic(magic: int) -> None:
 
 
 def unfolded(batch: Buffer, header: BatchHeader, *, decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX) -> Buffer:
-    """Give the bytes of a batch's records, decompressed within the bound; they have room for as many as it counts."""
+    """Decompress the bytes of a batch's records within the bound; they have room for as many as it counts."""
     data = decompress(
         header.compression, memoryview(batch)[HEADER_BYTES:], decompressed_bytes_max=decompressed_bytes_max
     )
@@ -331,16 +331,16 @@ class BatchBuilder:
 
     @property
     def size(self) -> int:
-        """Give the bytes that the batch has before compression, header included."""
+        """Return the bytes that the batch has before compression, header included."""
         return HEADER_BYTES + len(self._data)
 
     @property
     def max_timestamp(self) -> int:
-        """Give the largest timestamp so far, in milliseconds; -1 before the first record."""
+        """Return the largest timestamp so far, in milliseconds; -1 before the first record."""
         return self._max_timestamp
 
     def build(self, base_offset: Offset = Offset(0), leader_epoch: LeaderEpoch = NO_EPOCH) -> bytearray:  # noqa: B008
-        """Give the whole batch, compressed and with its checksum. May be called again after changing a field."""
+        """Build the whole batch, compressed and with its checksum. May be called again after changing a field."""
         assert self.count > 0, "a batch holds at least one record"
         records = compress(self.compression, self._data, self.level)
         attributes = self.compression | (TRANSACTIONAL if self.transactional else 0) | (CONTROL if self.control else 0)
@@ -383,7 +383,7 @@ def write_header(
     leader_epoch: LeaderEpoch = NO_EPOCH,
     producer: tuple[ProducerId, ProducerEpoch, int] = NOBODY,
 ) -> None:
-    """Make a batch of records that stand behind the room for its header: all fields, and the checksum."""
+    """Write the header of records that stand behind the room for it: all fields, and the checksum."""
     HEADER.pack_into(
         batch,
         0,
@@ -407,7 +407,7 @@ assert CRC_POSITION + _CRC.size == ATTRIBUTES_POSITION
 
 
 def record_bytes_max(key: bytes | None, value: bytes | None, headers: HeadersLike = ()) -> int:
-    """Give a bound on the bytes that a record adds to a batch: what a writer must have room for."""
+    """Return a bound on the bytes that a record adds to a batch: what a writer must have room for."""
     size = _FIELDS_BYTES_MAX
     if key is not None:
         size += len(key)

@@ -186,7 +186,7 @@ def keep(
 
 
 def empty(header: BatchHeader) -> bytearray:
-    """Give the batch without its records: what is left says which offsets and sequences there were."""
+    """Build the batch without its records: what is left says which offsets and sequences there were."""
     attributes = header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON)
     return _batch(header._replace(attributes=attributes, first_timestamp=NO_TIMESTAMP, record_count=0), b"")
 
@@ -211,5 +211,5 @@ def _batch(header: BatchHeader, records: Buffer) -> bytearray:
 
 
 def delete_horizon(header: BatchHeader) -> int | None:
-    """Give the time until which the batch's tombstones stay, if that was decided already."""
+    """Return the time until which the batch's tombstones stay, if that was decided already."""
     return header.first_timestamp if header.attributes & DELETE_HORIZON else None

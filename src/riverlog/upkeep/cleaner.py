@@ -61,7 +61,7 @@ class Cleaner:
                 pass
 
     async def clean_dirtiest(self) -> bool:
-        """Clean the log that needs it most; say whether there was one."""
+        """Clean the log that needs it most; return whether there was one."""
         self._uncleanable.intersection_update(self._registry.list_opened())
         dirtiest: tuple[tuple[bool, float], Partition, NodeDirectory, DirtyRange] | None = None
         for done, partition in enumerate(self._registry.list_opened()):

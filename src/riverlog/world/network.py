@@ -74,7 +74,7 @@ class TcpSocket:
             self._writing = False
 
     def expect(self, count: int) -> None:
-        """Let the system wake us once for many bytes. It gives the stream the room for them, where it may."""
+        """Ask the system to wake us once for many bytes, and give the stream the room for them, where it may."""
         expected = max(1, min(count, _EXPECTED_BYTES_MAX))
         if expected != self._expected:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, expected)
@@ -120,7 +120,7 @@ class TcpListener:
             self._loop.add_reader(listening.fileno(), self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        """Take what waits, a bounded number at a time; without descriptors, pause instead of spinning."""
+        """Accept what waits, a bounded number at a time; without descriptors, pause instead of spinning."""
         for _ in range(_ACCEPTS_PER_TURN):
             try:
                 connected, _peer = listening.accept()

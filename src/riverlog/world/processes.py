@@ -129,7 +129,7 @@ def _send(outgoing: BinaryIO, message: bytes) -> None:
 
 
 def _listen(works: "SimpleQueue[bytes]") -> None:
-    """Take what the starter sends, until it closes its end or dies."""
+    """Read what the starter sends, until it closes its end or dies."""
     incoming = sys.stdin.buffer
     while size := incoming.read(_SIZE.size):
         works.put(incoming.read(_SIZE.unpack(size)[0]))

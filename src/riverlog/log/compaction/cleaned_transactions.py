@@ -30,11 +30,11 @@ class CleanedTransactions:
         """Producers with batches that the next marker commits."""
 
     def is_aborted(self, header: BatchHeader) -> bool:
-        """Tell whether a batch belongs to an aborted transaction."""
+        """Return whether a batch belongs to an aborted transaction."""
         return self._aborted_with(header) is not None
 
     def see(self, header: BatchHeader) -> None:
-        """Take note of a batch that is no marker."""
+        """Note a batch that is no marker."""
         if header.is_transactional:
             aborted = self._aborted_with(header)
             if aborted is None:
@@ -43,7 +43,7 @@ class CleanedTransactions:
                 self._seen.add(aborted)
 
     def is_over(self, header: BatchHeader, marker: Marker) -> bool:
-        """Take note of a marker; tell whether it ends a transaction of which nothing else is left."""
+        """Note a marker; return whether it ends a transaction of which nothing else is left."""
         if not marker.committed:
             return self._aborted_with(header) not in self._seen
         is_over = header.producer_id not in self._committing
@@ -51,7 +51,7 @@ class CleanedTransactions:
         return is_over
 
     def left_in(self, base_offset: Offset, next_offset: Offset) -> list[AbortedRange]:
-        """Give the aborted transactions of which something is left, and whose markers lie between two offsets."""
+        """List the aborted transactions of which something is left, and whose markers lie between two offsets."""
         return sorted((each for each in self._seen if base_offset <= each.last_offset < next_offset), key=_last_offset)
 
     def _aborted_with(self, header: BatchHeader) -> AbortedRange | None:

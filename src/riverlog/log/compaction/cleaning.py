@@ -78,7 +78,7 @@ class CleaningPlan:
 
 
 def find_dirt(log: "Log", *, cleaned_offset: Offset, upto: Offset, now_ms: int) -> DirtyRange:
-    """Say how much of a log waits to be cleaned below an offset."""
+    """Measure how much of a log waits to be cleaned below an offset."""
     return examine(
         log.segment_facts(),
         log.config,
@@ -92,7 +92,7 @@ def find_dirt(log: "Log", *, cleaned_offset: Offset, upto: Offset, now_ms: int) 
 def plan_cleaning(
     log: "Log", dirt: DirtyRange, *, now_ms: int, keys_bytes_max: int, bytes_per_second_max: float
 ) -> CleaningPlan:
-    """Say what a run over this log has to do; Refusal where a segment must be left as it is."""
+    """Plan a run over this log; Refusal where a segment must be left as it is."""
     # A crash must not take the newer record of a key when the older one is gone for it. And beside a new `.cleaned`
     # file a `.swap` counts for nothing: the last one must have its own name for good.
     assert log.sync_planner.closed_is_durable, "closed segments are not durable: flush the log first"
@@ -156,7 +156,7 @@ class _CleaningRun:
         return newest
 
     def clean_group(self, group: tuple[SegmentFacts, ...], newest: NewestOffsets) -> int | None:
-        """Write what stays of a group into one segment; give its size, None where nothing would change."""
+        """Write what stays of a group into one segment; return its size, None where nothing would change."""
         cleaning = self._cleaning
         cleaned = Segment.create(
             LogFolder(self._disk, OpenFiles(), cleaning.folder, cleaning.index_interval_bytes),
@@ -189,7 +189,7 @@ class _CleaningRun:
         return cleaned.size if changed else None
 
     def _kept(self, header: BatchHeader, batch: Buffer, newest: NewestOffsets, *, is_last: bool) -> Buffer | None:
-        """Give what stays of a batch: the batch itself, another one, or nothing."""
+        """Return what stays of a batch: the batch itself, another one, or nothing."""
         if header.is_control:
             return self._kept_marker(header, batch, newest, is_last=is_last)
         self._transactions.see(header)
@@ -212,7 +212,7 @@ class _CleaningRun:
     def _kept_marker(
         self, header: BatchHeader, batch: Buffer, newest: NewestOffsets, *, is_last: bool
     ) -> Buffer | None:
-        """Give what stays of a marker: all of it while it is needed, and `delete.retention.ms` longer (KIP-534)."""
+        """Return what stays of a marker: all of it while it is needed, and `delete.retention.ms` longer (KIP-534)."""
         cleaning = self._cleaning
         if header.record_count:
             marker = read_marker(batch)

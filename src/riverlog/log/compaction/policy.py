@@ -32,7 +32,7 @@ class DirtyRange(NamedTuple):
     """A record has waited for longer than `max.compaction.lag.ms`."""
 
     def is_due(self, config: TopicConfig) -> bool:
-        """Tell whether the log is worth cleaning now."""
+        """Return whether the log is worth cleaning now."""
         return self.first_dirty_offset < self.end_offset and (
             self.overdue or self.ratio > config.min_cleanable_dirty_ratio
         )
@@ -98,11 +98,11 @@ class NewestOffsets:
 
     @property
     def is_full(self) -> bool:
-        """Tell whether no further batch should be noted; the first always may."""
+        """Return whether no further batch should be noted; the first always may."""
         return self._room <= 0
 
     def note(self, header: BatchHeader, records: Iterable[RecordSlice]) -> None:
-        """Take note of the next batch."""
+        """Note the next batch."""
         for record in records:
             if record.key is not None:
                 if record.key not in self._by_key:
@@ -111,7 +111,7 @@ class NewestOffsets:
         self.end = header.next_offset
 
     def pass_over(self, header: BatchHeader) -> None:
-        """Take note of a batch that replaces nothing: a marker, or one of an aborted transaction."""
+        """Note a batch that replaces nothing: a marker, or one of an aborted transaction."""
         self.end = header.next_offset
 
     def keeps(self, header: BatchHeader, record: RecordSlice, *, tombstones: bool) -> bool:
@@ -123,6 +123,6 @@ class NewestOffsets:
         return record.has_value or tombstones
 
     def horizon_passed(self, header: BatchHeader, now_ms: int) -> bool:
-        """Tell whether a batch's tombstones have been there for long enough."""
+        """Return whether a batch's tombstones have been there for long enough."""
         horizon = delete_horizon(header)
         return horizon is not None and now_ms >= horizon

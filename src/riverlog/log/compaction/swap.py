@@ -68,7 +68,7 @@ class Swap:
         log.segments.dense = False
 
     def announce(self) -> None:
-        """Make the decision durable; may run in a worker thread."""
+        """Write down durably that the swap happens; may run in a worker thread."""
         self._rename(CLEANED_SUFFIX, SWAP_SUFFIX)
         self._disk.sync_folder(self._folder)
 
@@ -79,7 +79,7 @@ class Swap:
         self._segments.take_over(first, behind, end_offset=self._replaced[-1].next_offset, delay_ms=self._delay_ms)
 
     def confirm(self) -> None:
-        """Make durable that the others are gone; may run in a worker thread."""
+        """Sync the names, so that the others stay gone; may run in a worker thread."""
         self._disk.sync_folder(self._folder)
 
     def finish(self) -> None:

@@ -118,7 +118,7 @@ class AbortedTransactions:
         return bool(self._bases)
 
     def of(self, base_offset: Offset) -> AbortedIndex:
-        """Give a segment's index, an empty one where it has none; BadAbortedIndex where its file is damaged."""
+        """Return a segment's index, an empty one where it has none; BadAbortedIndex where its file is damaged."""
         index = self._indexes.get(base_offset)
         if index is None:
             content = (
@@ -178,7 +178,7 @@ class AbortedTransactions:
             self._keep(base_offset, index)
 
     def take(self, base_offset: Offset, content: bytes) -> None:
-        """Know what a segment's index says that lies under another name."""
+        """Use the content of a segment's index that lies under another name."""
         self._keep(base_offset, AbortedIndex.decode(content, base_offset))
 
     def forget(self, bases: Iterable[Offset]) -> None:

@@ -44,7 +44,7 @@ class Snapshots:
         self._unsynced = {}
 
     def keep_past(self, segments: Segments, count: int, now_ms: int) -> None:
-        """See that the first segments can go: where those behind them begin, the producers are to be written down.
+        """Prepare the first segments to go: write down the producers where those behind them begin.
 
         That was done when they began, unless a crash came first.
         """

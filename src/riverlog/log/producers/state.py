@@ -66,7 +66,7 @@ class ProducerState:
         """Who decided its last transaction: a coordinator of an older epoch may decide none any more."""
 
     def copy(self) -> "ProducerState":
-        """Give what is known so far, unmoved by what comes after."""
+        """Copy what is known so far."""
         copied = ProducerState(self.epoch)
         copied.heard_ms, copied.next_sequence = self.heard_ms, self.next_sequence
         copied.transaction_offset, copied.coordinator_epoch = self.transaction_offset, self.coordinator_epoch
@@ -190,7 +190,7 @@ class Producers:
     def remember(
         self, header: BatchHeader, base_offset: Offset, appended_ms: int, marker: Marker | None = None
     ) -> None:
-        """Take note of a batch that is in the log now, and of what it says as a marker."""
+        """Note a batch that is in the log now, and of what it says as a marker."""
         producer = self._by_id.get(header.producer_id)
         if producer is None:
             producer = self._begin(header.producer_id, header.producer_epoch)
@@ -220,14 +220,14 @@ class Producers:
     def remember_gathered(
         self, header: BatchHeader, base_offset: Offset, appended_ms: int, marker: Marker | None = None
     ) -> None:
-        """Take note of a batch that is not in the log yet, until `keep_gathered` or `forget_gathered`."""
+        """Note a batch that is not in the log yet, until `keep_gathered` or `forget_gathered`."""
         if header.producer_id not in self._before:
             producer = self._by_id.get(header.producer_id)
             self._before[header.producer_id] = header if producer is None else producer.copy()
         self.remember(header, base_offset, appended_ms, marker)
 
     def keep_gathered(self) -> None:
-        """Take note that all gathered batches are in the log now."""
+        """Note that all gathered batches are in the log now."""
         if self._before:
             if self._awaited:
                 for producer_id in self._before:
@@ -235,7 +235,7 @@ class Producers:
             self._before = {}
 
     def forget_gathered(self, end_offset: Offset) -> None:
-        """Know of no batch that was gathered since the last time they were kept: of none from the log's end on."""
+        """Forget the batches that were gathered and not kept: those from the log's end on."""
         for producer_id, before in self._before.items():
             if isinstance(before, ProducerState):
                 self._by_id[producer_id] = before
@@ -247,7 +247,7 @@ class Producers:
         self.aborted = []
 
     def await_first(self, header: BatchHeader) -> None:
-        """Take note of a batch that was right but could not be written: of an unknown producer it comes first."""
+        """Note a batch that was right but could not be written: of an unknown producer it comes first."""
         producer_id = header.producer_id
         if producer_id < 0 or header.base_sequence < 0 or producer_id in self._by_id:
             return

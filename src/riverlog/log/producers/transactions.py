@@ -27,25 +27,25 @@ class OpenTransactions:
         return len(self._marker_by_first)
 
     def begin(self, first_offset: Offset) -> None:
-        """Take note of a transaction's first batch; it lies behind those of all others."""
+        """Note a transaction's first batch; it lies behind those of all others."""
         self._marker_by_first[first_offset] = None
         if self.first_unstable_offset is None:
             self.first_unstable_offset = first_offset
 
     def decide(self, first_offset: Offset, marker_offset: Offset) -> None:
-        """Take note of a transaction's marker."""
+        """Note a transaction's marker."""
         self._marker_by_first[first_offset] = marker_offset
         self._decided.append((marker_offset, first_offset))
 
     def undecided_from(self, next_offset: Offset) -> Offset:
-        """Say where the oldest transaction began that has no marker yet; the next offset where all have theirs."""
+        """Find where the oldest transaction began that has no marker yet; the next offset where all have theirs."""
         for first_offset, marker_offset in self._marker_by_first.items():
             if marker_offset is None:
                 return first_offset
         return next_offset
 
     def committed(self, high_watermark: Offset) -> None:
-        """Take note that all below an offset is committed."""
+        """Note that all below an offset is committed."""
         decided = self._decided
         if not decided or decided[0][0] >= high_watermark:
             return

@@ -88,7 +88,7 @@ def open_folder(
 
 
 def _ends_cleanly(segments: Segments, recovery_point: Offset) -> bool:
-    """Tell whether the last segment is as a clean shutdown leaves it."""
+    """Return whether the last segment is as a clean shutdown leaves it."""
     segments.reopen_last(upto=recovery_point)
     active = segments.active
     return not active.trailing_bytes and active.next_offset == recovery_point

@@ -50,7 +50,7 @@ class LogOpening:
         )
 
     def unread_bytes(self, disk: Disk) -> int:
-        """Tell how many bytes opening may have to read and check; none after a clean shutdown."""
+        """Count the bytes that opening may have to read and check; none after a clean shutdown."""
         if self.clean or not disk.exists(self.folder):
             return 0
         bases = list_folder(disk, self.folder).segments

@@ -74,7 +74,7 @@ def list_folder(disk: Disk, folder: str) -> FolderListing:
 
 
 def _is_half_swapped(stem: str, names: Collection[str]) -> bool:
-    """Tell whether a cleaned segment's log has its own name, and neither waits for it nor to be taken over."""
+    """Return whether a cleaned segment's log has its own name, and neither waits for it nor to be taken over."""
     log = stem + LOG_SUFFIX
     return log in names and log + SWAP_SUFFIX not in names and log + CLEANED_SUFFIX not in names
 
@@ -141,7 +141,7 @@ def recover(
 
 
 def take_verified(segment: Segment, note: BatchObserver) -> None:
-    """Take note of the batches behind those already known, for as long as each is the next one and whole."""
+    """Note the batches behind those already known, for as long as each is the next one and whole."""
     end = segment.size + segment.trailing_bytes
     epoch = -1
     for position, header, batch in scan_batches(segment.file(), segment.size, end):

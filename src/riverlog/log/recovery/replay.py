@@ -56,7 +56,7 @@ class LogReplay:
 
     @property
     def has_new_epochs(self) -> bool:
-        """Tell whether the file of epochs lacks something or says too much."""
+        """Return whether the file of epochs differs from what is known."""
         return self._epochs_known != self.epochs.entries()
 
     def catch_up(self, segments: Segments, last: Segment) -> None:
@@ -99,7 +99,7 @@ class LogReplay:
 
 
 def rebuild_aborted(segments: Segments, base_offset: Offset) -> None:
-    """Make a segment's index of aborted transactions anew from the newest snapshot before it, and its batches."""
+    """Rebuild a segment's index of aborted transactions from the newest snapshot before it, and its batches."""
     disk, folder = segments.folder.disk, segments.folder.path
     snapshots = list_folder(disk, folder).snapshots
     past = LogReplay(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=0, epochs=Epochs())

@@ -72,7 +72,7 @@ class OffsetIndex:
 
     @property
     def end_offset(self) -> Offset:
-        """Give the offset behind the last batch that has an entry."""
+        """Return the offset behind the last batch that has an entry."""
         return Offset(self.base_offset + self.offsets[-1] + 1) if self.offsets else self.base_offset
 
     def truncate(self, position: int) -> None:
@@ -193,5 +193,5 @@ def _entries_used(column: "array[int]") -> int:
 
 
 def _grows(column: "array[int]") -> bool:
-    """Tell whether each number is larger than the one before and none is negative."""
+    """Return whether each number is larger than the one before and none is negative."""
     return (not column or column[0] >= 0) and all(map(lt, column, column[1:]))

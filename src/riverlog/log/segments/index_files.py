@@ -24,7 +24,7 @@ class IndexFiles:
         self._written = 0, 0  # entries of the offset and of the time index
 
     def note(self, offset_entries: int, time_entries: int) -> None:
-        """Take note of how many entries are in the files."""
+        """Note how many entries are in the files."""
         self._written = offset_entries, time_entries
 
     def write(self) -> list[HeldFile]:

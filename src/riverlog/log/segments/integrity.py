@@ -53,7 +53,7 @@ class Integrity:
         yield from scan_headers(file, position, end, chunk_bytes=chunk_bytes)
 
     def verify(self, position: int, end: int) -> int:
-        """Verify what was not verified yet from the batch at `position` on; say how far the bytes are good.
+        """Verify what was not verified yet from the batch at `position` on; return how far the bytes are good.
 
         Stops before a damaged batch, and after a bounded number of bytes. A first batch that is damaged is a Refusal.
         """
@@ -84,12 +84,12 @@ class Integrity:
             position = self.verify(position, end) if behind is None else behind
 
     def damaged(self, position: int) -> Refusal:
-        """Say that the bytes at this position are not what was written."""
+        """Build the refusal for bytes that are not what was written."""
         path = self._segment.file().path
         return Refusal(ErrorCode.CORRUPT_MESSAGE, f"{path} is damaged at position {position}; it is not served")
 
     def _verify_from(self, position: int, target: int) -> int:
-        """Verify whole batches until the target is reached; say how far they are good.
+        """Verify whole batches until the target is reached; return how far they are good.
 
         The walk begins before them: only a neighbour on either side shows that a batch is in its place.
         """
@@ -110,7 +110,7 @@ class Integrity:
         return good
 
     def _before(self, position: int) -> int:
-        """Give the position of a batch before this one, unless there is none or damage lies between."""
+        """Find a batch before this position, unless there is none or damage lies between."""
         if position == 0:
             return 0
         start = self._segment.indexes()[0].boundary_at_or_before(position - 1)

@@ -104,7 +104,7 @@ class FileHolder(Protocol):
     """Whether bytes were written that no sync has covered."""
 
     def let_go(self) -> None:
-        """Drop the file and whatever can be read from it again, and tell the open files."""
+        """Drop the file and whatever can be read from it again, and unregister from the open files."""
         ...
 
 
@@ -148,7 +148,7 @@ class OpenFiles:
         return []
 
     def opened(self, holder: FileHolder) -> None:
-        """Take note of a file just opened, and let another one go if they are too many."""
+        """Note a file that was just opened, and close another one if they are too many."""
         self._holders[holder] = None
         self._let_go_of_old()
         if self.crowded:
@@ -180,7 +180,7 @@ class OpenFiles:
             candidate.let_go()
 
     def let_go(self, holder: FileHolder) -> None:
-        """Take note that a file is not held any more, and know nothing of who held it: it may have been deleted."""
+        """Forget a file that is not held any more, and who held it: it may have been deleted."""
         self._holders.pop(holder, None)
 
 

@@ -44,7 +44,7 @@ class Quarantine:
         """What nobody has been told yet since the log was opened."""
 
     def add(self, base_offset: Offset, flaw: Flaw) -> None:
-        """Take note of a flaw, joining it with those that it overlaps."""
+        """Note a flaw, joining it with those that it overlaps."""
         same = [known for known in self.entries if known.base_offset == base_offset]
         joined = [known for known in same if known.flaw.position < flaw.end and flaw.position < known.flaw.end]
         joined += [known for known in same if known.flaw == flaw and known not in joined]
@@ -72,7 +72,7 @@ class Quarantine:
         return [known.flaw for known in self.entries if known.base_offset == base_offset]
 
     def at(self, offset: Offset) -> Quarantined | None:
-        """Give the flaw in which an offset lies."""
+        """Find the flaw in which an offset lies."""
         slot = bisect_right(self.entries, offset, key=_first_offset) - 1
         if slot >= 0 and offset < self.entries[slot].flaw.next_offset:
             return self.entries[slot]
@@ -84,7 +84,7 @@ class Quarantine:
             raise refused(known)
 
     def ending_at(self, offset: Offset) -> Quarantined | None:
-        """Give the flaw directly before an offset."""
+        """Find the flaw directly before an offset."""
         return self.at(Offset(offset - 1))
 
     def behind(self, log_start_offset: Offset) -> list[Quarantined]:
@@ -132,7 +132,7 @@ class Quarantine:
 
 
 def refused(known: Quarantined) -> Refusal:
-    """Say to a reader that these bytes are not what was written."""
+    """Build a reader's refusal for bytes that are not what was written."""
     return Refusal(ErrorCode.CORRUPT_MESSAGE, f"{known}; it is not served")
 
 

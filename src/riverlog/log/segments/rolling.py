@@ -10,7 +10,7 @@ from riverlog.model.settings import TopicConfig
 def is_full(
     active: Segment, config: TopicConfig, size: int, last_offset: Offset, last_timestamp: int, now_ms: int
 ) -> bool:
-    """Tell whether batches of this size, up to this offset and time, belong into a new segment."""
+    """Return whether batches of this size, up to this offset and time, belong into a new segment."""
     if active.size + size > config.segment_bytes:
         return True
     if active.size == 0:

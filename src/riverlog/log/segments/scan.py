@@ -71,7 +71,7 @@ def scan_batches(
 
 
 def is_plausible(header: BatchHeader) -> bool:
-    """Tell whether these could be the first bytes of a batch; zeros are not."""
+    """Return whether these could be the first bytes of a batch; zeros are not."""
     return (
         is_delimited(header)
         and header.base_offset >= 0

@@ -168,7 +168,7 @@ class Segment:
             self.note_header(start + position, header)
 
     def _note(self, position: int, batches: Iterable[tuple[Sized, Offset, Offset, int, int]]) -> None:
-        """Take note of batches that lie in the file, behind all others: the one rule for index entries."""
+        """Note batches that lie in the file, behind all others: the one rule for index entries."""
         recent_offsets, recent_positions = self._recent_offsets, self._recent_positions
         bytes_since_entry, index_interval_bytes = self._bytes_since_entry, self.folder.index_interval_bytes
         for batch, base_offset, last_offset, first_timestamp, last_timestamp in batches:
@@ -252,7 +252,7 @@ class Segment:
         return boundary if boundary > position else end
 
     def offset_at(self, position: int, end: int) -> Offset:
-        """Give the offset with which the batch at `end` begins; within a batch, that behind the one at `position`."""
+        """Find the offset with which the batch at `end` begins; within a batch, that behind the one at `position`."""
         if end >= self.size:
             return self.next_offset
         header = read_batch_header(self.file(), end, self.size)
@@ -270,7 +270,7 @@ class Segment:
     # Files
 
     def file(self) -> HeldFile:
-        """Give the segment's file, opening it if need be."""
+        """Return the segment's file, opening it if need be."""
         if self.held is None:
             return self._hold(self.folder.disk.open(self.path(LOG_SUFFIX)))
         self.held.used = True
@@ -316,7 +316,7 @@ class Segment:
     # Indexes
 
     def indexes(self) -> tuple[OffsetIndex, TimeIndex]:
-        """Give both indexes, reading or rebuilding them if need be."""
+        """Return both indexes, reading or rebuilding them if need be."""
         if self._indexes is None:
             self._indexes = self.index_files.read(self.size, None)
             if self._indexes is None:
@@ -325,7 +325,7 @@ class Segment:
         return self._indexes
 
     def rebuild_indexes(self) -> None:
-        """Make both indexes anew from the batches that are whole."""
+        """Rebuild both indexes from the batches that are whole."""
         anew = Segment(self.folder, self.base_offset, now_ms=self.created_ms, ending=self.ending)
         anew.held = self.file()
         anew._scan_past_damage(self.size, self.next_offset)
@@ -340,11 +340,11 @@ class Segment:
         self._recent_offsets, self._recent_positions = anew._recent_offsets, anew._recent_positions
 
     def _restart(self) -> None:
-        """Know nothing of the batches yet."""
+        """Forget the batches."""
         self._resume(OffsetIndex(self.base_offset), TimeIndex(self.base_offset))
 
     def _resume(self, offset_index: OffsetIndex, time_index: TimeIndex) -> None:
-        """Know what the indexes say, up to the batch of the last offset entry, which comes next."""
+        """Resume from what the indexes say, up to the batch of the last offset entry, which comes next."""
         self._indexes = offset_index, time_index
         self.index_entries = len(offset_index)
         self._bytes_since_entry = 0
@@ -357,7 +357,7 @@ class Segment:
         self._recent_from = self.next_offset = self.base_offset
 
     def _scan(self, end: int, upto: Offset | None = None) -> None:
-        """Take note of all batches behind those already known, up to `end`, `upto`, or where they break off."""
+        """Note all batches behind those already known, up to `end`, `upto`, or where they break off."""
         for position, header in self.integrity.headers(self.size, end=end):
             if not self.is_next(header) or (upto is not None and header.last_offset >= upto):
                 break
@@ -369,7 +369,7 @@ class Segment:
                 break
 
     def _scan_past_damage(self, end: int, limit: Offset, beyond: TailContent = TailContent.NOTHING) -> None:
-        """Take note of all batches up to `limit` that are whole, and of the damage between them."""
+        """Note all batches up to `limit` that are whole, and of the damage between them."""
         found = examine(
             self.file(),
             self.size,
@@ -389,11 +389,11 @@ class Segment:
         self.trailing_bytes = end - self.size
 
     def is_next(self, header: BatchHeader) -> bool:
-        """Tell whether a batch can follow those already known; compaction may have left a gap."""
+        """Return whether a batch can follow those already known; compaction may have left a gap."""
         return header.base_offset >= self.next_offset and header.last_offset - self.base_offset <= RELATIVE_OFFSET_MAX
 
     def note_header(self, position: int, header: BatchHeader) -> None:
-        """Take note of a batch found in the file."""
+        """Note a batch found in the file."""
         if not self._recent_offsets:
             self._recent_from = header.base_offset
         times = first_timestamp(header), header.max_timestamp  # and of the batch only its length is needed
@@ -401,7 +401,7 @@ class Segment:
 
 
 def first_timestamp(header: BatchHeader) -> int:
-    """Give the timestamp of a batch's first record; that of its latest where another time stands in its place."""
+    """Return the timestamp of a batch's first record; that of its latest where another time stands in its place."""
     if header.attributes & (LOG_APPEND_TIME | DELETE_HORIZON):
         return header.max_timestamp
     return header.first_timestamp

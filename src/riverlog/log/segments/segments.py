@@ -68,7 +68,7 @@ class Segments:
         return len(self.bases)
 
     def __getitem__(self, slot: int) -> Segment:
-        """Give a segment, learning about it on first use."""
+        """Return a segment, loading it on first use."""
         segment = self._segments[slot]
         if segment is None:
             upto = self.bases[slot + 1] if slot + 1 < len(self.bases) else None
@@ -86,7 +86,7 @@ class Segments:
             self.quarantine.add(segment.base_offset, flaw)
 
     def note_lost(self, first_offset: Offset, upto: Offset, floor: Offset) -> Offset:
-        """Quarantine what should lie between these offsets, where no segment does; say where the log begins.
+        """Quarantine what should lie between these offsets, where no segment does; return where the log begins.
 
         Where there is none at all, one will be begun at the floor.
         """
@@ -110,7 +110,7 @@ class Segments:
         return (segment for segment in self._segments if segment is not None)
 
     def leave(self) -> None:
-        """Let go of what cannot be taken along to another process or a node's loop: open files."""
+        """Release what cannot go to another process or a node's loop: open files."""
         while self.unsynced_files:
             self.unsynced_files.pop().sync()
         for segment in self.known():
@@ -132,7 +132,7 @@ class Segments:
         return max(0, bisect_right(self.bases, offset) - 1)
 
     def start_of(self, offset: Offset) -> Offset:
-        """Give the offset with which the batch, or the damage, begins that holds this one."""
+        """Find the offset with which the batch, or the damage, begins that holds this one."""
         if (known := self.quarantine.at(offset)) is not None:
             return known.flaw.first_offset
         segment = self[self.slot_of(offset)]
@@ -205,7 +205,7 @@ class Segments:
         return self.files.crowded
 
     def recovered(self, first: int, segments: Sequence[Segment]) -> None:
-        """Take the recovered segments in place of all from `first` on."""
+        """Replace all segments from `first` on by the recovered ones."""
         kept = first + len(segments)
         for base_offset in self.bases[kept:]:
             self._delete_files(base_offset, delay_ms=0, suffixes=(LOG_SUFFIX, *_BESIDE_A_LOG))
@@ -215,7 +215,7 @@ class Segments:
         self.reopen_last()
 
     def reopen_last(self, *, upto: Offset | None = None) -> None:
-        """Make the last segment the active one; with `upto`, all below that offset should be there."""
+        """Reopen the last segment as the active one; with `upto`, all below that offset should be there."""
         if upto is not None and self._segments[-1] is None:
             self._segments[-1] = Segment.load(self.folder, self.bases[-1], now_ms=self._opened_ms, upto=upto)
         self.active = self[len(self) - 1]
@@ -225,7 +225,7 @@ class Segments:
     # Shrinking
 
     def delete(self, first: int, behind: int, *, delay_ms: int) -> None:
-        """Take segments out; their files are renamed now and removed after a delay. On OSError the others stay."""
+        """Delete segments; their files are renamed now and removed after a delay. On OSError the others stay."""
         for base_offset in self.bases[first:behind]:
             self._delete_files(base_offset, delay_ms=delay_ms, suffixes=(LOG_SUFFIX,))
             if (segment := self._segments[first]) is not None:
@@ -238,7 +238,7 @@ class Segments:
             self._delete_files(base_offset, delay_ms=delay_ms, suffixes=_BESIDE_A_LOG)
 
     def take_over(self, first: int, behind: int, *, end_offset: Offset, delay_ms: int) -> None:
-        """Let a cleaned segment, still under its name of the swap, stand for those that it replaces."""
+        """Serve a cleaned segment, still under its name of the swap, in place of those that it replaces."""
         base_offset = self.bases[first]
         cleaned = Segment.load(self.folder, base_offset, now_ms=self._opened_ms, ending=SWAP_SUFFIX)
         assert not cleaned.trailing_bytes
@@ -287,6 +287,6 @@ class Segments:
 
 
 def facts_of(segment: Segment) -> SegmentFacts:
-    """Say what others decide by about a segment."""
+    """Describe a segment to those who decide about it."""
     last_timestamp = segment.last_timestamp if segment.last_timestamp >= 0 else segment.created_ms
     return SegmentFacts(segment.base_offset, segment.next_offset, segment.size, last_timestamp, segment.first_timestamp)

@@ -15,12 +15,12 @@ class VerifiedRanges:
         self._ends: list[int] = []
 
     def end_of(self, position: int) -> int:
-        """Say up to where all is verified from this position on; the position itself where nothing is."""
+        """Find the end of what is verified from this position on; the position itself where nothing is."""
         slot = bisect_right(self._starts, position) - 1
         return max(position, self._ends[slot]) if slot >= 0 else position
 
     def add(self, start: int, end: int) -> None:
-        """Take note that all between these positions is verified."""
+        """Note that all between these positions is verified."""
         first = bisect_right(self._starts, start)
         if first and self._ends[first - 1] >= start:
             first -= 1
