@@ -20,7 +20,7 @@ DOCUMENTS: Final = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 TESTED_ELSEWHERE: Final = {
     "__main__": "two lines; every e2e test of the command line goes through the same main()",
     "broker.requests.context": "types and lookups of one line, used in the tests of every handler",
-    "partitions.not_yet": "an exception without behaviour, used in the tests of whoever raises it",
+    "partitions.retry_later": "an exception without behaviour, used in the tests of whoever raises it",
     "groups.consumer.assignors.subscriber": "types without behaviour, used in the tests of every assignor",
     "records.errors": "exceptions without behaviour; test_batch.py and test_record.py raise them",
 }

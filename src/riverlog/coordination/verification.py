@@ -11,11 +11,11 @@ from riverlog.coordination.futures import answered
 from riverlog.coordination.limits import VERIFICATION_RETRY_SECONDS
 from riverlog.model.errors import ErrorCode
 from riverlog.model.transactions import VerifyTransaction
-from riverlog.partitions.not_yet import NotYet
+from riverlog.partitions.retry_later import RetryLater
 from riverlog.transactions.verification import Question, VerificationRefused, Verified
 
 
-class Verifying(NotYet):
+class Verifying(RetryLater):
     """The coordinator is being asked whether a transaction may begin."""
 
 

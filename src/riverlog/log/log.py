@@ -156,7 +156,7 @@ class Log:
         """Release all files and write nothing: for a log that is deleted, or whose disk has failed."""
         self._gathered = []
         for segment in self.segments.known():
-            segment.let_go()
+            segment.release()
 
     def write_small_file(self, name: str, content: bytes) -> None:
         """Write a file beside the segments that never changes; the next sync makes it durable."""

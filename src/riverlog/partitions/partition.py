@@ -99,7 +99,7 @@ class Partition(Replica):
     def append_marker(
         self, producer: ProducerIdentity, marker: Marker, version: TransactionVersion, *, now_ms: int
     ) -> Offset:
-        """End a producer's transaction here; return the offset that has to be committed for it. Refusal says why not."""
+        """End a producer's transaction here; return the offset that must be committed for it. Refusal says why not."""
         if not self.check_marker(producer, marker, version):
             self.write()
             return Offset(self.log.log_end_offset - 1)

@@ -26,12 +26,12 @@ from riverlog.partitions.limits import (
     RECOVERY_STEP_LOGS_MAX,
     RECOVERY_WAIT_SECONDS_MAX,
 )
-from riverlog.partitions.not_yet import NotYet
+from riverlog.partitions.retry_later import RetryLater
 
 OpenedCallback: TypeAlias = Callable[[TopicPartition, Log | OSError], None]
 
 
-class Recovering(NotYet):
+class Recovering(RetryLater):
     """A partition that is being recovered cannot be used yet."""
 
 

@@ -1,7 +1,7 @@
 """One replica of a partition: its log in a directory of this node, as readers and upkeep see it.
 
 Readers see what lies below the high watermark, and those who want committed records alone what lies below the last
-stable offset. What is not in memory is read beside the loop: whoever asks for it gets `NotYet` and comes again.
+stable offset. What is not in memory is read beside the loop: whoever asks for it gets `RetryLater` and comes again.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from riverlog.observe.stats import PartitionStats
 from riverlog.partitions.cold_reads import ColdReads
 from riverlog.partitions.directory_health import DirectoryHealth, WithdrawnHealth
 from riverlog.partitions.flusher import Flusher
-from riverlog.partitions.not_yet import NotYet
+from riverlog.partitions.retry_later import RetryLater
 from riverlog.transactions.verification import Verifications
 
 T = TypeVar("T")
@@ -73,8 +73,10 @@ class Replica:
         return self.log.last_stable_offset(self.high_watermark)
 
     def read(self, offset: Offset, *, bytes_max: int, upto: Offset, at_least_one: bool) -> LogRead:
-        """Find committed bytes from `offset` on; Refusal where that offset is not in the log, NotYet where they must be
-        read from the disk first."""
+        """Find committed bytes from `offset` on.
+
+        Refusal where that offset is not in the log, RetryLater where they must be read from the disk first.
+        """
         if offset > self.high_watermark:  # always so when it was removed
             self.check_here()
             raise Refusal(
@@ -135,11 +137,11 @@ class Replica:
         while self.keeps_files and not self.log.segments.all_known:
             try:
                 self._cached(self.log.segment_facts)
-            except NotYet as not_yet:
-                await asyncio.shield(not_yet.until)
+            except RetryLater as retry:
+                await asyncio.shield(retry.until)
 
     def _cached(self, read: Callable[[], T]) -> T:
-        """Read what is in memory; NotYet where the disk must be waited for, Refusal where it is in the way."""
+        """Read what is in memory; RetryLater where the disk must be waited for, Refusal where it is in the way."""
         files = self.log.segments.files
         files.cached_only = True
         try:
@@ -153,10 +155,10 @@ class Replica:
         return self._read_at_once(read)
 
     def _read_beside(self, missing: FileRange) -> None:
-        """Begin to read bytes beside the loop, and raise NotYet; return where that was just tried, and did not help."""
+        """Begin to read bytes beside the loop, and raise RetryLater; return where that was just tried in vain."""
         until = self._cold_reads.begin(missing)
         if until is not None:
-            raise NotYet(until) from None
+            raise RetryLater(until) from None
 
     def _read_at_once(self, read: Callable[[], T]) -> T:
         """Read, however long the disk takes: the system does not keep in memory what is read beside the loop."""
@@ -243,13 +245,13 @@ class Replica:
         """Judge an error that somebody met with this partition's files and give the refusal for it."""
         return self._health.failed(error)
 
-    def found_damage(self) -> list[Quarantined]:
+    def take_damage(self) -> list[Quarantined]:
         """Return the damage that was not reported yet, and have it written down durably."""
         quarantine = self.log.quarantine
         if quarantine.unsaved and not self._health.offline:
             self._flusher.flush(self)
-        untold, quarantine.untold = quarantine.untold, []
-        return [known for known in untold if known.flaw.next_offset > self.log.log_start_offset]
+        unreported, quarantine.unreported = quarantine.unreported, []
+        return [known for known in unreported if known.flaw.next_offset > self.log.log_start_offset]
 
     def flush_if_due(self, *, uptime_ms: int) -> None:
         """Flush what has waited for longer than `flush.ms`."""

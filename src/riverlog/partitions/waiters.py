@@ -10,15 +10,15 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset
 from riverlog.observe.containment import contained
 
-_KEPT: Final = ErrorCode.NONE  # one look-up for all requests: in an enumeration it takes as long as a call
+_DONE: Final = ErrorCode.NONE  # one look-up for all requests: in an enumeration it takes as long as a call
 
 Waiter = tuple[Offset, float, Callable[[ErrorCode], None]]
-"""The last offset that somebody wrote, until when they wait for it, and whom to tell. A bare tuple: there is one for
+"""The last offset that somebody wrote, until when they wait for it, and whom to call. A bare tuple: there is one for
 every request."""
 
 
 class AppendWaiters:
-    """The waiters of one partition, in the order of their offsets; each is told once what became of its batch."""
+    """The waiters of one partition, in the order of their offsets; each is called once, with what became of it."""
 
     __slots__ = ("_deadline", "_timer", "for_commit", "for_write")
 
@@ -42,14 +42,14 @@ class AppendWaiters:
     def written(self) -> None:
         """Answer those who waited for the end of a turn: all of it stands in the log."""
         waiters, self.for_write = self.for_write, []
-        _tell(waiters, _KEPT)
+        _answer(waiters, _DONE)
 
     def committed(self, high_watermark: Offset) -> None:
         """Answer those whose offsets the high watermark has passed."""
         waiters = self.for_commit
         while waiters and waiters[0][0] < high_watermark:
             try:
-                waiters.popleft()[2](_KEPT)
+                waiters.popleft()[2](_DONE)
             except Exception as error:
                 contained("answer for a committed batch", error)
 
@@ -58,13 +58,13 @@ class AppendWaiters:
         waiting = [*self.for_write, *self.for_commit]
         self.for_commit = deque(waiter for waiter in self.for_commit if waiter[0] < end)
         written, self.for_write = self.for_write, []
-        _tell((waiter for waiter in waiting if waiter[0] >= end), code)
-        _tell((waiter for waiter in written if waiter[0] < end), _KEPT)
+        _answer((waiter for waiter in waiting if waiter[0] >= end), code)
+        _answer((waiter for waiter in written if waiter[0] < end), _DONE)
 
     def fail(self, code: ErrorCode) -> None:
         """Answer all who wait for a commit: there will be none here."""
         waiting, self.for_commit = self.for_commit, deque()
-        _tell(waiting, code)
+        _answer(waiting, code)
 
     def _wait_until(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
         if self._timer is not None:
@@ -79,13 +79,13 @@ class AppendWaiters:
         late: list[Waiter] = []
         for waiter in waiting:
             (late if waiter[1] <= loop.time() else self.for_commit).append(waiter)
-        _tell(late, ErrorCode.REQUEST_TIMED_OUT)
+        _answer(late, ErrorCode.REQUEST_TIMED_OUT)
         deadline = min((deadline for _, deadline, _ in self.for_commit), default=math.inf)
         if deadline < math.inf:
             self._wait_until(deadline, loop)
 
 
-def _tell(waiters: Iterable[Waiter], code: ErrorCode) -> None:
+def _answer(waiters: Iterable[Waiter], code: ErrorCode) -> None:
     """Answer each with what became of its batch; an exception of one is no reason to leave those behind it waiting."""
     for _, _, done in waiters:
         try:

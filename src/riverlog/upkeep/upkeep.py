@@ -54,7 +54,7 @@ class Upkeep:
         settings = self._settings()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._every(_TICK_SECONDS, self._by_time))
-            tasks.create_task(self._every(_TICK_SECONDS, self._tell_damage))
+            tasks.create_task(self._every(_TICK_SECONDS, self._report_damage))
             tasks.create_task(self._retain(settings.log_retention_check_interval_ms / 1000))
             tasks.create_task(self._checkpoint(settings.log_flush_offset_checkpoint_interval_ms / 1000))
             tasks.create_task(self._look_at_disks())
@@ -89,8 +89,8 @@ class Upkeep:
         partition.flush_if_due(uptime_ms=uptime_ms)
         partition.remove_deleted(uptime_ms=uptime_ms)
 
-    def _tell_damage(self, partition: Partition) -> None:
-        for base_offset, flaw in partition.found_damage():
+    def _report_damage(self, partition: Partition) -> None:
+        for base_offset, flaw in partition.take_damage():
             self._log.error(
                 "damage found",
                 partition=str(partition.name),

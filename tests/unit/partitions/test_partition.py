@@ -473,7 +473,7 @@ async def test_a_removed_partition_refuses_everybody_and_touches_no_file() -> No
     assert await partition.retain(now_ms=NOW * NOW, producers_older_than_ms=0) == []
     partition.flush_if_due(uptime_ms=NOW * NOW)
     partition.flushed()
-    assert partition.found_damage() == []
+    assert partition.take_damage() == []
     assert (disk.steps, hand.asked) == (steps, asked)
 
 

@@ -2,7 +2,7 @@
 
 A request is read by the general codec or, in its commonest form, by hand (`fetch_one`); both find a partition with
 `_find`, read it with `_read_partition` and wait as a `PendingFetch`. What is not in memory is read beside the loop
-first: a request comes again after that (`NotYet`), a fetch that waits looks again.
+first: a request comes again after that (`RetryLater`), a fetch that waits looks again.
 
 Every fetch is a full fetch: the session id in the answer is always 0, which tells clients to send their whole list
 of partitions again (KIP-227 allows it).
@@ -28,9 +28,9 @@ from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_OFFSET, NO_TOPIC_ID, Offset, TopicId
 from riverlog.model.limits import SENDFILE_BYTES_MIN
 from riverlog.model.ports import FileRange
-from riverlog.partitions.not_yet import NotYet
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.registry import PartitionRegistry
+from riverlog.partitions.retry_later import RetryLater
 from riverlog.wire.apis import API_BY_KEY, ApiKey
 from riverlog.wire.handwritten_codec import (
     FIRST_FETCH_BY_HAND,
@@ -169,8 +169,8 @@ class PendingFetch(PendingResponse):
             return
         try:
             parts = self._read(time_is_up or self._registry.stopping)
-        except NotYet as not_yet:
-            not_yet.until.add_done_callback(lambda _read: self._look(time_is_up))
+        except RetryLater as retry:
+            retry.until.add_done_callback(lambda _read: self._look(time_is_up))
             return
         except Exception as bug:
             self.owner.fail(bug)
@@ -386,8 +386,8 @@ class _Reading:
                     copied_max=self._copied_left,
                     at_least_one=self._size == 0,
                 )
-            except NotYet as not_yet:  # those behind it may be read at the same time
-                self.cold.add(not_yet.until)
+            except RetryLater as retry:  # those behind it may be read at the same time
+                self.cold.add(retry.until)
                 self._left -= min(self._left, wanted.part.partition_max_bytes)
                 continue
             answer.partitions.append(data)
@@ -400,9 +400,9 @@ class _Reading:
         return count == count_max
 
     def check_all_read(self) -> None:
-        """Raise NotYet where something was not in memory."""
+        """Raise RetryLater where something was not in memory."""
         if self.cold:
-            raise NotYet(asyncio.ensure_future(_all_done(self.cold)))
+            raise RetryLater(asyncio.ensure_future(_all_done(self.cold)))
 
 
 def _read_wanted(
@@ -432,7 +432,7 @@ def _read_wanted(
 def _read_partition(
     partition: Partition, offset: Offset, *, bytes_max: int, committed: bool, copied_max: int, at_least_one: bool
 ) -> PartitionRead:
-    """Read from an offset on, within these limits; Refusal where that cannot be read, NotYet where not from memory."""
+    """Read from an offset, within these limits; Refusal where it cannot be read, RetryLater where not from memory."""
     last_stable_offset = partition.last_stable_offset
     upto = last_stable_offset if committed else partition.high_watermark
     found = partition.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)

@@ -11,8 +11,8 @@ from riverlog.log.times import FoundTime
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NO_EPOCH, NO_OFFSET, NO_TIMESTAMP, Offset
-from riverlog.partitions.not_yet import NotYet
 from riverlog.partitions.partition import Partition
+from riverlog.partitions.retry_later import RetryLater
 from riverlog.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -58,7 +58,7 @@ def list_offsets(request: ListOffsetsRequest, context: Context) -> HandlerResult
     for number, (place, find) in enumerate(looks):
         try:
             _look(place, find, context)
-        except NotYet:  # what it wants is being read from the disk
+        except RetryLater:  # what it wants is being read from the disk
             return Later(_look_in_turns(looks[number:], response, context))
     return response
 

@@ -204,8 +204,8 @@ class ProduceRoute:
         return pending
 
     def _gather_verified(self, batch: memoryview, refusal: Refusal) -> AppendResult:
-        """Append a refused batch if it is the first of its transaction and the coordinator says yes; NotYet where it
-        has yet to."""
+        """Append a refused batch if it is the first of its transaction and the coordinator says yes; RetryLater
+        where it has yet to."""
         now_ms = self._wall_ms()
         question = _question(self._partition, batch, self._terms, now_ms=now_ms)
         if question is None or question.is_answered:

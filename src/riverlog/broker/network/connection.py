@@ -29,7 +29,7 @@ from riverlog.model.limits import UNSENT_BYTES_PER_CONNECTION_MAX
 from riverlog.model.ports import Clock, Socket
 from riverlog.observe.stats import CloseReason
 from riverlog.partitions.cold_reads import ColdReads
-from riverlog.partitions.not_yet import NotYet
+from riverlog.partitions.retry_later import RetryLater
 from riverlog.partitions.turn import Turn
 from riverlog.wire.codec import MalformedMessage
 from riverlog.wire.framing import FrameBuffer, FrameRefused
@@ -209,10 +209,10 @@ class Connection:
         while (frame := self._frames.next_frame()) is not None:
             try:
                 stats, pending = self._dispatch(frame, self.client)
-            except NotYet as not_yet:
+            except RetryLater as retry:
                 self._frames.put_back(frame)
                 self._stopped = True
-                not_yet.until.add_done_callback(self._come_again)
+                retry.until.add_done_callback(self._come_again)
                 return False
             except (MalformedMessage, Unserved, Hangup):
                 raise

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from riverlog.broker.limits import OFFSETS_COMMITTED_AT_ONCE_MAX, REQUEST_PORTION
 from riverlog.broker.requests.context import Later
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
-from riverlog.partitions.not_yet import NotYet
+from riverlog.partitions.retry_later import RetryLater
 from riverlog.wire.apis import ApiKey
 
 T = TypeVar("T")
@@ -129,8 +129,8 @@ async def in_turn(handle: Callable[[], Any], turns: Turns) -> Any:
             if isinstance(answer, Later):
                 return await answer.response
             return await answer if inspect.isawaitable(answer) else answer
-        except NotYet as not_yet:
-            await asyncio.shield(not_yet.until)
+        except RetryLater as retry:
+            await asyncio.shield(retry.until)
 
 
 async def in_turns(parts: Iterable[T], size: int = REQUEST_PORTION) -> AsyncIterator[T]:

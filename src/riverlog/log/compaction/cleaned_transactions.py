@@ -33,7 +33,7 @@ class CleanedTransactions:
         """Return whether a batch belongs to an aborted transaction."""
         return self._aborted_with(header) is not None
 
-    def see(self, header: BatchHeader) -> None:
+    def note(self, header: BatchHeader) -> None:
         """Note a batch that is no marker."""
         if header.is_transactional:
             aborted = self._aborted_with(header)

@@ -185,14 +185,14 @@ class _CleaningRun:
             self._write_aborted(cleaned, group)
         else:
             self._disk.remove(cleaned.path(LOG_SUFFIX))
-        cleaned.let_go()
+        cleaned.release()
         return cleaned.size if changed else None
 
     def _kept(self, header: BatchHeader, batch: Buffer, newest: NewestOffsets, *, is_last: bool) -> Buffer | None:
         """Return what stays of a batch: the batch itself, another one, or nothing."""
         if header.is_control:
             return self._kept_marker(header, batch, newest, is_last=is_last)
-        self._transactions.see(header)
+        self._transactions.note(header)
         if header.last_offset >= newest.end:
             return batch
         now_ms = self._cleaning.now_ms

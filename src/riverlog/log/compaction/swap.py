@@ -115,7 +115,7 @@ def finish_swaps(log_folder: LogFolder, found: FolderListing, *, now_ms: int) ->
         disk.rename(path + SWAP_SUFFIX, path)
     for base_offset in found.swaps:
         cleaned = Segment.load(unblemished, base_offset, now_ms=now_ms, ending=SWAP_SUFFIX)
-        cleaned.let_go()
+        cleaned.release()
         for other in found.segments:
             if base_offset < other < cleaned.next_offset:
                 _remove(disk, folder, other, (*_SUFFIXES, SNAPSHOT_SUFFIX))

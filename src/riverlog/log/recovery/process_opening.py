@@ -68,7 +68,7 @@ def open_logs(disk: Disk, openings: Iterable[LogOpening]) -> Iterator[tuple[Topi
     for opening in openings:
         try:
             log = opening.open(disk)
-            log.segments.leave()
+            log.segments.release_files()
         except OSError as error:
             yield opening.partition, error
         else:

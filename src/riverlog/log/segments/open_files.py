@@ -103,7 +103,7 @@ class FileHolder(Protocol):
     unsynced: bool
     """Whether bytes were written that no sync has covered."""
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Drop the file and whatever can be read from it again, and unregister from the open files."""
         ...
 
@@ -150,11 +150,11 @@ class OpenFiles:
     def opened(self, holder: FileHolder) -> None:
         """Note a file that was just opened, and close another one if they are too many."""
         self._holders[holder] = None
-        self._let_go_of_old()
+        self._close_old()
         if self.crowded:
             self._make_room(holder)
 
-    def _let_go_of_old(self) -> None:
+    def _close_old(self) -> None:
         """Close files that can be done without, from the one that was not used for longest."""
         for _ in range(min(len(self._holders) - 1, _CANDIDATES_MAX)):
             if len(self._holders) <= self._files_max:
@@ -166,7 +166,7 @@ class OpenFiles:
                 held.used = False
                 self._holders[candidate] = self._holders.pop(candidate)
             else:
-                candidate.let_go()
+                candidate.release()
 
     def _make_room(self, holder: FileHolder) -> None:
         """Sync the files of others and let them go, until there are descriptors again."""
@@ -177,9 +177,9 @@ class OpenFiles:
                 assert candidate.held is not None
                 _sync_at_once(candidate.held)
                 candidate.unsynced = False
-            candidate.let_go()
+            candidate.release()
 
-    def let_go(self, holder: FileHolder) -> None:
+    def closed(self, holder: FileHolder) -> None:
         """Forget a file that is not held any more, and who held it: it may have been deleted."""
         self._holders.pop(holder, None)
 

@@ -33,14 +33,14 @@ class Quarantined(NamedTuple):
 class Quarantine:
     """Known flaws of one log, in the order of their offsets, which do not overlap."""
 
-    __slots__ = ("entries", "found", "unsaved", "untold")
+    __slots__ = ("entries", "found", "unreported", "unsaved")
 
     def __init__(self, entries: list[Quarantined] | None = None) -> None:
         self.entries = entries or []
         self.found = 0
         """How many flaws were added: whoever was refused looks again if this has grown."""
         self.unsaved = False
-        self.untold = list(self.entries)
+        self.unreported = list(self.entries)
         """What nobody has been told yet since the log was opened."""
 
     def add(self, base_offset: Offset, flaw: Flaw) -> None:
@@ -65,7 +65,7 @@ class Quarantine:
         self.entries.insert(bisect_right(self.entries, widest.first_offset, key=_first_offset), added)
         self.found += 1
         self.unsaved = True
-        self.untold.append(added)
+        self.unreported.append(added)
 
     def of(self, base_offset: Offset) -> list[Flaw]:
         """List the flaws of a segment, in the order of their positions."""

@@ -281,10 +281,10 @@ class Segment:
         self.folder.files.opened(self)
         return held
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Drop the file, and the indexes where they can be read again."""
         self.held = None
-        self.folder.files.let_go(self)
+        self.folder.files.closed(self)
         if self.closed:
             self._indexes = None
 

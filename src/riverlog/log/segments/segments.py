@@ -109,12 +109,12 @@ class Segments:
         """Walk the segments that were needed since the log was opened."""
         return (segment for segment in self._segments if segment is not None)
 
-    def leave(self) -> None:
+    def release_files(self) -> None:
         """Release what cannot go to another process or a node's loop: open files."""
         while self.unsynced_files:
             self.unsynced_files.pop().sync()
         for segment in self.known():
-            segment.let_go()
+            segment.release()
 
     def share(self, files: OpenFiles) -> None:
         """Count these segments' files among others from now on; none is open."""
@@ -230,7 +230,7 @@ class Segments:
             self._delete_files(base_offset, delay_ms=delay_ms, suffixes=(LOG_SUFFIX,))
             if (segment := self._segments[first]) is not None:
                 segment.unsynced = False
-                segment.let_go()
+                segment.release()
             del self.bases[first]
             del self._segments[first]
             self._latest = None
@@ -252,7 +252,7 @@ class Segments:
             self.aborted.take(base_offset, aborted)
         self.delete(first + 1, behind, delay_ms=delay_ms)
         if (replaced := self._segments[first]) is not None:
-            replaced.let_go()
+            replaced.release()
         self._segments[first] = cleaned
 
     def _delete_files(self, base_offset: Offset, *, delay_ms: int, suffixes: tuple[str, ...]) -> None:

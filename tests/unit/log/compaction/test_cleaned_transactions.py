@@ -49,7 +49,7 @@ def test_an_abortion_is_over_when_none_of_its_batches_is_left() -> None:
     for is_left in (True, False):
         transactions = CleanedTransactions([GONE])
         if is_left:
-            transactions.see(header(3))
+            transactions.note(header(3))
         assert transactions.is_over(marker_header(5), ABORT) is not is_left
         assert transactions.left_in(Offset(0), Offset(9)) == [GONE] * is_left
         assert transactions.left_in(Offset(6), Offset(9)) == []
@@ -57,7 +57,7 @@ def test_an_abortion_is_over_when_none_of_its_batches_is_left() -> None:
 
 def test_a_commit_is_over_when_no_batch_stands_before_it() -> None:
     transactions = CleanedTransactions([])
-    transactions.see(header(3))
+    transactions.note(header(3))
     assert transactions.is_over(marker_header(4, producer=8), COMMIT)
     assert not transactions.is_over(marker_header(5), COMMIT)
     assert transactions.is_over(marker_header(6), COMMIT)

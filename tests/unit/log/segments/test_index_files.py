@@ -14,7 +14,7 @@ def disk() -> MemoryDisk:
     segment = create(disk)
     fill(segment)
     segment.index_files.write()
-    segment.let_go()
+    segment.release()
     return disk
 
 
@@ -24,13 +24,13 @@ def test_loading_reads_the_end_of_the_segment_only(disk: MemoryDisk) -> None:
     assert disk.steps - steps < 12
 
 
-def test_a_segment_that_was_let_go_reads_its_indexes_again(disk: MemoryDisk) -> None:
+def test_a_segment_that_was_released_reads_its_indexes_again(disk: MemoryDisk) -> None:
     segment = load(disk)
     before = segment.locate(Offset(BASE + 30))
-    segment.let_go()
+    segment.release()
     assert disk.open_files == 0
     assert segment.locate(Offset(BASE + 30)) == before
-    segment.let_go()
+    segment.release()
     disk.remove(segment.path(TIME_INDEX_SUFFIX))
     assert segment.locate(Offset(BASE + 30)) == before
 

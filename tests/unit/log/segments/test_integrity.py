@@ -39,7 +39,7 @@ def disk() -> MemoryDisk:
     segment = create(disk)
     fill(segment)
     segment.index_files.write()
-    segment.let_go()
+    segment.release()
     return disk
 
 

@@ -27,9 +27,9 @@ class Segment:
         self.held.used = True
         return self.held
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self.held = None
-        self._files.let_go(self)
+        self._files.closed(self)
 
 
 def test_a_file_closes_with_its_last_holder() -> None:
@@ -45,7 +45,7 @@ def test_a_file_closes_with_its_last_holder() -> None:
     assert disk.open_files == 0
 
 
-def test_the_one_not_used_lately_is_let_go() -> None:
+def test_the_one_not_used_lately_is_released() -> None:
     disk, files = MemoryDisk(), OpenFiles(files_max=3)
     segments = [Segment(disk, f"/{number}") for number in range(6)]
     for segment in segments:
@@ -56,12 +56,12 @@ def test_the_one_not_used_lately_is_let_go() -> None:
     assert segments[0].held is not None
 
 
-def test_whoever_has_let_go_is_forgotten() -> None:
+def test_whoever_was_released_is_forgotten() -> None:
     disk, files = MemoryDisk(), OpenFiles()
     segment = Segment(disk, "/a")
     segment.use(files)
-    segment.let_go()
-    segment.let_go()
+    segment.release()
+    segment.release()
     gone = weakref.ref(segment)
     del segment
     assert gone() is None
@@ -94,7 +94,7 @@ def test_a_written_file_can_be_read_and_synced() -> None:
     assert disk.open("/file").read(0, 100) == b"short"
 
 
-def test_where_descriptors_end_unsynced_files_are_synced_and_let_go() -> None:
+def test_where_descriptors_end_unsynced_files_are_synced_and_released() -> None:
     disk, files = MemoryDisk(), OpenFiles(descriptors_max=5)
     segments = [Segment(disk, f"/{number}") for number in range(20)]
     for segment in segments:

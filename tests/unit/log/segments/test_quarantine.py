@@ -35,7 +35,7 @@ def test_offsets_are_looked_up(quarantine: Quarantine) -> None:
 
 
 def test_what_is_known_already_is_no_news(quarantine: Quarantine) -> None:
-    assert (quarantine.found, len(quarantine.untold), quarantine.unsaved) == (3, 3, True)
+    assert (quarantine.found, len(quarantine.unreported), quarantine.unsaved) == (3, 3, True)
     quarantine.add(Offset(0), flaw(10, 20, 1, 2))
     assert quarantine.found == 3
 
@@ -49,7 +49,7 @@ def test_they_are_written_down_and_read_again(quarantine: Quarantine) -> None:
     again = Quarantine.decode(quarantine.encode(), "quarantine")
     assert again.entries == quarantine.entries
     assert not again.unsaved
-    assert again.untold == quarantine.entries
+    assert again.unreported == quarantine.entries
 
 
 def test_any_changed_byte_of_the_file_is_noticed(quarantine: Quarantine) -> None:

@@ -17,7 +17,7 @@ def disk() -> MemoryDisk:
     segment = create(disk)
     fill(segment)
     segment.index_files.write()
-    segment.let_go()
+    segment.release()
     return disk
 
 

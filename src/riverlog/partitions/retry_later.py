@@ -3,7 +3,7 @@
 import asyncio
 
 
-class NotYet(Exception):
+class RetryLater(Exception):
     """A request has to come again; `until` is done when it is worth it."""
 
     def __init__(self, until: "asyncio.Future[None]") -> None:
