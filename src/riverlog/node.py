@@ -260,9 +260,9 @@ class Node:
             metadata,
             groups,
             transactions,
-            clock=world.clock,
-            disk=world.disk,
-            pipelines=self._pipelines,
+            world.clock,
+            world.disk,
+            self._pipelines,
         )
         return Parts(
             metadata,

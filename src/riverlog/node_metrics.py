@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from riverlog.controller.metadata import MetadataDriver
 from riverlog.coordination.groups import GroupCoordinator
@@ -23,33 +24,20 @@ from riverlog.partitions.partition import Partition
 from riverlog.partitions.registry import PartitionRegistry
 
 
+@dataclass(frozen=True, slots=True)
 class NodeMetrics:
     """The source of a node's metrics."""
 
-    def __init__(
-        self,
-        node_id: NodeId,
-        cluster_id: str,
-        stats: NodeStats,
-        registry: PartitionRegistry,
-        metadata: MetadataDriver,
-        groups: GroupCoordinator,
-        transactions: TransactionCoordinator,
-        *,
-        clock: Clock,
-        disk: Disk,
-        pipelines: Callable[[], Iterable[PipelineSample]],
-    ) -> None:
-        self.node_id = node_id
-        self.cluster_id = cluster_id
-        self.stats = stats
-        self._registry = registry
-        self._metadata = metadata
-        self._groups = groups
-        self._transactions = transactions
-        self._clock = clock
-        self._disk = disk
-        self.pipelines = pipelines
+    node_id: NodeId
+    cluster_id: str
+    stats: NodeStats
+    _registry: PartitionRegistry
+    _metadata: MetadataDriver
+    _groups: GroupCoordinator
+    _transactions: TransactionCoordinator
+    _clock: Clock
+    _disk: Disk
+    pipelines: Callable[[], Iterable[PipelineSample]]
 
     def brokers(self) -> Iterable[BrokerSample]:
         for broker in self._metadata.image.brokers.values():

@@ -31,289 +31,207 @@ _GROUP_TOPIC = ("consumergroup", "topic")
 _GROUP_PARTITION = ("consumergroup", "topic", "partition")
 
 
+_Row = tuple[str, MetricType, tuple[str, ...], str]
+
+
+def _counter(name: str, labels: tuple[str, ...], meaning: str) -> _Row:
+    return name, MetricType.COUNTER, labels, meaning
+
+
+def _gauge(name: str, labels: tuple[str, ...], meaning: str) -> _Row:
+    return name, MetricType.GAUGE, labels, meaning
+
+
+def _histogram(name: str, labels: tuple[str, ...], meaning: str) -> _Row:
+    return name, MetricType.HISTOGRAM, labels, meaning
+
+
 class Metric(Enum):
     """One row per metric: name, kind, labels, meaning."""
 
-    INFO = (
-        "riverlog_info",
-        MetricType.GAUGE,
-        ("version", "node_id", "cluster_id"),
-        "Always 1; the labels say who this is.",
+    INFO = _gauge("riverlog_info", ("version", "node_id", "cluster_id"), "Always 1; the labels say who this is.")
+    STARTUP_SECONDS = _gauge(
+        "riverlog_startup_seconds", (), "Seconds from the start of the process until it could be used."
     )
-    STARTUP_SECONDS = (
-        "riverlog_startup_seconds",
-        MetricType.GAUGE,
-        (),
-        "Seconds from the start of the process until it could be used.",
-    )
-    BROKERS = ("kafka_brokers", MetricType.GAUGE, (), "Brokers in the cluster.")
-    BROKER_INFO = ("kafka_broker_info", MetricType.GAUGE, ("id", "address"), "Always 1; one series per broker.")
-    TOPIC_PARTITIONS = ("kafka_topic_partitions", MetricType.GAUGE, ("topic",), "Partitions of the topic.")
-    CURRENT_OFFSET = (
+    BROKERS = _gauge("kafka_brokers", (), "Brokers in the cluster.")
+    BROKER_INFO = _gauge("kafka_broker_info", ("id", "address"), "Always 1; one series per broker.")
+    TOPIC_PARTITIONS = _gauge("kafka_topic_partitions", ("topic",), "Partitions of the topic.")
+    CURRENT_OFFSET = _gauge(
         "kafka_topic_partition_current_offset",
-        MetricType.GAUGE,
         _PARTITION,
         "High watermark: the offset that the next record shown to consumers will have.",
     )
-    OLDEST_OFFSET = (
-        "kafka_topic_partition_oldest_offset",
-        MetricType.GAUGE,
-        _PARTITION,
-        "Log start offset: the oldest record that can be read.",
+    OLDEST_OFFSET = _gauge(
+        "kafka_topic_partition_oldest_offset", _PARTITION, "Log start offset: the oldest record that can be read."
     )
-    LEADER = ("kafka_topic_partition_leader", MetricType.GAUGE, _PARTITION, "Node id of the leader.")
-    LEADER_IS_PREFERRED = (
-        "kafka_topic_partition_leader_is_preferred",
-        MetricType.GAUGE,
-        _PARTITION,
-        "1 if the leader is the first of the replicas.",
+    LEADER = _gauge("kafka_topic_partition_leader", _PARTITION, "Node id of the leader.")
+    LEADER_IS_PREFERRED = _gauge(
+        "kafka_topic_partition_leader_is_preferred", _PARTITION, "1 if the leader is the first of the replicas."
     )
-    REPLICAS = ("kafka_topic_partition_replicas", MetricType.GAUGE, _PARTITION, "Replicas assigned.")
-    IN_SYNC_REPLICAS = ("kafka_topic_partition_in_sync_replica", MetricType.GAUGE, _PARTITION, "Replicas in sync.")
-    UNDER_REPLICATED = (
-        "kafka_topic_partition_under_replicated_partition",
-        MetricType.GAUGE,
-        _PARTITION,
-        "1 if fewer replicas are in sync than assigned.",
+    REPLICAS = _gauge("kafka_topic_partition_replicas", _PARTITION, "Replicas assigned.")
+    IN_SYNC_REPLICAS = _gauge("kafka_topic_partition_in_sync_replica", _PARTITION, "Replicas in sync.")
+    UNDER_REPLICATED = _gauge(
+        "kafka_topic_partition_under_replicated_partition", _PARTITION, "1 if fewer replicas are in sync than assigned."
     )
-    LOG_END_OFFSET = (
+    LOG_END_OFFSET = _gauge(
         "riverlog_partition_log_end_offset",
-        MetricType.GAUGE,
         _PARTITION,
         "The offset that the next appended record will get; above the high watermark while not yet committed.",
     )
-    SIZE = ("riverlog_partition_size_bytes", MetricType.GAUGE, _PARTITION, "Bytes of all segments.")
-    SEGMENTS = ("riverlog_partition_segments", MetricType.GAUGE, _PARTITION, "Segments, the active one included.")
-    DAMAGED_SEGMENTS = (
+    SIZE = _gauge("riverlog_partition_size_bytes", _PARTITION, "Bytes of all segments.")
+    SEGMENTS = _gauge("riverlog_partition_segments", _PARTITION, "Segments, the active one included.")
+    DAMAGED_SEGMENTS = _gauge(
         "riverlog_partition_damaged_segments",
-        MetricType.GAUGE,
         _PARTITION,
         "Segments with damage that is known; the offsets that cannot be read are refused.",
     )
-    MESSAGES_IN = (
-        "riverlog_partition_messages_in_total",
-        MetricType.COUNTER,
-        _PARTITION,
-        "Records appended by producers.",
+    MESSAGES_IN = _counter("riverlog_partition_messages_in_total", _PARTITION, "Records appended by producers.")
+    BATCHES_IN = _counter("riverlog_partition_batches_in_total", _PARTITION, "Batches appended by producers.")
+    BYTES_IN = _counter("riverlog_partition_bytes_in_total", _PARTITION, "Bytes appended by producers.")
+    MESSAGES_OUT = _counter("riverlog_partition_messages_out_total", _PARTITION, "Offsets given to consumers.")
+    BYTES_OUT = _counter("riverlog_partition_bytes_out_total", _PARTITION, "Bytes given to consumers.")
+    FETCHES = _counter("riverlog_partition_fetches_total", _PARTITION, "Times consumers asked for records.")
+    GROUP_MEMBERS = _gauge("kafka_consumergroup_members", ("consumergroup",), "Members of the group.")
+    GROUP_OFFSET = _gauge(
+        "kafka_consumergroup_current_offset", _GROUP_PARTITION, "Committed offset: what the group reads next."
     )
-    BATCHES_IN = (
-        "riverlog_partition_batches_in_total",
-        MetricType.COUNTER,
-        _PARTITION,
-        "Batches appended by producers.",
-    )
-    BYTES_IN = ("riverlog_partition_bytes_in_total", MetricType.COUNTER, _PARTITION, "Bytes appended by producers.")
-    MESSAGES_OUT = (
-        "riverlog_partition_messages_out_total",
-        MetricType.COUNTER,
-        _PARTITION,
-        "Offsets given to consumers.",
-    )
-    BYTES_OUT = ("riverlog_partition_bytes_out_total", MetricType.COUNTER, _PARTITION, "Bytes given to consumers.")
-    FETCHES = ("riverlog_partition_fetches_total", MetricType.COUNTER, _PARTITION, "Times consumers asked for records.")
-    GROUP_MEMBERS = ("kafka_consumergroup_members", MetricType.GAUGE, ("consumergroup",), "Members of the group.")
-    GROUP_OFFSET = (
-        "kafka_consumergroup_current_offset",
-        MetricType.GAUGE,
-        _GROUP_PARTITION,
-        "Committed offset: what the group reads next.",
-    )
-    GROUP_OFFSET_SUM = (
+    GROUP_OFFSET_SUM = _gauge(
         "kafka_consumergroup_current_offset_sum",
-        MetricType.GAUGE,
         _GROUP_TOPIC,
         "Committed offsets of all partitions of the topic together.",
     )
-    GROUP_LAG = (
-        "kafka_consumergroup_lag",
-        MetricType.GAUGE,
-        _GROUP_PARTITION,
-        "How far the committed offset is behind the high watermark.",
+    GROUP_LAG = _gauge(
+        "kafka_consumergroup_lag", _GROUP_PARTITION, "How far the committed offset is behind the high watermark."
     )
-    GROUP_LAG_SUM = (
+    GROUP_LAG_SUM = _gauge(
         "kafka_consumergroup_lag_sum",
-        MetricType.GAUGE,
         _GROUP_TOPIC,
         "How far the group is behind in all partitions of the topic together.",
     )
-    GROUPS = ("riverlog_groups", MetricType.GAUGE, ("state",), "Groups that this node coordinates, by their state.")
-    TRANSACTIONS = (
+    GROUPS = _gauge("riverlog_groups", ("state",), "Groups that this node coordinates, by their state.")
+    TRANSACTIONS = _gauge(
         "riverlog_transactional_ids",
-        MetricType.GAUGE,
         ("state",),
         "Transactional ids that this node coordinates, by the state of their transaction; Ongoing is open.",
     )
-    OLDEST_TRANSACTION = (
+    OLDEST_TRANSACTION = _gauge(
         "riverlog_transaction_oldest_open_seconds",
-        MetricType.GAUGE,
         (),
         "How long the oldest open transaction of this node's coordinators has been open; 0 where none is.",
     )
-    TRANSACTIONS_ENDED = (
+    TRANSACTIONS_ENDED = _counter(
         "riverlog_transactions_ended_total",
-        MetricType.COUNTER,
         ("outcome",),
         "Transactions decided: committed, aborted, timed_out, or fenced (a new producer took over meanwhile).",
     )
-    MARKERS_WAITING = (
+    MARKERS_WAITING = _gauge(
         "riverlog_transaction_markers_waiting",
-        MetricType.GAUGE,
         (),
         "Markers of decided transactions that have not been written to all their partitions yet.",
     )
-    MARKERS_RETRIED = (
-        "riverlog_transaction_markers_retried_total",
-        MetricType.COUNTER,
-        (),
-        "Markers that a partition did not take, to be sent again.",
+    MARKERS_RETRIED = _counter(
+        "riverlog_transaction_markers_retried_total", (), "Markers that a partition did not take, to be sent again."
     )
-    STABLE_LAG = (
+    STABLE_LAG = _gauge(
         "riverlog_partition_stable_lag",
-        MetricType.GAUGE,
         _PARTITION,
         "How far the last stable offset is behind the high watermark; only for partitions where it is.",
     )
-    COORDINATORS_LOADING = (
+    COORDINATORS_LOADING = _gauge(
         "riverlog_coordinators_loading",
-        MetricType.GAUGE,
         (),
         "Coordinators that are still reading their log, and answer nobody meanwhile.",
     )
-    PIPELINE_RUNNING = (
+    PIPELINE_RUNNING = _gauge(
         "riverlog_pipeline_running",
-        MetricType.GAUGE,
         _PIPELINE,
         "1 while the driver of the query reports that it runs; only for queries that report, as all that follows.",
     )
-    PIPELINE_BATCH = ("riverlog_pipeline_batch", MetricType.GAUGE, _PIPELINE, "Number of the last batch.")
-    PIPELINE_BATCH_TIME = (
-        "riverlog_pipeline_batch_timestamp_seconds",
-        MetricType.GAUGE,
-        _PIPELINE,
-        "When the last batch began, in seconds since 1970.",
+    PIPELINE_BATCH = _gauge("riverlog_pipeline_batch", _PIPELINE, "Number of the last batch.")
+    PIPELINE_BATCH_TIME = _gauge(
+        "riverlog_pipeline_batch_timestamp_seconds", _PIPELINE, "When the last batch began, in seconds since 1970."
     )
-    PIPELINE_BATCH_SECONDS = (
-        "riverlog_pipeline_batch_seconds",
-        MetricType.GAUGE,
-        _PIPELINE,
-        "How long the last batch took.",
+    PIPELINE_BATCH_SECONDS = _gauge("riverlog_pipeline_batch_seconds", _PIPELINE, "How long the last batch took.")
+    PIPELINE_RATE = _gauge("riverlog_pipeline_rows_per_second", _PIPELINE, "Rows per second of the last batch.")
+    PIPELINE_WATERMARK = _gauge(
+        "riverlog_pipeline_watermark_timestamp_seconds", _PIPELINE, "The watermark, in seconds since 1970."
     )
-    PIPELINE_RATE = (
-        "riverlog_pipeline_rows_per_second",
-        MetricType.GAUGE,
-        _PIPELINE,
-        "Rows per second of the last batch.",
+    PIPELINE_LATE_ROWS = _counter(
+        "riverlog_pipeline_late_rows_total", _PIPELINE, "Rows dropped because they came behind the watermark."
     )
-    PIPELINE_WATERMARK = (
-        "riverlog_pipeline_watermark_timestamp_seconds",
-        MetricType.GAUGE,
-        _PIPELINE,
-        "The watermark, in seconds since 1970.",
-    )
-    PIPELINE_LATE_ROWS = (
-        "riverlog_pipeline_late_rows_total",
-        MetricType.COUNTER,
-        _PIPELINE,
-        "Rows dropped because they came behind the watermark.",
-    )
-    PIPELINE_STATE_ROWS = ("riverlog_pipeline_state_rows", MetricType.GAUGE, _PIPELINE, "Rows in the query's state.")
-    LOG_DIRECTORY_ONLINE = (
+    PIPELINE_STATE_ROWS = _gauge("riverlog_pipeline_state_rows", _PIPELINE, "Rows in the query's state.")
+    LOG_DIRECTORY_ONLINE = _gauge(
         "riverlog_log_directory_online",
-        MetricType.GAUGE,
         ("directory",),
         "1 while the directory can be written to; 0 after a failed write or flush, until the node is restarted.",
     )
-    LOG_DIRECTORY_SIZE = (
-        "riverlog_log_directory_size_bytes",
-        MetricType.GAUGE,
-        ("directory",),
-        "Bytes of all partitions in the directory.",
+    LOG_DIRECTORY_SIZE = _gauge(
+        "riverlog_log_directory_size_bytes", ("directory",), "Bytes of all partitions in the directory."
     )
-    LOG_DIRECTORY_FREE = (
+    LOG_DIRECTORY_FREE = _gauge(
         "riverlog_log_directory_free_bytes",
-        MetricType.GAUGE,
         ("directory",),
         "Bytes that can still be written to the directory's file system.",
     )
-    FLUSHES = ("riverlog_flush_seconds", MetricType.HISTOGRAM, (), "Time of each flush of log files to the medium.")
-    CONTAINED = (
+    FLUSHES = _histogram("riverlog_flush_seconds", (), "Time of each flush of log files to the medium.")
+    CONTAINED = _counter(
         "riverlog_exceptions_contained_total",
-        MetricType.COUNTER,
         (),
         "Exceptions that nobody expected and that the node survived; each is an error line in the log, and a bug.",
     )
-    SCRUBBED_BYTES = (
-        "riverlog_scrubbed_bytes_total",
-        MetricType.COUNTER,
-        (),
-        "Bytes of closed segments read again to find damage.",
+    SCRUBBED_BYTES = _counter(
+        "riverlog_scrubbed_bytes_total", (), "Bytes of closed segments read again to find damage."
     )
-    SCRUB_COMPLETED = (
+    SCRUB_COMPLETED = _gauge(
         "riverlog_scrub_completed_timestamp_seconds",
-        MetricType.GAUGE,
         (),
         "When all closed segments had been read again, in seconds since 1970; 0 until that has happened once.",
     )
-    REQUESTS = ("riverlog_requests_total", MetricType.COUNTER, ("api",), "Requests answered.")
-    REQUEST_SECONDS = (
+    REQUESTS = _counter("riverlog_requests_total", ("api",), "Requests answered.")
+    REQUEST_SECONDS = _histogram(
         "riverlog_request_seconds",
-        MetricType.HISTOGRAM,
         ("api",),
         "Time of whole requests, from their arrival to the last byte of the answer.",
     )
-    REQUEST_STAGE_SECONDS = (
+    REQUEST_STAGE_SECONDS = _histogram(
         "riverlog_request_stage_seconds",
-        MetricType.HISTOGRAM,
         ("api", "stage"),
         "Time per stage: queue (until the handler), handle, wait (flush, replicas, new records), send.",
     )
-    ERRORS = (
-        "riverlog_request_errors_total",
-        MetricType.COUNTER,
-        ("api", "error"),
-        "Error codes given in answers, by Kafka's name for them.",
+    ERRORS = _counter(
+        "riverlog_request_errors_total", ("api", "error"), "Error codes given in answers, by Kafka's name for them."
     )
-    CONNECTIONS_OPEN = ("riverlog_connections_open", MetricType.GAUGE, (), "Connections now open.")
-    CONNECTIONS_ACCEPTED = ("riverlog_connections_accepted_total", MetricType.COUNTER, (), "Connections let in.")
-    CONNECTIONS_REFUSED = (
+    CONNECTIONS_OPEN = _gauge("riverlog_connections_open", (), "Connections now open.")
+    CONNECTIONS_ACCEPTED = _counter("riverlog_connections_accepted_total", (), "Connections let in.")
+    CONNECTIONS_REFUSED = _counter(
         "riverlog_connections_refused_total",
-        MetricType.COUNTER,
         (),
         "Connections turned away because max.connections, or as many as there are descriptors for, were open.",
     )
-    CONNECTIONS_HELD_UP = (
+    CONNECTIONS_HELD_UP = _counter(
         "riverlog_accepts_held_up_total",
-        MetricType.COUNTER,
         (),
         "How often no connection could be accepted for a moment, because no descriptors or memory were left.",
     )
-    CONNECTIONS_HELD_BACK = (
+    CONNECTIONS_HELD_BACK = _gauge(
         "riverlog_connections_held_back",
-        MetricType.GAUGE,
         (),
         "Connections not read from at the moment: too much unanswered, or no memory free for what they send.",
     )
-    CONNECTIONS_CLOSED = (
+    CONNECTIONS_CLOSED = _counter(
         "riverlog_connections_closed_total",
-        MetricType.COUNTER,
         ("reason",),
         "Connections ended: by the peer, idle, broken, malformed bytes, too slow, or the node stopping.",
     )
-    REQUEST_MEMORY = (
+    REQUEST_MEMORY = _gauge(
         "riverlog_request_memory_bytes",
-        MetricType.GAUGE,
         (),
         "Memory lent to connections for large requests; queued.max.request.bytes bounds it.",
     )
-    PROCESS_CPU = ("process_cpu_seconds_total", MetricType.COUNTER, (), "CPU time of the process, user and system.")
-    PROCESS_RESIDENT = (
-        "process_resident_memory_bytes",
-        MetricType.GAUGE,
-        (),
-        "Memory of the process that is resident.",
-    )
-    PROCESS_OPEN_FILES = ("process_open_fds", MetricType.GAUGE, (), "Files and sockets that the process holds open.")
-    PROCESS_OPEN_FILES_MAX = ("process_max_fds", MetricType.GAUGE, (), "Files and sockets that it may hold open.")
+    PROCESS_CPU = _counter("process_cpu_seconds_total", (), "CPU time of the process, user and system.")
+    PROCESS_RESIDENT = _gauge("process_resident_memory_bytes", (), "Memory of the process that is resident.")
+    PROCESS_OPEN_FILES = _gauge("process_open_fds", (), "Files and sockets that the process holds open.")
+    PROCESS_OPEN_FILES_MAX = _gauge("process_max_fds", (), "Files and sockets that it may hold open.")
 
     def __init__(self, metric: str, kind: MetricType, labels: tuple[str, ...], meaning: str) -> None:
         self.metric = metric

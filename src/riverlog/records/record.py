@@ -266,18 +266,9 @@ class BatchBuilder:
     """
 
     __slots__ = (
-        "_data",
-        "_first_timestamp",
-        "_max_timestamp",
-        "base_sequence",
-        "compression",
-        "control",
-        "count",
-        "level",
-        "producer_epoch",
-        "producer_id",
-        "transactional",
-    )
+        "_data", "_first_timestamp", "_max_timestamp", "base_sequence", "compression", "control", "count", "level",
+        "producer_epoch", "producer_id", "transactional",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -27,16 +27,8 @@ class TcpSocket:
     """The Socket port over one connected TCP stream."""
 
     __slots__ = (
-        "_descriptor",
-        "_expected",
-        "_loop",
-        "_reading",
-        "_socket",
-        "_writing",
-        "local",
-        "peer",
-        "receive_into",
-    )
+        "_descriptor", "_expected", "_loop", "_reading", "_socket", "_writing", "local", "peer", "receive_into",
+    )  # fmt: skip
 
     def __init__(self, connected: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         connected.setblocking(False)

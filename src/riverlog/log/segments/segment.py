@@ -34,32 +34,11 @@ class Segment:
     """A run of batches from `base_offset` on; `next_offset` is the one behind its last record."""
 
     __slots__ = (
-        "_bytes_since_entry",
-        "_indexes",
-        "_recent_from",
-        "_recent_offsets",
-        "_recent_positions",
-        "base_offset",
-        "closed",
-        "created_ms",
-        "ending",
-        "first_timestamp",
-        "folder",
-        "held",
-        "index_entries",
-        "index_files",
-        "integrity",
-        "jitter",
-        "last_timestamp",
-        "last_timestamp_offset",
-        "next_offset",
-        "quarantine",
-        "rebuilt",
-        "size",
-        "trailing_bytes",
-        "uncut",
-        "unsynced",
-    )
+        "_bytes_since_entry", "_indexes", "_recent_from", "_recent_offsets", "_recent_positions", "base_offset",
+        "closed", "created_ms", "ending", "first_timestamp", "folder", "held", "index_entries", "index_files",
+        "integrity", "jitter", "last_timestamp", "last_timestamp_offset", "next_offset", "quarantine", "rebuilt",
+        "size", "trailing_bytes", "uncut", "unsynced",
+    )  # fmt: skip
 
     def __init__(self, folder: LogFolder, base_offset: Offset, *, now_ms: int, ending: str = "") -> None:
         self.folder = folder
