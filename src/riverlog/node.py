@@ -400,10 +400,7 @@ class Node:
 
         own = Security(login=Login(OWN_MECHANISM, CHECKPOINTS_PRINCIPAL, self._world.secret))
         server = self._checkpoint_server = CheckpointServer(
-            str(self.endpoints[0].address),
-            self._web_guard(),
-            own,
-            connections_max=self._shares.checkpoint_connections,
+            str(self.endpoints[0].address), self._web_guard(), own, connections_max=self._shares.checkpoint_connections
         )
         self._closing.push_async_callback(server.close)
         host = settings.checkpoints_host or settings.listeners[0].host

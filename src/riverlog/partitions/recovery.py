@@ -51,14 +51,7 @@ class _PendingLog:
 class Recovery:
     """The recovery of one log directory."""
 
-    def __init__(
-        self,
-        disk: Disk,
-        workers: Workers,
-        processes: Processes,
-        *,
-        lanes: int,
-    ) -> None:
+    def __init__(self, disk: Disk, workers: Workers, processes: Processes, *, lanes: int) -> None:
         self._disk = disk
         self._threads = InProcessWork(workers)
         self._processes = processes

@@ -182,8 +182,7 @@ def check_produced(batch: memoryview, *, batch_bytes_max: int) -> BatchHeader:
     needed_bytes = record_count * RECORD_BYTES_MIN
     if needed_bytes > content_bytes and needed_bytes > content_bytes * _UNFOLDED_BYTES_MAX[codec]:
         raise Refusal(
-            ErrorCode.INVALID_RECORD,
-            f"the batch counts {record_count} records, more than fit into its {size} bytes",
+            ErrorCode.INVALID_RECORD, f"the batch counts {record_count} records, more than fit into its {size} bytes"
         )
     header = tuple.__new__(BatchHeader, fields)  # what _make does, without another call
     if last_ms < first_ms:

@@ -11,13 +11,7 @@ from typing import Final
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.limits import DECOMPRESSED_BYTES_MAX
 from riverlog.model.topic_config import TopicConfig
-from riverlog.records.batch import (
-    CRC_POSITION,
-    LOG_APPEND_TIME,
-    MAX_TIMESTAMP_POSITION,
-    BatchHeader,
-    checksum,
-)
+from riverlog.records.batch import CRC_POSITION, LOG_APPEND_TIME, MAX_TIMESTAMP_POSITION, BatchHeader, checksum
 from riverlog.records.errors import BatchTooLarge, CorruptBatch
 from riverlog.records.limits import UNFOLDED_BATCHES_MAX
 from riverlog.records.record import Record, records_in, unfolded

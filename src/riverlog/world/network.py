@@ -85,10 +85,7 @@ class TcpListener:
     """The Listener port: every address that the host name stands for, on one port."""
 
     def __init__(
-        self,
-        sockets: list[socket.socket],
-        accepted: Callable[[Socket], None],
-        held_up: Callable[[OSError], None],
+        self, sockets: list[socket.socket], accepted: Callable[[Socket], None], held_up: Callable[[OSError], None]
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._sockets = sockets

@@ -5,12 +5,7 @@ from typing import NamedTuple
 
 from riverlog.log.checkpoint import read_file
 from riverlog.log.dump.batches import DumpedBatch, dump_batches
-from riverlog.log.producers.aborted_transactions import (
-    ENTRY_BYTES,
-    TRANSACTION_INDEX_SUFFIX,
-    AbortedRange,
-    decode,
-)
+from riverlog.log.producers.aborted_transactions import ENTRY_BYTES, TRANSACTION_INDEX_SUFFIX, AbortedRange, decode
 from riverlog.log.producers.state import BadSnapshot, Producers, ProducerState
 from riverlog.log.recovery.recovery import list_folder
 from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, path_of

@@ -12,12 +12,7 @@ from fastcrc.crc32 import iscsi as crc32c
 
 from riverlog.log.segments.flaws import SEARCH_EVERYTHING, Flaw, TailContent, examine
 from riverlog.log.segments.gathered_write import GatheredBatch, write_gathered
-from riverlog.log.segments.index import (
-    RELATIVE_OFFSET_MAX,
-    OffsetIndex,
-    TimeEntry,
-    TimeIndex,
-)
+from riverlog.log.segments.index import RELATIVE_OFFSET_MAX, OffsetIndex, TimeEntry, TimeIndex
 from riverlog.log.segments.index_files import IndexFiles
 from riverlog.log.segments.integrity import Integrity
 from riverlog.log.segments.log_folder import LOG_SUFFIX, LogFolder, path_of
