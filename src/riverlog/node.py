@@ -422,7 +422,6 @@ class Node:
             stats=self.stats.scrub,
             clock=world.clock,
             disk=world.disk,
-            workers=world.workers,
             processes=self._processes,
             pause=time.sleep,
         )

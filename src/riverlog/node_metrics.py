@@ -85,7 +85,7 @@ class NodeMetrics:
             yield LogDirectorySample(
                 directory=directory.logs.folder,
                 online=not directory.health.offline,
-                size_bytes=sum(log.size for log in directory.logs.logs().values()),
+                size_bytes=sum(log.size for log in directory.logs.opened.values()),
                 free_bytes=0 if directory.health.offline else self._disk.free_bytes(directory.logs.folder),
             )
         for health in self._registry.unusable:
@@ -106,7 +106,7 @@ def _reading(topic: TopicImage, facts: PartitionImage, partition: Partition | No
         last_stable_offset=nothing if partition is None else partition.last_stable_offset,
         log_end_offset=nothing if log is None else log.log_end_offset,
         size_bytes=0 if log is None else log.size,
-        segments=0 if log is None else log.segment_count,
+        segments=0 if log is None else len(log.segments),
         damaged_segments=0 if log is None else len(log.quarantine.segments_behind(log.log_start_offset)),
         stats=PartitionStats() if partition is None else partition.stats,
     )

@@ -313,7 +313,7 @@ class Drill:
         expected, log = self._partitions[name], self.log(name)
         if offset is None:
             offset = self._random.randrange(log.log_start_offset, len(expected.written) + 1)
-        end = log.start_of(Offset(offset))
+        end = log.segments.start_of(Offset(offset))
         if end < max(log.log_start_offset, expected.clean):
             return  # a batch goes as a whole, and where the log began is not given to other records
         expected.promised = min(expected.promised, end)

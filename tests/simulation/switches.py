@@ -157,7 +157,7 @@ def _recovery_point_ahead_of_the_flush() -> Iterator[None]:
     pending = LogDirectory.pending_checkpoint
 
     def hasty(self: LogDirectory, *given: Any) -> Any:
-        flushed = {log: log.flushed_offset for log in self.logs().values()}
+        flushed = {log: log.flushed_offset for log in self.opened.values()}
         for log in flushed:
             log.flushed_offset = log.log_end_offset
         try:

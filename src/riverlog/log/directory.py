@@ -83,7 +83,7 @@ class LogDirectory:
         self.damage: list[str] = []
         """Checkpoints that could not be read, a sentence each."""
         self._files = files
-        self._logs: dict[TopicPartition, Log] = {}
+        self.opened: dict[TopicPartition, Log] = {}
         self._recovery_points = self._read_offsets(RECOVERY_POINTS_FILE)
         self._log_starts = self._read_offsets(LOG_STARTS_FILE)
         self._high_watermarks = self._read_offsets(HIGH_WATERMARKS_FILE)
@@ -141,7 +141,7 @@ class LogDirectory:
 
         Each step holds files open until its plan was run and `Log.closed` told.
         """
-        for log in tuple(self._logs.values()):
+        for log in tuple(self.opened.values()):
             yield log, log.begin_close()
 
     def close(self, high_watermarks: Mapping[TopicPartition, Offset], *, all_recovered: bool = True) -> None:
@@ -149,7 +149,7 @@ class LogDirectory:
 
         After a crash, a log that nobody has opened has not been recovered: then there is no marker.
         """
-        for log in self._logs.values():
+        for log in self.opened.values():
             log.close()
         plan = self.pending_checkpoint(high_watermarks)
         plan.beside = TEMPORARY_SUFFIX  # a worker may still be at a plan that nobody waits for any more
@@ -159,14 +159,14 @@ class LogDirectory:
             left = json.dumps({"version": 0, "brokerEpoch": self.broker_epoch}, separators=(",", ":"))
             write_file(self._disk, f"{self.folder}/{CLEAN_FILE}", left.encode())
             self._disk.sync_folder(self.folder)
-        self._logs.clear()
+        self.opened.clear()
         self._lock.release()
 
     def abandon(self) -> None:
         """Release everything and write nothing: the disk has failed, and the next start must recover."""
-        for log in self._logs.values():
+        for log in self.opened.values():
             log.release()
-        self._logs.clear()
+        self.opened.clear()
         self._lock.release()
 
     # Partitions
@@ -192,14 +192,6 @@ class LogDirectory:
         """Return whether something of this partition was on the medium, and then its topic's id too."""
         return self._recovery_points.get(partition, Offset(0)) > 0
 
-    def log(self, partition: TopicPartition) -> Log | None:
-        """Return a log if it is open."""
-        return self._logs.get(partition)
-
-    def logs(self) -> Mapping[TopicPartition, Log]:
-        """Return all logs that are open."""
-        return self._logs
-
     def high_watermark(self, partition: TopicPartition) -> Offset:
         """Return the high watermark that was written down last; 0 where none was."""
         return self._high_watermarks.get(partition, Offset(0))
@@ -217,8 +209,8 @@ class LogDirectory:
 
         Nothing is synced here: the log's first sync makes the folder and what is in it durable.
         """
-        if partition in self._logs:
-            return self._logs[partition]
+        if partition in self.opened:
+            return self.opened[partition]
         folder = self._folder_of(partition)
         if not self._disk.exists(folder):
             # Offsets of an earlier partition of this name would make the new one look damaged.
@@ -232,26 +224,26 @@ class LogDirectory:
 
     def adopt_log(self, partition: TopicPartition, topic_id: TopicId, log: Log) -> None:
         """Adopt a log that was opened elsewhere."""
-        assert partition not in self._logs
+        assert partition not in self.opened
         log.segments.share(self._files)
-        self._logs[partition] = log
+        self.opened[partition] = log
         self._name_topic(partition, topic_id, log)
 
     def _name_topic(self, partition: TopicPartition, topic_id: TopicId, log: Log) -> None:
         """Write the topic's id into the folder, unless it is there."""
         try:
             if self.topic_id(partition) is None:
-                log.write_small_file(PARTITION_FILE, encode_topic_id(topic_id))
+                log.segments.write_beside(PARTITION_FILE, encode_topic_id(topic_id))
         except OSError:  # a log that takes records without an id would be set aside after a crash
-            del self._logs[partition]
+            del self.opened[partition]
             log.release()
             raise
 
     def open_log(self, partition: TopicPartition, config: TopicConfig, *, now_ms: int) -> Log:
         """Open a partition's log, recovering it after a crash; one that is open is given as it is."""
-        log = self._logs.get(partition)
+        log = self.opened.get(partition)
         if log is None:
-            log = self._logs[partition] = self.opening(partition, config, now_ms=now_ms).open(self._disk, self._files)
+            log = self.opened[partition] = self.opening(partition, config, now_ms=now_ms).open(self._disk, self._files)
         return log
 
     def opening(self, partition: TopicPartition, config: TopicConfig, *, now_ms: int) -> LogOpening:
@@ -270,9 +262,9 @@ class LogDirectory:
 
     def truncate_log(self, partition: TopicPartition, offset: Offset, *, now_ms: int) -> None:
         """Cut a log's end off; its recovery point is lowered first, so that a crash does not look like damage."""
-        log = self._logs[partition]
+        log = self.opened[partition]
         if offset < log.log_end_offset:
-            end = log.start_of(offset)
+            end = log.segments.start_of(offset)
             for name, offsets in (
                 (RECOVERY_POINTS_FILE, self._recovery_points),
                 (CLEANED_OFFSETS_FILE, self._cleaned_offsets),
@@ -291,7 +283,7 @@ class LogDirectory:
         After an OSError it may be called again: what was renamed already is left alone.
         """
         for partition in partitions:
-            log = self._logs.pop(partition, None)
+            log = self.opened.pop(partition, None)
             if log is not None:
                 log.release()
             if self._disk.exists(self._folder_of(partition)):
@@ -329,7 +321,7 @@ class LogDirectory:
 
     def pending_checkpoint(self, high_watermarks: Mapping[TopicPartition, Offset]) -> CheckpointPlan:
         """Plan the checkpoints as they are now; one plan at a time."""
-        for partition, log in self._logs.items():
+        for partition, log in self.opened.items():
             self._recovery_points[partition] = log.flushed_offset
             self._log_starts[partition] = log.log_start_offset
         self._high_watermarks.update(high_watermarks)

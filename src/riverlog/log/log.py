@@ -12,7 +12,6 @@ from typing import Final
 
 from riverlog.log.assigned_batches import check_assigned
 from riverlog.log.checkpoint import replace_file
-from riverlog.log.epochs import EpochEnd
 from riverlog.log.limits import GATHERED_BYTES_PER_LOG_MAX
 from riverlog.log.producers.aborted_transactions import AbortedRange
 from riverlog.log.reading import NOTHING, LogRead, bound_of, find_aborted, read, read_latest, read_time
@@ -48,7 +47,6 @@ class Log:
         self._disk = segments.folder.disk
         self._config = config
         self.segments = segments
-        self.start_of = segments.start_of  # the offset with which a batch begins
         self.quarantine = segments.quarantine
         """The damage that is known."""
         self.log_start_offset = Offset(0)
@@ -158,10 +156,6 @@ class Log:
         for segment in self.segments.known():
             segment.release()
 
-    def write_small_file(self, name: str, content: bytes) -> None:
-        """Write a file beside the segments that never changes; the next sync makes it durable."""
-        self.segments.write_beside(name, content)
-
     # What is there
 
     @property
@@ -184,21 +178,12 @@ class Log:
         """Count the bytes of all batches."""
         return sum(segment.size for segment in self.segments)
 
-    @property
-    def segment_count(self) -> int:
-        """Count the segments, the active one included."""
-        return len(self.segments)
-
     def last_stable_offset(self, high_watermark: Offset) -> Offset:
         """Return the offset below which all is committed and every transaction decided."""
         unstable = self.producers.transactions.first_unstable_offset
         if unstable is None or unstable >= high_watermark:
             return high_watermark
         return max(unstable, self.log_start_offset)
-
-    def end_of_epoch(self, epoch: LeaderEpoch) -> EpochEnd:
-        """Find the end of the largest epoch that is not above the given one."""
-        return self.epochs.end_of(epoch, self.log_end_offset)
 
     @property
     def has_gathered(self) -> bool:

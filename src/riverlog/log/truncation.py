@@ -2,7 +2,6 @@
 
 from riverlog.log.checkpoint import replace_file
 from riverlog.log.log import Log
-from riverlog.log.recovery.recovery import list_folder
 from riverlog.log.recovery.replay import EPOCHS_FILE, LogReplay
 from riverlog.model.ids import Offset
 
@@ -45,9 +44,8 @@ def _end_at(log: Log, end: Offset, now_ms: int) -> None:
     log.flushed_offset = min(log.flushed_offset, end)
     log.unchanged_end = None
     log.sync_planner.restart()
-    segments, disk = log.segments, log.segments.folder.disk
-    snapshots = list_folder(disk, log.folder).snapshots
-    past = LogReplay(disk, log.folder, snapshots, first=segments.bases[0], upto=end, now_ms=now_ms, epochs=log.epochs)
+    segments = log.segments
+    past = LogReplay(segments.folder, first=segments.bases[0], upto=end, now_ms=now_ms, epochs=log.epochs)
     past.catch_up(segments, segments.active)
     past.renew_aborted(segments)
     past.remove_snapshots(segments)

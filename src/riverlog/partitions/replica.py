@@ -113,7 +113,7 @@ class Replica:
     def content(self, found: FileRange, copied_max: int = SENDFILE_BYTES_MIN) -> bytes | FileRange:
         """Read a small range now, which is cheaper than sending it from the file; leave a large one where it lies,
         unless its file must not stay open for as long as a slow reader takes."""
-        if (found.size >= SENDFILE_BYTES_MIN or found.size > copied_max) and not self.log.segments.crowded:
+        if (found.size >= SENDFILE_BYTES_MIN or found.size > copied_max) and not self.log.segments.files.crowded:
             return found
         try:
             content = found.file.read_cached(found.position, found.size)
@@ -172,7 +172,7 @@ class Replica:
         self.check_here()
         if epoch == self.leader_epoch:
             return EpochEnd(epoch, self.log.log_end_offset)
-        return self.log.end_of_epoch(epoch)
+        return self.log.epochs.end_of(epoch, self.log.log_end_offset)
 
     def check_here(self) -> None:
         """Refuse whoever comes when the topic was deleted."""

@@ -141,7 +141,8 @@ class Cleaner:
         try:
             async with aclosing(self._processes.stream(partial(clean, self._disk, cleaning, self._pause))) as groups:
                 async for group in groups:
-                    if group.size is not None and not await self._take_over(partition, directory, group):
+                    # Once begun it is brought to its end, even while the node stops: no log is closed amidst of it.
+                    if group.size is not None and not await to_its_end(self._swap(partition, directory, group)):
                         return
                     bytes_before += group.size_before
                     bytes_after += group.size_before if group.size is None else group.size
@@ -159,14 +160,8 @@ class Cleaner:
             bytes_after=bytes_after,
         )
 
-    async def _take_over(self, partition: Partition, directory: NodeDirectory, group: CleanedGroup) -> bool:
-        """Put the cleaned segment into its place; False where that place has changed meanwhile.
-
-        Once begun it is brought to its end, even while the node stops: a log is not closed in the middle of it.
-        """
-        return await to_its_end(self._swap(partition, directory, group))
-
     async def _swap(self, partition: Partition, directory: NodeDirectory, group: CleanedGroup) -> bool:
+        """Put the cleaned segment into its place; False where that place has changed meanwhile."""
         log = partition.log
         if not partition.keeps_files:
             return False

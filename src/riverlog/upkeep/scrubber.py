@@ -13,12 +13,11 @@ from typing import Final
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.scrubbing import ScrubbedSegment, scrub
 from riverlog.model.errors import Refusal
-from riverlog.model.ports import Clock, Disk, Processes, Workers
+from riverlog.model.ports import Clock, Disk, Processes
 from riverlog.model.settings import NodeSettings
 from riverlog.observe.containment import contained
 from riverlog.observe.logging import get_logger
 from riverlog.observe.stats import ScrubStats
-from riverlog.partitions.in_process_work import InProcessWork
 from riverlog.partitions.partition import Partition
 from riverlog.partitions.registry import PartitionRegistry
 from riverlog.upkeep.limits import SEGMENTS_PER_SCRUB_MAX
@@ -38,8 +37,7 @@ class Scrubber:
         stats: ScrubStats,
         clock: Clock,
         disk: Disk,
-        workers: Workers,
-        processes: Processes | None,
+        processes: Processes,
         pause: Callable[[float], None],
     ) -> None:
         self._registry = registry
@@ -47,7 +45,7 @@ class Scrubber:
         self._stats = stats
         self._clock = clock
         self._disk = disk
-        self._processes = processes or InProcessWork(workers)
+        self._processes = processes
         self._pause = pause
         self._log = get_logger("riverlog.scrubber")
 

@@ -98,7 +98,7 @@ def test_checkpoints_say_where_recovery_begins(disk: MemoryDisk) -> None:
     assert directory.high_watermark(ORDERS) == 3
     log = directory.open_log(ORDERS, CONFIG, now_ms=0)
     assert (log.log_start_offset, log.flushed_offset, log.log_end_offset) == (4, 30, 30)
-    assert directory.open_log(ORDERS, CONFIG, now_ms=0) is directory.log(ORDERS) is log
+    assert directory.open_log(ORDERS, CONFIG, now_ms=0) is directory.opened.get(ORDERS) is log
 
 
 def test_checkpoints_keep_the_partitions_that_were_not_opened(disk: MemoryDisk) -> None:
@@ -289,7 +289,7 @@ def test_a_log_that_cannot_be_given_its_topics_id_is_not_kept_open() -> None:
             created(directory)
         except OSError:
             failed += 1
-            assert directory.log(ORDERS) is None
+            assert directory.opened.get(ORDERS) is None
             continue
         break
     disk.heal()

@@ -25,7 +25,7 @@ def test_appending_gives_offsets_that_grow_by_the_number_of_records(log: Log) ->
 @pytest.mark.parametrize("bytes_max", [1, 100, 250, 1 << 20])
 def test_reading_from_any_offset_gives_all_that_follows(log: Log, bytes_max: int) -> None:
     written = filled(log)
-    assert log.segment_count > 3
+    assert len(log.segments) > 3
     for offset in range(len(written)):
         assert read_all(log, offset, bytes_max) == written[offset:]
 
@@ -108,7 +108,7 @@ def test_a_segment_is_rolled_by_the_time_of_its_records(disk: MemoryDisk) -> Non
     log = open_log(disk, replace(DEFAULT_TOPIC_CONFIG, segment_ms=1_000))
     for timestamp_ms in (100, 1_100, 1_101, 1_102, 2_101):
         append(log, timestamp_ms=timestamp_ms)
-    assert log.segment_count == 2
+    assert len(log.segments) == 2
     assert [name for name in disk.list(FOLDER) if name.endswith(".log")] == [f"{0:020d}.log", f"{2:020d}.log"]
 
 
@@ -138,11 +138,11 @@ def test_epochs_say_where_each_leader_ended(log: Log) -> None:
     append(log, b"a", epoch=1)
     append(log, b"b", epoch=1)
     append(log, b"c", epoch=4)
-    assert log.end_of_epoch(LeaderEpoch(0)) == (0, 0)
-    assert log.end_of_epoch(LeaderEpoch(1)) == (1, 2)
-    assert log.end_of_epoch(LeaderEpoch(3)) == (1, 2)
-    assert log.end_of_epoch(LeaderEpoch(4)) == (4, 3)
-    assert log.end_of_epoch(LeaderEpoch(5)) == (-1, -1)
+    assert log.epochs.end_of(LeaderEpoch(0), log.log_end_offset) == (0, 0)
+    assert log.epochs.end_of(LeaderEpoch(1), log.log_end_offset) == (1, 2)
+    assert log.epochs.end_of(LeaderEpoch(3), log.log_end_offset) == (1, 2)
+    assert log.epochs.end_of(LeaderEpoch(4), log.log_end_offset) == (4, 3)
+    assert log.epochs.end_of(LeaderEpoch(5), log.log_end_offset) == (-1, -1)
 
 
 def test_gathered_batches_have_offsets_and_are_written_with_one_call(disk: MemoryDisk, log: Log) -> None:
@@ -159,8 +159,8 @@ def test_gathering_goes_on_over_the_end_of_a_segment_and_the_beginning_of_an_epo
     for number in range(60):
         assert gather(log, b"value %d" % number, epoch=number // 20).base_offset == number
     log.write()
-    assert log.segment_count > 3
-    assert [log.end_of_epoch(LeaderEpoch(epoch)).end_offset for epoch in range(3)] == [20, 40, 60]
+    assert len(log.segments) > 3
+    assert [log.epochs.end_of(LeaderEpoch(epoch), log.log_end_offset).end_offset for epoch in range(3)] == [20, 40, 60]
     assert len(read_all(log)) == 60
     disk.kill()
     assert len(read_all(open_log(disk))) == 60

@@ -17,7 +17,7 @@ from tests.unit.log.logs import FOLDER, NOW, SMALL, append, filled, open_log, re
 def test_retention_by_age_takes_whole_segments_below_the_limit(log: Log) -> None:
     filled(log)
     log.config = replace(log.config, retention_ms=1_000, file_delete_delay_ms=50)
-    segments = log.segment_count
+    segments = len(log.segments)
     assert enforce_retention(log, 2_200, upto=log.log_end_offset) == []
     deleted = enforce_retention(log, 2_500, upto=log.log_end_offset)
     assert [segment.reason for segment in deleted] == [DeletionReason.AGE] * len(deleted)

@@ -19,7 +19,7 @@ def test_truncation_cuts_at_the_batch_that_holds_the_offset(log: Log, offset: in
     assert read_all(log) == written[:end]
     assert append(log, b"new", epoch=1).base_offset == end
     assert read_all(log) == [*written[:end], (end, b"new")]
-    assert log.end_of_epoch(LeaderEpoch(0)).end_offset == end
+    assert log.epochs.end_of(LeaderEpoch(0), log.log_end_offset).end_offset == end
 
 
 def test_epochs_below_the_start_are_known_after_a_cut_at_the_start(disk: MemoryDisk, log: Log) -> None:

@@ -438,7 +438,9 @@ def _read_partition(
     found = partition.read(offset, bytes_max=bytes_max, upto=upto, at_least_one=at_least_one)
     records: bytes | FileRange = b""
     if found.records is not None:
-        if found.records.size > copied_max and partition.log.segments.crowded:  # nothing stays in its file for long
+        if (
+            found.records.size > copied_max and partition.log.segments.files.crowded
+        ):  # nothing stays in its file for long
             found = partition.read(offset, bytes_max=copied_max, upto=upto, at_least_one=at_least_one)
         if found.records is not None:
             records = partition.content(found.records, copied_max)

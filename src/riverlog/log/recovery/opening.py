@@ -56,7 +56,7 @@ def open_folder(
     first_offset = segments.bases[0] if len(segments) else Offset(0)
     # A snapshot where the log begins is all that is left of what was deleted, whatever the recovery point says.
     snapshots_upto = max(first_offset, recovery_point)
-    past = LogReplay(disk, folder, found.snapshots, first=first_offset, upto=snapshots_upto, now_ms=now_ms)
+    past = LogReplay(log_folder, first=first_offset, upto=snapshots_upto, now_ms=now_ms, snapshots=found.snapshots)
     if not len(segments):
         return OpenedFolder(segments, past, clean=False)
     if clean and _ends_cleanly(segments, recovery_point):

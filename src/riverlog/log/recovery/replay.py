@@ -12,7 +12,7 @@ from riverlog.log.epochs import Epochs
 from riverlog.log.producers.aborted_transactions import BadAbortedIndex
 from riverlog.log.producers.state import BadSnapshot, Producers
 from riverlog.log.recovery.recovery import list_folder
-from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, path_of
+from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, LogFolder, path_of
 from riverlog.log.segments.segment import Segment
 from riverlog.log.segments.segments import Segments
 from riverlog.model.errors import Refusal
@@ -30,27 +30,26 @@ class LogReplay:
 
     def __init__(
         self,
-        disk: Disk,
-        folder: str,
-        snapshots: Sequence[Offset],
+        folder: LogFolder,
         *,
         first: Offset,
         upto: Offset,
         now_ms: int,
         epochs: Epochs | None = None,
+        snapshots: Sequence[Offset] | None = None,
     ) -> None:
-        """Read the newest good snapshot between two offsets, and the epochs unless they are given."""
-        self._disk = disk
+        """Read the newest good snapshot between two offsets; list the snapshots and read the epochs unless given."""
+        disk, path = folder.disk, folder.path
         self._folder = folder
-        self._snapshots = snapshots
+        self._snapshots = list_folder(disk, path).snapshots if snapshots is None else snapshots
         self._first = first
         self._now_ms = now_ms
-        known = _read_epochs(disk, folder) if epochs is None else epochs
+        known = _read_epochs(disk, path) if epochs is None else epochs
         self.epochs = Epochs() if known is None else known
         self._epochs_known = None if known is None else known.entries()
         self.producers, self._producers_from = Producers(), first
-        for offset in reversed(snapshots):
-            if first <= offset <= upto and (producers := _read_producers(disk, folder, offset)) is not None:
+        for offset in reversed(self._snapshots):
+            if first <= offset <= upto and (producers := _read_producers(disk, path, offset)) is not None:
                 self.producers, self._producers_from = producers, offset
                 break
 
@@ -93,16 +92,14 @@ class LogReplay:
     def remove_snapshots(self, segments: Segments) -> None:
         """Remove the snapshots that neither belong to a segment nor were needed."""
         for offset in self._snapshots:
-            path = path_of(self._folder, offset, SNAPSHOT_SUFFIX)
-            if offset != self._producers_from and offset not in segments.bases and self._disk.exists(path):
-                self._disk.remove(path)  # unless recovery was first
+            path = path_of(self._folder.path, offset, SNAPSHOT_SUFFIX)
+            if offset != self._producers_from and offset not in segments.bases and self._folder.disk.exists(path):
+                self._folder.disk.remove(path)  # unless recovery was first
 
 
 def rebuild_aborted(segments: Segments, base_offset: Offset) -> None:
     """Rebuild a segment's index of aborted transactions from the newest snapshot before it, and its batches."""
-    disk, folder = segments.folder.disk, segments.folder.path
-    snapshots = list_folder(disk, folder).snapshots
-    past = LogReplay(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=0, epochs=Epochs())
+    past = LogReplay(segments.folder, first=segments.bases[0], upto=base_offset, now_ms=0, epochs=Epochs())
     past.catch_up(segments, segments[segments.slot_of(base_offset)])
     segments.aborted.replace(base_offset, (each for each in past.producers.aborted if each.last_offset >= base_offset))
     segments.unsynced_names = True
@@ -110,9 +107,7 @@ def rebuild_aborted(segments: Segments, base_offset: Offset) -> None:
 
 def producers_before(segments: Segments, base_offset: Offset, *, now_ms: int) -> Producers:
     """Learn from the newest snapshot, and the batches behind it, what was known where a segment begins."""
-    disk, folder = segments.folder.disk, segments.folder.path
-    snapshots = list_folder(disk, folder).snapshots
-    past = LogReplay(disk, folder, snapshots, first=segments.bases[0], upto=base_offset, now_ms=now_ms, epochs=Epochs())
+    past = LogReplay(segments.folder, first=segments.bases[0], upto=base_offset, now_ms=now_ms, epochs=Epochs())
     past.catch_up(segments, segments[segments.slot_of(base_offset) - 1])
     return past.producers
 

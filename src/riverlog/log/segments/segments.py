@@ -199,11 +199,6 @@ class Segments:
         """Sync a small file again: whoever wrote it was killed, perhaps before that."""
         self.until_synced([self.files.hold(self.folder.disk.open(f"{self.folder.path}/{name}"))])
 
-    @property
-    def crowded(self) -> bool:
-        """Return whether the node's descriptors are used up."""
-        return self.files.crowded
-
     def recovered(self, first: int, segments: Sequence[Segment]) -> None:
         """Replace all segments from `first` on by the recovered ones."""
         kept = first + len(segments)

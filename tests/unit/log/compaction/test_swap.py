@@ -74,7 +74,7 @@ def test_readers_see_the_old_or_the_new_at_every_step(disk: MemoryDisk, log: Log
     swap.finish()
     assert values(log) == [b"3"]
     assert [record.value for record in records_of(held)] == [b"1"]
-    assert log.segment_count == 2
+    assert len(log.segments) == 2
     live = [name for name in disk.list(FOLDER) if not name.endswith((".deleted", "checkpoint", ".snapshot"))]
     assert live == [f"{0:020d}.index", f"{0:020d}.log", f"{0:020d}.timeindex", f"{3:020d}.log"]
     assert log.segments.remove_deleted(0) == 0

@@ -57,7 +57,7 @@ def test_a_log_comes_back_from_another_process_as_it_would_be_here(tmp_path: Pat
     log: Log = pickle.loads(pickle.dumps(opened))
     files = OpenFiles()
     log.segments.share(files)
-    assert (name, log.log_end_offset, log.flushed_offset, log.segment_count) == (NAME, 8, 0, 3)
+    assert (name, log.log_end_offset, log.flushed_offset, len(log.segments)) == (NAME, 8, 0, 3)
     read = log.read(Offset(4), bytes_max=1 << 20, upto=Offset(8))
     assert read.records is not None
     assert files.count == 1

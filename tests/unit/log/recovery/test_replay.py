@@ -42,8 +42,7 @@ def segments_on(disk: MemoryDisk) -> Segments:
 
 def learn(disk: MemoryDisk) -> LogReplay:
     segments = segments_on(disk)
-    snapshots = list_folder(disk, FOLDER).snapshots
-    past = LogReplay(disk, FOLDER, snapshots, first=Offset(0), upto=Offset(30), now_ms=0)
+    past = LogReplay(LogFolder(disk, OpenFiles(), FOLDER, 100), first=Offset(0), upto=Offset(30), now_ms=0)
     past.catch_up(segments, segments.active)
     past.remove_snapshots(segments)
     return past
