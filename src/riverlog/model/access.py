@@ -78,7 +78,6 @@ class Authorizer(Protocol):
     @property
     def version(self) -> int:
         """Return a number that changes whenever the rules do: what was allowed before may not be any more."""
-        ...
 
     def allows(self, who: Principal, operation: Operation, resource: ResourceType, name: str) -> bool: ...
 

@@ -57,23 +57,18 @@ class ReplicatedMachine(Protocol[Record, Effect]):
 
     def decide(self, command: Any, ticket: Ticket, now: Moment) -> Decision[Record, Effect]:
         """Name what follows from one of the machine's commands; change nothing that is remembered."""
-        ...
 
     def apply(self, record: Record) -> None:
         """Remember one fact; must succeed for every record that `decide` ever produced."""
-        ...
 
     def withdraw(self, records: tuple[Record, ...], now: Moment) -> "Decision[Record, Effect]":
         """Forget what else `decide` noted when it named facts that the log will not take.
 
         Whoever they are about goes on from what is remembered, and who waits there is answered. No facts are named.
         """
-        ...
 
     def snapshot(self) -> Iterable[Record]:
         """Return records which, applied to an empty machine, make it equal to this one."""
-        ...
 
     def next_deadline(self) -> Instant | None:
         """Return when the machine next wants to be woken, if at all."""
-        ...

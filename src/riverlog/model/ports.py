@@ -20,11 +20,9 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Return seconds since some fixed moment; never goes back."""
-        ...
 
     def wall_ms(self) -> int:
         """Return milliseconds since 1970; may jump either way."""
-        ...
 
 
 class Random(Protocol):
@@ -43,43 +41,33 @@ class File(Protocol):
 
     def size(self) -> int:
         """Return the file's length in bytes."""
-        ...
 
     def read(self, position: int, count: int) -> bytes:
         """Read up to `count` bytes; fewer only where the file ends."""
-        ...
 
     def is_cached(self, position: int, count: int) -> bool:
         """Return whether these bytes can be read without waiting; True also where the system does not tell."""
-        ...
 
     def read_cached(self, position: int, count: int) -> bytes | None:
         """Read as `read` does, or return None where that would have to wait."""
-        ...
 
     def write(self, position: int, buffers: Sequence[Buffer]) -> int:
         """Write all buffers one behind the other from `position`; all of it, or an OSError."""
-        ...
 
     def truncate(self, size: int) -> None:
         """Cut the file to `size`, or extend it with zeros."""
-        ...
 
     def sync(self) -> None:
         """Return once content and length are on the medium. FlushFailed is final: never call it again."""
-        ...
 
     def forget(self, position: int, count: int) -> None:
         """Release these bytes, all of them synced, from the system's memory."""
-        ...
 
     def fileno(self) -> int:
         """Return the descriptor, for `sendfile`; -1 where there is none."""
-        ...
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
-        ...
 
 
 class FileRange(NamedTuple):
@@ -102,48 +90,38 @@ class Disk(Protocol):
 
     def open(self, path: str, *, create: bool = False) -> File:
         """Open for reading and writing; without `create` a missing file is FileNotFoundError."""
-        ...
 
     def exists(self, path: str) -> bool: ...
 
     def list(self, folder: str) -> list[str]:
         """Name what is in the folder, sorted; FileNotFoundError where there is none."""
-        ...
 
     def make_folder(self, folder: str) -> None:
         """Create the folder and its parents; an existing one is fine."""
-        ...
 
     def rename(self, source: str, target: str) -> None:
         """Rename a file or folder; an existing target file is replaced."""
-        ...
 
     def remove(self, path: str) -> None:
         """Remove one file; FileNotFoundError where there is none."""
-        ...
 
     def remove_folder(self, folder: str) -> None:
         """Remove the folder and all that is in it."""
-        ...
 
     def sync_folder(self, folder: str) -> None:
         """Return once the names in this folder are on the medium. FlushFailed is final, as for a file.
 
         Any other error says that the folder could not be opened, and nothing was asked of the medium.
         """
-        ...
 
     def free_bytes(self, folder: str) -> int:
         """Return how many bytes can still be written there."""
-        ...
 
     def total_bytes(self, folder: str) -> int:
         """Return the size of the file system that holds the folder."""
-        ...
 
     def lock(self, path: str) -> FileLock:
         """Take the lock on this file, creating it; BlockingIOError where another process holds it."""
-        ...
 
 
 class Workers(Protocol):
@@ -151,11 +129,9 @@ class Workers(Protocol):
 
     def run(self, work: Callable[[], T]) -> Awaitable[T]:
         """Run `work` beside the loop; the awaitable gives its result or raises its exception."""
-        ...
 
     def close(self) -> None:
         """Wait for work under way and take no more."""
-        ...
 
 
 class Processes(Protocol):
@@ -166,11 +142,9 @@ class Processes(Protocol):
 
         Closing the stream ends the work.
         """
-        ...
 
     async def close(self) -> None:
         """End the processes that wait for more work; no stream is open."""
-        ...
 
 
 class Socket(Protocol):
@@ -184,34 +158,27 @@ class Socket(Protocol):
 
     def receive_into(self, buffer: memoryview) -> int:
         """Fill the front of `buffer`; 0 is the end of the stream."""
-        ...
 
     def send(self, buffer: Buffer, *, more: bool = False) -> int:
         """Send from the front of `buffer`; return how many bytes were taken.
 
         `more` promises that further bytes follow at once, so that the system need not send a small packet.
         """
-        ...
 
     def send_file(self, file: File, position: int, count: int) -> int:
         """Send bytes of a file without copying where the system can; return how many bytes were taken."""
-        ...
 
     def on_readable(self, callback: Callable[[], None] | None) -> None:
         """Call back whenever bytes can be received, until set to None."""
-        ...
 
     def on_writable(self, callback: Callable[[], None] | None) -> None:
         """Call back whenever bytes can be sent, until set to None."""
-        ...
 
     def expect(self, count: int) -> None:
         """Expect so many bytes, with fewer of which nothing is to be done: fewer calls back are fine."""
-        ...
 
     def close(self) -> None:
         """Close at once; a second call does nothing, and no callback comes after it."""
-        ...
 
 
 class Listener(Protocol):
@@ -228,7 +195,6 @@ class Connecting(Protocol):
 
     async def connect(self, host: str, port: int) -> Socket:
         """Connect, or raise OSError; the caller bounds the wait."""
-        ...
 
 
 class Network(Connecting, Protocol):
@@ -241,4 +207,3 @@ class Network(Connecting, Protocol):
 
         `held_up` is called when the system has nothing left for a connection; it is tried again soon.
         """
-        ...

@@ -66,7 +66,6 @@ class MarkerPort(Protocol):
 
         A partition that is missing in the answer is asked again.
         """
-        ...
 
 
 class VerifyTransaction(Protocol):
@@ -82,4 +81,3 @@ class VerifyTransaction(Protocol):
         adds: bool,
     ) -> Awaitable[ErrorCode]:
         """Return whether the partition belongs to the producer's open transaction; with `adds`, add it first."""
-        ...

@@ -329,27 +329,21 @@ class MetricsSource(Protocol):
 
     def topics(self) -> Iterable[tuple[str, int]]:
         """List each topic's name and its number of partitions."""
-        ...
 
     def partitions(self) -> Iterable[PartitionSample]:
         """List the partitions that this node leads."""
-        ...
 
     def groups(self) -> Iterable[GroupSample]:
         """List the groups that this node coordinates."""
-        ...
 
     def transactions(self) -> TransactionsSample:
         """Count the transactional ids that this node coordinates."""
-        ...
 
     def coordinators_loading(self) -> int:
         """Count the coordinators that are still reading their log."""
-        ...
 
     def pipelines(self) -> Iterable[PipelineSample]:
         """List the queries of Spark that report to this node's checkpoint store."""
-        ...
 
     def log_directories(self) -> Iterable[LogDirectorySample]: ...
 

@@ -105,7 +105,6 @@ class FileHolder(Protocol):
 
     def release(self) -> None:
         """Drop the file and whatever can be read from it again, and unregister from the open files."""
-        ...
 
 
 class OpenFiles:
