@@ -89,7 +89,7 @@ class World:
     processes: Processes | None = None
     """Without other processes their work is done by the workers."""
     secret: str = field(default_factory=secrets.token_hex, repr=False)
-    """What the node's own parts show it, to be known from all other clients."""
+    """What the node's own parts authenticate with."""
     descriptors_max: int = DESCRIPTORS_ASSUMED
     """Open files and sockets that the process may have."""
 
@@ -133,7 +133,7 @@ class Node:
         self.metrics: Address | None = None
         self.checkpoints: Address | None = None
         self.failure: BaseException | None = None
-        """After what the node must not go on."""
+        """The failure that ends the node."""
         self._settings = settings
         self._world = world or World(processes=SystemProcesses(), descriptors_max=raise_descriptor_limit())
         self._shares = DescriptorShares.of(self._world.descriptors_max)
@@ -189,13 +189,13 @@ class Node:
         self._log.info("node ready", kafka=",".join(map(str, self.endpoints)), metrics=str(self.metrics or "off"))
 
     async def run(self) -> BaseException:
-        """Wait for something after which the node must not go on, and return it."""
+        """Wait for a failure that ends the node, and return it."""
         await self._failed.wait()
         assert self.failure is not None
         return self.failure
 
     async def stop(self) -> None:
-        """Accept no more, answer what is under way, flush, close; a second call does nothing."""
+        """Stop accepting requests, answer those under way, flush and close; a second call does nothing."""
         if self._serving:
             self._serving = False
             self._log.info("node stopping")
@@ -326,12 +326,12 @@ class Node:
                 self._leave_unopened(folder, error)
 
     def _leave_unopened(self, folder: str, error: OSError) -> None:
-        if error.errno in SHORTAGE:  # it would be offline for no fault of its own
+        if error.errno in SHORTAGE:  # that is no fault of the directory
             raise error
         self._leave_out(folder, f"it cannot be opened ({error})")
 
     def _leave_out(self, folder: str, reason: str) -> None:
-        """Serve without a directory what lies in others."""
+        """Go on without a directory that cannot be used."""
         health = DirectoryHealth(self._world.disk, folder, changed=self._health_changed)
         self._registry.unusable.append(health)
         health.fail(reason)
@@ -407,7 +407,7 @@ class Node:
         self.checkpoints = server.open(host, settings.checkpoints_port)
 
     def _web_guard(self) -> WebGuard:
-        """Build what keeps web pages out, with all names that this node has."""
+        """Build the guard against web pages, with all names that this node has."""
         settings = self._settings
         hosts = (*(endpoint.host for endpoint in (*settings.listeners, *self.endpoints)),)
         return WebGuard(
@@ -508,7 +508,7 @@ class Node:
             self._failed.set()
 
     def _metadata_failed(self, error: Exception) -> None:
-        if isinstance(error, OSError):  # nobody knows what its directory has kept: it is not stopped in good order
+        if isinstance(error, OSError):  # nobody knows what its directory has kept: it is not marked as clean
             self._registry.directories[0].health.fail(f"the cluster's metadata cannot be written ({error})")
         self._fail(error)
 
@@ -530,7 +530,7 @@ class Node:
         """Report the directories that are online: no new partition is placed in another one."""
         try:
             await self.parts.metadata.submit(ReportDirectories(self._settings.node_id, self._online_directories()))
-        except (Refusal, Stopped, OSError) as error:  # those that are placed there nevertheless are refused
+        except (Refusal, Stopped, OSError) as error:  # requests for what is placed there are refused
             self._log.warning("the offline directory could not be reported", detail=str(error))
 
     # -- what others see
@@ -546,7 +546,7 @@ class Node:
         return next((health.trouble for health in self._registry.health() if health.offline), None)
 
     def _pipelines(self) -> Iterable[PipelineSample]:
-        """Return the queries that have reported to the checkpoint store, once somebody has asked that for something."""
+        """Return the queries that have reported to the checkpoint store, if that was ever used."""
         return () if self._checkpoint_server is None else self._checkpoint_server.pipelines()
 
 

@@ -79,7 +79,7 @@ class LogDirectory:
         self.broker_epoch = self._last_broker_epoch() if clean else NO_BROKER_EPOCH
         """The epoch of the broker that holds the directory, which a clean stop leaves to the next start."""
         self.is_new = False
-        """Whether it was nobody's before it was opened."""
+        """Whether it had no owner before it was opened."""
         self.damage: list[str] = []
         """Checkpoints that could not be read, a sentence each."""
         self._files = files
@@ -152,7 +152,7 @@ class LogDirectory:
         for log in self.opened.values():
             log.close()
         plan = self.pending_checkpoint(high_watermarks)
-        plan.beside = TEMPORARY_SUFFIX  # a worker may still be at a plan that nobody waits for any more
+        plan.beside = TEMPORARY_SUFFIX  # a worker may still run a plan that was given up
         plan.run()
         self._put_in_place(plan)
         if self.clean or all_recovered:
@@ -291,7 +291,7 @@ class LogDirectory:
         return partial(self._disk.sync_folder, self.folder)
 
     def set_aside(self, partition: TopicPartition, random: Random) -> str:
-        """Rename a folder that belongs to no topic, so that it is kept and in nobody's way; return its new name.
+        """Rename a folder that belongs to no topic, so that it is kept and blocks nothing; return its new name.
 
         After a crash it may have to be done again.
         """

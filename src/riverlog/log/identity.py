@@ -31,7 +31,7 @@ class DirectoryIdentity(NamedTuple):
 
 
 def find(disk: Disk, folder: str) -> DirectoryIdentity | None:
-    """Read whose directory this is; None where it is nobody's, as an empty mount point is."""
+    """Read the identity of a directory; None where it has none, as an empty mount point."""
     path = f"{folder}/{META_FILE}"
     content = read_file(disk, path)
     return None if content is None else _decode(content, path)
@@ -61,7 +61,7 @@ def check_first(disk: Disk, folders: Sequence[str], metadata_folder: str, *, clu
 def claim(
     disk: Disk, folder: str, *, node_id: NodeId, cluster_id: str | None, region: str, random: Random
 ) -> DirectoryIdentity:
-    """Read whose directory this is, or write it down where it is nobody's yet; refuse if it is somebody else's."""
+    """Read the identity of a directory, or write it where it has none; refuse one of another node or cluster."""
     path = f"{folder}/{META_FILE}"
     found = find(disk, folder)
     if found is None:

@@ -101,7 +101,7 @@ class Log:
         log.epochs.truncate_end(log.log_end_offset)
         log.sync_planner.unsynced_epochs = opened.past.has_new_epochs
         if log.flushed_offset < log.log_end_offset and config.durability is Durability.FSYNC:
-            # All that is here counts as committed from now on: it is shown, and retries are told that it is kept.
+            # All that is here counts as committed from now on: it is shown, and retries count as duplicates of it.
             log.flush()
         return log
 
@@ -116,7 +116,7 @@ class Log:
         first_offset = segments.note_lost(max(end, log_start_offset), recovery_point, floor)
         if end < floor or not len(segments):
             if self.quarantine.unsaved:
-                # Behind another segment nobody looks for what is missing before it, least of all in a compacted log.
+                # Once another segment follows, what is missing before it is not looked for, in a compacted log at all.
                 replace_file(self._disk, f"{self.folder}/{QUARANTINE_FILE}", self.quarantine.encode())
                 self.quarantine.unsaved = False
             segments.begin(floor, now_ms=now_ms)
@@ -253,7 +253,7 @@ class Log:
             self.producers.remember_gathered(header, base_offset, now_ms, marker)
         self._gathered.append((batch, base_offset, last_offset, begun, reached))
         self._gathered_bytes += size
-        # What a segment or an epoch begins with is written at once: whoever comes next must know of it.
+        # What a segment or an epoch begins with is written at once: the next batch must know of it.
         if active.size == 0 or self._gathered_bytes > GATHERED_BYTES_PER_LOG_MAX or leader_epoch > self.epochs.latest:
             self.write()
             if leader_epoch > self.epochs.latest:

@@ -1,4 +1,4 @@
-"""Reading a log: by offset, as ranges of files, and by time. Damage is gone round, or refused where it was asked for.
+"""Reading a log: by offset, as ranges of files, and by time. Damage is skipped, or refused where it was asked for.
 
 Looking for something may bring damage to light that lies beside it. So whoever is refused because of damage that was
 not known before looks again.

@@ -1,4 +1,4 @@
-"""Which segments a partition may let go. Pure: what is there, what the topic says, what time it is.
+"""Which segments a partition may delete. Pure: from the segments, the topic's settings and the time.
 
 Whole segments from the oldest on, for as long as one of the reasons holds: too old, too many bytes, or below
 the log start offset. Nothing that readers have not been able to see is deleted, so a segment must lie wholly

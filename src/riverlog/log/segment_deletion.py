@@ -49,7 +49,7 @@ def enforce_retention(log: Log, now_ms: int, *, upto: Offset, segments_max: int 
 
 def _delete_below(log: Log, slot: int) -> None:
     segments = log.segments
-    # First the offset, then the files: nobody is sent to a segment that is going away.
+    # First the offset, then the files: no read is sent to a segment that is going away.
     log.advance_log_start(max(log.log_start_offset, segments.bases[slot]))
     going = segments.bases[:slot]
     try:

@@ -58,7 +58,7 @@ class SyncPlan:
             self._remove()
 
     def _remove(self) -> None:
-        """Remove what nobody needs any more; what stays is removed when the log is opened."""
+        """Remove what is not needed any more; what stays is removed when the log is opened."""
         for path in self.removals:
             try:
                 if self.disk.exists(path):

@@ -45,7 +45,7 @@ class SyncPlanner:
         return self._plan is None and not self._segments.unsynced_names
 
     def wants_flush(self, segment_bytes: int) -> bool:
-        """Return whether a flush now spares the first roll one, which nobody waits for beside the loop."""
+        """Return whether a flush now spares the first roll one, which would wait on the loop."""
         return not self._first_name_synced and 2 * self._segments.active.size > segment_bytes
 
     def plan(self, upto: Offset, epochs: Epochs, producers: Producers | None) -> SyncPlan:

@@ -47,7 +47,7 @@ class DirectoryAssignment:
                         found.setdefault(name, []).append(directory)
                     else:
                         self._stray.append((name, directory))
-            except OSError as error:  # one directory that cannot be looked at hides no other
+            except OSError as error:  # one that cannot be listed does not hide the others
                 if error.errno in SHORTAGE:
                     raise
                 directory.health.fail(f"its folders cannot be listed ({error})")
@@ -74,12 +74,12 @@ class DirectoryAssignment:
             return False
         try:
             topic_id = directory.logs.topic_id(name)
-        except PermissionError:  # whoever wants to use it is told
+        except PermissionError:  # whoever opens it gets the error
             return True
         return topic_id == topic.id or (topic_id is None and directory.logs.was_flushed(name))
 
     def _set_aside(self) -> None:
-        """Set aside the folders that belong to no topic; one that cannot be now is tried again."""
+        """Set aside the folders that belong to no topic; try again later with one that cannot be moved now."""
         strays, self._stray = self._stray, []
         for name, directory in strays:
             try:
@@ -113,8 +113,8 @@ class DirectoryAssignment:
         return next((directory for replica, directory in named if replica == self._node_id), None)
 
     def directory_for(self, name: TopicPartition, partition: PartitionImage) -> NodeDirectory:
-        """Return the directory in which a partition lies, or begins; Refusal where it is not there, or not empty."""
-        if self._stray:  # of a topic of the past, of the same name
+        """Return the directory in which a partition lies, or will; Refusal where it is not there, or cannot take it."""
+        if self._stray:  # perhaps of an earlier topic of the same name
             self._set_aside()
             if any(stray == name for stray, _ in self._stray):
                 raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"an earlier {name} cannot be set aside now; try again")

@@ -27,7 +27,7 @@ class DirectoryCheckpoints:
             return [each for each in directories if not each.health.offline and await self._write(each)]
 
     async def write_forgotten(self, directory: NodeDirectory) -> None:
-        """Write the checkpoints from which a partition was dropped, so that who creates it again need not wait."""
+        """Write the checkpoints from which a partition was dropped: creating it again then need not wait."""
         async with self._writing:
             if directory.logs.has_forgotten and not directory.health.offline:
                 await self._write(directory)

@@ -28,12 +28,12 @@ class DirectoryHealth:
     def __init__(self, disk: Disk, path: str, *, changed: Callable[["DirectoryHealth"], None]) -> None:
         self.path = path
         self.writable = True  # neither full nor offline
-        self.slack_bytes = 0  # what may still be written before somebody must look again
+        self.slack_bytes = 0  # what may still be written before the next look
         self._disk = disk
         self._changed = changed
         self._full = False
         self._failure: str | None = None
-        self._warned: set[int | None] = set()  # kinds of errors that need not be told again yet
+        self._warned: set[int | None] = set()  # kinds of errors that were logged lately
         self._looks = 0
         self._log = get_logger("riverlog.volume")
 
@@ -65,7 +65,7 @@ class DirectoryHealth:
             raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, self.trouble or "")
 
     def failed(self, error: OSError) -> Refusal:
-        """Judge an error of the disk and give the refusal for whoever met it."""
+        """Judge an error of the disk; return the refusal for whoever met it."""
         match judge(error):
             case DiskTrouble.FULL:
                 self._become(full=True)
@@ -100,11 +100,11 @@ class DirectoryHealth:
             self._become(full=self.slack_bytes < 0)
 
     def _is_there(self) -> bool:
-        """Return whether the directory still is what it was: not so where it was unmounted."""
+        """Return whether the directory is still there, and not unmounted."""
         return self._disk.exists(f"{self.path}/{META_FILE}")
 
     def _warn(self, error: OSError) -> None:
-        """Name an error that concerns one call, each kind of it once in a while."""
+        """Log an error that concerns one call, each kind of it once in a while."""
         if error.errno not in self._warned:
             self._warned.add(error.errno)
             self._log.warning("call to the disk refused", directory=self.path, detail=str(error))
@@ -117,7 +117,7 @@ class DirectoryHealth:
 
 
 class WithdrawnHealth:
-    """The health of a partition's files once the partition takes nothing any more, whatever its directory does.
+    """The health of a partition's files once the partition takes no more writes, whatever its directory does.
 
     What goes wrong with the files of such a partition says nothing about the disk: they are not its own any more.
     """
@@ -133,11 +133,11 @@ class WithdrawnHealth:
         """Do nothing: there is nothing to look at."""
 
     def check_writable(self) -> None:
-        """Refuse."""
+        """Refuse, always."""
         raise self.failed()
 
     check_online = check_writable
 
     def failed(self, _error: OSError | None = None) -> Refusal:
-        """Return the refusal for whoever comes."""
+        """Return the refusal."""
         return Refusal(self._refusal.code, self._refusal.message)

@@ -54,7 +54,7 @@ class Flusher:
             await asyncio.wait([self._under_way[partition]])
 
     async def drain(self) -> None:
-        """Wait until nothing is under way: the node stops, and what cannot begin will not for ever be tried again."""
+        """Wait until no flush is under way: the node stops, and retries of those that cannot begin are bounded."""
         self._tries_left = FLUSH_TRIES_AT_STOP_MAX
         while self._under_way:
             await asyncio.wait(set(self._under_way.values()))
@@ -83,7 +83,7 @@ class Flusher:
                 began = self._clock.monotonic()
                 try:
                     if plan is None:
-                        self._wanted.discard(partition)  # what comes from now on is for the next one
+                        self._wanted.discard(partition)  # what is appended from now on is for the next flush
                         plan = partition.log.pending_sync()
                     await self._workers.run(partial(self._run, plan))
                     self._stats.flushes.observe(self._clock.monotonic() - began)
@@ -124,7 +124,7 @@ class Flusher:
                 partition.flushed()
                 if partition not in self._wanted:
                     return
-        except Exception as mistake:  # of our own: nobody knows any more what is on the medium
+        except Exception as mistake:  # our own: nobody knows any more what is on the medium
             broken = InvariantBroken(f"{partition.name} could not be flushed: {mistake!r}")
             broken.__cause__ = mistake
             contained("flush", broken)

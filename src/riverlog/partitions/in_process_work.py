@@ -22,11 +22,11 @@ class InProcessWork:
             yield step[0]
 
     async def close(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: nothing runs beside the workers."""
 
 
 async def to_its_end(running: Awaitable[T]) -> T:
-    """Wait for work to its end, even where nobody wants its result any more: a thread cannot be ended."""
+    """Wait for work to end, even if its result is not wanted any more: a thread cannot be ended."""
     work = asyncio.ensure_future(running)
     try:
         return await asyncio.shield(work)

@@ -6,7 +6,7 @@ DISK_RESERVE_BYTES: Final = 32 * 1024 * 1024
 """Free room below which a log directory takes no more records: checkpoints and metadata still need some."""
 
 FLUSHES_UNDER_WAY_MAX: Final = 32
-"""Flushes of a log directory that are under way at once; those behind them cover more when their turn comes."""
+"""Flushes of a log directory that are under way at once; those that wait cover more when their turn comes."""
 
 COLD_READS_UNDER_WAY_MAX: Final = 4
 """Reads of bytes that are not in memory that are under way at once; fewer than workers, so that flushes go on."""
@@ -30,7 +30,7 @@ RECOVERED_BY_THREADS_BYTES_MAX: Final = 8 * 1024 * 1024
 """Bytes of one step of recovery that are not worth another process."""
 
 RECOVERY_STEP_BYTES: Final = 32 * 1024 * 1024
-"""Bytes after which a step of recovery takes no more logs: who is asked for next need not wait for longer than that."""
+"""Bytes after which a step of recovery takes no more logs: a log that is asked for next waits no longer than that."""
 
 RECOVERY_STEP_LOGS_MAX: Final = 64
 """Logs that one step of recovery opens."""

@@ -1,4 +1,4 @@
-"""One partition that this node leads: its log, its high watermark, and everybody who waits for either.
+"""One partition that this node leads: its log, its high watermark, and those who wait for either.
 
 When `gather` returns, a batch has its offset; it is written at the end of the turn, with all others of that turn.
 When `append` returns, it stands in the log. It is *committed* once the high watermark has passed it: when it is
@@ -53,7 +53,7 @@ class Partition(Replica):
         self._gathering = False  # the end of this turn has something to write
         self._commits_at_turn_end = False  # and that decides about it
         self._waiters = AppendWaiters()
-        self._readers: dict[Callable[[], None], None] = {}  # who wait for more, in order of arrival
+        self._readers: dict[Callable[[], None], None] = {}  # those who wait for more, in order of arrival
         self._is_for_coordinators = name.topic in COORDINATOR_TOPICS  # whatever its settings are
 
     def append(self, batch: memoryview, *, now_ms: int) -> AppendResult:
@@ -66,7 +66,7 @@ class Partition(Replica):
         return self._written(self._gather(batch, header, now_ms=now_ms, marker=marker, at_once=True))
 
     def gather(self, batch: memoryview, *, now_ms: int) -> AppendResult:
-        """Check one batch as a client sent it and give it its offset; Refusal says why not.
+        """Check one batch as a client sent it and assign its offset; Refusal says why not.
 
         It is written when the turn ends; until then its bytes must stay as they are. Who wants to know what becomes of
         it asks `when_written` or `when_committed` at once. The first batch of a transaction must have been verified.
@@ -212,7 +212,7 @@ class Partition(Replica):
         self._readers[look] = None
 
     def unwatch(self, look: Callable[[], None]) -> None:
-        """Call it no more, except that it may be called at the end of this turn."""
+        """Stop to call it; it may be called once more at the end of this turn."""
         self._readers.pop(look, None)
 
     def wake(self) -> None:
@@ -227,7 +227,7 @@ class Partition(Replica):
         self._advance(max(self.high_watermark, self.log.flushed_offset))
 
     def remove(self) -> None:
-        """Refuse everybody from now on, first those who wait: this partition is no longer here."""
+        """Refuse all requests from now on, first those that wait: this partition is no longer here."""
         self.write()  # while there still is a file
         self.removed = True
         self._health = WithdrawnHealth(gone(self.name))

@@ -45,7 +45,7 @@ class _PendingLog:
         self.size = size
         self.taken = False
         self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.asked_for: asyncio.Future[None] | None = None  # by somebody who waits; done when they waited long enough
+        self.asked_for: asyncio.Future[None] | None = None  # by a request; done when it has waited long enough
 
 
 class Recovery:
@@ -113,7 +113,7 @@ class Recovery:
             processes = self._threads if size <= RECOVERED_BY_THREADS_BYTES_MAX else self._processes
             try:
                 await self._open(step, processes, opened)
-            except Exception as error:  # who asks for one of these logs has it opened again
+            except Exception as error:  # the next request for one of these logs opens it again
                 contained("recovery", error)
 
     def _take(self) -> list[_PendingLog]:

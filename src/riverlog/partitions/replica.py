@@ -61,7 +61,7 @@ class Replica:
         self.verifications = Verifications()
         """The transactions that are about to begin here."""
         self.removed = False
-        """The topic was deleted. Whoever still has this partition is refused: its files may be another one's by now."""
+        """The topic was deleted. Its holders are refused: its files may belong to another one by now."""
         self._health: DirectoryHealth | WithdrawnHealth = health
         self._flusher = flusher
         self._cold_reads = cold_reads
@@ -125,7 +125,7 @@ class Replica:
         return self._read_at_once(partial(found.file.read, found.position, found.size))
 
     def replay(self, offset: Offset, *, bytes_max: int) -> bytes:
-        """Read committed batches from an offset on, waiting for the disk: for coordinators that learn again."""
+        """Read committed batches from an offset on, waiting for the disk: for coordinators that load their state."""
         try:
             found = self.log.read(offset, bytes_max=bytes_max, upto=self.high_watermark).records
             return b"" if found is None else found.file.read(found.position, found.size)
@@ -133,7 +133,7 @@ class Replica:
             raise self._health.failed(error) from error
 
     async def load_segments(self) -> None:
-        """Learn about all segments; after that nobody who asks for them waits for the disk."""
+        """Load all segments, so that nobody who asks for them waits for the disk."""
         while self.keeps_files and not self.log.segments.all_known:
             try:
                 self._cached(self.log.segment_facts)
@@ -175,12 +175,12 @@ class Replica:
         return self.log.epochs.end_of(epoch, self.log.log_end_offset)
 
     def check_here(self) -> None:
-        """Refuse whoever comes when the topic was deleted."""
+        """Refuse requests after the topic was deleted."""
         if self.removed:
             raise gone(self.name)
 
     def check_epoch(self, epoch: int) -> None:
-        """Refuse a client whose idea of the leader epoch is not ours; -1 means that it has none."""
+        """Refuse a client that knows another leader epoch than ours; -1 means that it knows none."""
         if epoch < 0 or epoch == self.leader_epoch:
             return
         if epoch < self.leader_epoch:
@@ -242,7 +242,7 @@ class Replica:
         return not self._health.offline
 
     def check_files(self, error: OSError) -> Refusal:
-        """Judge an error that somebody met with this partition's files and give the refusal for it."""
+        """Judge an error of this partition's files; return the refusal for it."""
         return self._health.failed(error)
 
     def take_damage(self) -> list[Quarantined]:
@@ -278,5 +278,5 @@ class Replica:
 
 
 def gone(name: TopicPartition) -> Refusal:
-    """Return the refusal for whoever comes after a topic was deleted."""
+    """Return the refusal for requests after a topic was deleted."""
     return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} was deleted")

@@ -1,8 +1,8 @@
-"""The end of a turn: what all that arrived together has left to be done, done together.
+"""The end of a turn: what requests that arrived together have left to do, done together.
 
 A turn is one round of the event loop: every socket that has bytes is read, every whole request in them is handled.
-Partitions gather batches meanwhile, and connections gather answers. When all have been looked at, each partition writes
-once, then everybody looks who waits for what was written, and then each connection whose answers are due sends once.
+Partitions gather batches meanwhile, and connections gather answers. When all have been handled, each partition writes
+once, then those look who wait for what was written, and then each connection whose answers are due sends once.
 A few readers come before the acknowledgements: what they wait for is on its way since it was written. Nobody is read
 from before that, so a gathered batch may stay where it was received.
 """
@@ -18,7 +18,7 @@ _READERS_FIRST_MAX: Final = 4  # to find what they wait for takes several times 
 
 
 class Turn:
-    """Collects what is to be done when the turn ends; three queues, because answers come after what they answer for."""
+    """Collects what is to be done when the turn ends; in three queues: answers come after what they answer for."""
 
     __slots__ = ("_call_soon", "_due", "_looks", "_sends", "_writes", "number")
 
@@ -93,7 +93,7 @@ class Turn:
 
 
 def _call_all(calls: Iterable[Callable[[], object]]) -> None:
-    """Call each; an exception of one is no reason to forget those behind it."""
+    """Call each; an exception of one does not stop the others."""
     for call in calls:
         try:
             call()

@@ -26,7 +26,7 @@ class AppendWaiters:
         self.for_write: list[Waiter] = []
         self.for_commit: deque[Waiter] = deque()
         self._timer: asyncio.Handle | None = None  # one for all of them
-        self._deadline = 0.0  # uvloop's handle does not tell where it calls at once
+        self._deadline = 0.0  # uvloop's handle has no deadline where it calls at once
 
     def add(self, last_offset: Offset, done: Callable[[ErrorCode], None], seconds_max: float | None) -> None:
         """Wait for an offset to be committed, for so long at most."""
@@ -86,7 +86,7 @@ class AppendWaiters:
 
 
 def _answer(waiters: Iterable[Waiter], code: ErrorCode) -> None:
-    """Answer each with what became of its batch; an exception of one is no reason to leave those behind it waiting."""
+    """Answer each with what became of its batch; an exception of one does not stop the others."""
     for _, _, done in waiters:
         try:
             done(code)

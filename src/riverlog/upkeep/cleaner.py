@@ -86,7 +86,7 @@ class Cleaner:
             directory.health.failed(error)
             return False
         except Refusal as refusal:
-            if partition.removed:  # what was read was not its own any more
+            if partition.removed:  # its files may have been another one's
                 return False
             self._uncleanable.add(partition)
             self._log.error("log cannot be compacted", partition=str(partition.name), detail=refusal.message)
@@ -141,7 +141,7 @@ class Cleaner:
         try:
             async with aclosing(self._processes.stream(partial(clean, self._disk, cleaning, self._pause))) as groups:
                 async for group in groups:
-                    # Once begun it is brought to its end, even while the node stops: no log is closed amidst of it.
+                    # Once begun it runs to its end, even while the node stops: no log is closed in the middle of it.
                     if group.size is not None and not await to_its_end(self._swap(partition, directory, group)):
                         return
                     bytes_before += group.size_before
@@ -178,7 +178,7 @@ class Cleaner:
     async def _done(
         self, step: Callable[[], None], partition: Partition, directory: NodeDirectory, *, beside: bool
     ) -> bool:
-        """Do one step of a swap, again as long as something is in the way that may pass: there is no way back."""
+        """Do one step of a swap, and repeat it while something is in the way that may pass: there is no way back."""
         tries_left = SWAP_TRIES_MAX
         while partition.keeps_files:
             try:

@@ -1,7 +1,7 @@
 """The scrubber at work: has all closed segments read again from time to time, and quarantines what has rotted.
 
-Reading happens in another process, at a bounded number of bytes per second. The loop only makes the list, a bounded
-part of it at a time, and notes what was found; telling about it is the upkeep's.
+Reading happens in another process, at a bounded number of bytes per second. The loop only lists segments, a bounded
+number of them at a time, and notes what was found; the upkeep logs it.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from riverlog.partitions.registry import PartitionRegistry
 from riverlog.upkeep.limits import SEGMENTS_PER_SCRUB_MAX
 
 _FIRST_REST_SECONDS: Final = 600.0
-"""A node that was just started has better things to do."""
+"""A node that was just started has more urgent work."""
 
 
 class Scrubber:
@@ -50,7 +50,7 @@ class Scrubber:
         self._log = get_logger("riverlog.scrubber")
 
     async def run(self) -> None:
-        """Scrub everything, rest, and begin again, for ever; or do nothing where the interval says so."""
+        """Scrub everything, rest, and begin again, for ever; do nothing if the interval is negative."""
         rest = self._settings().log_scrub_interval_ms / 1000
         if rest < 0:
             return
@@ -108,7 +108,7 @@ class Scrubber:
                 partition.check_files(error)
 
     async def _closed_segments(self) -> AsyncIterator[tuple[Partition, SegmentFacts]]:
-        """List what there is to read, as it is when it is its turn."""
+        """List the segments to read, as they are when it is their turn."""
         for partition in self._registry.list_opened():
             if not partition.keeps_files:
                 continue

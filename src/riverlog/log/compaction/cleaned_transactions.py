@@ -1,4 +1,4 @@
-"""What compaction has to know about transactions: which batches were aborted, and when a marker is needed no more.
+"""What compaction has to know about transactions: which batches were aborted, and when a marker is not needed any more.
 
 Everything that is cleaned lies below the last stable offset, so every transaction in it is decided. Records of aborted
 ones go at once. A marker stays for as long as any batch of its transaction does, be it without records: readers, and

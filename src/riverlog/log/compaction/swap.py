@@ -98,7 +98,7 @@ class Swap:
 
 
 def remove_cleaned(disk: Disk, folder: str, base_offsets: Iterable[Offset]) -> None:
-    """Remove what a cleaning wrote and nobody took over."""
+    """Remove what a cleaning wrote and no swap took over."""
     for base_offset in base_offsets:
         _remove(disk, folder, base_offset, tuple(suffix + CLEANED_SUFFIX for suffix in _SUFFIXES))
 

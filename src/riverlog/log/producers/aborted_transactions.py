@@ -191,7 +191,7 @@ class AbortedTransactions:
                 self._bases.remove(base_offset)
 
     def distrust(self, bases: Iterable[Offset]) -> None:
-        """Sync the indexes of these segments again: whoever wrote them was killed, perhaps before that."""
+        """Sync the indexes of these segments again: their writer was killed, perhaps before that."""
         self._unsynced.update(filter(self._has, bases))
 
     def take_unsynced(self) -> list[HeldFile]:

@@ -110,7 +110,7 @@ class Producers:
         self.transactions = OpenTransactions()
         """Those that are not over."""
         self.aborted: list[AbortedRange] = []
-        """Those whose abortion was met since somebody took them from here to index them."""
+        """Those that markers aborted and that are not in an index yet."""
         self._before: dict[ProducerId, ProducerState | BatchHeader] = {}
         """Those with gathered batches: as they were without them, or the first of these where they were not known."""
         self._awaited: dict[ProducerId, BatchHeader] = {}

@@ -29,7 +29,7 @@ from riverlog.records.control import Marker, read_marker
 from riverlog.records.errors import CorruptBatch
 
 BatchObserver = Callable[[BatchHeader, Marker | None], None]
-"""Whoever wants to know of each batch, and of what it says about a transaction."""
+"""Called with each batch, and with what it says about a transaction."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What a log knows beside its batches, learnt again from small files and from the batches behind them.
+"""What a log knows beside its batches, replayed from small files and from the batches behind them.
 
 Epochs and producers are written down now and then; the batches' headers and markers know both. So a file that is old
 costs a scan from where it ends, one that is missing or damaged a longer scan, and neither changes an answer.

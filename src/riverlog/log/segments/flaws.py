@@ -117,7 +117,7 @@ def _fits(header: BatchHeader, after: Offset, epoch: LeaderEpoch, limit: Offset)
 def _judge(
     after: Offset, epoch: LeaderEpoch, first: BatchHeader, second: BatchHeader, third: BatchHeader | None
 ) -> tuple[bool, bool]:
-    """Judge which of two whole batches that contradict each other is in its place; neither where nobody can tell."""
+    """Judge which of two whole batches that contradict each other is in its place; neither where that is unclear."""
     if first.base_offset == after and first.leader_epoch == epoch:
         return True, False
     if second.base_offset == after + first.last_offset_delta + 1 and second.leader_epoch == epoch:

@@ -16,7 +16,7 @@ _CANDIDATES_MAX: Final = 64
 
 
 class NotCached(Exception):
-    """These bytes are not in memory: whoever may not wait for the disk has them read by somebody else first."""
+    """These bytes are not in memory: who may not wait for the disk has them read beside the loop first."""
 
     def __init__(self, file: "HeldFile", position: int, count: int) -> None:
         super().__init__(f"{file.path} is not in memory at position {position}")
@@ -44,7 +44,7 @@ class HeldFile:
         return self._file.size()
 
     def read(self, position: int, count: int) -> bytes:
-        """Read as any File; NotCached where that would have to wait, and nobody may wait just then."""
+        """Read as any File; NotCached where that would have to wait for the disk and may not."""
         if self._among is None or not self._among.cached_only:
             return self._file.read(position, count)
         content = self.read_cached(position, count)

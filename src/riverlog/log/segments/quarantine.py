@@ -38,10 +38,10 @@ class Quarantine:
     def __init__(self, entries: list[Quarantined] | None = None) -> None:
         self.entries = entries or []
         self.found = 0
-        """How many flaws were added: whoever was refused looks again if this has grown."""
+        """How many flaws were added: a refused read looks again if this has grown."""
         self.unsaved = False
         self.unreported = list(self.entries)
-        """What nobody has been told yet since the log was opened."""
+        """What was not reported yet since the log was opened."""
 
     def add(self, base_offset: Offset, flaw: Flaw) -> None:
         """Note a flaw, joining it with those that it overlaps."""
@@ -88,7 +88,7 @@ class Quarantine:
         return self.at(Offset(offset - 1))
 
     def behind(self, log_start_offset: Offset) -> list[Quarantined]:
-        """List the flaws with offsets that somebody could ask for."""
+        """List the flaws with offsets from the log's start on."""
         return [known for known in self.entries if known.flaw.next_offset > log_start_offset]
 
     def segments_behind(self, log_start_offset: Offset) -> set[Offset]:

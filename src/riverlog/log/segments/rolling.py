@@ -1,4 +1,4 @@
-"""When a segment is full. Pure: what it holds, what comes next, what the topic says, what time it is."""
+"""When a segment is full. Pure: from what it holds, what comes next, the topic's settings and the time."""
 
 from riverlog.log.segments.index import RELATIVE_OFFSET_MAX, TIME_ENTRY_BYTES
 from riverlog.log.segments.segment import Segment

@@ -196,7 +196,7 @@ class Segments:
         self.unsynced_names = True
 
     def distrust(self, name: str) -> None:
-        """Sync a small file again: whoever wrote it was killed, perhaps before that."""
+        """Sync a small file again: its writer was killed, perhaps before that."""
         self.until_synced([self.files.hold(self.folder.disk.open(f"{self.folder.path}/{name}"))])
 
     def recovered(self, first: int, segments: Sequence[Segment]) -> None:
@@ -275,7 +275,7 @@ class Segments:
             except FileNotFoundError:
                 continue
             except OSError:
-                self._removals.append((due_ms, path))  # its turn comes again behind the others
+                self._removals.append((due_ms, path))  # it is tried again after the others
                 raise
             count += 1
         return count
