@@ -73,7 +73,7 @@ ANONYMOUS: Final = "ANONYMOUS"
 
 
 class Authorizer(Protocol):
-    """Decides whether somebody may do something."""
+    """Decides whether a principal may do something."""
 
     @property
     def version(self) -> int:

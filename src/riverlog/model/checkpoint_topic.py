@@ -14,7 +14,7 @@ CHECKPOINTS_TRANSACTIONAL_ID: Final = "riverlog-checkpoints"
 CHECKPOINTS_PRINCIPAL: Final = "riverlog-checkpoints"
 """The node's own store, as its connections are known once they have shown the node's secret."""
 OWN_MECHANISM: Final = "RIVERLOG-NODE"
-"""How a part of a node tells the node who it is: by the secret that was drawn when the node was made."""
+"""How a part of a node authenticates with the node: by the secret that was drawn when the node was built."""
 
 CLEANUP_POLICY: Final = "cleanup.policy"
 MAX_MESSAGE_BYTES: Final = "max.message.bytes"
@@ -24,7 +24,9 @@ CHECKPOINTS_CONFIGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         CLEANUP_POLICY: "compact",
         "segment.bytes": str(64 * 1024 * 1024),
-        "delete.retention.ms": str(10 * 60_000),  # whoever opens the store reads for less long, and nobody else reads
+        "delete.retention.ms": str(
+            10 * 60_000
+        ),  # the store reads for less long when it is opened, and nothing else reads
     }
 )
 

@@ -1,4 +1,4 @@
-"""What an error of the disk says about the disk: the one place that decides.
+"""What an error of the disk means for the disk: the one place that decides.
 
 Only what the medium itself reports, and a flush that failed, speaks of the whole directory. A process without
 descriptors or memory, one file that may not be opened, a name that is gone: that concerns one call, which is refused
@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import Final
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
-"""What a full disk says: the one failure of a write that may pass by itself."""
+"""Errors of a full disk: the one failure of a write that may pass by itself."""
 
 _NAMES: Final = (
     "EIO", "EROFS", "ENXIO", "ENODEV", "ESTALE",  # broken, mounted read-only after an error, taken away
@@ -20,11 +20,11 @@ _NAMES: Final = (
 )  # fmt: skip
 
 MEDIUM_FAILED: Final = frozenset(number for name in _NAMES if (number := getattr(errno, name, None)) is not None)
-"""What a disk says that cannot be relied on any more; not every system has all of them."""
+"""Errors of a disk that cannot be relied on any more; not every system has all of them."""
 
 
 SHORTAGE: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR)
-"""What a system says that is short of something else than the disk."""
+"""Errors of a system that is short of something else than the disk."""
 
 
 class FlushFailed(OSError):

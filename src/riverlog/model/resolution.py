@@ -38,8 +38,8 @@ class Configuration:
 
 
 @dataclass(frozen=True, slots=True)
-class SettingEntry:
-    """A value that somebody set, or the default: under which name, and where."""
+class SettingSynonym:
+    """A value that was set, or the default: under which name, and where."""
 
     name: str
     text: str
@@ -48,13 +48,13 @@ class SettingEntry:
 
 @dataclass(frozen=True, slots=True)
 class SettingDescription:
-    """A setting as it holds, and everything that was said about it, strongest first."""
+    """A setting as it holds, and all that was set for it, strongest first."""
 
     setting: Setting
     name: str
     text: str
     source: SettingSource
-    said: tuple[SettingEntry, ...]
+    synonyms: tuple[SettingSynonym, ...]
     read_only: bool
 
 
@@ -103,7 +103,7 @@ def topic_config(overrides: Mapping[str, str], layers: SettingLayers) -> TopicCo
 
 
 def check_topic(overrides: Mapping[str, str], layers: SettingLayers) -> None:
-    """Check what somebody wants to set for a topic; BadSetting says what cannot be."""
+    """Check the settings wanted for a topic; BadSetting says what cannot be."""
     for name, text in overrides.items():
         setting = TOPIC_SETTINGS.get(name)
         if setting is not None:
@@ -119,7 +119,7 @@ def check_topic(overrides: Mapping[str, str], layers: SettingLayers) -> None:
 
 
 def check_group(overrides: Mapping[str, str], layers: SettingLayers) -> None:
-    """Check what somebody wants to set for a group; BadSetting says what cannot be."""
+    """Check the settings wanted for a group; BadSetting says what cannot be."""
     for name, text in overrides.items():
         if name not in GROUP_SETTINGS:
             raise BadSetting(_unknown_to_groups(name))
@@ -128,7 +128,7 @@ def check_group(overrides: Mapping[str, str], layers: SettingLayers) -> None:
 
 
 def check_node(overrides: Mapping[str, str]) -> None:
-    """Check what somebody wants to set for nodes while they run; BadSetting says what cannot be."""
+    """Check the settings wanted for nodes while they run; BadSetting says what cannot be."""
     for name, text in overrides.items():
         row = NODE_SETTINGS.get(name)
         if row is None:
@@ -243,32 +243,34 @@ def _describe(
     read_only: bool,
     own: SettingSource = SettingSource.TOPIC,
 ) -> SettingDescription:
-    said = [SettingEntry(setting.name, overrides[setting.name], own)] if setting.name in overrides else []
+    synonyms = [SettingSynonym(setting.name, overrides[setting.name], own)] if setting.name in overrides else []
     for source, layer in (
         (SettingSource.NODE, layers.node),
         (SettingSource.CLUSTER, layers.cluster),
         (SettingSource.STATIC, layers.static),
     ):
-        said += [SettingEntry(each.name, layer[each.name], source) for each in setting.node_names if each.name in layer]
-    said.append(_default(setting, layers))
-    winner = said[0]
+        synonyms += [
+            SettingSynonym(each.name, layer[each.name], source) for each in setting.node_names if each.name in layer
+        ]
+    synonyms.append(_default(setting, layers))
+    winner = synonyms[0]
     text = winner.text
     if winner.name != name:
         node_name = next(each for each in setting.node_names if each.name == winner.name)
         text = _in_own_unit(setting, winner.text, node_name)
-    return SettingDescription(setting, name, text, winner.source, tuple(said), read_only)
+    return SettingDescription(setting, name, text, winner.source, tuple(synonyms), read_only)
 
 
-def _default(setting: Setting, layers: SettingLayers) -> SettingEntry:
+def _default(setting: Setting, layers: SettingLayers) -> SettingSynonym:
     for each in setting.node_names:
         if each.name in layers.profile:
-            return SettingEntry(each.name, layers.profile[each.name], SettingSource.DEFAULT)
+            return SettingSynonym(each.name, layers.profile[each.name], SettingSource.DEFAULT)
     if not setting.node_names:
-        return SettingEntry(setting.name, setting.default, SettingSource.DEFAULT)
+        return SettingSynonym(setting.name, setting.default, SettingSource.DEFAULT)
     # As in Kafka, the default is that of the coarsest unit: log.retention.hours=168.
     last = setting.node_names[-1]
     text = setting.default if last.factor == 1 else str(int(setting.default) // last.factor)
-    return SettingEntry(last.name, text, SettingSource.DEFAULT)
+    return SettingSynonym(last.name, text, SettingSource.DEFAULT)
 
 
 def _in_own_unit(setting: Setting, text: str, name: NodeSettingName) -> str:
@@ -277,7 +279,7 @@ def _in_own_unit(setting: Setting, text: str, name: NodeSettingName) -> str:
 
 def _without_meaning(name: str, text: str, source: SettingSource) -> SettingDescription:
     setting = Setting(name=name, kind=SettingType.STRING, default="", doc="Known from Kafka; has no meaning here.")
-    return SettingDescription(setting, name, text, source, (SettingEntry(name, text, source),), read_only=False)
+    return SettingDescription(setting, name, text, source, (SettingSynonym(name, text, source),), read_only=False)
 
 
 def _check_listeners(settings: NodeSettings) -> None:

@@ -34,7 +34,7 @@ class SettingType(IntEnum):
 
 
 class SettingSource(IntEnum):
-    """Where a value was set, by the number that DescribeConfigs uses for it; what a group says is stronger than all."""
+    """Where a value was set, by the number that DescribeConfigs uses for it; that of a group is the strongest."""
 
     TOPIC = 1
     NODE = 2
@@ -80,17 +80,17 @@ class Setting:
 
     def read(self, text: str, *, name: NodeSettingName | None = None) -> Value:
         """Read the value that the text stands for, in this setting's own unit; BadSetting if it is none."""
-        said = name or NodeSettingName(self.name)
+        unit_name = name or NodeSettingName(self.name)
         try:
             value = _parse(self.kind, text.strip())
         except ValueError:
-            raise BadSetting(f"{said.name} cannot be {text!r}: it takes {self.range}.") from None
+            raise BadSetting(f"{unit_name.name} cannot be {text!r}: it takes {self.range}.") from None
         if isinstance(value, int | float) and not isinstance(value, bool):
             # -1 and other negative values are signs ("no limit"), not amounts: they have no unit.
-            value = value * said.factor if value > 0 else value
+            value = value * unit_name.factor if value > 0 else value
         problem = self._problem(value)
         if problem:
-            raise BadSetting(f"{said.name} cannot be {text!r}: {problem}.")
+            raise BadSetting(f"{unit_name.name} cannot be {text!r}: {problem}.")
         return value
 
     @property

@@ -1,4 +1,4 @@
-"""Where exceptions go that nobody expected: counted, logged once with their traceback, and survived.
+"""Unexpected exceptions: counted, logged once with their traceback, and survived.
 
 Whoever catches such an exception says so with `contained`, and goes on with the next request, partition or round. The
 running loop's exception handler is the one place that hears of them all, together with what asyncio finds by itself: a

@@ -51,7 +51,7 @@ def get_logger(name: str) -> Logger:
 
 
 def configure(stream: TextIO, *, level: int = logging.INFO) -> None:
-    """Send all lines of this process to `stream`, in the form that suits whoever reads there."""
+    """Send all lines of this process to `stream`, as text for a terminal, as JSON for a program."""
     handler = logging.StreamHandler(stream)
     on_terminal = stream.isatty()
     handler.setFormatter(TextFormatter(colour="NO_COLOR" not in os.environ) if on_terminal else JsonFormatter())
@@ -94,7 +94,7 @@ class TextFormatter(logging.Formatter):
 
 
 class RateLimitFilter(logging.Filter):
-    """Lets a bounded number of lines per event and second through; the next line says how many were held."""
+    """Passes a bounded number of lines per event and second; the next line says how many were dropped."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -291,7 +291,7 @@ class TransactionsSample(NamedTuple):
 
 
 class PipelineSample(NamedTuple):
-    """One query of Spark that reports to this node, at the moment of a scrape; None is what it has not told."""
+    """One query of Spark that reports to this node, at the moment of a scrape; None is what it has not reported."""
 
     pipeline: str
     running: bool

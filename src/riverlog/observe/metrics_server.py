@@ -82,7 +82,7 @@ class MetricsServer:
             while await self._answer_one(reader, writer):
                 pass
         except (OSError, EOFError, TimeoutError, asyncio.CancelledError):
-            pass  # the peer is gone or too slow, or the node stops: nobody is left to tell
+            pass  # the peer is gone or too slow, or the node stops: nobody is left to answer
         finally:
             writer.transport.abort()
 

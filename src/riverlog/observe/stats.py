@@ -149,12 +149,12 @@ class ConnectionStats:
         self.closed = dict.fromkeys(CloseReason, 0)
 
     def opened(self) -> None:
-        """Count a connection that was let in."""
+        """Count a connection that was accepted."""
         self.accepted += 1
         self.open += 1
 
     def ended(self, reason: CloseReason) -> None:
-        """Count the end of a connection that was let in."""
+        """Count the end of a connection that was accepted."""
         self.open -= 1
         self.closed[reason] += 1
         assert self.open >= 0
@@ -189,7 +189,7 @@ class NodeStats:
     def __init__(self) -> None:
         self.requests: dict[str, RequestStats] = {}  # by API name; bounded by the table of APIs
         self.connections = ConnectionStats()
-        self.contained = 0  # exceptions that nobody expected, and that the node survived
+        self.contained = 0  # unexpected exceptions that the node survived
         self.flushes = Histogram()
         self.scrub = ScrubStats()
         self.transactions = TransactionStats()

@@ -35,7 +35,7 @@ class DirectoryHealth:
         self._failure: str | None = None
         self._warned: set[int | None] = set()  # kinds of errors that were logged lately
         self._looks = 0
-        self._log = get_logger("riverlog.volume")
+        self._log = get_logger("riverlog.directory_health")
 
     @property
     def trouble(self) -> str | None:

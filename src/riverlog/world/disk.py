@@ -15,7 +15,7 @@ from riverlog.model.disk_errors import FlushFailed
 from riverlog.model.ports import Buffer
 
 _BUFFERS_PER_WRITE: Final = 1024  # IOV_MAX
-_WITHOUT_WAITING: Final[int] = getattr(os, "RWF_NOWAIT", 0)  # Linux alone tells what it would have to wait for
+_WITHOUT_WAITING: Final[int] = getattr(os, "RWF_NOWAIT", 0)  # only Linux can read without waiting
 _PROBE: Final = (bytearray(1),)
 _READ_AT_ONCE_MAX: Final = 16 * 1024  # copying more costs more than to ask first
 _FULL_SYNC: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)  # on macOS a plain fsync stops at the drive's cache
@@ -53,7 +53,7 @@ class SystemFile:
             for at in (position, position + max(count, 1) - 1):  # in between, the system has read ahead
                 os.preadv(self._descriptor, _PROBE, at, _WITHOUT_WAITING)
         except OSError as error:
-            return error.errno != errno.EAGAIN  # this file system does not tell, or reading it tells what is wrong
+            return error.errno != errno.EAGAIN  # the file system cannot, or a read will fail with the reason
         return True
 
     def read_cached(self, position: int, count: int) -> bytes | None:

@@ -150,7 +150,7 @@ def test_describing_a_topic_says_where_each_value_came_from():
     }
     retention = described["retention.ms"]
     assert (retention.text, retention.source) == ("7", SettingSource.TOPIC)
-    assert [(said.name, said.text, said.source) for said in retention.said] == [
+    assert [(said.name, said.text, said.source) for said in retention.synonyms] == [
         ("retention.ms", "7", SettingSource.TOPIC),
         ("log.retention.ms", "9", SettingSource.CLUSTER),
         ("log.retention.hours", "1", SettingSource.STATIC),

@@ -81,7 +81,7 @@ def _set_for_all(resource: ConfigResource, context: Context) -> Iterable[Setting
             each.name,
             values[each.name],
             SettingSource.CLUSTER,
-            tuple(synonym for synonym in each.said if synonym.source is SettingSource.CLUSTER),
+            tuple(synonym for synonym in each.synonyms if synonym.source is SettingSource.CLUSTER),
             each.read_only,
         )
         for each in described
@@ -91,7 +91,7 @@ def _set_for_all(resource: ConfigResource, context: Context) -> Iterable[Setting
 
 def _config(described: SettingDescription, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     secret = described.setting.sensitive
-    said = described.said if request.include_synonyms else ()
+    synonyms = described.synonyms if request.include_synonyms else ()
     return DescribeConfigsResourceResult(
         name=described.name,
         value=None if secret else described.text,
@@ -100,7 +100,7 @@ def _config(described: SettingDescription, request: DescribeConfigsRequest) -> D
         is_sensitive=secret,
         synonyms=[
             DescribeConfigsSynonym(name=each.name, value=None if secret else each.text, source=each.source)
-            for each in said
+            for each in synonyms
         ],
         config_type=described.setting.kind,
         documentation=described.setting.doc if request.include_documentation else None,
