@@ -105,7 +105,7 @@ class Attempt:
         node, held = self._scene.machine.node, member.membership.producer
         if node is None or held is None:
             return set(RESULTS)
-        opened = {partition.name: partition for partition in node.parts.replicas.opened()}
+        opened = {partition.name: partition for partition in node.parts.registry.list_opened()}
         return {
             name
             for name in RESULTS
