@@ -106,6 +106,7 @@ OWN_SUITES: Final = (
     Suite("transactions as Apache Kafka decides them", "Java client", ("foreign/check_transaction_rules.py",)),
     Suite("Spark's own connector", None, ("foreign/check_spark.py",), version=connector.VERSION),
     Suite("the lines of Spark in bench", None, ("foreign/check_spark_lines.py",), version=connector.VERSION),
+    Suite("Apache Kafka's settings", "Java client", ("foreign/check_settings.py",)),
     Suite("groups as Apache Kafka answers them", "Java client", ("foreign/check_group_rules.py",)),
     Suite("programs in docs/clients.md", None, ("test_documented_clients.py", "foreign/check_documented_clients.py")),
     Suite("plain bytes", None, ("test_wire_behaviour.py",)),

@@ -1,11 +1,12 @@
 """From what was set, and where, to what holds.
 
 A node is configured by a file, then `RIVERLOG_*` variables, then flags, each overriding the one before; then by
-what is set while it runs. A topic has its own settings in front of these. Names fall into three classes: used;
-known from Kafka but without meaning here, which are listed for one warning; unknown, which are an error that
-names the nearest setting.
+what is set while it runs. A topic has its own settings in front of these. Names fall into four classes: used;
+known from Kafka but without meaning here, which are listed for one warning; known from Kafka and not supported yet,
+which are an error where they ask for something; unknown, which are an error that names the nearest setting.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -13,7 +14,11 @@ from typing import Any, Final
 
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.group_config import GROUP_SETTINGS, check_group_times, group_config
-from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
+from riverlog.model.kafka_settings import (
+    NODE_SETTINGS_WITHOUT_MEANING,
+    TOPIC_SETTINGS_WITHOUT_MEANING,
+    UNSUPPORTED_NODE_SETTINGS,
+)
 from riverlog.model.setting import BadSetting, NodeSettingName, Setting, SettingSource, SettingType, Value
 from riverlog.model.settings import (
     NODE_SETTINGS,
@@ -25,8 +30,15 @@ from riverlog.model.settings import (
 )
 
 VARIABLE_PREFIX: Final = "RIVERLOG_"
-CLIENT_VARIABLES: Final = frozenset({"RIVERLOG_BOOTSTRAP_SERVERS"})
+CLIENT_VARIABLES: Final = frozenset(("RIVERLOG_BOOTSTRAP_SERVERS", "RIVERLOG_CHECKPOINTS"))
 """Variables that speak to the command line's clients, not to the node."""
+
+_OF_KUBERNETES: Final = re.compile(
+    r"RIVERLOG_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:ADDR|PORT|PROTO))?)"
+)
+"""Variables that Kubernetes sets in every container next to a service whose name begins with riverlog."""
+_LISTENER_PREFIX: Final = "listener.name."
+_KNOWN_FROM_KAFKA: Final = NODE_SETTINGS_WITHOUT_MEANING | UNSUPPORTED_NODE_SETTINGS.keys() | NODE_SETTINGS.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +78,18 @@ def configure(
     flags: Mapping[str, str] | None = None,
 ) -> Configuration:
     """Resolve a node's settings from all that was given at its start; BadSetting lists what is wrong."""
-    given = {**(file or {}), **from_variables(variables or {}), **(flags or {})}
+    of_variables = from_variables(variables or {})
+    given = {**(file or {}), **of_variables, **(flags or {})}
     static = {name: text for name, text in given.items() if name in NODE_SETTINGS}
-    rest = given.keys() - static.keys()
-    unknown = sorted(rest - NODE_SETTINGS_WITHOUT_MEANING)
-    if unknown:
-        raise BadSetting(" ".join(_unknown_to_nodes(name) for name in unknown))
+    rest = sorted(given.keys() - static.keys())
+    wrong = [sentence for name in rest if (sentence := _objection(name, given[name])) is not None]
+    if wrong:
+        named = [_variable_of(name) for name in rest if name in of_variables and _objection(name, given[name])]
+        raise BadSetting(" ".join(wrong) + (f" See the environment: {', '.join(named)}." if named else ""))
     settings = node_settings(SettingLayers(static=static, profile=PROFILES[profile]))
     topic_config({}, settings.layers)
     _check_listeners(settings)
-    return Configuration(settings, tuple(sorted(rest)))
+    return Configuration(settings, tuple(rest))
 
 
 def from_variables(environment: Mapping[str, str]) -> dict[str, str]:
@@ -83,8 +97,15 @@ def from_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         variable.removeprefix(VARIABLE_PREFIX).lower().replace("_", "."): text
         for variable, text in environment.items()
-        if variable.startswith(VARIABLE_PREFIX) and variable not in CLIENT_VARIABLES
+        if variable.startswith(VARIABLE_PREFIX)
+        and variable not in CLIENT_VARIABLES
+        and not _OF_KUBERNETES.fullmatch(variable)
+        and not (variable.endswith("_PORT") and "://" in text)  # as Kubernetes sets RIVERLOG_PORT
     }
+
+
+def _variable_of(name: str) -> str:
+    return VARIABLE_PREFIX + name.upper().replace(".", "_")
 
 
 def node_settings(layers: SettingLayers) -> NodeSettings:
@@ -132,9 +153,9 @@ def check_node(overrides: Mapping[str, str]) -> None:
     for name, text in overrides.items():
         row = NODE_SETTINGS.get(name)
         if row is None:
-            if name in NODE_SETTINGS_WITHOUT_MEANING:
-                continue
-            raise BadSetting(_unknown_to_nodes(name))
+            if (objection := _objection(name, text)) is not None:
+                raise BadSetting(objection)
+            continue
         setting, node_name = row
         if not can_change(setting, node_name):
             raise BadSetting(f"{name} cannot change while a node runs; set it in its configuration and restart it.")
@@ -189,6 +210,18 @@ def unknown_name(name: str, known: Iterable[str]) -> str:
     nearest = get_close_matches(name, list(known), n=1, cutoff=0.6)
     hint = f"; did you mean {nearest[0]}?" if nearest else "."
     return f"There is no setting {name}{hint}"
+
+
+def _objection(name: str, text: str) -> str | None:
+    """Return why a node cannot be given a setting that it does not use; None where that does no harm."""
+    known = name
+    if name.startswith(_LISTENER_PREFIX):  # listener.name.internal.scram-sha-256.sasl.jaas.config
+        of_listener = name.removeprefix(_LISTENER_PREFIX).partition(".")[2]
+        known = of_listener if of_listener in _KNOWN_FROM_KAFKA else of_listener.partition(".")[2]
+    unsupported = UNSUPPORTED_NODE_SETTINGS.get(known)
+    if unsupported is not None and unsupported.asks(text):
+        return f"{name} asks for {unsupported.feature}, which a node does not support yet; remove it to do without."
+    return None if known in _KNOWN_FROM_KAFKA else _unknown_to_nodes(name)
 
 
 def _unknown_to_nodes(name: str) -> str:

@@ -80,7 +80,7 @@ class TopicConfig:
         "compression.type",
         SettingType.STRING,
         "producer",
-        "How batches are compressed on disk; producer keeps each batch as it was sent.",
+        "Batches are kept as they were sent, whatever this says: a node does not recompress. Set it in the producer.",
         choices=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
         node=("compression.type",),
     )

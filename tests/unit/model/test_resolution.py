@@ -10,6 +10,7 @@ from riverlog.model.resolution import (
     configure,
     describe_node,
     describe_topic,
+    from_variables,
     topic_config,
     with_dynamic,
 )
@@ -89,7 +90,11 @@ def test_what_is_set_while_the_node_runs_beats_what_it_was_started_with():
         ),
         ("num.partition", "3", "There is no setting num.partition; did you mean num.partitions?"),
         ("zzz", "3", "There is no setting zzz."),
-        ("authorizer.class.name", "x", "There is no setting authorizer.class.name."),
+        (
+            "authorizer.class.name",
+            "x",
+            "authorizer.class.name asks for access rules, which a node does not support yet; remove it to do without.",
+        ),
         ("listeners", "PLAINTEXT://h", "The listener 'PLAINTEXT://h' cannot be understood; write NAME://host:port."),
         ("listeners", "A://:1,A://:2", "Two listeners are called A; give each its own name."),
         ("listeners", "", "listeners names no address for clients; write PLAINTEXT://host:port."),
@@ -120,26 +125,100 @@ def test_names_that_mean_nothing_here_are_listed_not_refused():
     assert configured.settings.num_partitions == 2
 
 
+STOCK = """
+    # Kafka 4.3's config/server.properties
+    process.roles=broker,controller
+    node.id=1
+    controller.quorum.bootstrap.servers=localhost:9093
+    listeners=PLAINTEXT://:9092,CONTROLLER://:9093
+    inter.broker.listener.name=PLAINTEXT
+    advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
+    controller.listener.names=CONTROLLER
+    listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+    num.network.threads=3
+    num.io.threads=8
+    socket.send.buffer.bytes=102400
+    socket.receive.buffer.bytes=102400
+    socket.request.max.bytes=104857600
+    log.dirs=/tmp/kraft-combined-logs
+    num.partitions=1
+    num.recovery.threads.per.data.dir=1
+    offsets.topic.replication.factor=1
+    share.coordinator.state.topic.replication.factor=1
+    share.coordinator.state.topic.min.isr=1
+    transaction.state.log.replication.factor=1
+    transaction.state.log.min.isr=1
+    log.retention.hours=168
+    log.segment.bytes=1073741824
+    log.retention.check.interval.ms=300000
+"""
+
+
 def test_a_stock_server_properties_of_a_combined_node_works():
-    file = read_properties(
-        """
-        # The role of this server
-        process.roles=broker,controller
-        node.id=1
-        controller.quorum.bootstrap.servers=localhost:9093
-        listeners=PLAINTEXT://:9092,CONTROLLER://:9093
-        inter.broker.listener.name=PLAINTEXT
-        advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
-        controller.listener.names=CONTROLLER
-        listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL
-        log.dirs=/tmp/kraft-combined-logs
-        num.partitions=1
-        log.retention.hours=168
-        """
-    )
-    settings = configure(file=file).settings
+    settings = configure(file=read_properties(STOCK)).settings
     assert [str(each) for each in client_listeners(settings)] == ["PLAINTEXT://:9092"]
     assert settings.log_dirs == ("/tmp/kraft-combined-logs",)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "feature"),
+    [
+        ("ssl.keystore.location", "/etc/kafka/server.jks", "TLS"),
+        ("ssl.client.auth", "required", "TLS"),
+        ("listener.name.external.ssl.keystore.location", "/etc/kafka/server.jks", "TLS"),
+        ("sasl.enabled.mechanisms", "SCRAM-SHA-512", "SASL"),
+        ("listener.name.external.scram-sha-512.sasl.jaas.config", "org.apache…", "SASL"),
+        ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "access rules"),
+        ("controller.quorum.voters", "1@a:9093,2@b:9093,3@c:9093", "cluster"),
+        ("process.roles", "controller", "controller"),
+        ("remote.log.storage.system.enable", "true", "remote storage"),
+    ],
+)
+def test_what_a_node_cannot_do_yet_is_refused_when_it_is_asked_for(name, text, feature):
+    with pytest.raises(BadSetting, match=f"{name} asks for .*{feature}.*not support yet"):
+        configure(flags={name: text})
+    with pytest.raises(BadSetting, match="not support yet"):
+        check_node({name: text})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ssl.client.auth", "none"),
+        ("security.inter.broker.protocol", "PLAINTEXT"),
+        ("sasl.enabled.mechanisms", "GSSAPI"),
+        ("authorizer.class.name", ""),
+        ("controller.quorum.voters", "1@localhost:9093"),
+        ("listener.name.external.ssl.protocol", "TLSv1.3"),
+        ("ssl.protocol", "TLSv1.3"),
+    ],
+)
+def test_what_asks_for_nothing_means_nothing(name, text):
+    assert configure(flags={name: text}).without_meaning == (name,)
+
+
+def test_a_wrong_variable_is_named():
+    with pytest.raises(BadSetting, match=r"There is no setting num.partition; .* See the environment: RIVERLOG_NUM_"):
+        configure(variables={"RIVERLOG_NUM_PARTITION": "3"})
+
+
+def test_variables_of_kubernetes_and_of_clients_are_no_settings():
+    variables = {
+        "RIVERLOG_PORT": "tcp://10.0.0.7:9092",
+        "RIVERLOG_PORT_9092_TCP": "tcp://10.0.0.7:9092",
+        "RIVERLOG_PORT_9092_TCP_ADDR": "10.0.0.7",
+        "RIVERLOG_PORT_9092_TCP_PORT": "9092",
+        "RIVERLOG_PORT_9092_TCP_PROTO": "tcp",
+        "RIVERLOG_SERVICE_HOST": "10.0.0.7",
+        "RIVERLOG_SERVICE_PORT": "9092",
+        "RIVERLOG_SERVICE_PORT_KAFKA": "9092",
+        "RIVERLOG_METRICS_PORT": "tcp://10.0.0.8:9644",
+        "RIVERLOG_METRICS_SERVICE_HOST": "10.0.0.8",
+        "RIVERLOG_BOOTSTRAP_SERVERS": "127.0.0.1:9092",
+        "RIVERLOG_CHECKPOINTS": "http://127.0.0.1:9870",
+    }
+    assert from_variables(variables) == {}
+    assert from_variables({"RIVERLOG_METRICS_PORT": "9700"}) == {"metrics.port": "9700"}
 
 
 def test_describing_a_topic_says_where_each_value_came_from():

@@ -8,7 +8,11 @@ import click
 from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.options import Argument, output_option
 from riverlog.cli.terminal.render import OutputFormat, Row, emit, emit_table
-from riverlog.model.kafka_settings import NODE_SETTINGS_WITHOUT_MEANING, TOPIC_SETTINGS_WITHOUT_MEANING
+from riverlog.model.kafka_settings import (
+    NODE_SETTINGS_WITHOUT_MEANING,
+    TOPIC_SETTINGS_WITHOUT_MEANING,
+    UNSUPPORTED_NODE_SETTINGS,
+)
 from riverlog.model.resolution import VARIABLE_PREFIX, can_change, unknown_name
 from riverlog.model.setting import NodeSettingName, Setting
 from riverlog.model.settings import NODE_SETTINGS, PROFILES, TOPIC_SETTINGS
@@ -33,8 +37,11 @@ def explain(name: str | None, output: OutputFormat | None) -> None:
         facts = facts_of(name)
         # Facts about one thing are prose, also in a pipe.
         emit([facts], output or OutputFormat.TABLE, lambda: print(_prose(facts)))
-    elif name in WITHOUT_MEANING:
+    elif name in WITHOUT_MEANING or name in UNSUPPORTED_NODE_SETTINGS:
         meaning = "Known from Kafka but without meaning here: it is accepted and does nothing."
+        if name in UNSUPPORTED_NODE_SETTINGS:
+            feature = UNSUPPORTED_NODE_SETTINGS[name].feature
+            meaning = f"Known from Kafka: it asks for {feature}, which a node does not support yet, and is refused."
         row = {"name": name, "meaning": meaning}
         emit([row], output or OutputFormat.TABLE, lambda: print(f"{name}\n  {meaning}"))
     else:
