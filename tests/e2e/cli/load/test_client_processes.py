@@ -10,6 +10,7 @@ import pytest
 from riverlog.cli.load import client_processes
 from riverlog.cli.load.client import ClientLoad
 from riverlog.cli.terminal.exits import CommandError, ExitCode
+from riverlog.cli.terminal.render import ProgressCallback
 
 PRELUDE = """
 import json, os, pathlib, sys
@@ -33,7 +34,7 @@ def work(
     monkeypatch: pytest.MonkeyPatch,
     folder: Path,
     program: str,
-    progress: client_processes.Progress = lambda _records, _bytes: None,
+    progress: ProgressCallback = lambda _records, _bytes: None,
 ) -> list[client_processes.ClientOutcome]:
     """Let two processes run a program; it finds the folder in its share and leaves its process id there."""
     monkeypatch.setattr(client_processes, "COMMAND", (sys.executable, "-c", PRELUDE + program))
