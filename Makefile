@@ -5,8 +5,7 @@ PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PYTEST := $(PYTHON) -m pytest
 CODE   := src tests bench examples
-SPARK_SHORT := $(addprefix tests/spark/,test_source.py test_sink.py test_readme.py test_pipelines.py \
-  test_kills.py::test_a_driver_is_killed_at_every_step[node])
+NOT_RUN := $(CURDIR)/$(VENV)/not-run
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check chaos format unit test processes unit-and-spark spark conformance bench fuzz sim clean
@@ -41,7 +40,9 @@ unit: $(STAMP) ## Unit, property and scenario tests: no network, no waiting
 	@$(PYTEST) tests/test_tidy.py tests/unit tests/property tests/scenarios
 
 test: check ## All that the README promises, in minutes; two halves at a time
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line processes unit-and-spark
+	@rm -rf $(NOT_RUN)
+	@NOT_RUN=$(NOT_RUN) $(MAKE) --no-print-directory --jobs=2 --output-sync=line processes unit-and-spark
+	@$(PYTHON) -m tests.support.not_run $(NOT_RUN)
 
 processes: $(STAMP) # real processes and clients: they wait more than they work
 	@$(PYTEST) tests/simulation tests/e2e
@@ -49,7 +50,7 @@ processes: $(STAMP) # real processes and clients: they wait more than they work
 unit-and-spark: $(STAMP)
 	@$(PYTEST) tests/test_tidy.py tests/unit tests/property tests/scenarios
 	@$(PYTEST) tests/fuzz tests/conformance
-	@$(PYTEST) $(SPARK_SHORT)
+	@$(PYTEST) -m 'not slow' tests/spark
 
 spark: $(STAMP) ## All tests on Spark: the sessions, the demo, the examples, windows, joins, late rows, kills
 	@$(PYTEST) tests/spark

@@ -12,12 +12,6 @@ from tests.conformance.adapters import Deadline
 from tests.support.node import Node
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Let foreign clients use what is deprecated; their warnings are not ours to mend."""
-    for module in ("kafka", "aiokafka", "confluent_kafka", r"importlib\.resources"):
-        config.addinivalue_line("filterwarnings", rf"ignore::DeprecationWarning:{module}\.")
-
-
 @pytest.fixture(scope="session")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Give the address of one broker for all tests; our own must still run at the end, and stop cleanly."""

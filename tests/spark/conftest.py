@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
+from riverlog.spark.sessions.java import provide_java
 from tests.spark.stage import Crew
 from tests.support.node import Node
 from tests.support.relayed import RelayedNode
@@ -17,18 +18,30 @@ FOLDER: Final = Path(__file__).parent
 TEST_SECONDS_MAX: Final = 300
 """For a test of this folder: the first one waits for the JVM, and for all that it does for the first time."""
 
+QUICK: Final = (
+    "test_source.py",
+    "test_sink.py",
+    "test_readme.py",
+    "test_pipelines.py",
+    "test_kills.py::test_a_driver_is_killed_at_every_step[node]",
+)
+"""What `make test` has time for; all others are slow, and run by `make spark`."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests of this folder, and no others, more time."""
+    """Give the tests of this folder, and no others, more time; mark the slow ones."""
     for item in items:
         if item.path.is_relative_to(FOLDER):
             item.add_marker(pytest.mark.timeout(TEST_SECONDS_MAX))
+            if not item.nodeid.rpartition("tests/spark/")[2].startswith(QUICK):
+                item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Give a local Spark whose Python workers are this Python."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    provide_java(os.environ)
     folder = tmp_path_factory.mktemp("spark")
     session = (
         SparkSession.builder.master("local[2]")
