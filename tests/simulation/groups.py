@@ -11,9 +11,9 @@ from typing import Final
 
 from riverlog import Admin
 from riverlog.client.consumer.fetched_records import ConsumerRecord
-from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import TopicPartition
+from riverlog.model.internal_topics import OFFSETS_TOPIC
 from tests.simulation.group_ledger import GroupLedger
 from tests.simulation.machine import ADDRESS
 from tests.simulation.members import GROUPS, Member, group_of

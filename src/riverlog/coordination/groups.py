@@ -9,8 +9,8 @@ from riverlog.coordination.shard import Shard
 from riverlog.coordination.shards import Shards
 from riverlog.metadata.commands.topics import TopicCreation
 from riverlog.metadata.delta import MetadataDelta
-from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.ids import LeaderEpoch, TopicPartition
+from riverlog.model.internal_topics import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from riverlog.groups.machine import GroupsMachine

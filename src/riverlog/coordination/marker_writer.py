@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from riverlog.coordination.futures import answered, concluded
 from riverlog.coordination.groups import GroupCoordinator
-from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicPartition
+from riverlog.model.internal_topics import OFFSETS_TOPIC
 from riverlog.model.ports import Clock
 from riverlog.model.transactions import ProducerIdentity, TransactionMarkers
 from riverlog.partitions.replicas import Replicas

@@ -188,6 +188,7 @@ class Shards(ABC, Generic[Machine, Fact]):
 
     def _follow(self, delta: MetadataDelta) -> None:
         if any(topic.name == self.TOPIC for topic in delta.deleted):
+            self._log.warning("internal topic deleted; what was kept in it is lost", topic=self.TOPIC)
             self._dismiss(f"{self.TOPIC} was deleted")
             self._shards = {}
         for topic in delta.changed:

@@ -13,9 +13,9 @@ from riverlog.coordination.futures import answered, concluded, refused, unwatche
 from riverlog.coordination.shard import Shard
 from riverlog.coordination.shards import Shards
 from riverlog.metadata.commands.topics import TopicCreation
-from riverlog.metadata.image import TRANSACTIONS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.internal_topics import TRANSACTIONS_TOPIC
 from riverlog.model.ports import Clock, Random
 from riverlog.model.transactions import MarkerPort, ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.observe.stats import TransactionStats

@@ -30,21 +30,13 @@ from riverlog.metadata.records import (
     UnregisterBrokerRecord,
 )
 from riverlog.metadata.shared_map import SharedMap
-from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import LeaderEpoch, NodeId, ProducerId, TopicId
+from riverlog.model.internal_topics import INTERNAL_TOPICS
 
 ReplicaIds = tuple[NodeId, ...]
 
 FIRST_PRODUCER_ID: Final = ProducerId(0)
-OFFSETS_TOPIC: Final = "__consumer_offsets"
-TRANSACTIONS_TOPIC: Final = "__transaction_state"
-COORDINATOR_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
-"""Only coordinators write to these, and never a client."""
-
-INTERNAL_TOPICS: Final = COORDINATOR_TOPICS | {CHECKPOINTS_TOPIC}
-"""Topics that clients are told are internal, and that their patterns leave out; the one place that lists them."""
-
 PARTITIONS_PER_CHUNK: Final = 64
 
 REPLICA_LISTS_SHARED_MAX: Final = 65_536

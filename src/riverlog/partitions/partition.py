@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from riverlog.log.log import Log
 from riverlog.log.segments.gathered_write import AppendResult
-from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.errors import ErrorCode, InvariantBroken, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
+from riverlog.model.internal_topics import COORDINATOR_TOPICS
 from riverlog.model.settings import Durability, TopicConfig
 from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.partitions.cold_reads import ColdReads

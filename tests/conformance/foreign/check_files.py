@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from riverlog.metadata.image import OFFSETS_TOPIC
+from riverlog.model.internal_topics import OFFSETS_TOPIC
 from tests.conformance.adapters import CODECS, Deadline, Message, Protocol
 from tests.conformance.adapters.foreign import JavaClient
 from tests.conformance.behaviours import LONG_AGO_MS

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode
+from riverlog.model.internal_topics import OFFSETS_TOPIC
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from riverlog.wire.messages.heartbeat import HeartbeatRequest

@@ -11,9 +11,9 @@ import pytest
 from riverlog.coordination.limits import REPLAY_READ_BYTES
 from riverlog.coordination.shard_log import Batches, ShardLog
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
-from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicId, TopicPartition
+from riverlog.model.internal_topics import OFFSETS_TOPIC
 from riverlog.node import Node
 from riverlog.records.batch import BatchHeader
 from riverlog.records.record import BatchBuilder, Record, check_size

@@ -8,9 +8,9 @@ import pytest
 from riverlog.coordination.shards import index_of
 from riverlog.groups.commands import ListGroups
 from riverlog.metadata.delta import delta_of
-from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.metadata.records import PartitionChangeRecord
 from riverlog.model.errors import ErrorCode
+from riverlog.model.internal_topics import OFFSETS_TOPIC
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from riverlog.wire.messages.heartbeat import HeartbeatRequest

@@ -15,9 +15,9 @@ from riverlog import Admin
 from riverlog import Producer as Client
 from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
-from riverlog.metadata.image import TRANSACTIONS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicId, TopicPartition
+from riverlog.model.internal_topics import TRANSACTIONS_TOPIC
 from riverlog.model.transactions import MarkerPort, ProducerIdentity, TransactionOutcome, TransactionVersion
 from riverlog.node import Node
 from riverlog.observe.metrics import TransactionsSample

@@ -14,10 +14,10 @@ from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.broker.requests.portions import in_turns
 from riverlog.coordination.futures import answered
-from riverlog.metadata.image import COORDINATOR_TOPICS
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.internal_topics import COORDINATOR_TOPICS
 from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.transactions.commands import AddPartitions, PartitionsReply, VerifyPartitions
 from riverlog.wire.messages.add_partitions_to_txn import (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
+from riverlog.cli.internal_topics import check_internal, internal_option
 from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.names import Naming
@@ -123,12 +124,14 @@ def describe(
 )
 @config_option
 @click.option("--delete-config", multiple=True, metavar="NAME", help="Take a setting back to its default.")
+@internal_option
 @cluster_options
 def alter(
     name: str,
     partitions: int | None,
     config: tuple[str, ...],
     delete_config: tuple[str, ...],
+    internal: bool,
     cluster: ClusterOptions,
 ) -> None:
     """Add partitions to a topic, or change its settings.
@@ -140,6 +143,7 @@ def alter(
         raise usage_error("nothing to change: give --partitions, --config or --delete-config")
 
     async def work(admin: "Admin") -> None:
+        await check_internal(admin, [name], internal=internal, undone="Nothing was changed")
         if changes and partitions is not None:
             await admin.create_partitions(name, partitions, validate_only=True)  # all or nothing
         if changes:
@@ -162,17 +166,21 @@ def alter(
 
 @click.command
 @TOPIC.many
+@internal_option
 @yes_option
 @cluster_options
 def delete(
     names: list[str],
+    internal: bool,
     yes: bool,
     cluster: ClusterOptions,
 ) -> None:
     """Delete topics with all their records.
 
-    On a terminal it asks first.
+    On a terminal it asks first. Topics that the cluster keeps for itself, such as __consumer_offsets, are deleted only
+    with --internal: all groups would forget how far they have come.
     """
+    cluster.ask(lambda admin: check_internal(admin, names, internal=internal, undone="Nothing was deleted"))
     cluster.delete("topic", names, "records", lambda admin: admin.delete_topics(names), yes=yes)
 
 
@@ -198,7 +206,10 @@ def lines_of(row: Row) -> str:
     partitions, configs = row["partitions"], row["configs"]
     assert isinstance(partitions, list)
     assert isinstance(configs, dict)
-    lines = [f"Topic {row['name']}: Partitions={len(partitions)}, ReplicationFactor={row['replication_factor']}"]
+    internal = ", Internal=true" if row["internal"] else ""
+    lines = [
+        f"Topic {row['name']}: Partitions={len(partitions)}, ReplicationFactor={row['replication_factor']}{internal}"
+    ]
     for each in partitions:
         leader = "none" if each["leader"] is None else each["leader"]
         offline = f", Offline={_ids(each['offline'])}" if each["offline"] else ""

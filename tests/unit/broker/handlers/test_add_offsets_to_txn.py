@@ -2,9 +2,9 @@
 
 import pytest
 
-from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
+from riverlog.model.internal_topics import OFFSETS_TOPIC
 from riverlog.wire.messages.init_producer_id import InitProducerIdResponse
 from tests.support import group_lines
 from tests.support.asking import serving

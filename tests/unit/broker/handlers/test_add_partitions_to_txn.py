@@ -2,9 +2,9 @@
 
 import pytest
 
-from riverlog.metadata.image import TRANSACTIONS_TOPIC
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
+from riverlog.model.internal_topics import TRANSACTIONS_TOPIC
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,

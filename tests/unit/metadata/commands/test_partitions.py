@@ -11,10 +11,10 @@ from riverlog.metadata.commands.partitions import (
     partition_records,
     replication_factor_of,
 )
-from riverlog.metadata.image import OFFSETS_TOPIC
 from riverlog.metadata.records import PartitionRecord, RegisterBrokerRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
+from riverlog.model.internal_topics import OFFSETS_TOPIC
 from riverlog.model.limits import PARTITIONS_PER_REQUEST_MAX
 from tests.unit.metadata.cluster import cluster, topic_id, with_topic
 

@@ -1,0 +1,66 @@
+"""Internal topics on the command line: neither a script nor a slip of the hand takes offsets and checkpoints away."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from riverlog.checkpoints.remote import RemoteStore
+from tests.support.node import Node
+from tests.support.shell import Shell, on_terminal
+
+GROUP = ("groups", "reset-offsets", "--group", "billing", "--topic", "orders", "--to-earliest")
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+    with Node(tmp_path_factory.mktemp("internal"), settings={"checkpoints.port": "0"}) as node:
+        yield node
+
+
+@pytest.fixture
+def shell(node: Node, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Shell:
+    monkeypatch.setenv("RIVERLOG_BOOTSTRAP_SERVERS", node.bootstrap)
+    shell = Shell(capfdbinary)
+    shell.done("topics", "create", "orders", "--if-not-exists")
+    shell.done(*GROUP)
+    with RemoteStore(node.addresses["checkpoints"]) as store:
+        store.queries()
+    return shell
+
+
+def internal(shell: Shell) -> set[str]:
+    listed = map(json.loads, shell.done("topics", "list", "--internal").splitlines())
+    return {row["name"] for row in listed if row["internal"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"), [("__consumer_offsets", "the committed offsets of all groups"), ("__checkpoints", "checkpoints")]
+)
+def test_an_internal_topic_is_not_deleted_or_changed_without_a_word(shell: Shell, name: str, kept: str) -> None:
+    before = internal(shell)
+    assert name in before
+    sentence = shell.refused("topics", "delete", "orders", name, "--yes", code=4)
+    assert f"{name} is internal: the cluster keeps" in sentence
+    assert kept in sentence
+    assert "Nothing was deleted; with --internal it is done" in sentence
+    assert "orders" in shell.done("topics", "list").decode()
+    for change in (["--config", "cleanup.policy=delete"], ["--delete-config", "cleanup.policy"], ["--partitions", "9"]):
+        assert "Nothing was changed" in shell.refused("topics", "alter", name, *change, code=4)
+    assert shell.done("topics", "describe", name).decode().splitlines()[0].endswith(", Internal=true")
+    assert internal(shell) == before
+
+
+def test_on_a_terminal_there_is_no_question_about_what_is_not_done(shell: Shell, node: Node) -> None:
+    code, screen = on_terminal(node, "topics", "delete", "__consumer_offsets", typed=b"y\n")
+    assert code == 4
+    assert "[y/N]" not in screen
+    assert "__consumer_offsets" in internal(shell)
+
+
+def test_an_internal_topic_is_deleted_on_demand_but_for_the_nodes_own(shell: Shell, node: Node) -> None:
+    assert "__checkpoints" in shell.refused("topics", "delete", "__checkpoints", "--internal", code=4)
+    deleted = json.loads(shell.done("topics", "delete", "__consumer_offsets", "--internal"))
+    assert deleted == {"topic": "__consumer_offsets", "deleted": True}
+    assert internal(shell) == {"__checkpoints", "__transaction_state"} & internal(shell)
+    assert "internal topic deleted" in node.log_tail()
