@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from riverlog.log.epochs import Epochs
+from riverlog.log.epoch_checkpoint import encode_epochs
 from riverlog.log.producers.snapshots import Snapshots
 from riverlog.log.producers.state import Producers
 from riverlog.log.recovery.replay import EPOCHS_FILE
@@ -10,6 +10,7 @@ from riverlog.log.segments.quarantine import QUARANTINE_FILE
 from riverlog.log.segments.segment import Segment
 from riverlog.log.segments.segments import Segments
 from riverlog.log.sync import SyncPlan
+from riverlog.model.epochs import Epochs
 from riverlog.model.ids import Offset
 from riverlog.model.ports import File
 
@@ -69,7 +70,7 @@ class SyncPlanner:
         plan.files += segments.unsynced_files
         plan.hints += hints
         if self.unsynced_epochs:
-            plan.replacements[f"{folder.path}/{EPOCHS_FILE}"] = epochs.encode()
+            plan.replacements[f"{folder.path}/{EPOCHS_FILE}"] = encode_epochs(epochs)
         self.snapshots.add_to(plan, segments.active.size, producers)
         if quarantine.unsaved:
             plan.replacements[f"{folder.path}/{QUARANTINE_FILE}"] = quarantine.encode()

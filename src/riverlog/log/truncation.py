@@ -1,6 +1,7 @@
 """Cutting off the end of a log: the records go, and with them all that is remembered about them."""
 
 from riverlog.log.checkpoint import replace_file
+from riverlog.log.epoch_checkpoint import encode_epochs
 from riverlog.log.log import Log
 from riverlog.log.recovery.replay import EPOCHS_FILE, LogReplay
 from riverlog.model.ids import Offset
@@ -33,7 +34,7 @@ def truncate(log: Log, offset: Offset, *, now_ms: int) -> None:
 def _forget_epochs(log: Log, end: Offset) -> None:
     """Forget the epochs from here on, durably, before their records go: others may come in their place."""
     if log.epochs.truncate_end(end):
-        replace_file(log.segments.folder.disk, f"{log.folder}/{EPOCHS_FILE}", log.epochs.encode())
+        replace_file(log.segments.folder.disk, f"{log.folder}/{EPOCHS_FILE}", encode_epochs(log.epochs))
 
 
 def _end_at(log: Log, end: Offset, now_ms: int) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from riverlog.log.epochs import EpochEnd
 from riverlog.log.log import Log
 from riverlog.log.producers.aborted_transactions import AbortedRange
 from riverlog.log.reading import LogRead
@@ -18,6 +17,7 @@ from riverlog.log.segment_deletion import enforce_retention, find_expired
 from riverlog.log.segments.open_files import NotCached
 from riverlog.log.segments.quarantine import Quarantined
 from riverlog.log.times import FoundTime
+from riverlog.model.epochs import EpochEnd
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, Offset, TopicId, TopicPartition
 from riverlog.model.limits import SENDFILE_BYTES_MIN

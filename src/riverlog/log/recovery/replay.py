@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from riverlog.log.checkpoint import BadCheckpoint, read_file
-from riverlog.log.epochs import Epochs
+from riverlog.log.epoch_checkpoint import decode_epochs
 from riverlog.log.producers.aborted_transactions import BadAbortedIndex
 from riverlog.log.producers.state import BadSnapshot, Producers
 from riverlog.log.recovery.recovery import list_folder
 from riverlog.log.segments.log_folder import SNAPSHOT_SUFFIX, LogFolder, path_of
 from riverlog.log.segments.segment import Segment
 from riverlog.log.segments.segments import Segments
+from riverlog.model.epochs import Epochs
 from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset
 from riverlog.model.ports import Disk
@@ -140,7 +141,7 @@ def _read_epochs(disk: Disk, folder: str) -> Epochs | None:
     path = f"{folder}/{EPOCHS_FILE}"
     content = read_file(disk, path)
     try:
-        return None if content is None else Epochs.decode(content, path)
+        return None if content is None else decode_epochs(content, path)
     except BadCheckpoint:
         return None
 

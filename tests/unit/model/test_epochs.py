@@ -2,8 +2,7 @@
 
 import pytest
 
-from riverlog.log.checkpoint import BadCheckpoint
-from riverlog.log.epochs import UNKNOWN_END, Epochs
+from riverlog.model.epochs import UNKNOWN_END, Epochs
 from riverlog.model.ids import NO_EPOCH, LeaderEpoch, Offset
 
 
@@ -50,18 +49,6 @@ def test_the_start_can_be_cut_off() -> None:
     assert history.entries() == [(3, 15), (4, 20)]
     assert history.truncate_start(Offset(20))
     assert history.entries() == [(4, 20)]
-
-
-def test_the_file_has_kafkas_form() -> None:
-    history = epochs((1, 0), (3, 10))
-    assert history.encode() == b"0\n2\n1 0\n3 10\n"
-    assert Epochs.decode(history.encode(), "x").entries() == history.entries()
-
-
-@pytest.mark.parametrize("content", [b"", b"0\n1\n1\n", b"0\n2\n3 10\n1 20\n", b"0\n2\n1 10\n3 10\n", b"0\n1\na b\n"])
-def test_a_damaged_file_is_refused(content: bytes) -> None:
-    with pytest.raises(BadCheckpoint):
-        Epochs.decode(content, "x")
 
 
 def test_an_empty_log_knows_the_end_of_no_epoch() -> None:

@@ -1,14 +1,12 @@
 """Leader epochs of a partition: which leader's reign began at which offset (KIP-101, KIP-279).
 
-Both columns grow. Replicas compare these histories to find where their logs part ways. Pure; the text form
-belongs to the file `leader-epoch-checkpoint`.
+Both columns grow. Replicas compare these histories to find where their logs part ways.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from riverlog.log.checkpoint import BadCheckpoint, decode_lines, encode_lines
 from riverlog.model.ids import NO_EPOCH, NO_OFFSET, LeaderEpoch, Offset
 
 
@@ -84,22 +82,3 @@ class Epochs:
         del self._starts[:slot]
         self._starts[0] = start_offset
         return True
-
-    def encode(self) -> bytes:
-        """Write the content of a `leader-epoch-checkpoint` file."""
-        return encode_lines(f"{epoch} {start_offset}" for epoch, start_offset in self.entries())
-
-    @classmethod
-    def decode(cls, content: bytes, path: str) -> "Epochs":
-        """Read the content of a `leader-epoch-checkpoint` file; both columns must grow."""
-        epochs = cls()
-        for line in decode_lines(content, path):
-            try:
-                epoch, start_offset = map(int, line.split(" "))
-            except ValueError:
-                raise BadCheckpoint(f"{path} has a line that is no epoch and offset: {line!r}") from None
-            known = len(epochs._epochs)
-            epochs.begin(LeaderEpoch(epoch), Offset(start_offset))
-            if len(epochs._epochs) != known + 1:
-                raise BadCheckpoint(f"{path} does not list its epochs in order")
-        return epochs
