@@ -13,7 +13,7 @@ from riverlog.cli.terminal.options import (
     output_option,
     text_output_option,
 )
-from riverlog.cli.terminal.render import OutputFormat, Row, emit, emit_table, plural
+from riverlog.cli.terminal.render import OutputFormat, Row, chosen, emit, emit_table, plural
 
 if TYPE_CHECKING:
     from riverlog import Admin
@@ -42,6 +42,11 @@ class ClusterOptions:
     def client(self, client: Callable[..., T], fixed: Mapping[str, Any] | None = None) -> T:
         """Create a client; `fixed` are the options of the command that are settings of the client."""
         return new_client(client, self.bootstrap, self.settings, fixed)
+
+    @property
+    def prints_text(self) -> bool:
+        """Return whether rows are printed as text for people."""
+        return chosen(self.output) is OutputFormat.TABLE
 
     def emit(self, rows: Sequence[Row], text: Callable[[], None]) -> None:
         """Print rows as -o chose."""

@@ -1,7 +1,6 @@
 """Internal topics on the command line: neither a script nor a slip of the hand takes offsets and checkpoints away."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -9,24 +8,14 @@ from riverlog.checkpoints.remote import RemoteStore
 from tests.support.node import Node
 from tests.support.shell import Shell, on_terminal
 
-GROUP = ("groups", "reset-offsets", "--group", "billing", "--topic", "orders", "--to-earliest")
 
-
-@pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    with Node(tmp_path_factory.mktemp("internal"), settings={"checkpoints.port": "0"}) as node:
-        yield node
-
-
-@pytest.fixture
-def shell(node: Node, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    monkeypatch.setenv("RIVERLOG_BOOTSTRAP_SERVERS", node.bootstrap)
-    shell = Shell(capfdbinary)
+@pytest.fixture(autouse=True)
+def used(shell: Shell, node: Node) -> None:
+    """Make use of groups and of the checkpoint store, so that their topics are there."""
     shell.done("topics", "create", "orders", "--if-not-exists")
-    shell.done(*GROUP)
+    shell.done("groups", "reset-offsets", "--group", "billing", "--topic", "orders", "--to-earliest", "--execute")
     with RemoteStore(node.addresses["checkpoints"]) as store:
         store.queries()
-    return shell
 
 
 def internal(shell: Shell) -> set[str]:

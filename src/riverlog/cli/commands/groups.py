@@ -24,7 +24,7 @@ from riverlog.cli.group_offsets import (
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, moment_ms
 from riverlog.cli.terminal.names import Naming
-from riverlog.cli.terminal.options import yes_option
+from riverlog.cli.terminal.options import confirm, yes_option
 from riverlog.cli.terminal.render import Row, draw_table, plural
 from riverlog.model.ids import TopicPartition
 
@@ -82,7 +82,8 @@ def describe(
 @click.option("--to-offset", type=click.IntRange(0), metavar="N", help="To an offset.")
 @click.option("--shift-by", type=int, metavar="N", help="Forward by so many offsets, or back where N is below zero.")
 @click.option("--by-duration", metavar="LENGTH", help="To the first record of the last 15m, 2h, PT1H30M…")
-@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done; so it is in a script without --execute.")
+@click.option("--execute", "-y", "--yes", "execute", is_flag=True, help="Do it without asking.")
 @cluster_options
 def reset_offsets(
     name: str,
@@ -95,12 +96,16 @@ def reset_offsets(
     shift_by: int | None,
     by_duration: str | None,
     dry_run: bool,
+    execute: bool,
     cluster: ClusterOptions,
 ) -> None:
     """Move the committed offsets of a group without live members.
 
-    The plan is shown with the number of records that will be replayed or skipped, and then carried out.
+    It shows how many records will be replayed or skipped. On a terminal it then asks; with --execute it moves the
+    offsets at once. In a script nothing is moved without --execute, as with Kafka's own tool.
     """
+    if dry_run and execute:
+        raise usage_error("--dry-run and --execute exclude each other; give one of them")
     if bool(topics) is all_topics:
         raise usage_error("say which topics: --topic TOPIC, once or more often, or --all-topics")
     now = datetime.now().astimezone()
@@ -119,20 +124,28 @@ def reset_offsets(
         )
     wanted = partitions_meant(topics)
 
-    async def work(admin: "Admin") -> list[Move]:
-        committed: dict[TopicPartition, int] = {
-            at: found.offset for at, found in (await admin.group_offsets(name)).items()
-        }
+    async def plan(admin: "Admin") -> list[Move]:
+        found = await admin.group_offsets(name)
+        committed: dict[TopicPartition, int] = {at: each.offset for at, each in found.items()}
         partitions = await _partitions(admin, wanted, committed)
         await _refuse_members(admin, name)
-        moves = await _plan(admin, partitions, chosen[0], committed)
-        if not dry_run:
-            await admin.alter_group_offsets(name, {move.partition: move.after for move in moves})
-        return moves
+        return await _plan(admin, partitions, chosen[0], committed)
 
-    moves = cluster.ask(work)
-    rows = [{"group": name, **move.row(), "dry_run": dry_run} for move in moves]
-    cluster.emit(rows, lambda: _show_moves(name, moves, dry_run=dry_run))
+    async def move(admin: "Admin") -> None:
+        await _refuse_members(admin, name)  # somebody may have come since
+        await admin.alter_group_offsets(name, {move.partition: move.after for move in moves})
+
+    moves = cluster.ask(plan)
+    if asked := not (dry_run or execute) and sys.stdin.isatty():
+        if cluster.prints_text:
+            _show_moves(moves)
+        confirm(f"Move group {name}: {_amounts(moves)}?", yes=False, otherwise="nothing was moved")
+    if moved := execute or asked:
+        cluster.ask(move)
+    rows = [{"group": name, **each.row(), "dry_run": not moved} for each in moves]
+    cluster.emit(rows, lambda: _say_moved(name, moves, moved=moved, shown=asked))
+    if not (moved or dry_run or cluster.prints_text):
+        print("Nothing was moved: this was a dry run. --execute moves the offsets.", file=sys.stderr)
 
 
 @click.command
@@ -244,14 +257,29 @@ def _cells(each: PartitionLag) -> list[object]:
     return ["-" if row[name] is None else row[name] for name in names]
 
 
-def _show_moves(group: str, moves: Sequence[Move], *, dry_run: bool) -> None:
+def _say_moved(group: str, moves: Sequence[Move], *, moved: bool, shown: bool) -> None:
+    if not shown:
+        _show_moves(moves)
+    if moved:
+        print(f"Moved group {group}: {_amounts(moves)}.")
+    else:
+        print(f"Nothing was moved: this was a dry run. With --execute group {group} moves: {_amounts(moves)}.")
+
+
+def _show_moves(moves: Sequence[Move]) -> None:
     draw_table(
         ["topic", "partition", "before", "after", "replayed", "skipped"],
         [["-" if cell is None else cell for cell in move.row().values()] for move in moves],
     )
+    print()
+
+
+def _amounts(moves: Sequence[Move]) -> str:
+    """Say how far a group moves: `2 partitions, 5 records replayed, 0 skipped`."""
+    if all(move.before is None for move in moves):
+        return f"{plural(len(moves), 'partition')}, where it had committed nothing"
     replayed, skipped = sum(move.replayed for move in moves), sum(move.skipped for move in moves)
-    verb = "would replay" if dry_run else "will replay"
-    print(f"\nGroup {group} {verb} {plural(replayed, 'record')} and skip {skipped}.")
+    return f"{plural(len(moves), 'partition')}, {plural(replayed, 'record')} replayed, {skipped:,} skipped"
 
 
 # What is asked --------------------------------------------------------------------------------------------

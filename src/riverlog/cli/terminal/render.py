@@ -25,7 +25,7 @@ class OutputFormat(StrEnum):
 
 def emit(rows: Sequence[Row], output: OutputFormat | None, text: Callable[[], None]) -> None:
     """Print rows in the chosen format; without a choice, text on a terminal and JSON lines elsewhere."""
-    match output or (OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.JSON):
+    match chosen(output):
         case OutputFormat.TABLE:
             text()
         case OutputFormat.JSON:
@@ -33,6 +33,11 @@ def emit(rows: Sequence[Row], output: OutputFormat | None, text: Callable[[], No
                 print(as_json(row))
         case OutputFormat.YAML:
             print("\n".join(as_yaml(list(rows))))
+
+
+def chosen(output: OutputFormat | None) -> OutputFormat:
+    """Return the format that holds: without a choice, text on a terminal and JSON lines elsewhere."""
+    return output or (OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.JSON)
 
 
 def emit_table(rows: Sequence[Row], output: OutputFormat | None, columns: Sequence[str]) -> None:
