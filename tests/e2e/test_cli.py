@@ -64,6 +64,10 @@ def test_a_topic_lives_and_dies(shell: Shell) -> None:
     assert described.endswith("Partition 3: Leader=1, ISR=[1]\nConfig retention.ms=3600000\n")
     shell.done("topics", "alter", "life", "--delete-config", "retention.ms")
     assert "Config" not in shell.done("topics", "describe", "life").decode()
+    changes = ("--delete-config", "retentoin.ms", "--config", "retention.ms=1")
+    sentence = shell.refused("topics", "alter", "life", *changes, code=4)
+    assert "nothing was changed: topics have no setting retentoin.ms; did you mean 'retention.ms'?" in sentence
+    assert "Config" not in shell.done("topics", "describe", "life").decode()
     assert "[INVALID_PARTITIONS]" in shell.refused("topics", "alter", "life", "--partitions", "2", code=4)
     shell.done("topics", "delete", "--name", "life")
     assert "[UNKNOWN_TOPIC_OR_PARTITION]" in shell.refused("topics", "describe", "life", code=4)
@@ -444,7 +448,10 @@ def test_transactions_are_looked_at_and_aborted(node: Node, shell: Shell) -> Non
     assert shell.done("transactions", "list", "--hung", "--older-than", "0s") == b""
     committed = ("consume", "ledger", "--from-beginning", "--exit", "-X", "isolation.level=read_committed")
     assert shell.done(*committed) == b""
-    assert b"bookkeeper has no transaction open" in shell.done("transactions", "abort", "bookkeeper", "-o", "table")
+    aborted_text = shell.done("transactions", "abort", "bookkeeper", "-o", "table")
+    assert aborted_text == b"Aborted what bookkeeper had open in ledger-0\n"
+    sentence = shell.refused("transactions", "abort", "bookkeeper", "--yes", code=4)
+    assert "no transaction that could be aborted: its state is Empty; nothing was done" in sentence
     assert json.loads(shell.done("transactions", "describe", "bookkeeper", "-o", "json"))["partitions"] == []
     with pytest.raises(confluent_kafka.KafkaException, match="FENCED"):
         producer.commit_transaction(SECONDS_MAX)

@@ -7,11 +7,13 @@ import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
 from riverlog.cli.internal_topics import check_internal, internal_option
-from riverlog.cli.terminal.exits import usage_error
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import INT16_MAX, INT32_MAX, yes_option
 from riverlog.cli.terminal.render import Row
+from riverlog.cli.terminal.suggestions import did_you_mean
+from riverlog.model.kafka_settings import TOPIC_SETTINGS_WITHOUT_MEANING
 
 if TYPE_CHECKING:
     from riverlog import Admin
@@ -144,6 +146,8 @@ def alter(
 
     async def work(admin: "Admin") -> None:
         await check_internal(admin, [name], internal=internal, undone="Nothing was changed")
+        if delete_config:
+            _check_known(delete_config, await admin.describe_configs(topic=name))
         if changes and partitions is not None:
             await admin.create_partitions(name, partitions, validate_only=True)  # all or nothing
         if changes:
@@ -182,6 +186,14 @@ def delete(
     """
     cluster.ask(lambda admin: check_internal(admin, names, internal=internal, undone="Nothing was deleted"))
     cluster.delete("topic", names, "records", lambda admin: admin.delete_topics(names), yes=yes)
+
+
+def _check_known(names: Sequence[str], configs: "Mapping[str, ConfigEntry]") -> None:
+    """Refuse a setting that a topic does not have: clusters take it back to its default without a word."""
+    for name in names:
+        if name not in configs and name not in TOPIC_SETTINGS_WITHOUT_MEANING:
+            hint = did_you_mean(name, configs)
+            raise CommandError(f"nothing was changed: topics have no setting {name}{hint}", ExitCode.REFUSED)
 
 
 def description(topic: "Topic", configs: "Mapping[str, ConfigEntry]", *, every_setting: bool) -> Row:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 TRANSACTIONAL_ID: Final = Naming("transactional id", "--transactional-id")
 _NOT_ABORTED: Final = "nothing was aborted"
+_OPEN: Final = "Ongoing"
 _HUNG_AFTER: Final = "15m"  # no transaction may be open for longer, unless transaction.max.timeout.ms says so
 
 
@@ -121,18 +122,30 @@ def abort(
     place = _place(topic, partition, producer_id, named=name is not None)
     if place is None:
         assert name is not None
-        transactional_id = name
-        confirm(f"Abort what {name} has open, and fence its producer?", yes=yes, otherwise=_NOT_ABORTED)
-        cluster.ask(lambda admin: admin.abort_transaction(transactional_id))
-        row: Row = {"transactional_id": name, "aborted": True}
-        cluster.emit([row], lambda: print(f"Aborted: {name} has no transaction open"))
+        _abort_open(name, cluster, yes=yes)
         return
     where, producer = place
     question = f"Abort what producer {producer} has open in {where}, and nowhere else?"
     confirm(question, yes=yes, otherwise=_NOT_ABORTED)
     aborted = cluster.ask(lambda admin: _abort_in(admin, where, producer))
-    row = {**hung_row(aborted), "aborted": True}
+    row: Row = {**hung_row(aborted), "aborted": True}
     cluster.emit([row], lambda: print(f"Aborted: producer {producer} has no transaction open in {where}"))
+
+
+def _abort_open(name: str, cluster: ClusterOptions, *, yes: bool) -> None:
+    """Abort what a transactional id has open; refuse where nothing is, and leave its producer alone then."""
+    found = cluster.ask(lambda admin: admin.describe_transaction(name))
+    if found.state != _OPEN:
+        raise CommandError(
+            f"{name} has no transaction that could be aborted: its state is {found.state}; nothing was done",
+            ExitCode.REFUSED,
+        )
+    places = [str(partition) for partition in found.partitions]
+    question = f"Abort what {name} has open in {', '.join(places)}, and fence its producer?"
+    confirm(question, yes=yes, otherwise=_NOT_ABORTED)
+    cluster.ask(lambda admin: admin.abort_transaction(name))
+    row: Row = {"transactional_id": name, "aborted": True, "partitions": places}
+    cluster.emit([row], lambda: print(f"Aborted what {name} had open in {', '.join(places)}"))
 
 
 # What is said ---------------------------------------------------------------------------------------------
