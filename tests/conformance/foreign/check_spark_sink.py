@@ -51,7 +51,7 @@ def committed(options: dict[str, str]) -> list[bytes]:
 def test_batches_of_a_stream(options: dict[str, str]) -> None:
     job = query(options, 1)
     writer = job.plan()
-    assert isinstance(writer._way, ListedTransactions)
+    assert isinstance(writer._strategy, ListedTransactions)
     messages = [job.task(writer, 0, 0, b"a", b"b"), job.task(writer, 0, 1, b"c")]
     job.commit(messages, 0)
     job.abort([job.task(job.plan(), 1, 0, b"wrong")], 1)
@@ -63,7 +63,7 @@ def test_a_list_that_was_left_is_finished_and_its_batch_not_written_again(option
     old = query(options, 1)
     writer = old.plan()
     messages = [old.task(writer, 0, 0, b"a"), old.task(writer, 0, 1, b"b")]
-    asyncio.run(keep_list(writer._way, messages, writer._options))
+    asyncio.run(keep_list(writer._strategy, messages, writer._options))
     new = query(options, 2)
     planned = new.plan()
     assert committed(options) == [b"a", b"b"]

@@ -210,6 +210,6 @@ def test_a_writer_takes_over_once_however_often_it_is_pickled(node: Node, topic:
         run="00000001-0000-0000-0000-000000000000",
     )
     writer = query.plan()
-    assert travelled(writer)._way == travelled(writer)._way
+    assert travelled(writer)._strategy == travelled(writer)._strategy
     query.commit([query.task(writer, 0, 0, b"a")], 0)
     assert committed(node, topic) == [b"a"]

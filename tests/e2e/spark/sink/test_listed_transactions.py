@@ -41,14 +41,14 @@ class ListedJob(StreamJob):
 
     def plan(self) -> Any:
         writer = StreamSink(self.read, NAMES)
-        writer._way = asyncio.run(taken_over(self.read))
+        writer._strategy = asyncio.run(taken_over(self.read))
         return travelled(writer)
 
 
 async def taken_over(options: SinkOptions, *, is_one_of_several: bool = False) -> ListedTransactions:
     name = options.query_name
     assert name is not None
-    async with SharedTransactions(options.connection.bootstrap, name, incarnation="unused") as owner:
+    async with SharedTransactions(options.cluster.bootstrap, name, incarnation="unused") as owner:
         batch = owner.batch(0)
     owner = batch.owner_id, batch.owner_epoch
     return await listed_transactions.take_over(name, owner, options, is_one_of_several=is_one_of_several)
@@ -82,7 +82,7 @@ def test_a_list_that_was_left_is_finished_by_the_next_start_and_its_batch_not_wr
     query = ListedJob(options, run="1")
     writer = query.plan()
     messages = [query.task(writer, 0, 0, b"a"), query.task(writer, 0, 1, b"b")]
-    asyncio.run(keep_list(writer._way, messages, query.read))
+    asyncio.run(keep_list(writer._strategy, messages, query.read))
     assert committed(options) == []
     again = ListedJob(options, run="2")
     planned = again.plan()
@@ -123,7 +123,7 @@ def test_a_part_whose_time_was_up_is_said_to_be_lost_and_the_query_goes_on(optio
     query = ListedJob(options, run="1")
     writer = query.plan()
     messages = [query.task(writer, 0, 0, b"kept"), query.task(writer, 0, 1, b"lost")]
-    asyncio.run(keep_list(writer._way, messages, query.read))
+    asyncio.run(keep_list(writer._strategy, messages, query.read))
     query.task(writer, 0, 1, b"a successor, which aborts as time does")
     with pytest.raises(SinkRefused, match="a part of batch 0 is lost"):
         ListedJob(options, run="2").plan()
@@ -133,7 +133,7 @@ def test_a_part_whose_time_was_up_is_said_to_be_lost_and_the_query_goes_on(optio
 
 def test_a_job_has_no_list(options: dict[str, str]) -> None:
     writer = BatchSink(read_options(options, is_stream=False), NAMES)
-    writer._way = ListedTransactions(f"job-{uuid4()}")
+    writer._strategy = ListedTransactions(f"job-{uuid4()}")
     with task_context(0, 1, {}):
         message = travelled(writer.write(iter(frames(b"a", b"b"))))
     writer.commit([message])
@@ -145,7 +145,7 @@ class WritesJob(ListedJob):
 
     def plan(self) -> Any:
         writer = StreamBatchSink(self.read, NAMES)
-        writer._way = asyncio.run(taken_over(self.read, is_one_of_several=True))
+        writer._strategy = asyncio.run(taken_over(self.read, is_one_of_several=True))
         return travelled(writer)
 
 
