@@ -28,6 +28,10 @@ from riverlog.model.settings import (
     SettingLayers,
     TopicConfig,
 )
+from riverlog.model.topic_config import COMPRESSION_TYPE
+
+NO_MEANING: Final = "Known from Kafka; has no meaning here."
+"""How a setting is documented that was set though it does nothing."""
 
 VARIABLE_PREFIX: Final = "RIVERLOG_"
 CLIENT_VARIABLES: Final = frozenset(("RIVERLOG_BOOTSTRAP_SERVERS", "RIVERLOG_CHECKPOINTS"))
@@ -89,6 +93,8 @@ def configure(
     settings = node_settings(SettingLayers(static=static, profile=PROFILES[profile]))
     topic_config({}, settings.layers)
     _check_listeners(settings)
+    if static.get(COMPRESSION_TYPE, "producer") != "producer":
+        rest = sorted([*rest, COMPRESSION_TYPE])  # remembered and shown, but batches stay as they were sent
     return Configuration(settings, tuple(rest))
 
 
@@ -311,7 +317,7 @@ def _in_own_unit(setting: Setting, text: str, name: NodeSettingName) -> str:
 
 
 def _without_meaning(name: str, text: str, source: SettingSource) -> SettingDescription:
-    setting = Setting(name=name, kind=SettingType.STRING, default="", doc="Known from Kafka; has no meaning here.")
+    setting = Setting(name=name, kind=SettingType.STRING, default="", doc=NO_MEANING)
     return SettingDescription(setting, name, text, source, (SettingSynonym(name, text, source),), read_only=False)
 
 

@@ -12,6 +12,11 @@ from typing import Any, Final
 from riverlog.model.row import row, rows_of, same
 from riverlog.model.setting import LONG_MAX, NodeSettingName, Setting, SettingType, Value
 
+COMPRESSION_TYPE: Final = "compression.type"
+NOT_RECOMPRESSED: Final = (
+    "Batches are kept as they were sent, whatever this says: a node does not recompress. Set it in the producer."
+)
+
 
 class Durability(StrEnum):
     """When a record counts as written: in the page cache, or on the medium."""
@@ -77,12 +82,12 @@ class TopicConfig:
     cleanup_delete: bool = row(CLEANUP_POLICY, _contains("delete"))
     cleanup_compact: bool = row(CLEANUP_POLICY, _contains("compact"))
     compression_type: str = _topic(
-        "compression.type",
+        COMPRESSION_TYPE,
         SettingType.STRING,
         "producer",
-        "Batches are kept as they were sent, whatever this says: a node does not recompress. Set it in the producer.",
+        NOT_RECOMPRESSED,
         choices=("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"),
-        node=("compression.type",),
+        node=(COMPRESSION_TYPE,),
     )
     delete_retention_ms: int = _topic(
         "delete.retention.ms",

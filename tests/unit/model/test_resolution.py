@@ -286,3 +286,11 @@ def test_running_nodes_change_only_what_can_change():
         check_node({"node.id": "5"})
     with pytest.raises(BadSetting, match="There is no setting"):
         check_node({"nodes.id": "5"})
+
+
+def test_a_compression_that_a_node_would_have_to_make_is_said_to_mean_nothing():
+    assert configure(flags={"compression.type": "zstd", "num.io.threads": "8"}).without_meaning == (
+        "compression.type",
+        "num.io.threads",
+    )
+    assert configure(flags={"compression.type": "producer"}).without_meaning == ()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
+from riverlog.cli.idle_settings import name_idle_settings
 from riverlog.cli.internal_topics import check_internal, internal_option
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import pairs
@@ -63,6 +64,7 @@ def create(
             if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
                 raise
             return {"topic": name, "created": False}
+        await name_idle_settings(admin, name, configs)
         return {
             "topic": name,
             "created": True,
@@ -140,7 +142,10 @@ def alter(
 
     Records stay where they are; records with a key may go to another partition than before once there are more.
     """
-    changes: dict[str, str | None] = {**pairs(config, option="--config"), **dict.fromkeys(delete_config)}
+    configs = pairs(config, option="--config")
+    if both := configs.keys() & set(delete_config):
+        raise usage_error(f"--config and --delete-config both name {min(both)}; give one of them")
+    changes: dict[str, str | None] = {**configs, **dict.fromkeys(delete_config)}
     if partitions is None and not changes:
         raise usage_error("nothing to change: give --partitions, --config or --delete-config")
 
@@ -152,6 +157,7 @@ def alter(
             await admin.create_partitions(name, partitions, validate_only=True)  # all or nothing
         if changes:
             await admin.alter_configs(changes, topic=name)
+            await name_idle_settings(admin, name, changes)
         if partitions is not None:
             await admin.create_partitions(name, partitions)
 
