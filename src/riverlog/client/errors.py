@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from riverlog.client.reasons import reason
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 
@@ -179,5 +180,5 @@ def check(number: int, subject: str, message: str | None = None) -> None:
 def failure(number: int, subject: str, message: str | None = None) -> KafkaError:
     """Make the exception for a code that the cluster gave about `subject`."""
     code = error_code(number)
-    known = code.title if code == number else f"error code {number}"
+    known = reason(code) if code == number else f"error code {number}"
     return KafkaError(code, f"{subject}: {message or known}")

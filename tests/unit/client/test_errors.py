@@ -9,7 +9,7 @@ from riverlog.model.ids import TopicPartition
 
 def test_the_code_stands_behind_the_sentence() -> None:
     error = failure(ErrorCode.NOT_LEADER_OR_FOLLOWER, "orders-0")
-    assert str(error) == "orders-0: not leader or follower [NOT_LEADER_OR_FOLLOWER]"
+    assert str(error) == "orders-0: the partition has moved to another broker [NOT_LEADER_OR_FOLLOWER]"
     assert error.retriable
     assert str(failure(ErrorCode.INVALID_CONFIG, "orders", "no such setting")) == (
         "orders: no such setting [INVALID_CONFIG]"
@@ -33,7 +33,10 @@ def test_what_partly_failed_names_each_and_is_never_repeated() -> None:
     failures = {"a": failure(ErrorCode.NOT_CONTROLLER, "topic a"), "b": failure(ErrorCode.INVALID_CONFIG, "topic b")}
     error = PartlyFailed(failures, 3)
     assert error.failures == failures
-    assert error.message == "2 of 3 failed: topic a: not controller; topic b: invalid config"
+    assert error.message == (
+        "2 of 3 failed: topic a: the controller has moved to another broker; "
+        "topic b: a setting is not known, or cannot have this value"
+    )
     assert not error.retriable
 
 

@@ -21,6 +21,7 @@ from riverlog.client.consumer.commits import Identity
 from riverlog.client.consumer.membership import NOTHING, Membership, Partitions
 from riverlog.client.errors import KafkaError, error_code, failure
 from riverlog.client.network.coordinator import JOIN_LANE, MOVED
+from riverlog.client.reasons import reason
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.consumer_protocol import PROTOCOL_TYPE, Assignment, Subscription, decode_told, encode_told
 from riverlog.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -240,4 +241,4 @@ def _refused(code: ErrorCode, group: str, assignor: str) -> str:
         case ErrorCode.FENCED_INSTANCE_ID:
             return f"another consumer with the same group_instance_id has taken this one's place in group {group!r}"
         case _:
-            return f"group {group!r}: {code.title}"
+            return f"group {group!r}: {reason(code)}"

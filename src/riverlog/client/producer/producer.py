@@ -538,7 +538,8 @@ class Producer(Startable):
             error = unseen[0].error
             assert error is not None
             count = sum(failed.count for failed in unseen)
-            raise KafkaError(error.code, f"{count} records were not delivered: {error.message}") from error
+            lost = "1 record was" if count == 1 else f"{count} records were"
+            raise KafkaError(error.code, f"{lost} not delivered: {error.message}") from error
 
     def _stopped(self, task: "asyncio.Task[None]") -> None:
         """The sender only ends when it is cancelled or cannot go on; nothing may wait for it then."""
