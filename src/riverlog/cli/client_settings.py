@@ -1,69 +1,61 @@
-"""Between commands and the client: settings by Kafka's names, and the client's errors as sentences."""
+"""The settings of clients, by Kafka's names: what -X, a file and a profile say, as the arguments of a client here."""
 
-import asyncio
 import inspect
-import signal
+import re
+import sys
 import types
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
+from riverlog.cli.kafka_clients import BOOTSTRAP, CLASSES, PARAMETERS, WITHOUT_MEANING, in_kafkas_names
+from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.options import INT32_MAX
-from riverlog.model.errors import ErrorCode
+from riverlog.cli.terminal.suggestions import did_you_mean
 from riverlog.model.ids import Address
+from riverlog.model.properties import read_properties
+from riverlog.model.setting import BadSetting
 
 T = TypeVar("T")
 
-KAFKA_NAMES: Final = {
-    "batch.size": "batch_bytes_max",
-    "buffer.memory": "buffer_bytes_max",
-    "compression.type": "compression",
-    "enable.idempotence": "idempotent",
-    "max.block.ms": "block_ms_max",
-    "max.request.size": "request_bytes_max",
-    "request.timeout.ms": "timeout_ms",
-}
-"""Kafka's names for settings that the client names otherwise."""
+SECURITY: Final = ("security.", "ssl.", "sasl.")
 
 
-def run(work: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
-    """Run a command's conversation with a cluster; what the cluster refuses becomes a sentence.
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """What clients are given: `typed` on the command line, where a mistake is one, and `filed` in a file before it."""
 
-    SIGTERM ends it as Ctrl-C does: what is open is closed, and a member leaves its group.
-    """
-    with client_errors():
-        try:
-            return runner(_until_terminated(work))
-        except asyncio.CancelledError:
-            raise KeyboardInterrupt from None
+    typed: Mapping[str, str] = field(default_factory=dict)
+    filed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all(self) -> dict[str, str]:
+        """Return all of them; what was typed wins."""
+        return {**self.filed, **self.typed}
 
 
-@contextmanager
-def client_errors() -> Iterator[None]:
-    """Turn what the cluster refuses into a sentence."""
-    from riverlog.client.errors import KafkaError, TimedOut, Unreachable
+def typed_settings(texts: Sequence[str]) -> dict[str, str]:
+    """Read what was given with -X; refuse what is no setting of any client of Kafka."""
+    typed = pairs(texts, option="-X")
+    for name in typed:
+        if not _known(name):
+            names = [*PARAMETERS, *WITHOUT_MEANING, *BOOTSTRAP]
+            hint = did_you_mean(name, names) or "; Kafka's documentation of its clients has their names"
+            raise usage_error(f"-X: Kafka's clients have no setting {name}{hint}")
+    return typed
 
+
+def settings_in_file(path: str) -> dict[str, str]:
+    """Read a file of settings, as Kafka's tools take it; what means nothing here is named on standard error."""
     try:
-        yield
-    except Unreachable as error:
-        sentence = f"{error.message} `riverlog doctor` looks closer; -b HOST:PORT names another broker"
-        raise CommandError(sentence, ExitCode.UNREACHABLE) from error
-    except TimedOut as error:
-        raise CommandError(f"{error.message}; `riverlog doctor` looks closer", ExitCode.UNREACHABLE) from error
-    except KafkaError as error:
-        unknown = error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        hint = "; `riverlog topics list` shows what there is" if unknown else ""
-        raise CommandError(f"{error}{hint}", ExitCode.REFUSED) from error
-
-
-async def _until_terminated(work: Coroutine[Any, Any, T]) -> T:
-    working = asyncio.current_task()
-    assert working is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
-    return await work
+        with open(path, encoding="utf-8") as file:
+            found = read_properties(file.read())
+    except (BadSetting, UnicodeDecodeError) as error:
+        raise usage_error(f"{path} cannot be read as a file of settings: {error}") from error
+    if unused := [name for name in found if name in WITHOUT_MEANING or not _known(name)]:
+        print(f"riverlog: {path}: passed over, without meaning here: {', '.join(unused)}", file=sys.stderr)
+    return {name: value for name, value in found.items() if name not in unused}
 
 
 def addresses(bootstrap: str) -> tuple[Address, ...]:
@@ -77,46 +69,67 @@ def addresses(bootstrap: str) -> tuple[Address, ...]:
 
 
 def new_client(
-    client: Callable[..., T], bootstrap: str, texts: Sequence[str], fixed: Mapping[str, Any] | None = None
+    client: Callable[..., T],
+    bootstrap: str,
+    settings: ClientSettings = ClientSettings(),
+    fixed: Mapping[str, Any] | None = None,
 ) -> T:
-    """Create a client; `texts` are what was given with -X and win over `fixed`, the options that have a flag."""
+    """Create a client; its settings win over `fixed`, the options that have a flag."""
+    return created(client, bootstrap, {**(fixed or {}), **settings_of([client], settings)[0]})
+
+
+def created(client: Callable[..., T], bootstrap: str, arguments: Mapping[str, Any]) -> T:
+    """Create a client; what it refuses becomes a sentence."""
     try:
-        return client(bootstrap, **{**(fixed or {}), **client_settings(client, texts)})
+        return client(bootstrap, **arguments)
     except ValueError as error:
-        raise usage_error(str(error)) from error
+        raise usage_error(in_kafkas_names(str(error))) from error
 
 
-def client_settings(client: Callable[..., object], texts: Sequence[str]) -> dict[str, Any]:
-    """Turn `-X linger.ms=5` into the keyword arguments of a client class, by its signature."""
-    return settings_of([client], texts)[0] if texts else {}
+def settings_of(clients: Sequence[Callable[..., object]], settings: ClientSettings) -> list[dict[str, Any]]:
+    """Return for each client the arguments that it has; refuse what was typed and is for none of them."""
+    if not settings.all:
+        return [{} for _ in clients]
+    chosen = [_arguments(client, settings.all) for client in clients]
+    used = {name for _, names in chosen for name in names}
+    for name in settings.typed:
+        if name not in used and not name.startswith(SECURITY) and name not in BOOTSTRAP:
+            kind = "is a setting of other clients" if name in PARAMETERS else "means nothing here"
+            raise usage_error(f"-X {name} {kind}; leave it out")
+    return [arguments for arguments, _ in chosen]
 
 
-def settings_of(clients: Sequence[Callable[..., object]], texts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return for each client the settings that it has; refuse one that none of them has."""
-    known = [_known(client) for client in clients]
-    chosen: list[dict[str, Any]] = [{} for _ in clients]
-    for name, text in pairs(texts, option="-X").items():
-        if not any(name in names for names in known):
-            raise usage_error(f"the client has no setting '{name}'; it has {', '.join(sorted({*chain(*known)}))}")
-        for settings, names in zip(chosen, known, strict=True):
-            if name in names:
-                parameter, hint = names[name]
-                settings[parameter] = _value(name, text, hint)
-    return chosen
-
-
-def _known(client: Callable[..., object]) -> dict[str, tuple[str, Any]]:
-    """List a client's settings by every name they have: the parameter and its type."""
+def _arguments(client: Callable[..., object], settings: Mapping[str, str]) -> tuple[dict[str, Any], set[str]]:
+    """Return the arguments of a client by its signature, and the names of the settings that they come from."""
     hints = get_type_hints(client.__init__ if inspect.isclass(client) else client)
     parameters = list(inspect.signature(client).parameters)[1:]
-    known = {name.replace("_", "."): name for name in parameters if _settable(hints[name])}
-    known |= {kafka: ours for kafka, ours in KAFKA_NAMES.items() if ours in parameters}
-    return {name: (parameter, hints[parameter]) for name, parameter in known.items()}
+    arguments: dict[str, Any] = {}
+    used: set[str] = set()
+    for name, text in settings.items():
+        parameter = PARAMETERS.get(name, "")
+        if parameter == "request_timeout_ms" and parameter not in parameters:
+            parameter = "timeout_ms"
+        if parameter in parameters and _is_meant(name, settings):
+            arguments[parameter] = _value(name, text, hints[parameter])
+            used.add(name)
+    if "security" in parameters and any(name.startswith(SECURITY) for name in settings):
+        from riverlog.client.network.security import Security
+
+        try:
+            arguments["security"] = Security.from_settings(settings)
+        except ValueError as error:
+            raise usage_error(str(error)) from error
+    return arguments, used
 
 
-def _settable(hint: Any) -> bool:
-    """Return whether a parameter can be written as text."""
-    return bool({bool, int, float, str} & {*_kinds(hint)}) or get_origin(hint) is Literal
+def _is_meant(name: str, settings: Mapping[str, str]) -> bool:
+    """Return whether a setting counts: the level of a compression does where that compression is chosen."""
+    level = re.fullmatch(r"compression\.(\w+)\.level", name)
+    return level is None or settings.get("compression.type") == level[1]
+
+
+def _known(name: str) -> bool:
+    return name in PARAMETERS or name in WITHOUT_MEANING or name in BOOTSTRAP or name.startswith(SECURITY)
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:
@@ -127,18 +140,23 @@ def _value(name: str, text: str, hint: Any) -> Any:
     for kind in (bool, int, float):
         if kind in _kinds(hint):
             return _parsed(name, text, kind)
-    return text
+    literals = [each for each in _kinds(hint) if get_origin(each) is Literal]
+    choices = dict.fromkeys(str(choice) for each in literals for choice in get_args(each))
+    value = CLASSES.get(text.rpartition(".")[2], text)
+    if choices and value not in choices:
+        raise usage_error(f"{name} takes {', '.join(choices)}, not '{text}'")
+    return value
 
 
 def _parsed(name: str, text: str, kind: type) -> bool | int | float:
     if kind is bool:
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
-        raise usage_error(f"-X {name} takes true or false, not '{text}'")
+        raise usage_error(f"{name} takes true or false, not '{text}'")
     try:
         number = int(text) if kind is int else float(text)
     except ValueError:
-        raise usage_error(f"-X {name} takes a number, not '{text}'") from None
+        raise usage_error(f"{name} takes a number, not '{text}'") from None
     if not -INT32_MAX <= number <= INT32_MAX:
-        raise usage_error(f"-X {name} takes a number up to {INT32_MAX}, not '{text}'")
+        raise usage_error(f"{name} takes a number up to {INT32_MAX}, not '{text}'")
     return number

@@ -1,43 +1,88 @@
 """Commands that talk to a cluster: the options that all of them have, and a conversation with its administration."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from riverlog.cli.client_settings import new_client, run
+from riverlog.cli import profiles
+from riverlog.cli.client_settings import ClientSettings, new_client, settings_in_file, typed_settings
+from riverlog.cli.kafka_clients import BOOTSTRAP
+from riverlog.cli.refusals import ABSENT, client_errors, missing
 from riverlog.cli.terminal.options import (
     bootstrap_option,
+    bootstrap_option_with,
     client_settings_option,
+    command_config_option,
     confirm,
     output_option,
+    profile_option,
     text_output_option,
 )
 from riverlog.cli.terminal.render import OutputFormat, Row, chosen, emit, emit_table, plural
 
 if TYPE_CHECKING:
-    from riverlog import Admin
+    from riverlog import Admin, KafkaError
+    from riverlog.cli.terminal.exits import CommandError
 
 T = TypeVar("T")
+
+DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
-    """What -b, -X and -o chose."""
+    """Which cluster, how to talk to it, and how to print what it says."""
 
     bootstrap: str
-    settings: tuple[str, ...]
+    settings: ClientSettings
     output: OutputFormat | None
 
-    def ask(self, question: "Callable[[Admin], Awaitable[T]]") -> T:
-        """Open an administration client, ask, and close it again."""
+    def ask(
+        self,
+        question: "Callable[[Admin], Awaitable[T]]",
+        *,
+        topics: Iterable[str] = (),
+        groups: Iterable[str] = (),
+    ) -> T:
+        """Open an administration client, ask, and close it again; `topics` and `groups` are those that must exist."""
         from riverlog import Admin
 
         async def work() -> T:
             async with self.client(Admin) as admin:
                 return await question(admin)
 
-        return run(work())
+        return self.run(work(), topics=topics, groups=groups)
+
+    def run(self, work: Coroutine[Any, Any, T], *, topics: Iterable[str] = (), groups: Iterable[str] = ()) -> T:
+        """Run a conversation with the cluster; what it refuses becomes a sentence."""
+        with self.errors(topics=topics, groups=groups):
+            return run(work)
+
+    @contextmanager
+    def errors(self, *, topics: Iterable[str] = (), groups: Iterable[str] = ()) -> Iterator[None]:
+        """Turn what the cluster refuses into a sentence; where one of these topics or groups is missing, it says so."""
+        from riverlog import KafkaError
+
+        with client_errors():
+            try:
+                yield
+            except KafkaError as error:
+                raise asyncio.run(self._explained(error, topics, groups)) from error
+
+    async def _explained(
+        self, error: "KafkaError", topics: Iterable[str], groups: Iterable[str]
+    ) -> "KafkaError | CommandError":
+        from riverlog import Admin
+
+        if error.code not in ABSENT:
+            return error
+        async with self.client(Admin) as admin:
+            return await missing(admin, error, topics, groups)
 
     def client(self, client: Callable[..., T], fixed: Mapping[str, Any] | None = None) -> T:
         """Create a client; `fixed` are the options of the command that are settings of the client."""
@@ -61,23 +106,81 @@ class ClusterOptions:
     ) -> None:
         """Delete what is named after a question on a terminal, and print what was deleted."""
         confirm(f"Delete {', '.join(names)} with all {contents}?", yes=yes, otherwise="nothing was deleted")
-        self.ask(by)
+        self.ask(by, topics=names if noun == "topic" else (), groups=names if noun == "group" else ())
         rows = [{noun: name, "deleted": True} for name in names]
         self.emit(rows, lambda: print(f"Deleted {plural(len(names), noun)}: {', '.join(names)}"))
+
+
+def run(work: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
+    """Run a conversation; SIGTERM ends it as Ctrl-C does: what is open is closed, and a member leaves its group."""
+    try:
+        return runner(_until_terminated(work))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+async def _until_terminated(work: Coroutine[Any, Any, T]) -> T:
+    working = asyncio.current_task()
+    assert working is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
+    return await work
 
 
 def cluster_options(
     command: Callable[..., Any], output: Callable[[Any], Any] = output_option, default: OutputFormat | None = None
 ) -> Callable[..., Any]:
-    """Add -b, -X and -o to a command; it takes them as one argument, `cluster`."""
+    """Add -b, --profile, --command-config, -X and -o to a command; it takes them as one argument, `cluster`."""
 
     @wraps(command)
-    def call(*, bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None, **rest: Any) -> Any:
-        return command(cluster=ClusterOptions(bootstrap, settings, output or default), **rest)
+    def call(
+        *,
+        bootstrap: str | None,
+        profile: str | None,
+        command_config: str | None,
+        settings: tuple[str, ...],
+        output: OutputFormat | None,
+        **rest: Any,
+    ) -> Any:
+        chosen, address = chosen_settings(bootstrap, profile, command_config, settings)
+        return command(cluster=ClusterOptions(address, chosen, output or default), **rest)
 
-    declared: Callable[..., Any] = bootstrap_option(client_settings_option(output(call)))
+    declared: Callable[..., Any] = output(call)
+    for option in (client_settings_option, command_config_option, profile_option, bootstrap_option):
+        declared = option(declared)
     return declared
 
 
 cluster_text_options: Final = partial(cluster_options, output=text_output_option, default=OutputFormat.TABLE)
 """For commands whose text is made of lines that a program can read as well: it stays so in a pipe."""
+
+
+def chosen_settings(
+    bootstrap: str | None, profile: str | None, command_config: str | None, texts: Sequence[str]
+) -> tuple[ClientSettings, str]:
+    """Put settings together, and find the brokers to ask.
+
+    What was typed wins over the file, the file over the profile. The profile in use counts where nothing else names
+    brokers: its password is not for others.
+    """
+    typed = typed_settings(texts)
+    filed = {} if profile is None else profiles.settings(profile)
+    filed |= {} if command_config is None else settings_in_file(command_config)
+    address = bootstrap or _brokers_of({**filed, **typed}) or os.environ.get("RIVERLOG_BOOTSTRAP_SERVERS")
+    used = profiles.in_use() if profile is None and address is None else None
+    if used is not None:
+        filed = {**profiles.settings(used), **filed}
+        address = _brokers_of(filed)
+    return ClientSettings(typed, filed), address or DEFAULT_BOOTSTRAP
+
+
+def chosen_brokers(bootstrap: str | None) -> str:
+    """Return the brokers to ask."""
+    return chosen_settings(bootstrap, None, None, ())[1]
+
+
+brokers_option: Final = bootstrap_option_with(callback=lambda _context, _option, text: chosen_brokers(text))
+"""For commands that take no other settings of the client."""
+
+
+def _brokers_of(settings: Mapping[str, str]) -> str | None:
+    return next((settings[name] for name in BOOTSTRAP if settings.get(name)), None)

@@ -29,6 +29,7 @@ GROUPS: Final = {
     "transactions": "List, describe and abort transactions, and find those that hang",
     "pipelines": "Run pipelines on Spark, look at them, and after what they keep",
     "pipelines checkpoints": "List, export and import the checkpoints of Spark's queries",
+    "profile": "Save brokers and settings of clients under a name",
     "cluster": "Look at brokers, partitions and log directories",
     "log": "Read the files of a log directory without a broker",
     "config": "Explain settings",
@@ -268,6 +269,18 @@ COMMANDS: Final = (
         "Explain a setting: meaning, type, default, where it is set",
         ("retention.ms", ""),
     ),
+    CliCommand(
+        "profile create",
+        "profile:create",
+        "Save brokers and settings of the client as a profile",
+        ("local -b 127.0.0.1:9092", "prod -b broker:9092 --command-config client.properties"),
+    ),
+    CliCommand("profile list", "profile:list_profiles", "List the profiles", ("", "-o json")),
+    CliCommand("profile use", "profile:use", "Choose the profile that counts where no brokers are named", ("prod",)),
+    CliCommand(
+        "profile describe", "profile:describe", "Show the settings of a profile; passwords are hidden", ("prod",)
+    ),
+    CliCommand("profile delete", "profile:delete", "Delete a profile", ("prod",)),
     CliCommand("version", "version:version", "Print the version", ("",)),
 )
 

@@ -19,8 +19,11 @@ from riverlog.cli.terminal.render import plural
 from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.client.network.cluster import Topic, topic_from
 from riverlog.client.network.connection import Connection
+from riverlog.client.network.security import Security
+from riverlog.client.network.tls import TlsNetwork
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE, Address
+from riverlog.model.ports import Connecting
 from riverlog.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataResponse
 from riverlog.world.network import TcpNetwork
@@ -49,9 +52,13 @@ class CheckResult(NamedTuple):
 class Examination:
     """Tries everything once; `steps` holds the results in order."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, security: Security | None = None) -> None:
         self.steps: list[CheckResult] = []
         self._seconds = seconds
+        self._network: Connecting = TcpNetwork()
+        if security is not None and security.tls is not None:
+            self._network = TlsNetwork(self._network, security.tls.context())
+        self._login = None if security is None else security.login
 
     async def examine(self, bootstrap: Sequence[Address]) -> None:
         """Try the bootstrap addresses, then what they advertise, then look at what they say."""
@@ -87,11 +94,12 @@ class Examination:
             return None
         self._note(subject, "resolve", ", ".join(sorted({str(each[4][0]) for each in found})), took)
         opening = Connection.open(
-            TcpNetwork(),
+            self._network,
             address,
             client_id="riverlog-doctor",
             connect_seconds=self._seconds,
             request_seconds=self._seconds,
+            login=self._login,
         )
         try:
             connection, took = await self._timed(opening)

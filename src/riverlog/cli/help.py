@@ -7,7 +7,7 @@ are made beforehand: `python -m riverlog.cli.help` writes `manual/`, a test comp
 
 import os.path
 from collections.abc import Iterable
-from textwrap import fill, indent
+from textwrap import fill, indent, wrap
 from typing import TYPE_CHECKING, Final
 
 from riverlog.cli.command_table import COMMANDS, GROUPS, CliCommand
@@ -16,7 +16,8 @@ from riverlog.cli.terminal.exits import MEANINGS
 if TYPE_CHECKING:
     import click
 
-WIDTH: Final = 100
+WIDTH: Final = 79
+LEFT_WIDTH_MAX: Final = 26
 MANUAL: Final = os.path.join(os.path.dirname(__file__), "manual")
 ORIGIN: Final = "Made by `python -m riverlog.cli.help` from the command's signature; do not edit.\n"
 PROGRAM: Final = "$PROGRAM"
@@ -27,7 +28,7 @@ SECTIONS: Final = {
     "Consumer groups": ("groups", "lag"),
     "Transactions": ("transactions",),
     "Pipelines": ("pipelines",),
-    "Look inside": ("cluster", "log", "doctor", "config", "version"),
+    "Look inside": ("cluster", "log", "doctor", "config", "profile", "version"),
 }
 
 
@@ -36,14 +37,16 @@ def overview(program: str) -> str:
     summaries = GROUPS | {command.words: command.summary for command in COMMANDS}
     blocks = [
         f"Usage: {program} COMMAND [OPTIONS]\n",
-        "An event streaming broker that any Kafka client can use, and the tools around it.\n",
+        "An event streaming broker that any Kafka client can use, with its tools.\n",
     ]
     for section, words in SECTIONS.items():
         blocks.append(f"{section}:\n" + _columns((word, summaries[word]) for word in words))
     blocks += [
-        f"Every command explains itself: `{program} topics --help`, `{program} topics create --help`.\n"
-        "Commands that talk to a cluster take -b HOST:PORT (or RIVERLOG_BOOTSTRAP_SERVERS; default 127.0.0.1:9092).\n"
-        "Tables become JSON lines when the output is piped; -o table|json|yaml chooses. NO_COLOR is honoured.\n",
+        *_prose(
+            f"Every command explains itself: `{program} topics create --help`. -b HOST:PORT names the cluster; without "
+            "it RIVERLOG_BOOTSTRAP_SERVERS does, or the profile in use, or it is 127.0.0.1:9092. Tables become JSON "
+            "lines in a pipe; -o table|json|yaml chooses. NO_COLOR switches colours off."
+        ),
         exit_codes(),
     ]
     return "\n".join(blocks)
@@ -84,7 +87,7 @@ def make_page(command: CliCommand) -> str:
     """Render a command's page from its declarations."""
     import click
 
-    from riverlog.cli.terminal.options import Argument
+    from riverlog.cli.terminal.options import CONNECTION, Argument
 
     loaded = command.load()
     arguments = [each for each in loaded.params if isinstance(each, Argument)]
@@ -93,9 +96,11 @@ def make_page(command: CliCommand) -> str:
     blocks = [usage + "\n", *_prose(loaded.help or "")]
     if arguments:
         blocks.append("Arguments:\n" + _columns((each.metavar, each.help) for each in arguments))
-    blocks.append("Options:\n" + _columns([*map(_option_row, options), ("-h, --help", "Show this page.")]))
-    examples = (f"  {PROGRAM} {command.words} {example}".rstrip() for example in command.examples)
-    blocks.append("Examples:\n" + "".join(f"{example}\n" for example in examples))
+    own = [each for each in options if each.name not in CONNECTION]
+    blocks.append("Options:\n" + _columns([*map(_option_row, own), ("-h, --help", "Show this page.")]))
+    if connection := [each for each in options if each.name in CONNECTION]:
+        blocks.append("Connection:\n" + _columns(map(_option_row, connection)))
+    blocks.append("Examples:\n" + "".join(_example(f"{PROGRAM} {command.words} {each}") for each in command.examples))
     return ORIGIN + "\n".join(blocks)
 
 
@@ -103,6 +108,12 @@ def _prose(text: str) -> Iterable[str]:
     """Yield the paragraphs of a text, each wrapped again."""
     for paragraph in text.split("\n\n"):
         yield fill(" ".join(paragraph.split()), WIDTH) + "\n"
+
+
+def _example(line: str) -> str:
+    """Return an example; one that is too long goes on behind a backslash, as a shell reads it."""
+    lines = wrap(line.rstrip(), WIDTH - 8, break_long_words=False, break_on_hyphens=False)
+    return "  " + " \\\n      ".join(lines) + "\n"
 
 
 def _option_row(option: "click.Option") -> tuple[str, str]:
@@ -123,7 +134,7 @@ def _option_row(option: "click.Option") -> tuple[str, str]:
 def _columns(rows: Iterable[tuple[str, str]]) -> str:
     """Set two columns; a long left side gets a line of its own."""
     rows = list(rows)
-    left_width = min(max(len(left) for left, _ in rows), 32) + 2
+    left_width = min(max(len(left) for left, _ in rows), LEFT_WIDTH_MAX) + 2
     lines = []
     for left, right in rows:
         body = indent(fill(right, WIDTH - left_width - 2), " " * (left_width + 2))

@@ -34,7 +34,7 @@ NO_MEANING: Final = "Known from Kafka; has no meaning here."
 """How a setting is documented that was set though it does nothing."""
 
 VARIABLE_PREFIX: Final = "RIVERLOG_"
-CLIENT_VARIABLES: Final = frozenset(("RIVERLOG_BOOTSTRAP_SERVERS", "RIVERLOG_CHECKPOINTS"))
+CLIENT_VARIABLES: Final = frozenset(("RIVERLOG_BOOTSTRAP_SERVERS", "RIVERLOG_CHECKPOINTS", "RIVERLOG_PROFILE"))
 """Variables that speak to the command line's clients, not to the node."""
 
 _OF_KUBERNETES: Final = re.compile(

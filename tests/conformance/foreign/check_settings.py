@@ -1,4 +1,4 @@
-"""Every setting of Kafka's brokers and topics is known, by the names in Kafka's own archives."""
+"""Every setting of Kafka's brokers, topics and clients is known, by the names in Kafka's own archives."""
 
 import subprocess
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import Final
 
 import pytest
 
+from riverlog.cli.client_settings import SECURITY
+from riverlog.cli.kafka_clients import BOOTSTRAP, PARAMETERS, WITHOUT_MEANING
 from riverlog.model.kafka_settings import (
     NODE_SETTINGS_WITHOUT_MEANING,
     TOPIC_SETTINGS_WITHOUT_MEANING,
@@ -23,7 +25,7 @@ ONLY_FOR_KAFKAS_TESTS: Final = {"internal.segment.bytes"}
 def names() -> dict[str, set[str]]:
     command = [*JAVA, "-cp", class_path(), str(SOURCE)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=True)
-    names: dict[str, set[str]] = {"broker": set(), "topic": set()}
+    names: dict[str, set[str]] = {"broker": set(), "client": set(), "topic": set()}
     for line in done.stdout.splitlines():
         kind, _, name = line.partition(" ")
         names[kind].add(name)
@@ -34,6 +36,12 @@ def test_every_setting_of_a_broker_is_known(names: dict[str, set[str]]) -> None:
     assert len(names["broker"]) >= 360
     known = NODE_SETTINGS.keys() | NODE_SETTINGS_WITHOUT_MEANING | UNSUPPORTED_NODE_SETTINGS.keys()
     assert names["broker"] - known == set()
+
+
+def test_every_setting_of_a_client_is_known(names: dict[str, set[str]]) -> None:
+    assert len(names["client"]) >= 140
+    known = PARAMETERS.keys() | WITHOUT_MEANING | {*BOOTSTRAP}
+    assert {name for name in names["client"] - known if not name.startswith(SECURITY)} == set()
 
 
 def test_every_setting_of_a_topic_is_known(names: dict[str, set[str]]) -> None:

@@ -3,6 +3,7 @@
 import click
 import pytest
 
+from riverlog.cli.client_settings import ClientSettings
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
 from riverlog.cli.terminal.exits import CommandError
 from riverlog.cli.terminal.render import OutputFormat
@@ -18,9 +19,16 @@ def given(*arguments: str) -> ClusterOptions:
     return seen
 
 
-def test_three_options_are_one_argument() -> None:
-    assert given("-b", "a:1", "-X", "b=2", "-o", "json") == ClusterOptions("a:1", ("b=2",), OutputFormat.JSON)
+def test_the_options_are_one_argument() -> None:
+    settings = ClientSettings({"linger.ms": "2"})
+    assert given("-b", "a:1", "-X", "linger.ms=2", "-o", "json") == ClusterOptions("a:1", settings, OutputFormat.JSON)
     assert given("-b", "a:1").output is None
+
+
+def test_a_flag_wins_over_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIVERLOG_BOOTSTRAP_SERVERS", "variable:1")
+    assert given().bootstrap == "variable:1"
+    assert given("--bootstrap-server", "flag:2").bootstrap == "flag:2"
 
 
 def test_text_stays_text_in_a_pipe_where_programs_can_read_it() -> None:

@@ -27,7 +27,7 @@ def test_a_function_takes_what_its_decorators_declare_in_their_order(command: Cl
 def folded(declared: list[str | None]) -> list[str | None]:
     """Name parameters as a function takes them: a name from either place, and the options of a cluster as one."""
     names = [name for name in declared if name not in ("name_option", "names_option")]
-    if {"bootstrap", "settings", "output"} <= set(names):
+    if {"bootstrap", "profile", "settings", "output"} <= set(names):
         names[names.index("bootstrap") : names.index("output") + 1] = ["cluster"]
     return names
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from riverlog.cli.client_settings import new_client, run, settings_of
+from riverlog.cli.client_settings import created, settings_of
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.commands.produce import ACKS, CODECS
 from riverlog.cli.load.latencies import PERCENTILES, Latencies
@@ -137,16 +137,16 @@ def bench(
     produced from its beginning; end-to-end, which times single records from a producer to a consumer. MB are millions
     of bytes of values. At a rate, a record that a client comes to late counts from when it was due.
     """
-    from riverlog import Consumer, Producer
+    from riverlog import Admin, Consumer, Producer
 
     if records is not None and seconds is not None:
         raise usage_error("--records and --seconds exclude each other; give one of them")
     if topic is not None and (partitions is not None or replication_factor is not None):
         raise usage_error(f"--partitions and --replication-factor are for a topic that is made; '{topic}' has its own")
-    for_producer, for_consumer = settings_of([Producer, Consumer], cluster.settings)
+    for_producer, for_consumer, for_admin = settings_of([Producer, Consumer, Admin], cluster.settings)
     for_producer = {"acks": acks, "compression": compression, "linger_ms": linger_ms, **for_producer}
     for client, fixed in ((Producer, for_producer), (Consumer, for_consumer)):
-        new_client(client, cluster.bootstrap, (), fixed)  # a mistake is better said once, before anything is started
+        created(client, cluster.bootstrap, fixed)  # a mistake is better said once, before anything is started
     plan = Plan(
         parts=tuple(part for part in PARTS if part in parts or not parts),
         record_bytes=record_bytes,
@@ -158,7 +158,6 @@ def bench(
     )
 
     async def work() -> list[Row]:
-        from riverlog import Admin
         from riverlog.cli.load.client import ClientLoad
 
         made_topic = topic or f"riverlog-bench-{uuid.uuid4().hex[:8]}"
@@ -166,12 +165,12 @@ def bench(
             part="", bootstrap=cluster.bootstrap, topic=made_topic, producer=for_producer, consumer=for_consumer
         )
         async with (
-            new_client(Admin, cluster.bootstrap, ()) as admin,
+            created(Admin, cluster.bootstrap, for_admin) as admin,
             _topic(admin, topic, made_topic, partitions, replication_factor),
         ):
             return [row async for row in _measure(admin, plan, share)]
 
-    rows = run(work())
+    rows = cluster.run(work(), topics=[topic] if topic else [])
     cluster.emit(rows, lambda: show(rows))
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from riverlog.cli.client_settings import run
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, Start, moment_ms, start
@@ -27,7 +26,6 @@ from riverlog.cli.terminal.record_formats import (
     compile_format,
 )
 from riverlog.cli.terminal.render import OutputFormat
-from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET, TopicPartition
 
 if TYPE_CHECKING:
@@ -106,7 +104,7 @@ def consume(
 
         wanted = {"group": group, "auto_offset_reset": "earliest" if from_beginning else "latest"}
         async with cluster.client(Consumer, wanted) as consumer:
-            await _partition_count(consumer, topic)
+            await consumer.partitions(topic)
             consumer.subscribe([topic])
             await _print(consumer, show, count=count, ends=None)
 
@@ -114,14 +112,14 @@ def consume(
         from riverlog import Consumer
 
         async with cluster.client(Consumer, {"auto_offset_reset": "earliest"}) as consumer:
-            chosen = choose(topic, await _partition_count(consumer, topic), partitions)
+            chosen = choose(topic, len(await consumer.partitions(topic)), partitions)
             consumer.assign(chosen)
             ends = await consumer.end_offsets(chosen)
             for partition, position in (await _positions(consumer, chosen, begin, ends)).items():
                 await consumer.seek(partition, position)
             await _print(consumer, show, count=count, ends=ends if exit_at_end else None)
 
-    run(work() if group is None else share())
+    cluster.run(work() if group is None else share(), topics=[topic])
 
 
 def where_to_start(*, from_beginning: bool, offset: str | None, from_time: str | None) -> Start | TimestampMs:
@@ -178,18 +176,6 @@ def position_of(partition: TopicPartition, begin: Start, *, log_start_offset: in
                     ExitCode.REFUSED,
                 )
             return begin
-
-
-async def _partition_count(consumer: "Consumer", topic: str) -> int:
-    from riverlog import KafkaError
-
-    try:
-        return len(await consumer.partitions(topic))
-    except KafkaError as error:
-        if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise
-        hint = f"`riverlog topics list` shows what there is, `riverlog topics create {topic}` makes it"
-        raise CommandError(f"there is no topic {topic}; {hint}", ExitCode.REFUSED) from error
 
 
 async def _positions(

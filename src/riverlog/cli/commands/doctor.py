@@ -6,15 +6,14 @@ from itertools import groupby
 
 import click
 
-from riverlog.cli.client_settings import addresses
+from riverlog.cli.client_settings import addresses, settings_of
+from riverlog.cli.cluster_options import ClusterOptions, cluster_text_options
 from riverlog.cli.examination import CheckResult, Examination
 from riverlog.cli.terminal.exits import ExitCode
-from riverlog.cli.terminal.options import bootstrap_option, text_output_option
-from riverlog.cli.terminal.render import OutputFormat, emit, plural
+from riverlog.cli.terminal.render import plural
 
 
 @click.command
-@bootstrap_option
 @click.option(
     "--timeout",
     "seconds",
@@ -24,19 +23,21 @@ from riverlog.cli.terminal.render import OutputFormat, emit, plural
     metavar="SECONDS",
     help="How long to wait for each step.",
 )
-@text_output_option
-def doctor(bootstrap: str, seconds: float, output: OutputFormat | None) -> int:
+@cluster_text_options
+def doctor(seconds: float, cluster: ClusterOptions) -> int:
     """Try every address of a cluster and say what is wrong.
 
     Each bootstrap address, and then each address that the brokers advertise, is resolved, connected to and asked;
     clocks that differ, a missing controller and partitions without a leader are found as well. The exit code is 5
     if something is wrong.
     """
-    examination = Examination(seconds)
-    asyncio.run(examination.examine(addresses(bootstrap)))
+    from riverlog.client.network.cluster import Cluster
+
+    (given,) = settings_of([Cluster], cluster.settings)
+    examination = Examination(seconds, given.get("security"))
+    asyncio.run(examination.examine(addresses(cluster.bootstrap)))
     steps = examination.steps
-    # A report is prose, also in a pipe.
-    emit([step._asdict() for step in steps], output or OutputFormat.TABLE, lambda: print(report(steps)))
+    cluster.emit([step._asdict() for step in steps], lambda: print(report(steps)))
     return ExitCode.DONE if all(step.ok for step in steps) else ExitCode.FOUND
 
 

@@ -68,7 +68,7 @@ def describe(
     cluster: ClusterOptions,
 ) -> None:
     """Show a group's members, what each reads, and how far the group has come."""
-    found = cluster.ask(lambda admin: group_lag(admin, name))
+    found = cluster.ask(lambda admin: group_lag(admin, name), groups=[name])
     cluster.emit([description(found)], lambda: _show(found))
 
 
@@ -135,7 +135,7 @@ def reset_offsets(
         await _refuse_members(admin, name)  # somebody may have come since
         await admin.alter_group_offsets(name, {move.partition: move.after for move in moves})
 
-    moves = cluster.ask(plan)
+    moves = cluster.ask(plan, topics=wanted, groups=[name])
     if asked := not (dry_run or execute) and sys.stdin.isatty():
         if cluster.prints_text:
             _show_moves(moves)
@@ -188,7 +188,7 @@ def lag(
             sys.stdout.flush()
             await asyncio.sleep(interval)
 
-    cluster.ask(work)
+    cluster.ask(work, groups=[name])
 
 
 # What is said ---------------------------------------------------------------------------------------------

@@ -106,7 +106,9 @@ def _configure(profile: str, *, flags: dict[str, str], file: dict[str, str] | No
     try:
         return configure(profile=profile, file=file, variables=os.environ, flags=flags)
     except BadSetting as error:
-        raise usage_error(f"{error} `riverlog config explain` lists every setting") from error
+        raise usage_error(
+            f"{str(error)[:1].lower()}{str(error)[1:]} `riverlog config explain` lists every setting"
+        ) from error
 
 
 def _run(configured: Configuration) -> int:

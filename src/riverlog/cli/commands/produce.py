@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import click
 
-from riverlog.cli.client_settings import run
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.line_sender import LineFormat, LineSource, Sent, progress_bar, send
 from riverlog.cli.terminal.exits import usage_error
@@ -82,5 +81,5 @@ def produce(
             with progress_bar(sources) as progress:
                 return await send(producer, shape, sources, whole=whole, rate=rate, progress=progress)
 
-    sent = run(work())
+    sent = cluster.run(work(), topics=[topic])
     cluster.emit([sent._asdict()], lambda: print(sent))

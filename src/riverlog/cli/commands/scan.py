@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from riverlog.cli.client_settings import client_errors, client_settings
+from riverlog.cli.client_settings import settings_of
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, start
@@ -77,7 +77,7 @@ def scan(
     }
     if columns is not None:
         chosen["columns"] = [name.strip() for name in columns.split(",")]
-    with client_errors():
+    with cluster.errors(topics=[topic]):
         found = _scan(topic, cluster, chosen)
         if write is not None:
             print(f"{plural(write_file(found, write), 'row')} written to {write}")
@@ -103,7 +103,7 @@ def _scan(topic: str, cluster: ClusterOptions, chosen: dict[str, Any]) -> "Scan"
     from riverlog.client.network.cluster import Cluster
 
     try:
-        return scan(topic, bootstrap=cluster.bootstrap, **chosen, **client_settings(Cluster, cluster.settings))
+        return scan(topic, bootstrap=cluster.bootstrap, **chosen, **settings_of([Cluster], cluster.settings)[0])
     except ValueError as error:
         raise usage_error(str(error)) from error
 

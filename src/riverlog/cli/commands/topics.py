@@ -117,7 +117,9 @@ def describe(
         topics = await admin.describe_topics(names)
         return [(topic, await admin.describe_configs(topic=topic.name)) for topic in topics]
 
-    rows = [description(topic, configs, every_setting=every_setting) for topic, configs in cluster.ask(work)]
+    rows = [
+        description(topic, configs, every_setting=every_setting) for topic, configs in cluster.ask(work, topics=names)
+    ]
     cluster.emit(rows, lambda: print("\n\n".join(map(lines_of, rows))))
 
 
@@ -161,7 +163,7 @@ def alter(
         if partitions is not None:
             await admin.create_partitions(name, partitions)
 
-    cluster.ask(work)
+    cluster.ask(work, topics=[name])
     row: dict[str, object] = {"topic": name}
     if partitions is not None:
         row["partitions"] = partitions

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from riverlog.cli.client_settings import new_client, run, settings_of
+from riverlog.cli.client_settings import created, settings_of
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.terminal.exits import ExitCode, usage_error
 from riverlog.cli.terminal.options import (
@@ -120,7 +120,7 @@ def verify(
     if for_consumer.keys() & {"group", "group_protocol", "auto_commit", "auto_offset_reset", "isolation_level"}:
         raise usage_error("verify chooses groups, commits and isolation by itself; --group says by which protocol")
     for client, chosen in ((Producer, for_producer), (Consumer, for_consumer)):
-        new_client(client, cluster.bootstrap, (), chosen)  # a mistake is better said once, before anything is started
+        created(client, cluster.bootstrap, chosen)  # a mistake is better said once, before anything is started
     load = Load(
         seconds=seconds,
         topics=topics,
@@ -140,7 +140,7 @@ def verify(
                 cluster.bootstrap, load, producer=for_producer, consumer=for_consumer, say=say, warn=_warn
             )
 
-    report = run(work())
+    report = cluster.run(work())
     row = row_of(report, load.seed)
     cluster.emit([row], lambda: show(row))
     return ExitCode.DONE if report.clean else ExitCode.FOUND

@@ -22,8 +22,10 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from riverlog.cli.client_settings import new_client, run
+from riverlog.cli.client_settings import created
+from riverlog.cli.cluster_options import run
 from riverlog.cli.load.latencies import Latencies
+from riverlog.cli.refusals import client_errors
 from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.model.ids import TopicPartition
 
@@ -110,7 +112,7 @@ async def produce(share: ClientLoad, counter: LoadCounter, gate: Gate) -> None:
     """Send records and time each until its acknowledgement."""
     from riverlog import Producer
 
-    async with new_client(Producer, share.bootstrap, (), share.producer) as producer:
+    async with created(Producer, share.bootstrap, share.producer) as producer:
         values = sample_values(share.record_bytes)
         await producer.send(share.topic, next(values))  # sets up connection, metadata and producer id
         await gate()
@@ -122,7 +124,7 @@ async def consume(share: ClientLoad, counter: LoadCounter, gate: Gate) -> None:
     """Read ranges of offsets from their beginning."""
     from riverlog import Consumer
 
-    async with new_client(Consumer, share.bootstrap, (), share.consumer) as consumer:
+    async with created(Consumer, share.bootstrap, share.consumer) as consumer:
         await consumer.partitions(share.topic)
         await gate()
         await _assign(consumer, share)
@@ -143,8 +145,8 @@ async def end_to_end(share: ClientLoad, counter: LoadCounter, gate: Gate) -> Non
     from riverlog import Consumer, Producer
 
     async with (
-        new_client(Producer, share.bootstrap, (), share.producer) as producer,
-        new_client(Consumer, share.bootstrap, (), share.consumer) as consumer,
+        created(Producer, share.bootstrap, share.producer) as producer,
+        created(Consumer, share.bootstrap, share.consumer) as consumer,
     ):
         padding = bytes(share.record_bytes - CLOCK.size)
         await _assign(consumer, share)
@@ -299,13 +301,29 @@ def _say(answer: dict[str, Any]) -> None:
     print(json.dumps(answer), flush=True)
 
 
+def with_security(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a client as they were before they became JSON."""
+    from riverlog.client.network.security import Login, Security, Tls
+
+    given = arguments.get("security")
+    if given is None:
+        return arguments
+    security = Security(
+        tls=None if given["tls"] is None else Tls(**given["tls"]),
+        login=None if given["login"] is None else Login(**given["login"]),
+    )
+    return {**arguments, "security": security}
+
+
 def main() -> int:
     """Read the load, run it, and print the outcome."""
     import uvloop
 
-    share = ClientLoad(**json.loads(sys.stdin.readline()))
+    given = json.loads(sys.stdin.readline())
+    share = ClientLoad(**given | {role: with_security(given[role]) for role in ("producer", "consumer")})
     try:
-        _say(asdict(run(_work(share), runner=uvloop.run)))
+        with client_errors():
+            _say(asdict(run(_work(share), runner=uvloop.run)))
     except CommandError as trouble:
         _say({"trouble": str(trouble), "exit_code": trouble.exit_code})
     except (asyncio.CancelledError, BrokenPipeError, KeyboardInterrupt):

@@ -14,23 +14,28 @@ INT16_MAX: Final = 2**15 - 1
 INT32_MAX: Final = 2**31 - 1
 """What the wire has room for; a larger number is a mistake, and better found here."""
 
-bootstrap_option: Final = click.option(
+bootstrap_option_with: Final = partial(
+    click.option,
     "-b",
     "--bootstrap-server",
     "bootstrap",
-    default="127.0.0.1:9092",
-    show_default=True,
-    envvar="RIVERLOG_BOOTSTRAP_SERVERS",
     metavar="HOST:PORT,…",
-    help="Brokers to ask first, separated by commas.",
+    help="Brokers to ask first. Without it: RIVERLOG_BOOTSTRAP_SERVERS, the profile in use, or 127.0.0.1:9092.",
+)
+bootstrap_option: Final = bootstrap_option_with()
+profile_option: Final = click.option("--profile", metavar="NAME", help="Use this profile; `profile create` makes one.")
+command_config_option: Final = click.option(
+    "--command-config", metavar="FILE", help="Read settings of the client from a file, TLS and SASL too."
 )
 client_settings_option: Final = click.option(
     "-X",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A setting of the client, such as request.timeout.ms=5000.",
+    help="A setting of the client by Kafka's name, such as request.timeout.ms=5000.",
 )
+CONNECTION: Final = ("bootstrap", "profile", "command_config", "settings")
+"""The parameters that say which cluster, and how to talk to it."""
 output_format_option: Final = partial(
     click.option,
     "-o",

@@ -63,7 +63,8 @@ class Scene:
         return sorted({partition.topic for partition in self.partitions})
 
     def admin(self) -> Admin:
-        return Admin(self._bootstrap, timeout_ms=10_000, ports=self._ports)
+        security = self._producer.get("security")
+        return Admin(self._bootstrap, timeout_ms=10_000, security=security, ports=self._ports)
 
     def producer(self, compression: str) -> Producer:
         settings = {**_PRODUCER, "compression": compression, **self._producer}

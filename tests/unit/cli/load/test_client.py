@@ -7,7 +7,16 @@ from dataclasses import asdict
 
 import pytest
 
-from riverlog.cli.load.client import TIMER_GRAIN_SECONDS, ClientLoad, ClientOutcome, Latencies, bursts, sample_values
+from riverlog.cli.load.client import (
+    TIMER_GRAIN_SECONDS,
+    ClientLoad,
+    ClientOutcome,
+    Latencies,
+    bursts,
+    sample_values,
+    with_security,
+)
+from riverlog.client.network.security import Login, Security, Tls
 from tests.support.virtual_time import run
 
 
@@ -73,3 +82,14 @@ def test_what_goes_through_a_pipe_arrives_whole() -> None:
     outcome = ClientOutcome(1, 2, 3.0, 4.0, [(7, 1)], 7)
     arrived = ClientOutcome(**json.loads(json.dumps(asdict(outcome)))).latencies
     assert (arrived.counts, arrived.largest) == (Latencies({7: 1}, 7).counts, 7)
+
+
+@pytest.mark.parametrize(
+    "security", [Security(Tls(authority="PEM"), Login("PLAIN", "u", "p")), Security(tls=Tls()), Security(login=None)]
+)
+def test_security_reaches_a_process_as_it_was(security: Security) -> None:
+    sent = json.loads(
+        json.dumps(asdict(ClientLoad(part="", bootstrap="b", topic="t", producer={"security": security})))
+    )
+    assert with_security(sent["producer"]) == {"security": security}
+    assert with_security({"acks": "1"}) == {"acks": "1"}

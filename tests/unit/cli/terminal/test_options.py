@@ -13,7 +13,7 @@ from riverlog.cli.terminal.options import (
 from riverlog.cli.terminal.render import OutputFormat
 
 
-def given(*arguments: str) -> tuple[str, tuple[str, ...], OutputFormat | None]:
+def given(*arguments: str) -> tuple[str | None, tuple[str, ...], OutputFormat | None]:
     """Read a command line with all shared options."""
 
     @click.command
@@ -21,22 +21,16 @@ def given(*arguments: str) -> tuple[str, tuple[str, ...], OutputFormat | None]:
     @client_settings_option
     @output_option
     def command(
-        bootstrap: str, settings: tuple[str, ...], output: OutputFormat | None
-    ) -> tuple[str, tuple[str, ...], OutputFormat | None]:
+        bootstrap: str | None, settings: tuple[str, ...], output: OutputFormat | None
+    ) -> tuple[str | None, tuple[str, ...], OutputFormat | None]:
         return bootstrap, settings, output
 
-    seen: tuple[str, tuple[str, ...], OutputFormat | None] = command(arguments, standalone_mode=False)
+    seen: tuple[str | None, tuple[str, ...], OutputFormat | None] = command(arguments, standalone_mode=False)
     return seen
 
 
-def test_without_options_the_local_broker_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RIVERLOG_BOOTSTRAP_SERVERS", raising=False)
-    assert given() == ("127.0.0.1:9092", (), None)
-
-
-def test_a_flag_wins_over_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RIVERLOG_BOOTSTRAP_SERVERS", "variable:1")
-    assert given()[0] == "variable:1"
+def test_brokers_are_named_by_either_option() -> None:
+    assert given() == (None, (), None)
     assert given("-b", "flag:2")[0] == "flag:2"
     assert given("--bootstrap-server", "flag:2")[0] == "flag:2"
 

@@ -181,5 +181,6 @@ def opened(address: str) -> "Iterator[RemoteStore]":
         except RequestRefused as refusal:
             raise CommandError(f"the checkpoint store says: {refusal.message}", ExitCode.REFUSED) from refusal
         except (ConnectionError, TimeoutError) as error:
-            sentence = f"no checkpoint store answers at {address}: {error}; the ready line of a node names it"
+            why = error.strerror or error
+            sentence = f"no checkpoint store answers at {address}: {why}; the ready line of a node names it"
             raise CommandError(sentence, ExitCode.UNREACHABLE) from error

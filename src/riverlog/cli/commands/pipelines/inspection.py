@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from riverlog.cli.cluster_options import brokers_option
 from riverlog.cli.commands.pipelines.checkpoints import opened, store_option
 from riverlog.cli.commands.pipelines.queries import PIPELINE, path_of
 from riverlog.cli.commands.pipelines.spark_session import (
@@ -20,7 +21,7 @@ from riverlog.cli.commands.pipelines.spark_session import (
     spark_options,
 )
 from riverlog.cli.terminal.exits import CommandError, ExitCode
-from riverlog.cli.terminal.options import bootstrap_option, output_option
+from riverlog.cli.terminal.options import output_option
 from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def picture(file: Path, svg: Path | None, master: str | None, conf: tuple[str, .
 )
 @click.option("--pdb", "debug", is_flag=True, help="Open Python's debugger where it fails.")
 @spark_options
-@bootstrap_option
+@brokers_option
 @store_option
 @output_option
 def replay(

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from riverlog.cli.cluster_options import brokers_option
 from riverlog.cli.commands.pipelines.checkpoints import opened
 from riverlog.cli.commands.pipelines.spark_session import (
     bootstrap_for_all,
@@ -25,7 +26,7 @@ from riverlog.cli.commands.pipelines.spark_session import (
     store_beside_option,
 )
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
-from riverlog.cli.terminal.options import bootstrap_option, count_option
+from riverlog.cli.terminal.options import count_option
 
 if TYPE_CHECKING:
     from riverlog.pipelines import Pipeline
@@ -47,7 +48,7 @@ _AVAILABLE_NOW: Final = "available-now"
 )
 @count_option("--restarts", default=10, least=0, most=1_000_000, help="Failures in a row after which it is given up.")
 @click.option("--quiet", is_flag=True, help="Do not tell about progress.")
-@bootstrap_option
+@brokers_option
 @store_beside_option
 def run_pipelines(
     file: Path,

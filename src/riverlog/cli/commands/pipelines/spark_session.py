@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from riverlog.cli.client_settings import addresses, new_client, run
+from riverlog.cli.client_settings import ClientSettings, addresses
+from riverlog.cli.cluster_options import ClusterOptions
 from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.options import Argument
@@ -143,11 +144,5 @@ def check_file(file: Path) -> None:
 def check_broker(bootstrap: str) -> None:
     """Refuse to start Spark for a cluster that does not answer: that is said sooner and better here."""
     addresses(bootstrap)
-
-    async def work() -> None:
-        from riverlog import Admin
-
-        async with new_client(Admin, bootstrap, (f"request.timeout.ms={_REACHED_MS}",)) as admin:
-            await admin.describe_cluster()
-
-    run(work())
+    settings = ClientSettings({"request.timeout.ms": _REACHED_MS})
+    ClusterOptions(bootstrap, settings, None).ask(lambda admin: admin.describe_cluster())

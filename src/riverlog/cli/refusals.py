@@ -1,0 +1,118 @@
+"""What a cluster refuses, as one sentence for the person who asked: what, why, and what to do.
+
+The client's sentences are for programs in Python; here its arguments get the names that Kafka's clients have for
+them, and a code gets the advice that goes with it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from riverlog.cli.kafka_clients import in_kafkas_names
+from riverlog.cli.terminal.exits import CommandError, ExitCode
+from riverlog.cli.terminal.suggestions import did_you_mean
+from riverlog.model.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from riverlog import Admin, KafkaError
+
+_LIST_TOPICS: Final = "`riverlog topics list` shows what there is"
+_DENIED: Final = "ask whoever administers the cluster for the permission, or log in as another user"
+_LATER: Final = "try again in a moment"
+_SETTINGS: Final = "`riverlog config explain` lists every setting"
+
+ADVICE: Final = {
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: _DENIED,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: _LATER,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: _LATER,
+    ErrorCode.CONCURRENT_TRANSACTIONS: _LATER,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: _DENIED,
+    ErrorCode.GROUP_ID_NOT_FOUND: "`riverlog groups list` shows what there is",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "stop the members first",
+    ErrorCode.INVALID_CONFIG: _SETTINGS,
+    ErrorCode.INVALID_GROUP_ID: "choose a name that is not empty",
+    ErrorCode.INVALID_PARTITIONS: "`riverlog topics describe` shows how many there are",
+    ErrorCode.INVALID_REPLICATION_FACTOR: "`riverlog cluster status` lists the brokers",
+    ErrorCode.INVALID_REGULAR_EXPRESSION: "check its brackets and backslashes",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "choose another one",
+    ErrorCode.KAFKA_STORAGE_ERROR: "`riverlog cluster status` shows the log directories",
+    ErrorCode.LEADER_NOT_AVAILABLE: "`riverlog cluster under-replicated` shows what else has none",
+    ErrorCode.MESSAGE_TOO_LARGE: "send smaller records, or raise max.message.bytes of the topic and "
+    "-X max.request.size",
+    ErrorCode.NON_EMPTY_GROUP: "stop the members first",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "`riverlog cluster under-replicated` shows which are missing",
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: "`riverlog cluster under-replicated` shows which are missing",
+    ErrorCode.SASL_AUTHENTICATION_FAILED: "-X security.protocol=…, -X sasl.mechanism=… and --command-config FILE say "
+    "how to log in",
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED: _LATER,
+    ErrorCode.TOPIC_ALREADY_EXISTS: "choose another name, or add --if-not-exists to leave it as it is",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: _DENIED,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _DENIED,
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "`riverlog transactions list` shows what there is",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: _LIST_TOPICS,
+    ErrorCode.UNSUPPORTED_VERSION: "ask a newer broker",
+}
+"""What to do about a code."""
+
+ABSENT: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.GROUP_ID_NOT_FOUND})
+"""The codes where a name was perhaps misspelt."""
+
+_SUBJECT: Final = re.compile(r"((?:settings of )?\w+ '([^']*)'): (.*)", re.DOTALL)
+_FOR_PROGRAMMERS: Final = re.compile(r"[.;] [^.;]*\bawait\b.*")
+
+
+@contextmanager
+def client_errors() -> Iterator[None]:
+    """Turn what the cluster refuses into a sentence."""
+    from riverlog.client.errors import KafkaError, TimedOut, Unreachable
+
+    try:
+        yield
+    except (Unreachable, TimedOut) as error:
+        raise CommandError(_unanswered(error.message), ExitCode.UNREACHABLE) from error
+    except KafkaError as error:
+        raise CommandError(sentence_of(error), ExitCode.REFUSED) from error
+
+
+def sentence_of(error: "KafkaError") -> str:
+    """Return what was refused and why, with what to do about it."""
+    what = _FOR_PROGRAMMERS.sub("", in_kafkas_names(error.message)).rstrip(".")
+    subject = _SUBJECT.fullmatch(what)
+    if subject is not None:
+        why = subject[3][:1].lower() + subject[3][1:]
+        named = f"'{subject[2]}'" in why  # the cluster's own sentence names it as well
+        what = why if named else f"{subject[1]}: {why}"
+    advice = ADVICE.get(error.code) or f"Kafka calls this {error.code.name}"
+    return f"{what}{' ' if what.endswith('?') else '; '}{advice}"
+
+
+def _unanswered(message: str) -> str:
+    what = in_kafkas_names(message).removesuffix(" Is one running, and is the address right?").rstrip(".")
+    return f"{what}; start one with `riverlog dev`, name another with -b HOST:PORT, or ask `riverlog doctor`"
+
+
+async def missing(
+    admin: "Admin", error: "KafkaError", topics: Iterable[str], groups: Iterable[str]
+) -> "KafkaError | CommandError":
+    """Return what to raise for an error: a better sentence where one of these topics or groups is not there."""
+    match error.code:
+        case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            known = [topic.name for topic in await admin.list_topics(internal=True)]
+            return _not_there("topic", topics, known) or error
+        case ErrorCode.GROUP_ID_NOT_FOUND:
+            known = [group.name for group in await admin.list_groups()]
+            return _not_there("group", groups, known) or error
+        case _:
+            return error
+
+
+def _not_there(noun: str, wanted: Iterable[str], known: "list[str]") -> CommandError | None:
+    absent = [name for name in wanted if name not in known]
+    if not absent:
+        return None
+    if len(absent) > 1:
+        what = f"there are no {noun}s {', '.join(absent)}; "
+    else:
+        what = f"there is no {noun} {absent[0]}{did_you_mean(absent[0], known) or ';'} "
+    return CommandError(f"{what}`riverlog {noun}s list` shows what there is", ExitCode.REFUSED)
