@@ -12,6 +12,15 @@ settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite", action="store_true", help="write what is said now into scenarios and transcripts")
+
+
+@pytest.fixture
+def rewrite(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--rewrite"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Note what is not run where `make test` asks for it."""
     if folder := os.environ.get(not_run.VARIABLE):

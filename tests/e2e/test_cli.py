@@ -68,13 +68,13 @@ def test_a_topic_lives_and_dies(shell: Shell) -> None:
     sentence = shell.refused("topics", "alter", "life", *changes, code=4)
     assert "nothing was changed: topics have no setting retentoin.ms; did you mean 'retention.ms'?" in sentence
     assert "Config" not in shell.done("topics", "describe", "life").decode()
-    assert "[INVALID_PARTITIONS]" in shell.refused("topics", "alter", "life", "--partitions", "2", code=4)
+    assert "cannot have fewer" in shell.refused("topics", "alter", "life", "--partitions", "2", code=4)
     shell.done("topics", "delete", "--name", "life")
-    assert "[UNKNOWN_TOPIC_OR_PARTITION]" in shell.refused("topics", "describe", "life", code=4)
+    assert "there is no topic life" in shell.refused("topics", "describe", "life", code=4)
 
 
 def test_a_bad_name_or_setting_is_refused_by_the_cluster(shell: Shell) -> None:
-    assert "[INVALID_TOPIC_EXCEPTION]" in shell.refused("topics", "create", "a b", code=4)
+    assert "may hold only ASCII letters" in shell.refused("topics", "create", "a b", code=4)
     assert "retention.ms" in shell.refused("topics", "create", "x", "--config", "retension.ms=1", code=4)
 
 
@@ -191,8 +191,8 @@ def test_what_cannot_be_sent_is_said_and_counts_as_failure(shell: Shell, topic: 
     assert "line 2 of standard input has no ':'" in shell.refused(
         "produce", topic, "-K", ":", "-p", "0", given=b"a:1\nb\n", code=2
     )
-    assert "[MESSAGE_TOO_LARGE]" in shell.refused("produce", topic, given=b"x" * 3_000_000, code=4)
-    assert "[UNKNOWN_TOPIC_OR_PARTITION]" in shell.refused("produce", topic, "-p", "7", given=b"x\n", code=4)
+    assert "needs 3000" in shell.refused("produce", topic, given=b"x" * 3_000_000, code=4)
+    assert "partitions 0 to 1, not 7" in shell.refused("produce", topic, "-p", "7", given=b"x\n", code=4)
     assert "there is no topic none" in shell.refused("consume", "none", code=4)
 
 
@@ -225,9 +225,9 @@ def test_a_benchmark_uses_a_topic_that_is_there_and_keeps_it(shell: Shell, topic
 
 def test_a_benchmark_that_cannot_go_on_says_why_and_leaves_nothing_behind(shell: Shell) -> None:
     before = shell.done("topics", "list")
-    assert "[UNKNOWN_TOPIC_OR_PARTITION]" in shell.refused("bench", "--topic", "none", code=4)
-    assert "[INVALID_REPLICATION_FACTOR]" in shell.refused("bench", "--replication-factor", "3", code=4)
-    assert "[MESSAGE_TOO_LARGE]" in shell.refused("bench", "--record-size", "3000000", code=4)
+    assert "there is no topic none" in shell.refused("bench", "--topic", "none", code=4)
+    assert "need as many brokers" in shell.refused("bench", "--replication-factor", "3", code=4)
+    assert "needs 3000" in shell.refused("bench", "--record-size", "3000000", code=4)
     assert "has no records to consume" in shell.refused("bench", "--part", "consume", code=4)
     assert shell.done("topics", "list") == before
 

@@ -13,6 +13,7 @@ from typing import Final
 from riverlog.cli import help as pages
 from riverlog.cli.command_table import COMMAND_BY_WORDS, GROUPS, CliCommand
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
+from riverlog.cli.terminal.system_errors import system_sentence
 
 HELP_FLAGS: Final = frozenset({"--help", "-h"})
 NAMES: Final = ("riverlog", "streaming-system")
@@ -41,8 +42,7 @@ def guarded(act: Callable[[], int | None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"{program_name()}: {where}{error.strerror or error}", file=sys.stderr)
+        print(f"{program_name()}: {system_sentence(error)}", file=sys.stderr)
         return ExitCode.FAILED
     return code
 
@@ -92,9 +92,7 @@ def _find(arguments: list[str]) -> tuple[CliCommand | str, list[str]]:
         if word in HELP_FLAGS:
             break
         if words not in GROUPS:
-            names = [each.removeprefix(f"{group} ") for each in [*GROUPS, *COMMAND_BY_WORDS] if each.startswith(group)]
-            where = f"{program_name()} {group}".strip()
-            raise usage_error(f"there is no command '{words}'{_nearest(word, names)} See `{where} --help`.")
+            raise usage_error(f"there is no command '{words}'{_command_meant(group, word, arguments[depth + 1 :])}")
         group = words
     return group, []
 
@@ -109,15 +107,27 @@ def _call(command: CliCommand, arguments: list[str]) -> int | None:
         context = loaded.make_context(f"{program_name()} {command.words}", arguments)
         code: int | None = loaded.invoke(context)
     except click.UsageError as error:
-        error.show()
-        return ExitCode.USAGE
+        from riverlog.cli.mistakes import usage_mistake
+
+        raise usage_mistake(error, command, program_name()) from None
     except click.exceptions.Exit:  # after `--key -- --help`, where only click sees that `--` is a value
         return ExitCode.DONE
     return code
 
 
-def _nearest(word: str, names: list[str]) -> str:
-    from difflib import get_close_matches
+def _command_meant(group: str, word: str, rest: list[str]) -> str:
+    """Return a part of a sentence that names the command which was meant, or where to look for it."""
+    from riverlog.cli import habits
+    from riverlog.cli.terminal.suggestions import nearest
 
-    near = get_close_matches(word, names, n=1)
-    return f"; did you mean '{near[0]}'?" if near else "."
+    below = f"{group} " if group else ""
+    names = [each for each in (*GROUPS, *COMMAND_BY_WORDS) if each.startswith(below)]
+    plain = f"{below}{word.lstrip('-')}"
+    meant = habits.of_command(plain) or (plain if plain in names else None)
+    if meant is None:
+        near = nearest(word.lstrip("-"), [each.removeprefix(below) for each in names])
+        if near is None:
+            return f"; `{program_name()} {below}--help` lists what there is"
+        meant = below + near
+    following = rest[0] if rest and f"{meant} {rest[0]}" in COMMAND_BY_WORDS else ""
+    return f"; did you mean `{program_name()} {meant} {following}".rstrip() + "`?"

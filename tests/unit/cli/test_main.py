@@ -38,11 +38,11 @@ def test_a_group_lists_its_commands(group: str, capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["topcis"], "riverlog: there is no command 'topcis'; did you mean 'topics'? See `riverlog --help`.\n"),
-        (["xyz"], "riverlog: there is no command 'xyz'. See `riverlog --help`.\n"),
+        (["topcis"], "riverlog: there is no command 'topcis'; did you mean `riverlog topics`?\n"),
+        (["xyz"], "riverlog: there is no command 'xyz'; `riverlog --help` lists what there is\n"),
         (
             ["topics", "crate"],
-            "riverlog: there is no command 'topics crate'; did you mean 'create'? See `riverlog topics --help`.\n",
+            "riverlog: there is no command 'topics crate'; did you mean `riverlog topics create`?\n",
         ),
         (
             ["-b", "a:1", "topics", "list"],
@@ -76,9 +76,7 @@ def test_a_stream_that_knows_only_ascii_gets_escapes() -> None:
 def test_a_wrong_option_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "--frobnicate"]) == ExitCode.USAGE
     err = capsys.readouterr().err
-    assert "Usage: riverlog version" in err
-    assert "--frobnicate" in err
-    assert "Traceback" not in err
+    assert err == "riverlog: version has no option --frobnicate; `riverlog version --help` shows what it takes\n"
 
 
 def test_a_call_for_help_behind_a_value_that_looks_like_the_end_of_options(capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,7 +109,7 @@ def test_the_systems_errors_name_the_file(capsys: pytest.CaptureFixture[str]) ->
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), "/no/such")
 
     assert guarded(act) == ExitCode.FAILED
-    assert capsys.readouterr().err == "riverlog: /no/such: No such file or directory\n"
+    assert capsys.readouterr().err == "riverlog: there is no file or folder /no/such; check the path\n"
 
 
 def test_an_interrupt_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:

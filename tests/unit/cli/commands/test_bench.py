@@ -25,8 +25,11 @@ def plan(**changes: object) -> Plan:
             ["--topic", "orders", "--partitions", "2"],
             "--partitions and --replication-factor are for a topic that is made; 'orders' has its own",
         ),
-        (["-X", "linger.ms=soon"], "-X linger.ms takes a number, not 'soon'"),
-        (["--acks", "1", "-X", "enable.idempotence=true"], "idempotent=True needs acks=\"all\"; with acks='1' a lost"),
+        (["-X", "linger.ms=soon"], "linger.ms takes a number, not 'soon'"),
+        (
+            ["--acks", "1", "-X", "enable.idempotence=true"],
+            "enable.idempotence=true needs acks=\"all\"; with acks='1' a lost",
+        ),
         (["-b", "127.0.0.1:x"], "'127.0.0.1:x' "),
     ],
 )

@@ -24,7 +24,7 @@ UNUSED = ("rich", "pydantic", "structlog", "riverlog.client", "riverlog.cli.term
         (["dev", "--set", "num.partitions"], "--set needs name=value, but 'num.partitions' was given"),
         (
             ["dev", "--set", "num.partitons=3"],
-            "There is no setting num.partitons; did you mean num.partitions? "
+            "there is no setting num.partitons; did you mean num.partitions? "
             "`riverlog config explain` lists every setting",
         ),
         (
@@ -43,7 +43,7 @@ def test_wrong_settings_are_one_sentence(
 
 def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--config", str(tmp_path / "none")]) == ExitCode.FAILED
-    assert capsys.readouterr().err == f"riverlog: {tmp_path}/none: No such file or directory\n"
+    assert capsys.readouterr().err == (f"riverlog: there is no file or folder {tmp_path}/none; check the path\n")
 
 
 @pytest.mark.parametrize("content", [b"=value\n", b"\xff\xfe"])

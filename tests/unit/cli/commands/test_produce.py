@@ -19,7 +19,7 @@ from riverlog.cli.terminal.exits import ExitCode
         (["--key-separator", ""], "--key-separator needs at least one character"),
         (["--key-separator", r"\q"], r"'\q' is not an escape; known are \n \r \t \0 \\ and \xNN"),
         (["--header", "h"], "--header needs name=value, but 'h' was given"),
-        (["-X", "linger.ms=soon"], "-X linger.ms takes a number, not 'soon'"),
+        (["-X", "linger.ms=soon"], "linger.ms takes a number, not 'soon'"),
     ],
 )
 def test_mistakes_are_one_sentence(
@@ -41,7 +41,7 @@ def test_values_out_of_range_name_the_option(options: list[str], capsys: pytest.
 
 def test_a_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["produce", "orders", "--file", "/no/such"]) == ExitCode.FAILED
-    assert capsys.readouterr().err == "riverlog: /no/such: No such file or directory\n"
+    assert capsys.readouterr().err == "riverlog: there is no file or folder /no/such; check the path\n"
 
 
 def test_every_codec_of_the_wire_can_be_chosen() -> None:

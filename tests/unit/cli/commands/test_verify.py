@@ -17,7 +17,7 @@ from riverlog.verify.load.run import Report
         (["-X", "acks=1"], "verify holds a cluster to what acks=all and idempotence promise"),
         (["-X", "enable.idempotence=false"], "verify holds a cluster to what acks=all and idempotence promise"),
         (["-X", "isolation.level=read_committed"], "verify chooses groups, commits and isolation by itself"),
-        (["-X", "linger.ms=soon"], "-X linger.ms takes a number, not 'soon'"),
+        (["-X", "linger.ms=soon"], "linger.ms takes a number, not 'soon'"),
         (["-b", "127.0.0.1:x"], "'127.0.0.1:x' "),
     ],
 )

@@ -1,0 +1,208 @@
+"""What hands type that know kafka-*.sh, kcat or rpk, and how the same is written here.
+
+Options are looked up by the command, then by its group, then by themselves alone. A hint completes the sentence
+`COMMAND has no option --topic: …`.
+"""
+
+from typing import Final
+
+COMMANDS: Final = {
+    "alter": "topics alter",
+    "broker": "cluster status",
+    "brokers": "cluster status",
+    "cat": "consume",
+    "cluster describe": "cluster status",
+    "cluster health": "cluster under-replicated",
+    "cluster info": "cluster status",
+    "cluster metadata": "cluster status",
+    "console-consumer": "consume",
+    "console-producer": "produce",
+    "consumer": "consume",
+    "consumer-groups": "groups",
+    "create": "topics create",
+    "delete": "topics delete",
+    "describe": "topics describe",
+    "group": "groups",
+    "groups ls": "groups list",
+    "groups reset": "groups reset-offsets",
+    "groups rm": "groups delete",
+    "groups seek": "groups reset-offsets",
+    "list": "topics list",
+    "ls": "topics list",
+    "metadata": "cluster status",
+    "pipeline": "pipelines",
+    "producer": "produce",
+    "profiles": "profile",
+    "publish": "produce",
+    "read": "consume",
+    "run": "dev",
+    "server": "serve",
+    "start": "dev",
+    "status": "cluster status",
+    "subscribe": "consume",
+    "tail": "consume",
+    "topic": "topics",
+    "topics add-partitions": "topics alter",
+    "topics alter-config": "topics alter",
+    "topics consume": "consume",
+    "topics ls": "topics list",
+    "topics produce": "produce",
+    "topics rm": "topics delete",
+    "topics set": "topics alter",
+    "topics show": "topics describe",
+    "transaction": "transactions",
+    "up": "dev",
+    "write": "produce",
+}
+"""Words that others use, and the command that does it here."""
+
+_TOPIC_NAME: Final = "write the topic's name behind the command, or --name TOPIC"
+_TOPIC_ARGUMENT: Final = "write the topic's name behind the command"
+_BROKERS: Final = "-b HOST:PORT names the brokers"
+_SETTINGS_FILE: Final = "--command-config FILE reads settings of the client"
+_SETTING: Final = "-X NAME=VALUE gives a setting to the client"
+_KEY_LINES: Final = "--key-separator TEXT splits each line into key and value"
+_AS_YOU_LIKE: Final = r"-f '%k: %s\n' prints what you choose, -o json prints all of a record"
+_COUNT: Final = "-c N stops after N records"
+_EXIT: Final = "-e stops at what is the end when the command starts"
+_DONE: Final = "leave it out, the command says it already"
+
+OPTIONS: Final = {
+    "": {
+        "--admin.config": _SETTINGS_FILE,
+        "--bootstrap": _BROKERS,
+        "--bootstrap-servers": _BROKERS,
+        "--broker": _BROKERS,
+        "--broker-list": _BROKERS,
+        "--brokers": _BROKERS,
+        "--command-property": _SETTING,
+        "--config-file": _SETTINGS_FILE,
+        "--consumer-property": _SETTING,
+        "--consumer.config": _SETTINGS_FILE,
+        "--format": "-o table|json|yaml chooses how results are printed",
+        "--json": "-o json prints JSON",
+        "--producer-property": _SETTING,
+        "--producer.config": _SETTINGS_FILE,
+        "--zookeeper": "there is no ZooKeeper; -b HOST:PORT names the brokers",
+        "-F": _SETTINGS_FILE,
+        "-J": "-o json prints JSON",
+        "-V": "`riverlog version` prints the version",
+        "-v": "`riverlog doctor` looks closer where something is wrong",
+    },
+    "topics": {
+        "--add-config": "--config NAME=VALUE sets a setting of the topic",
+        "--alter": "`topics alter` changes topics",
+        "--create": "`topics create` creates topics",
+        "--delete": "`topics delete` deletes topics",
+        "--describe": "`topics describe` describes topics",
+        "--entity-name": _TOPIC_NAME,
+        "--list": "`topics list` lists topics",
+        "--replicas": "--replication-factor N says how many copies",
+        "--topic": _TOPIC_NAME,
+        "--topic-config": "--config NAME=VALUE sets a setting of the topic",
+        "-c": "--config NAME=VALUE sets a setting of the topic",
+        "-n": _TOPIC_NAME,
+        "-p": "--partitions N says how many partitions",
+        "-r": "--replication-factor N says how many copies",
+        "-t": _TOPIC_NAME,
+    },
+    "produce": {
+        "--batch-size": "-X batch.size=BYTES says how large batches may be",
+        "--compression-codec": "--compression none|gzip|snappy|lz4|zstd says how to compress",
+        "--delimiter": "each line is a record; --whole sends a file as one",
+        "--input": "--file FILE reads a file",
+        "--property": _KEY_LINES,
+        "--reader-property": _KEY_LINES,
+        "--request-required-acks": "--acks 0|1|all says who must have a record",
+        "--sync": "--acks all is the default; each record is waited for",
+        "--topic": _TOPIC_ARGUMENT,
+        "-D": "each line is a record; --whole sends a file as one",
+        "-P": _DONE,
+        "-c": "`head -n N | riverlog produce TOPIC` sends N lines",
+        "-f": "--file FILE reads a file; each line of it is a record",
+        "-l": "--file FILE reads a file; each line of it is a record",
+        "-n": _TOPIC_ARGUMENT,
+        "-t": _TOPIC_ARGUMENT,
+    },
+    "consume": {
+        "--consumer-group": "--group NAME reads as a member of a group",
+        "--formatter": _AS_YOU_LIKE,
+        "--formatter-property": _AS_YOU_LIKE,
+        "--num": _COUNT,
+        "--print-control-chars": "what a terminal would obey is shown as it is",
+        "--property": _AS_YOU_LIKE,
+        "--skip-message-on-error": "a record that cannot be read ends the command",
+        "--timeout-ms": _EXIT,
+        "--topic": _TOPIC_ARGUMENT,
+        "-C": _DONE,
+        "-D": r"-f '%s;' prints what you choose behind each record",
+        "-G": "--group NAME reads as a member of a group",
+        "-K": r"-f '%k:%s\n' prints the key as well",
+        "-n": _COUNT,
+        "-q": "standard error has nothing but what is wrong",
+        "-t": _TOPIC_ARGUMENT,
+        "-u": "each record is printed at once",
+    },
+    "groups": {
+        "--all-groups": "without a name, all groups are shown",
+        "--delete": "`groups delete` deletes groups",
+        "--delete-offsets": "`groups delete` forgets all that a group has committed",
+        "--describe": "`groups describe` describes groups",
+        "--list": "`groups list` lists groups",
+        "--members": "members are shown as well",
+        "--name": "write the group's name behind the command, or --group NAME",
+        "--offsets": "offsets are shown as well",
+        "--reset-offsets": "`groups reset-offsets` moves committed offsets",
+        "--to": "write --to-earliest, --to-latest, --to-offset N or --to-datetime TIME",
+        "--topics": "--topic TOPIC says which topic",
+        "-g": "write the group's name behind the command, or --group NAME",
+        "-t": "--topic TOPIC says which topic",
+    },
+    "lag": {
+        "--all-groups": "without a name, all groups are shown",
+        "--name": "write the group's name behind the command, or --group NAME",
+        "-g": "write the group's name behind the command, or --group NAME",
+        "-w": "--watch looks again and again",
+    },
+    "dev": {
+        "--config": "`riverlog serve --config FILE` starts from a file",
+        "-d": "--data DIR says where the data lies",
+        "-p": "--port PORT says where clients connect",
+    },
+    "serve": {
+        "--data": "--set log.dirs=DIR says where the data lies",
+        "--override": "--set NAME=VALUE overrides a setting",
+        "--port": "--set listeners=PLAINTEXT://:PORT says where clients connect",
+        "-c": "--config FILE names the file of settings",
+    },
+}
+"""Options by the command or group that they are typed for; `""` is for all."""
+
+VALUES: Final = {
+    ("consume", "-o", "beginning"): "-o chooses json or yaml; --from-beginning starts with the oldest record",
+    ("consume", "-o", "earliest"): "-o chooses json or yaml; --from-beginning starts with the oldest record",
+    ("consume", "-o", "start"): "-o chooses json or yaml; --from-beginning starts with the oldest record",
+    ("consume", "-o", "end"): "-o chooses json or yaml; --offset end, the default, reads what comes from now on",
+    ("consume", "-o", "stored"): "-o chooses json or yaml; --group NAME goes on where a group has committed",
+}
+"""Values that belong to another option here, by command and option."""
+
+
+def of_command(words: str) -> str | None:
+    """Return the command that does what others call by these words."""
+    return COMMANDS.get(words)
+
+
+def of_option(command: str, option: str) -> str | None:
+    """Return how the same is written here; None where nobody is known to have the habit."""
+    group, _, verb = command.rpartition(" ")
+    if option == f"--{verb}":
+        return _DONE
+    return next((hints[option] for each in (command, group, "") if option in (hints := OPTIONS.get(each, {}))), None)
+
+
+def of_value(command: str, option: str, value: str) -> str | None:
+    """Return where a value belongs that was given to this option."""
+    if (command, option) == ("consume", "-o") and value.removeprefix("-").isdecimal():
+        return f"-o chooses json or yaml; --offset {value} says where to start"
+    return VALUES.get((command, option, value))
