@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as sql
 
+from riverlog.pipelines.mistakes import column
 from riverlog.pipelines.rows import LATE, carries_late_rows, json_of
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def records(rows: "DataFrame", target: TopicTarget, *, keys: Sequence[str], side
     if target.key is None and target.value is None and is_record(columns):
         return rows.select(topic, *(name for name in ("key", "value", "headers") if name in columns))
     no_key = sql.lit(None).cast("string")
-    key = _column(target.key) if target.key is not None else json_of(keys) if keys else no_key
-    value = _column(target.value) if target.value is not None else json_of(columns)
+    key = column(target.key) if target.key is not None else json_of(keys) if keys else no_key
+    value = column(target.value) if target.value is not None else json_of(columns)
     if not carries_late_rows(rows):
         return rows.select(topic, key.alias("key"), value.alias("value"))
     exploded = rows.select(*(sql.col(f"`{name}`") for name in columns), sql.explode_outer(LATE).alias(LATE))
@@ -91,7 +92,3 @@ def updates_to(options: Mapping[str, str]) -> "Callable[[DataFrame, int], None]"
 def is_record(columns: Sequence[str]) -> bool:
     """Return whether rows have the columns of a record, and no others."""
     return "value" in columns and set(columns) <= RECORD_COLUMNS
-
-
-def _column(given: "str | Column") -> "Column":
-    return sql.expr(given) if isinstance(given, str) else given

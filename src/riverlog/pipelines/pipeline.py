@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, assert_never
 
 from riverlog.pipelines.inspection.replay import CURRENT, NotReplayed
 from riverlog.pipelines.lineage import Lineage
+from riverlog.pipelines.mistakes import told_plainly
 from riverlog.pipelines.operators.row_counts import Counts, RowCounter
 from riverlog.pipelines.operators.watermarks import judged, late_watermark_ms
 from riverlog.pipelines.outputs import (
@@ -232,6 +233,9 @@ class Pipeline:
         side = stream.properties.side
         if side is not None and any(output.stream.properties.side == side for output in self.outputs):
             raise ValueError(f"two outputs would write late rows to {side.topic!r}; name another topic for one of them")
+        if isinstance(target, TopicTarget):
+            with told_plainly():
+                self._records(stream.df, stream.properties, target)
         self.outputs.append(Output(name, stream, target))
 
     def observe(self, words: str) -> str:
@@ -261,12 +265,16 @@ class Pipeline:
         rows = output.stream.built(QueryContext(self.checkpoint(output), properties.lateness_ms))
         if not isinstance(output.target, TopicTarget):
             return rows
+        return self._records(rows, properties, output.target)
+
+    def _records(self, rows: "DataFrame", properties: StreamProperties, target: TopicTarget) -> "DataFrame":
         side_topic = None if properties.side is None else properties.side.topic
-        return records(rows, output.target, keys=properties.keys, side_topic=side_topic)
+        return records(rows, target, keys=properties.keys, side_topic=side_topic)
 
     def _stream(self, build: Build, lineage: Lineage, time: str | None, delay: Span) -> Stream:
         stream = Stream(self, build, StreamProperties(lineage))
-        stream.df  # noqa: B018 - Spark says now what is wrong with it
+        with told_plainly():
+            stream.df  # noqa: B018 - Spark says now what is wrong with it
         return stream if time is None else stream.watermark(time, delay)
 
     def _read(self, options: Mapping[str, str], query: QueryContext) -> "DataFrame":

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import functions as sql
 
+from riverlog.pipelines.mistakes import column, told_plainly
 from riverlog.pipelines.names import column_of
 from riverlog.pipelines.operators import joins
 from riverlog.pipelines.operators import windowing as windowed
@@ -64,7 +65,7 @@ class Stream:
 
     def filter(self, condition: "str | Column") -> "Stream":
         """Keep rows for which the condition, SQL or a Column, is true."""
-        wanted = _column(condition)
+        wanted = column(condition)
 
         def step(rows: "DataFrame", _site: QueryContext) -> "DataFrame":
             return rows.filter(sql.col(LATE).isNotNull() | wanted if carries_late_rows(rows) else wanted)
@@ -73,8 +74,8 @@ class Stream:
 
     def select(self, *columns: "str | Column", **named: "str | Column") -> "Stream":
         """Keep these columns and make the named ones: `select("customer", total="price * pieces")`."""
-        chosen = [_column(each) for each in columns]
-        chosen += [_column(made).alias(name) for name, made in named.items()]
+        chosen = [column(each) for each in columns]
+        chosen += [column(made).alias(name) for name, made in named.items()]
 
         def step(rows: "DataFrame", _site: QueryContext) -> "DataFrame":
             return rows.select(*chosen, *([LATE] if carries_late_rows(rows) else []))
@@ -83,7 +84,7 @@ class Stream:
 
     def with_columns(self, **named: "str | Column") -> "Stream":
         """Add columns, or replace those of the same name: `with_columns(total="price * pieces")`."""
-        made = {name: _column(expression) for name, expression in named.items()}
+        made = {name: column(expression) for name, expression in named.items()}
         return self._then(lambda rows, _site: rows.withColumns(made), f"with {', '.join(named)}")
 
     def map(self, function: Callable[[Row], Mapping[str, Any]], schema: "str | StructType") -> "Stream":
@@ -333,7 +334,8 @@ class Stream:
 
     def _checked(self, build: Build, properties: StreamProperties) -> "Stream":
         made = Stream(self.pipeline, build, properties)
-        made.df  # noqa: B018 - Spark says now what is wrong with it
+        with told_plainly():
+            made.df  # noqa: B018 - Spark says now what is wrong with it
         return made
 
 
@@ -352,7 +354,7 @@ class Windowed:
         if not aggregates:
             raise ValueError("name what to compute: aggregate(orders='count(*)')")
         properties, pipeline = self._stream.properties, self._stream.pipeline
-        found = {name: _column(each) for name, each in aggregates.items()}
+        found = {name: column(each) for name, each in aggregates.items()}
         lateness_ms = self._late.lateness_ms if isinstance(self._late, Recompute) else 0
         beyond = self._late.beyond if isinstance(self._late, Recompute) else self._late
         side = beyond if isinstance(beyond, SideOutput) else None
@@ -395,10 +397,6 @@ def _timed(rows: "DataFrame", properties: StreamProperties, query: QueryContext)
         return rows
     marked = timed(sql.col(time), time, properties.delay_ms + query.lateness_ms)
     return rows.select(*(marked if name == time else sql.col(f"`{name}`") for name in rows.columns))
-
-
-def _column(given: "str | Column") -> "Column":
-    return sql.expr(given) if isinstance(given, str) else given
 
 
 def _name(function: Callable[..., Any]) -> str:

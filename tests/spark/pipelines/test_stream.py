@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from riverlog.pipelines import Pipeline, Stream, session, tumbling
+from riverlog.pipelines.mistakes import WrongStep
 from tests.support.stream_oracle import SECOND_US, Event
 from tests.support.streams import read_batches, run, write_batches
 
@@ -58,7 +58,7 @@ def test_results_go_into_larger_windows(pipeline: Pipeline, events: Stream) -> N
 
 
 def test_a_mistake_is_told_where_it_is_made(events: Stream) -> None:
-    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+    with pytest.raises(WrongStep, match=r"^there is no column nmber"):
         events.filter("nmber > 0")
     with pytest.raises(ValueError, match="there is no column 'shop' for the key; there are key, number, at"):
         events.apply(twice, keys=["shop"])

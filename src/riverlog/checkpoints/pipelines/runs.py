@@ -25,7 +25,7 @@ class Runs:
     late_rows_before: int = 0
     """Rows that runs have dropped as late that are not listed any more."""
     error: str = ""
-    """Why the last run that failed did."""
+    """Why the last run that failed did, unless another one has succeeded since."""
     error_ms: int | None = None
 
     @property
@@ -36,6 +36,8 @@ class Runs:
     def after(self, report: RunProgress) -> "Runs":
         """Return what is known after a report; RequestRefused where it is not the run's own."""
         error, error_ms = (report.error, report.error_ms) if report.error else (self.error, self.error_ms)
+        if _succeeds(report):
+            error, error_ms = "", None
         for index, known in enumerate(self.reports):
             if known.run == report.run:
                 if not hmac.compare_digest(known.proof, report.proof):
@@ -91,6 +93,11 @@ class Runs:
         gone = min(self.reports, key=lambda each: (each in counted, each.heard_ms))
         reports = tuple(each for each in self.reports if each is not gone)
         return replace(self, reports=reports, late_rows_before=self.late_rows_before + gone.late_rows)
+
+
+def _succeeds(report: RunProgress) -> bool:
+    """Return whether a run has done a batch, or what there was to do."""
+    return not report.error and (report.batch is not None or report.state is RunState.STOPPED)
 
 
 def read_runs(facts: Mapping[str, Any]) -> Runs:

@@ -1,4 +1,4 @@
-"""What a query of Spark failed with: whether another run has taken it over, and why in one line.
+"""What a query of Spark failed with: whether another run has taken it over.
 
 Words prove nothing: a user's exception, or a row in it, may have any. So a take-over is known by the class of an
 exception in the JVM, by Spark's own condition, or by the class that a Python worker raised. Each of them stands in
@@ -25,7 +25,6 @@ _TO_STRING: Final = re.compile(r"((?:[a-z]\w*\.)+[A-Z][\w$]*)(?::|$)")
 _SPARK_CONDITION: Final = re.compile(r"(?:[\w.$]+: )?\[([A-Z_.]+)\]")
 _CAUSES_MAX: Final = 16
 _PLAN: Final = "\n=== Streaming Query ==="
-_WORDS_MAX: Final = 300
 
 
 def is_taken_over(problem: BaseException) -> bool:
@@ -47,16 +46,6 @@ def raised_in_python(words: str) -> str | None:
     first = next((line for line in lines if line[:1].strip()), "")
     found = _RAISED.match(first)
     return None if found is None else found[1]
-
-
-def reason(problem: BaseException) -> str:
-    """Return what Spark says about a failure, as one line without plan and stack; of Python, what was raised."""
-    lines = str(problem).partition(_PLAN)[0].splitlines()
-    traces = [number for number, line in enumerate(lines) if _TRACEBACK in line]
-    if traces:  # the trace is indented, and what was raised stands behind it
-        lines = [line for line in lines[traces[-1] + 1 :] if line[:1].strip()] or lines
-    words = next((line.strip() for line in lines if line.strip()), type(problem).__name__)
-    return words if len(words) <= _WORDS_MAX else f"{words[:_WORDS_MAX]}…"
 
 
 def _causes(problem: BaseException) -> Iterator[BaseException]:

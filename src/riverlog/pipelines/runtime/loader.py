@@ -12,10 +12,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+import riverlog
+from riverlog.spark.error_words import reason
+
 if TYPE_CHECKING:
     from riverlog.pipelines.pipeline import Pipeline
 
 FUNCTIONS: Final = ("pipeline", "main")
+_PACKAGE: Final = Path(riverlog.__file__).resolve().parent
 
 
 class NotLoaded(Exception):
@@ -65,14 +69,27 @@ def pipelines_in(values: Iterable[object]) -> "list[Pipeline]":
     return list({id(value): value for value in values if isinstance(value, Pipeline)}.values())
 
 
+def check_syntax(file: Path) -> None:
+    """Read a file without running it; NotLoaded says in which line it is no Python."""
+    if not file.is_file():
+        raise NotLoaded(f"there is no file {file}; name one that defines a Pipeline")
+    try:
+        compile(file.read_bytes(), str(file), "exec")
+    except (SyntaxError, ValueError) as problem:
+        raise NotLoaded(where(problem, file)) from problem
+
+
 def where(problem: BaseException, file: Path) -> str:
-    """Describe what went wrong, and in which line of the file."""
+    """Describe what went wrong, and in which line of the file; its class, too, unless it is a sentence of ours."""
     if isinstance(problem, SyntaxError):
         return f"{problem.filename}, line {problem.lineno}: {problem.msg}"
-    lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == str(file)]
+    frames = traceback.extract_tb(problem.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == file.resolve()]
     position = f"{file}, line {lines[-1]}" if lines else str(file)
-    words = str(problem).strip().splitlines()
-    return f"{position}: {type(problem).__name__}: {words[0]}" if words else f"{position}: {type(problem).__name__}"
+    words = reason(str(problem))
+    if words and isinstance(problem, ValueError) and _PACKAGE in Path(frames[-1].filename).parents:
+        return f"{position}: {words}"
+    return f"{position}: {type(problem).__name__}: {words}" if words else f"{position}: {type(problem).__name__}"
 
 
 def _called(module: ModuleType, file: Path) -> "list[Pipeline]":

@@ -14,8 +14,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
 from riverlog.pipelines.runtime.backoff import Backoffs
-from riverlog.pipelines.runtime.failures import is_taken_over, reason
+from riverlog.pipelines.runtime.failures import is_taken_over
 from riverlog.pipelines.runtime.progress_line import line_of
+from riverlog.spark.error_words import reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +133,7 @@ class Supervisor:
     def _failed(self, each: PipelineStatus, problem: BaseException, query: str = "") -> None:
         """Stop what is left of a pipeline, and start it again in a while, or never."""
         each.pipeline.stop(finish=False)
-        words = reason(problem)
+        words = reason(str(problem)) or type(problem).__name__
         pause = None if is_taken_over(problem) else each.backoffs.of(query).failed()
         if pause is None:
             each.is_over, each.failure = True, words

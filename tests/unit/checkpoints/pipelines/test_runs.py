@@ -63,11 +63,21 @@ def test_a_report_without_the_secret_of_its_run_is_refused() -> None:
     assert known.after(told("first", 20, state="stopped", secret="s")).alive(20) == ()
 
 
-def test_late_rows_are_counted_over_all_runs_and_the_last_error_stays() -> None:
+def test_late_rows_are_counted_over_all_runs() -> None:
     known = after(told("r1", 10, late_rows=3), told("r1", 20, late_rows=3, state="failed", error="no", error_ms=20))
     known = known.after(told("r2", 30)).after(told("r2", 40, late_rows=5))
-    shown = known.shown(50)
-    assert (shown.late_rows, shown.late_rows_before, shown.error, shown.error_ms) == (5, 3, "no", 20)
+    assert (known.shown(50).late_rows, known.shown(50).late_rows_before) == (5, 3)
+
+
+@pytest.mark.parametrize("success", [{"batch": 4}, {"state": "stopped"}])
+def test_the_last_error_goes_when_another_run_succeeds(success: dict[str, Any]) -> None:
+    known = after(told("r1", 10, batch=3), told("r1", 20, batch=3, state="failed", error="no", error_ms=20))
+    known = known.after(told("r2", 30))
+    assert (known.shown(40).error, known.shown(40).error_ms) == ("no", 20)
+    known = known.after(told("r2", 40, **success))
+    assert (known.shown(50).error, known.shown(50).error_ms) == ("", None)
+    known = known.after(told("r1", 60, batch=5))
+    assert known.shown(70).error == ""
 
 
 def test_runs_are_counted_and_one_that_is_over_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:

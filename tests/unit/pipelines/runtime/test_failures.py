@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, RequestRefused
-from riverlog.pipelines.runtime.failures import is_taken_over, raised_in_python, reason
+from riverlog.pipelines.runtime.failures import is_taken_over, raised_in_python
 from riverlog.spark.refusal import TakenOver
 
 
@@ -94,24 +94,3 @@ def test_what_python_raised_stands_first() -> None:
     assert raised_in_python(f"{TRACE}ValueError: no such shop") == "ValueError"
     assert raised_in_python(f"{TRACE}a.b.Problem") == "a.b.Problem"
     assert raised_in_python("no disk") is None
-
-
-@pytest.mark.parametrize(
-    ("message", "words"),
-    [
-        ("", "RuntimeError"),
-        ("no disk\n\tat org.apache.A(A.scala:1)\n=== Streaming Query ===\nplan", "no disk"),
-        (
-            "[STREAM_FAILED] Job aborted: Traceback (most recent call last):\n  File x\n    y()\n"
-            "ValueError: no such shop\n SQLSTATE: 38000\n\tat org.apache.A(A.scala:1)",
-            "ValueError: no such shop",
-        ),
-        (
-            "Job aborted: Traceback (most recent call last):\n  File x",
-            "Job aborted: Traceback (most recent call last):",
-        ),
-        ("x" * 400, "x" * 300 + "…"),
-    ],
-)
-def test_the_reason_is_one_line(message: str, words: str) -> None:
-    assert reason(RuntimeError(message)) == words

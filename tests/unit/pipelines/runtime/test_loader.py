@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from riverlog.pipelines.runtime.loader import NotLoaded, load, run_file
+from riverlog.pipelines.runtime.loader import NotLoaded, check_syntax, load, run_file
 
 HEAD = """
 from riverlog.pipelines import Pipeline
@@ -61,12 +61,27 @@ def test_pipelines_are_found(tmp_path: Path, text: str, names: list[str]) -> Non
         ("raise ValueError", "revenue.py, line 12: ValueError$"),
         ("one = made('one', 'x')\ntwo = made('two', 'x')", "has two outputs called x"),
         ("one = Pipeline('one')", "the pipeline one in .* has no output"),
-        ("one = Pipeline('no name')", "line 12: ValueError: 'no name' is no name for a pipeline"),
+        ("one = Pipeline('no name')", "line 12: 'no name' is no name for a pipeline"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(NotLoaded, match=problem):
         load(write(tmp_path, "\n" + text if text else ""))
+
+
+def test_a_path_below_the_working_directory_has_its_line_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "nothing", head="")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotLoaded, match=r"^revenue\.py, line 1: NameError"):
+        load(Path("revenue.py"))
+
+
+def test_what_is_no_python_is_told_without_running_it(tmp_path: Path) -> None:
+    with pytest.raises(NotLoaded, match=r"revenue.py, line 2: '\(' was never closed"):
+        check_syntax(write(tmp_path, "raise SystemExit\nprint(", head=""))
+    with pytest.raises(NotLoaded, match="null bytes"):
+        check_syntax(write(tmp_path, "\0", head=""))
+    check_syntax(write(tmp_path, "raise SystemExit", head=""))
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:

@@ -35,20 +35,28 @@ def test_versions_are_read_as_java_writes_them(text: str, major: int | None) -> 
     assert major_version(text) == major
 
 
+@pytest.fixture
+def no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Let neither the user's cache nor the folder for temporary files be one that can be written."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    return {"XDG_CACHE_HOME": str(tmp_path / "file")}
+
+
 @pytest.mark.parametrize("described", [True, False])
-def test_the_one_that_java_home_names_is_left_alone(tmp_path: Path, described: bool) -> None:
+def test_the_one_that_java_home_names_counts(tmp_path: Path, described: bool, no_folder: dict[str, str]) -> None:
     home = fake_java(tmp_path / "jdk", "21.0.2", described=described)
-    environment = {"JAVA_HOME": str(home), "PATH": ""}
+    environment = {"JAVA_HOME": str(home), "PATH": "", **no_folder}
     java = provide_java(environment)
     assert (java.version, java.whole, java.origin) == (21, True, "JAVA_HOME")
-    assert environment == {"JAVA_HOME": str(home), "PATH": ""}
+    assert environment == {"JAVA_HOME": str(home), "PATH": "", **no_folder}
 
 
-def test_one_on_the_path_counts_where_java_home_names_an_old_one(tmp_path: Path) -> None:
+def test_one_on_the_path_counts_where_java_home_names_an_old_one(tmp_path: Path, no_folder: dict[str, str]) -> None:
     old, new = fake_java(tmp_path / "old", "1.8.0_392"), fake_java(tmp_path / "new", "17.0.15")
-    environment = {"JAVA_HOME": str(old), "PATH": str(new / "bin")}
+    environment = {"JAVA_HOME": str(old), "PATH": str(new / "bin"), **no_folder}
     assert provide_java(environment).version == 17
-    assert environment == {"PATH": str(new / "bin")}
+    assert environment == {"PATH": str(new / "bin"), **no_folder}
 
 
 def test_without_a_java_the_message_says_what_to_install(tmp_path: Path) -> None:
@@ -71,10 +79,11 @@ def test_a_command_that_is_no_java_is_passed_over(tmp_path: Path) -> None:
         find_java({"PATH": str(command.parent)})
 
 
-def test_a_small_java_is_not_asked_for_the_module_that_it_lacks(tmp_path: Path) -> None:
-    home = fake_java(tmp_path / "a small one", "25.0.2", modules="java.base")
+@pytest.mark.parametrize("modules", ["java.base", f"java.base {ASKED_FOR}"])
+def test_no_java_is_asked_for_the_module_that_it_lacks_or_warns_of(tmp_path: Path, modules: str) -> None:
+    home = fake_java(tmp_path / "a small one", "25.0.2", modules=modules)
     environment = {"JAVA_HOME": str(home), "PATH": "", "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    assert not provide_java(environment).whole
+    assert provide_java(environment).whole == (ASKED_FOR in modules)
     trimmed = Path(environment["JAVA_HOME"])
     assert trimmed.parent == tmp_path / "cache" / "riverlog"
     said = subprocess.run(

@@ -17,6 +17,7 @@ from riverlog.cli.commands.pipelines.spark_session import (
     check_file,
     file_argument,
     loaded,
+    need_spark,
     session,
     spark_options,
 )
@@ -44,9 +45,10 @@ def picture(file: Path, svg: Path | None, master: str | None, conf: tuple[str, .
 
     Spark is started to read the file, and nothing else: no topic is touched.
     """
+    check_file(file)
+    need_spark()
     from riverlog.pipelines.inspection.picture import OutputPicture, as_svg, as_text
 
-    check_file(file)
     with session(file.stem, master=master or "local[1]", conf=conf, folder=file.parent):
         outputs = []
         for pipeline in loaded(file):
@@ -94,6 +96,7 @@ def replay(
     """
     if file is not None:
         check_file(file)
+    need_spark()
     path = path_of(name)
     with opened(address) as store:
         batch = _batch(store, path, number)
@@ -142,6 +145,7 @@ def state(
 
     It is that of the last committed batch, as Spark's own reader of state gives it. The pipeline may run meanwhile.
     """
+    need_spark()
     path = path_of(name)
     with opened(address) as store:
         found = store.query(path)
@@ -244,7 +248,7 @@ def _debugged(*, debug: bool) -> Iterator[None]:
     """Open the debugger where something fails, if that is asked for; what Spark says becomes a sentence."""
     from pyspark.errors import PySparkException
 
-    from riverlog.pipelines.runtime.failures import reason
+    from riverlog.spark.error_words import reason
 
     try:
         yield
@@ -252,7 +256,7 @@ def _debugged(*, debug: bool) -> Iterator[None]:
         if isinstance(problem, CommandError):
             raise
         if not debug and isinstance(problem, PySparkException):
-            raise CommandError(reason(problem)) from problem
+            raise CommandError(reason(str(problem))) from problem
         if not debug:
             raise  # of a function of the pipeline: the whole trace is what was asked for
         import pdb

@@ -10,6 +10,7 @@ from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import output_option, text_output_option
 from riverlog.cli.terminal.record_formats import visible
 from riverlog.cli.terminal.render import OutputFormat, draw_table, emit, size_text
+from riverlog.spark.error_words import reason
 
 PIPELINE: Final = Naming("pipeline", "--pipeline")
 _COLUMNS: Final = (
@@ -93,7 +94,7 @@ def lines_of(found: dict[str, Any]) -> list[str]:
         for part, values in parts.items()
     ]
     if found["error"]:
-        lines.append(f"Last error, {_time(found['error_ms'])}: {visible(found['error'])}")
+        lines.append(f"Last error, {_time(found['error_ms'])}: {visible(reason(found['error']))}")
     return lines
 
 

@@ -21,6 +21,7 @@ from riverlog.cli.commands.pipelines.spark_session import (
     check_file,
     file_argument,
     loaded,
+    need_spark,
     session,
     spark_options,
     store_beside_option,
@@ -67,6 +68,7 @@ def run_pipelines(
     grows. Ctrl-C, SIGTERM and `riverlog pipelines stop` let it end its batch; a second Ctrl-C does not wait.
     """
     check_file(file)
+    need_spark()
     _check_trigger(trigger)
     check_broker(bootstrap)
     with (

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from riverlog.pipelines import Pipeline
 
 _REACHED_MS: Final = "5000"
+_QUERIES: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
 
 file_argument: Final = click.argument(
     "file",
@@ -60,13 +61,8 @@ def session(
     folder: Path | None = None,
 ) -> "Iterator[SparkSession]":
     """Start Spark, and stop it in the end. `folder` is where modules beside a file are found, also by the workers."""
-    from riverlog.arrow.extras import MissingExtra, need
-
     given = {"spark.ui.showConsoleProgress": "false", **pairs(conf, option="--conf")}  # it would draw over our lines
-    try:
-        need("pyspark")
-    except MissingExtra as missing:
-        raise CommandError(str(missing)) from missing
+    need_spark()
     from riverlog.spark import AnotherSession, NoJava
     from riverlog.spark import session as make
 
@@ -80,10 +76,19 @@ def session(
         raise CommandError(str(problem)) from problem
     except ValueError as problem:
         raise usage_error(str(problem)) from problem
+    if "spark.driver.extraJavaOptions" not in given:
+        _silence_failures(spark)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _silence_failures(spark: "SparkSession") -> None:
+    """Let Java not log with which trace a query has failed: the commands say why, in one line."""
+    jvm: Any = spark.sparkContext._jvm
+    log4j = jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setLevel(_QUERIES, log4j.Level.OFF)
 
 
 class _Children:
@@ -136,9 +141,25 @@ def loaded(file: Path) -> "list[Pipeline]":
 
 
 def check_file(file: Path) -> None:
-    """Refuse a file that is not there, before anything is started for it."""
+    """Refuse a file that is not there, or is not Python, before anything is started for it."""
     if not file.is_file():
         raise usage_error(f"there is no file {file}; name one that defines a Pipeline")
+    from riverlog.pipelines.runtime.loader import NotLoaded, check_syntax
+
+    try:
+        check_syntax(file)
+    except NotLoaded as problem:
+        raise CommandError(str(problem)) from problem
+
+
+def need_spark() -> None:
+    """Refuse a command that runs Spark where PySpark is not installed."""
+    from riverlog.arrow.extras import MissingExtra, need
+
+    try:
+        need("pyspark")
+    except MissingExtra as missing:
+        raise CommandError(str(missing)) from missing
 
 
 def check_broker(bootstrap: str) -> None:

@@ -198,3 +198,29 @@ def test_a_pipeline_that_is_stopped_while_spark_starts_does_not_begin(node: Node
 def commands_of_children(pid: int) -> str:
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return " ".join(Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ") for child in found)
+
+
+@pytest.mark.timeout(1200)
+def test_mistakes_are_told_in_a_line_each(node: Node, file: Path, tmp_path: Path) -> None:
+    """Neither a plan nor a trace of Java nor a column that only a pipeline knows of is in what a user reads."""
+    riverlog_command = str(Path(sys.executable).with_name("riverlog"))
+
+    def told(*words: str) -> str:
+        command = [riverlog_command, "pipelines", *words]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False)
+        assert (ran.returncode, ran.stdout) == (ExitCode.FAILED, "")
+        return ran.stderr
+
+    file.write_text(FILE.replace('by=["shop"]', 'by=["shp"]'))
+    wrong = "riverlog: shop.py, line 18: there is no column shp; did you mean shop, at, cents or window?\n"
+    assert told("picture", "shop.py") == wrong
+    file.write_text(FILE.replace('**row, "cents"', '"at": row["time"], "shop": "Oslo", "cents"'))
+    order(node, 0, 100)
+    lines = told("run", "shop.py", "--restarts", "0", "--trigger", "available-now", *cluster(node)).splitlines()
+    times = [line[9:] for line in lines if line[2:3] == ":"]
+    assert times == [
+        "runs totals; `riverlog pipelines stop` or Ctrl-C ends it",
+        "totals failed and is not started again: KeyError: 'time' (shop.py, line 14)",
+    ]
+    assert lines[-1] == "riverlog: totals failed; `riverlog pipelines describe totals` says how far it came"
+    assert not [line for line in lines if line.startswith("\tat ") or "org.apache" in line or "WARN" in line]
