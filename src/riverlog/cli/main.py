@@ -33,7 +33,7 @@ def guarded(act: Callable[[], int | None]) -> int:
         code = act() or ExitCode.DONE
         sys.stdout.flush()
     except CommandError as trouble:
-        print(f"{program_name()}: {trouble}", file=sys.stderr)
+        print(f"{_name_in_red()} {trouble}", file=sys.stderr)
         return trouble.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
@@ -42,7 +42,7 @@ def guarded(act: Callable[[], int | None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.DONE
     except OSError as error:
-        print(f"{program_name()}: {system_sentence(error)}", file=sys.stderr)
+        print(f"{_name_in_red()} {system_sentence(error)}", file=sys.stderr)
         return ExitCode.FAILED
     return code
 
@@ -51,6 +51,13 @@ def program_name() -> str:
     """Return under which of its names the program was called."""
     name = os.path.basename(sys.argv[0])
     return name if name in NAMES else NAMES[0]
+
+
+def _name_in_red() -> str:
+    """Return the beginning of a sentence about something that went wrong."""
+    from riverlog.cli.terminal.colours import wrong
+
+    return wrong(f"{program_name()}:", sys.stderr)
 
 
 def _run(arguments: list[str]) -> int | None:

@@ -24,7 +24,8 @@ from riverlog.cli.terminal.options import (
     choice_option,
     count_option,
 )
-from riverlog.cli.terminal.render import ProgressCallback, Row, draw_table, plural, size_text
+from riverlog.cli.terminal.render import ProgressCallback, Row, plural, size_text
+from riverlog.cli.terminal.tables import draw_table
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 

@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
-from riverlog.cli.terminal.render import Row, draw_table, plural, size_text
+from riverlog.cli.terminal.colours import Wrong, wrong
+from riverlog.cli.terminal.render import Row, plural, size_text
+from riverlog.cli.terminal.tables import draw_table
+from riverlog.client.reasons import reason
 from riverlog.model.ids import NO_NODE, Address
 
 if TYPE_CHECKING:
@@ -100,7 +103,7 @@ def _show_lacking(rows: list[Row]) -> None:
             (
                 row["topic"],
                 row["partition"],
-                "none" if row["leader"] is None else row["leader"],
+                Wrong("none") if row["leader"] is None else row["leader"],
                 str(row["replicas"]),
                 str(row["isr"]),
             )
@@ -110,11 +113,14 @@ def _show_lacking(rows: list[Row]) -> None:
 
 
 def _show(facts: ClusterFacts, row: Row) -> None:
-    controller = "there is no controller" if row["controller"] is None else f"controller is broker {row['controller']}"
+    known = f"controller is broker {row['controller']}"
+    controller = wrong("there is no controller") if row["controller"] is None else known
     print(f"Cluster {row['cluster_id']}; {controller}")
+    partitions = sum(len(topic.partitions) for topic in facts.topics)
     print(
-        f"{plural(len(facts.topics), 'topic')}, {row['partitions']} partitions, {row['offline_partitions']} offline, "
-        f"{row['under_replicated_partitions']} under-replicated\n"
+        f"{plural(len(facts.topics), 'topic')}, {plural(partitions, 'partition')}, "
+        f"{_none_is_well(row['offline_partitions'], 'offline')}, "
+        f"{_none_is_well(row['under_replicated_partitions'], 'under-replicated')}\n"
     )
     brokers = [(each.node_id, Address(each.host, each.port), each.rack or "") for each in facts.cluster.brokers]
     draw_table(["broker", "address", "rack"], brokers)
@@ -127,11 +133,15 @@ def _show(facts: ClusterFacts, row: Row) -> None:
                 directory.path,
                 len(directory.partitions),
                 size_text(sum(directory.partitions.values())),
-                directory.error.title if directory.error else _free(directory),
+                Wrong(reason(directory.error)) if directory.error else _free(directory),
             )
             for directory in facts.directories
         ],
     )
+
+
+def _none_is_well(count: object, what: str) -> str:
+    return wrong(f"{count} {what}") if count else f"{count} {what}"
 
 
 def _free(directory: "LogDirectory") -> str:

@@ -9,6 +9,7 @@ import click
 from riverlog.cli.client_settings import addresses, settings_of
 from riverlog.cli.cluster_options import ClusterOptions, cluster_text_options
 from riverlog.cli.examination import CheckResult, Examination
+from riverlog.cli.terminal.colours import wrong
 from riverlog.cli.terminal.exits import ExitCode
 from riverlog.cli.terminal.render import plural
 
@@ -47,11 +48,11 @@ def report(steps: Sequence[CheckResult]) -> str:
     for subject, tried in groupby(steps, key=lambda step: step.subject):
         lines.append(subject)
         for step in tried:
-            mark = "ok   " if step.ok else "WRONG"
+            mark = "ok   " if step.ok else wrong("WRONG")
             took = "" if step.milliseconds is None else f" ({step.milliseconds:.1f} ms)"
             lines.append(f"  {mark}  {step.step:<12}{step.found}{took}")
             if step.advice:
                 lines.append(f"         {'':<12}{step.advice}")
-    wrong = sum(not step.ok for step in steps)
-    lines.append(f"\n{plural(wrong, 'problem')} found." if wrong else "\nNothing is wrong.")
+    problems = sum(not step.ok for step in steps)
+    lines.append(f"\n{wrong(plural(problems, 'problem'))} found." if problems else "\nNothing is wrong.")
     return "\n".join(lines)

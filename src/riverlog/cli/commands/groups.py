@@ -25,7 +25,8 @@ from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, moment_ms
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import confirm, yes_option
-from riverlog.cli.terminal.render import Row, draw_table, plural
+from riverlog.cli.terminal.render import Row, plural
+from riverlog.cli.terminal.tables import draw_table
 from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:

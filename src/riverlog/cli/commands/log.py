@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import click
 
+from riverlog.cli.terminal.colours import wrong
 from riverlog.cli.terminal.exits import ExitCode, usage_error
 from riverlog.cli.terminal.options import Argument, text_output_option
 from riverlog.cli.terminal.record_formats import plain
@@ -179,8 +180,8 @@ def rendered(row: Row, form: OutputFormat) -> str:
         case OutputFormat.YAML:
             return "\n".join(as_yaml([row]))
         case OutputFormat.TABLE:
-            wrong = "" if row["problem"] is None else f"  WRONG: {row['problem']}"
-            return f"{_line(row)}{wrong}"
+            verdict = "" if row["problem"] is None else f"  {wrong('WRONG')}: {row['problem']}"
+            return f"{_line(row)}{verdict}"
 
 
 def _files_in(folder: Path) -> list[DumpedFile]:

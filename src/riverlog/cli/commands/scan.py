@@ -20,7 +20,8 @@ from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, start
 from riverlog.cli.terminal.options import Argument
 from riverlog.cli.terminal.record_formats import plain, visible
-from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, draw_table, plural
+from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, plural
+from riverlog.cli.terminal.tables import draw_table
 
 if TYPE_CHECKING:
     from riverlog import Scan

@@ -11,7 +11,8 @@ from riverlog.cli.group_offsets import duration_ms
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import confirm, yes_option
-from riverlog.cli.terminal.render import Row, draw_table
+from riverlog.cli.terminal.render import Row
+from riverlog.cli.terminal.tables import draw_table
 from riverlog.model.ids import TopicPartition
 
 if TYPE_CHECKING:

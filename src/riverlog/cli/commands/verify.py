@@ -15,6 +15,7 @@ import click
 
 from riverlog.cli.client_settings import created, settings_of
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
+from riverlog.cli.terminal.colours import wrong
 from riverlog.cli.terminal.exits import ExitCode, usage_error
 from riverlog.cli.terminal.options import (
     INT16_MAX,
@@ -22,7 +23,8 @@ from riverlog.cli.terminal.options import (
     choice_option,
     count_option,
 )
-from riverlog.cli.terminal.render import Row, draw_table, plural
+from riverlog.cli.terminal.render import Row, plural
+from riverlog.cli.terminal.tables import draw_table
 from riverlog.verify.limits import VERIFIED_RECORDS_MAX
 
 if TYPE_CHECKING:
@@ -194,7 +196,7 @@ def show(row: Row) -> None:
     )
     print()
     for kind, count in facts["anomalies"].items():
-        print(f"{kind}: {count:,}")
+        print(f"{wrong(kind)}: {count:,}")
         for sentence in facts["examples"][kind]:
             print(f"  {sentence}")
     for sentence in facts["unfinished"]:
@@ -203,7 +205,7 @@ def show(row: Row) -> None:
         print("No anomaly: all that was promised is there, once and in order, and for everybody.")
     else:
         found = plural(sum(facts["anomalies"].values()), "anomaly", "anomalies")
-        print(f"{found} found; the load had --seed {facts['seed']}.")
+        print(f"{wrong(found)} found; the load had --seed {facts['seed']}.")
 
 
 def _warn(sentence: str) -> None:

@@ -1,13 +1,14 @@
 """What commands print: tables for people, JSON lines for programs, YAML for those who ask.
 
 Every command names its facts as plain rows (dictionaries of JSON values); only the text form knows about looks.
-Rich is loaded when a table is drawn, never otherwise.
 """
 
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
+
+from riverlog.cli.terminal.tables import draw_table
 
 Row = Mapping[str, object]
 
@@ -70,23 +71,6 @@ def as_yaml(value: object, depth: int = 0) -> Iterator[str]:
                 yield f"{pad}- {_scalar(item)}"
     else:
         yield f"{pad}{_scalar(value)}"
-
-
-def draw_table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> None:
-    """Draw a table; numbers stand to the right."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, title=title, title_justify="left")
-    for index, column in enumerate(columns):
-        numeric = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    # A file has no width: lines there are as long as they need to be.
-    Console(width=None if sys.stdout.isatty() else 240, highlight=False).print(table)
 
 
 def size_text(count: int) -> str:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from riverlog.cli.terminal.render import OutputFormat, as_yaml, draw_table, emit, plural, size_text
+from riverlog.cli.terminal.render import OutputFormat, as_yaml, emit, plural, size_text
+from riverlog.cli.terminal.tables import draw_table
 
 ROWS = [{"name": "orders", "partitions": 3}, {"name": "größe", "partitions": 1}]
 
@@ -33,11 +34,6 @@ def test_a_chosen_table_is_drawn_anywhere_without_colours(capsys: pytest.Capture
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "topic    partitions"
     assert lines[2:4] == ["orders            3", "größe             1"]
-
-
-def test_a_cell_is_text_and_never_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    draw_table(["x"], [["[red]not markup[/red]"], [None]])
-    assert "[red]not markup[/red]" in capsys.readouterr().out
 
 
 def test_yaml_reads_back_as_what_was_meant() -> None:

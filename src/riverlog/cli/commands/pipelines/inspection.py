@@ -23,7 +23,8 @@ from riverlog.cli.commands.pipelines.spark_session import (
 )
 from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.cli.terminal.options import output_option
-from riverlog.cli.terminal.render import OutputFormat, Row, draw_table, emit, plural
+from riverlog.cli.terminal.render import OutputFormat, Row, emit, plural
+from riverlog.cli.terminal.tables import draw_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

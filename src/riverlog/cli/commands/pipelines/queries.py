@@ -9,7 +9,8 @@ from riverlog.cli.commands.pipelines.checkpoints import checked, opened, store_o
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import output_option, text_output_option
 from riverlog.cli.terminal.record_formats import visible
-from riverlog.cli.terminal.render import OutputFormat, draw_table, emit, size_text
+from riverlog.cli.terminal.render import OutputFormat, emit, size_text
+from riverlog.cli.terminal.tables import draw_table
 from riverlog.spark.error_words import reason
 
 PIPELINE: Final = Naming("pipeline", "--pipeline")

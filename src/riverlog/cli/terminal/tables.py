@@ -1,0 +1,85 @@
+"""Tables that fit the terminal: numbers stand to the right, and where there is no room, long cells are cut.
+
+A file or a pipe has no width: lines there are as long as they need to be.
+"""
+
+import shutil
+import sys
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from riverlog.cli.terminal.colours import Wrong, wrong
+
+GAP: Final = "   "
+NARROW_GAP: Final = "  "
+COLUMN_WIDTH_MIN: Final = 6
+"""A column is not cut to less, and one that is no wider is not cut at all."""
+
+
+def draw_table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> None:
+    """Print a table; a cell that is `Wrong` is drawn in red."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if title is not None:
+        print(title)
+    for line in table_lines(columns, rows, width):
+        print(line)
+
+
+def table_lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int | None) -> list[str]:
+    """Return the lines of a table that is no wider than this."""
+    cells = [[_text(cell) for cell in row] for row in rows]
+    numeric = [bool(rows) and all(map(_is_number, column)) for column in zip(*rows, strict=True)] or [False] * len(
+        columns
+    )
+    widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
+    gap = GAP
+    if width is not None and sum(widths) + len(GAP) * (len(widths) - 1) > width:
+        gap = NARROW_GAP
+        widths = fitted(widths, width - len(gap) * (len(widths) - 1))
+
+    def line(texts: Sequence[str]) -> str:
+        padded = (_padded(*each) for each in zip(texts, widths, numeric, strict=True))
+        return gap.join(padded).rstrip()
+
+    return [line(columns), "─" * (sum(widths) + len(gap) * (len(widths) - 1)), *map(line, cells)]
+
+
+def fitted(widths: Sequence[int], room: int) -> list[int]:
+    """Cut the widest columns to one width, so that all have room; none to less than the least there is."""
+    most = max(widths, default=0)
+    while most > COLUMN_WIDTH_MIN and sum(min(each, most) for each in widths) > room:
+        most -= 1
+    cut = [min(each, most) for each in widths]
+    for index, each in enumerate(widths):  # what is left over goes to the first of those that were cut
+        cut[index] += min(each - cut[index], max(0, room - sum(cut)))
+    return cut
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int | float) or cell in (None, "-", "")
+
+
+def _text(cell: object) -> str:
+    """Return a cell on one line."""
+    text = "" if cell is None else cell if isinstance(cell, str) else str(cell)
+    return text if "\n" not in text else " ".join(text.split())
+
+
+def _padded(text: str, width: int, right: bool) -> str:
+    shown = text
+    if _width(shown) > width:
+        while _width(shown) > width - 1:
+            shown = shown[:-1]
+        shown += "…"
+    space = " " * (width - _width(shown))
+    shown = wrong(shown) if isinstance(text, Wrong) else shown
+    return space + shown if right else shown + space
+
+
+def _width(text: str) -> int:
+    """Count the places that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
+    return len(text) + wide - sum(unicodedata.combining(each) > 0 for each in text)
