@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from riverlog.cli import profiles
@@ -24,6 +25,7 @@ from riverlog.cli.terminal.options import (
     text_output_option,
 )
 from riverlog.cli.terminal.render import OutputFormat, Row, chosen, emit, emit_table, plural
+from riverlog.cli.terminal.screen import redrawn
 
 if TYPE_CHECKING:
     from riverlog import Admin, KafkaError
@@ -57,6 +59,30 @@ class ClusterOptions:
                 return await question(admin)
 
         return self.run(work(), topics=topics, groups=groups)
+
+    def show(
+        self,
+        question: "Callable[[Admin], Awaitable[T]]",
+        present: Callable[[T], None],
+        *,
+        watch: bool,
+        interval: float,
+        topics: Iterable[str] = (),
+        groups: Iterable[str] = (),
+    ) -> None:
+        """Ask and print the answer, with --watch again and again."""
+
+        async def work(admin: "Admin") -> None:
+            for number in count():
+                answer = await question(admin)
+                if not watch:
+                    present(answer)
+                    return
+                with redrawn(first=number == 0):
+                    present(answer)
+                await asyncio.sleep(interval)
+
+        self.ask(work, topics=topics, groups=groups)
 
     def run(self, work: Coroutine[Any, Any, T], *, topics: Iterable[str] = (), groups: Iterable[str] = ()) -> T:
         """Run a conversation with the cluster; what it refuses becomes a sentence."""

@@ -106,8 +106,8 @@ COMMANDS: Final = (
     CliCommand(
         "groups describe",
         "groups:describe",
-        "Show a group's members, what each reads, and how far the group has come",
-        ("billing", "--group billing -o yaml"),
+        "Show the members of groups, what each reads, and how far the group has come",
+        ("billing", "--group billing -o yaml", ""),
     ),
     CliCommand(
         "groups reset-offsets",
@@ -128,8 +128,8 @@ COMMANDS: Final = (
     CliCommand(
         "lag",
         "groups:lag",
-        "Show how many records wait for a group, in each partition and in all",
-        ("--group billing", "--group billing --watch"),
+        "Show how many records wait for groups, in each partition and in all",
+        ("--group billing", "--group billing --watch", "-o json"),
     ),
     CliCommand(
         "transactions list",

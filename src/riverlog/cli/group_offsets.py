@@ -1,10 +1,10 @@
 """What commands know of a group: its members, how far it has come in each partition, and where it could go instead.
 
-Asked of the cluster by `standing`; the rest is arithmetic.
+Asked of the cluster by `group_lags`; the rest is arithmetic.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -25,19 +25,20 @@ _ISO: Final = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """One partition of a group: the next offset it will read, where the log ends, and who reads it."""
+    """One partition of a group: the next offset it will read, where the log ends and begins, and who reads it."""
 
     partition: TopicPartition
     committed: int | None
     end: int | None
     member: "MemberDescription | None"
+    start: int = 0
 
     @property
     def lag(self) -> int | None:
-        """Count the records that wait; None where the group has not committed, or the log cannot be asked."""
-        if self.committed is None or self.end is None:
+        """Count the records that wait, all of them where nothing is committed; None where there is no log."""
+        if self.end is None:
             return None
-        return max(0, self.end - self.committed)
+        return max(0, self.end - (self.start if self.committed is None else self.committed))
 
     def row(self) -> Row:
         """Return the facts as a row."""
@@ -56,7 +57,7 @@ class PartitionLag:
 
 @dataclass(frozen=True, slots=True)
 class GroupLag:
-    """A group and its progress in every partition that it has committed or was assigned."""
+    """A group and its progress in every partition of its topics."""
 
     group: "GroupDescription"
     progress: tuple[PartitionLag, ...]
@@ -71,25 +72,43 @@ class GroupLag:
         return [each for each in self.progress if each.member is member]
 
 
-async def group_lag(admin: "Admin", name: str) -> GroupLag:
-    """Ask for everything about a group."""
-    group = await admin.describe_group(name)
-    committed = await admin.group_offsets(name)
-    readers = {partition: member for member in group.members for partition in member.partitions}
-    partitions = sorted({*committed, *readers})
-    ends = await offsets_at(admin, partitions, "latest")
-    return GroupLag(
-        group,
-        tuple(
-            PartitionLag(
-                partition,
-                committed[partition].offset if partition in committed else None,
-                ends.get(partition),
-                readers.get(partition),
-            )
-            for partition in partitions
-        ),
-    )
+async def group_lags(admin: "Admin", names: Sequence[str]) -> list[GroupLag]:
+    """Ask for everything about these groups, or about all; one that is gone meanwhile is left out of all."""
+    from riverlog import KafkaError
+    from riverlog.model.errors import ErrorCode
+
+    async def asked(name: str) -> "tuple[GroupDescription, dict[TopicPartition, int]] | None":
+        try:
+            group = await admin.describe_group(name)
+        except KafkaError as error:
+            if names or error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+                raise
+            return None
+        return group, {at: each.offset for at, each in (await admin.group_offsets(name)).items()}
+
+    every = names or [group.name for group in await admin.list_groups()]
+    found = [answer for name in every if (answer := await asked(name)) is not None]
+    counts = {topic.name: len(topic.partitions) for topic in await admin.list_topics(internal=True)}
+    partitions = {at for group, committed in found for at in _partitions_of(group, committed, counts)}
+    starts, ends = await offsets_at(admin, partitions, "earliest"), await offsets_at(admin, partitions, "latest")
+    lags = []
+    for group, committed in found:
+        readers = {partition: member for member in group.members for partition in member.partitions}
+        progress = [
+            PartitionLag(at, committed.get(at), ends.get(at), readers.get(at), starts.get(at, 0))
+            for at in _partitions_of(group, committed, counts)
+        ]
+        lags.append(GroupLag(group, tuple(progress)))
+    return lags
+
+
+def _partitions_of(
+    group: "GroupDescription", committed: Mapping[TopicPartition, int], counts: Mapping[str, int]
+) -> list[TopicPartition]:
+    """List the partitions of all topics that a group reads, or has committed offsets of."""
+    known = {*committed, *(partition for member in group.members for partition in member.partitions)}
+    topics = {at.topic for at in known}
+    return sorted(known | {TopicPartition(topic, each) for topic in topics for each in range(counts.get(topic, 0))})
 
 
 async def offsets_at(

@@ -12,7 +12,7 @@ ZERO, ONE = TopicPartition("orders", 0), TopicPartition("orders", 1)
 def test_lag_is_what_waits_and_unknown_where_something_is_unknown() -> None:
     assert PartitionLag(ZERO, 3, 10, None).lag == 7
     assert PartitionLag(ZERO, 12, 10, None).lag == 0  # the log was cut or made anew
-    assert PartitionLag(ZERO, None, 10, None).lag is None
+    assert PartitionLag(ZERO, None, 10, None, start=4).lag == 6  # all that is there waits
     assert PartitionLag(ZERO, 3, None, None).lag is None
 
 

@@ -1,9 +1,9 @@
 """`groups`: list, describe, reset and delete consumer groups, on any Kafka-compatible cluster; and `lag`."""
 
-import asyncio
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, assert_never
 
 import click
@@ -17,7 +17,7 @@ from riverlog.cli.group_offsets import (
     ResetTarget,
     ShiftBy,
     duration_ms,
-    group_lag,
+    group_lags,
     offsets_at,
     plan_moves,
 )
@@ -26,6 +26,7 @@ from riverlog.cli.terminal.expressions import LogEdge, moment_ms
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import confirm, yes_option
 from riverlog.cli.terminal.render import Row, plural
+from riverlog.cli.terminal.screen import watch_options
 from riverlog.cli.terminal.tables import draw_table
 from riverlog.model.ids import TopicPartition
 
@@ -62,15 +63,21 @@ def list_groups(
 
 
 @click.command
-@GROUP.one
+@partial(GROUP.many, required=False)
+@watch_options
 @cluster_text_options
 def describe(
-    name: str,
+    names: list[str],
+    watch: bool,
+    interval: float,
     cluster: ClusterOptions,
 ) -> None:
-    """Show a group's members, what each reads, and how far the group has come."""
-    found = cluster.ask(lambda admin: group_lag(admin, name), groups=[name])
-    cluster.emit([description(found)], lambda: _show(found))
+    """Show the members of groups, what each reads, and how far the group has come."""
+
+    def present(found: list[GroupLag]) -> None:
+        cluster.emit([description(each) for each in found], lambda: _one_by_one(found, _show))
+
+    cluster.show(lambda admin: group_lags(admin, names), present, groups=names, watch=watch, interval=interval)
 
 
 @click.command
@@ -166,30 +173,25 @@ def delete(
 
 
 @click.command
-@GROUP.one
-@click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C.")
-@click.option(
-    "--interval", type=click.FloatRange(0.1, 3600), default=2.0, show_default=True, metavar="SECONDS", help="How often."
-)
+@partial(GROUP.many, required=False)
+@watch_options
 @cluster_options
 def lag(
-    name: str,
+    names: list[str],
     watch: bool,
     interval: float,
     cluster: ClusterOptions,
 ) -> None:
-    """Show how many records wait for a group, in each partition and in all."""
+    """Show how many records wait for groups, in each partition and in all.
 
-    async def work(admin: "Admin") -> None:
-        while True:
-            found = await group_lag(admin, name)
-            cluster.emit([{"group": name, **each.row()} for each in found.progress], lambda: _show_lag(found))  # noqa: B023 - called at once
-            if not watch:
-                return
-            sys.stdout.flush()
-            await asyncio.sleep(interval)
+    Where a group has committed nothing, all records of the partition wait.
+    """
 
-    cluster.ask(work, groups=[name])
+    def present(found: list[GroupLag]) -> None:
+        rows = [{"group": each.group.name, **row.row()} for each in found for row in each.progress]
+        cluster.emit(rows, lambda: _one_by_one(found, _show_lag))
+
+    cluster.show(lambda admin: group_lags(admin, names), present, groups=names, watch=watch, interval=interval)
 
 
 # What is said ---------------------------------------------------------------------------------------------
@@ -234,6 +236,15 @@ def lines_of(found: GroupLag) -> str:
         waiting = sum(each.lag or 0 for each in found.of_member(member))
         lines.append(f"{member.instance_id or member.member_id}: Partitions [{', '.join(partitions)}], Lag: {waiting}")
     return "\n".join(lines)
+
+
+def _one_by_one(found: list[GroupLag], show: Callable[[GroupLag], None]) -> None:
+    for number, each in enumerate(found):
+        if number:
+            print()
+        show(each)
+    if not found:
+        print("There are no groups")
 
 
 def _show(found: GroupLag) -> None:

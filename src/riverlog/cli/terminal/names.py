@@ -31,20 +31,23 @@ class Naming:
         argument = click.argument("name", cls=Argument, required=False, metavar="NAME", help=self._help())
         return argument(click.option(self.option, "name_option", metavar="NAME", help=f"The {self.noun}.")(call))
 
-    def many(self, command: Callable[..., Any]) -> Callable[..., Any]:
-        """Add the argument and the option to a command, which takes each name once in `names`; one at least."""
+    def many(self, command: Callable[..., Any], *, required: bool = True) -> Callable[..., Any]:
+        """Add the argument and the option to a command, which takes each name once in `names`; none means all."""
 
         @wraps(command)
         def call(*, names: tuple[str, ...], names_option: tuple[str, ...], **rest: Any) -> Any:
-            return command(names=[self._checked(name) for name in dict.fromkeys(names + names_option or [""])], **rest)
+            named = names + names_option or ([""] if required else [])
+            return command(names=[self._checked(name) for name in dict.fromkeys(named)], **rest)
 
         option = click.option(self.option, "names_option", multiple=True, metavar="NAME", help=f"A {self.noun}.")
-        return click.argument("names", cls=Argument, nargs=-1, metavar="NAME", help=self._help("s"))(option(call))
+        return click.argument("names", cls=Argument, nargs=-1, metavar="NAME", help=self._help("s", required))(
+            option(call)
+        )
 
     def _checked(self, name: str | None) -> str:
         if not name:
             raise usage_error(f"name a {self.noun}, as NAME or with {self.option} NAME")
         return name
 
-    def _help(self, ending: str = "") -> str:
-        return f"The {self.noun}{ending}; {self.option} does the same."
+    def _help(self, ending: str = "", required: bool = True) -> str:
+        return f"The {self.noun}{ending}; {self.option} does the same.{'' if required else ' Without it: all.'}"

@@ -29,9 +29,7 @@ def draw_table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int | None) -> list[str]:
     """Return the lines of a table that is no wider than this."""
     cells = [[_text(cell) for cell in row] for row in rows]
-    numeric = [bool(rows) and all(map(_is_number, column)) for column in zip(*rows, strict=True)] or [False] * len(
-        columns
-    )
+    numeric = [_is_numeric(column) for column in zip(*rows, strict=True)] or [False] * len(columns)
     widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
     gap = GAP
     if width is not None and sum(widths) + len(GAP) * (len(widths) - 1) > width:
@@ -56,8 +54,10 @@ def fitted(widths: Sequence[int], room: int) -> list[int]:
     return cut
 
 
-def _is_number(cell: object) -> bool:
-    return isinstance(cell, int | float) or cell in (None, "-", "")
+def _is_numeric(column: Sequence[object]) -> bool:
+    """Return whether a column has numbers, and nothing else but cells that are empty."""
+    numbers = [isinstance(cell, int | float) for cell in column]
+    return any(numbers) and all(number or cell in (None, "-", "") for cell, number in zip(column, numbers, strict=True))
 
 
 def _text(cell: object) -> str:
