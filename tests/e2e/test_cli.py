@@ -56,12 +56,14 @@ def test_a_topic_lives_and_dies(shell: Shell) -> None:
     ]
     assert shell.done("topics", "describe", "--name", "life").decode() == (
         "Topic life: Partitions=3, ReplicationFactor=1\n"
-        "Partition 0: Leader=1, ISR=[1]\nPartition 1: Leader=1, ISR=[1]\nPartition 2: Leader=1, ISR=[1]\n"
+        "Partition 0: Leader=1, ISR=[1], Start=0, End=0, Records=0, Size=0 B\n"
+        "Partition 1: Leader=1, ISR=[1], Start=0, End=0, Records=0, Size=0 B\n"
+        "Partition 2: Leader=1, ISR=[1], Start=0, End=0, Records=0, Size=0 B\n"
     )
     shell.done("topics", "alter", "--name", "life", "--partitions", "4", "--config", "retention.ms=3600000")
     described = shell.done("topics", "describe", "life").decode()
     assert described.startswith("Topic life: Partitions=4, ReplicationFactor=1\n")
-    assert described.endswith("Partition 3: Leader=1, ISR=[1]\nConfig retention.ms=3600000\n")
+    assert described.endswith("Start=0, End=0, Records=0, Size=0 B\nConfig retention.ms=3600000\n")
     shell.done("topics", "alter", "life", "--delete-config", "retention.ms")
     assert "Config" not in shell.done("topics", "describe", "life").decode()
     changes = ("--delete-config", "retentoin.ms", "--config", "retention.ms=1")
@@ -71,6 +73,44 @@ def test_a_topic_lives_and_dies(shell: Shell) -> None:
     assert "cannot have fewer" in shell.refused("topics", "alter", "life", "--partitions", "2", code=4)
     shell.done("topics", "delete", "--name", "life")
     assert "there is no topic life" in shell.refused("topics", "describe", "life", code=4)
+
+
+def test_several_topics_are_made_and_those_that_cannot_be_are_named(shell: Shell) -> None:
+    shell.done("topics", "create", "one")
+    code, out, err = shell.run("topics", "create", "one", "two", "thr/ee", "-o", "table")
+    assert (code, out.decode()) == (4, "Created topic two: Partitions=1, ReplicationFactor=1\n")
+    assert err.decode().startswith("riverlog: 2 of 3 failed: the topic 'one' already exists, the topic's name 'thr/ee'")
+    assert shell.done("topics", "create", "one", "two", "--if-not-exists", "-o", "table").decode() == (
+        "Topic one exists already.\nTopic two exists already.\n"
+    )
+    shell.done("topics", "delete", "one", "two")
+
+
+def test_offsets_are_found_and_old_records_deleted(shell: Shell, topic: str) -> None:
+    shell.done("produce", topic, "-p", "0", given=b"0\n1\n2\n3\n")
+    shell.done("produce", topic, "-p", "1", given=b"0\n")
+    assert "Start=0, End=4, Records=4, Size=" in shell.done("topics", "describe", topic).decode()
+    rows = [json.loads(line) for line in shell.done("topics", "offsets", topic).splitlines()]
+    assert [(row["start"], row["end"]) for row in rows] == [(0, 4), (0, 1)]
+    (row,) = [
+        json.loads(line) for line in shell.done("topics", "offsets", topic, "--at", "-1h", "-p", "0").splitlines()
+    ]
+    assert (row["offset"], abs(row["timestamp_ms"] - time.time() * 1000) < 60_000) == (0, True)
+    (row,) = [
+        json.loads(line) for line in shell.done("topics", "offsets", topic, "--at", "now", "-p", "0").splitlines()
+    ]
+    assert (row["offset"], row["time"]) == (None, None)
+    assert shell.done("topics", "trim", topic, "--before-offset", "3", "-o", "table").decode() == (
+        f"Deleted 4 records of {topic}\n"
+    )
+    assert shell.done("consume", topic, "--from-beginning", "-e") == b"3\n"
+    assert (
+        "no records before that" in shell.done("topics", "trim", topic, "--before-time", "-1h", "-o", "table").decode()
+    )
+    assert [json.loads(line) for line in shell.done("topics", "trim", topic, "--all").splitlines()] == [
+        {"topic": topic, "partition": 0, "start": 4, "deleted": 1}
+    ]
+    assert "partitions 0 to 1, not 5" in shell.refused("topics", "trim", topic, "--all", "-p", "5", code=4)
 
 
 def test_a_bad_name_or_setting_is_refused_by_the_cluster(shell: Shell) -> None:

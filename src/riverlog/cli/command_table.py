@@ -24,7 +24,7 @@ class CliCommand(NamedTuple):
 
 
 GROUPS: Final = {
-    "topics": "Create, list, describe, alter and delete topics",
+    "topics": "Create, list, describe, alter, trim and delete topics",
     "groups": "List, describe, reset and delete consumer groups",
     "transactions": "List, describe and abort transactions, and find those that hang",
     "pipelines": "Run pipelines on Spark, look at them, and after what they keep",
@@ -51,21 +51,33 @@ COMMANDS: Final = (
     CliCommand(
         "topics create",
         "topics:create",
-        "Create a topic",
-        ("orders --partitions 3", "--name audit --config retention.ms=86400000"),
+        "Create topics",
+        ("orders --partitions 3", "orders refunds --if-not-exists", "--name audit --config retention.ms=86400000"),
     ),
     CliCommand("topics list", "topics:list_topics", "List the topics", ("", "-o json")),
     CliCommand(
         "topics describe",
         "topics:describe",
-        "Show a topic's partitions and settings",
+        "Show the partitions and settings of topics",
         ("orders", "--name orders -o yaml"),
+    ),
+    CliCommand(
+        "topics offsets",
+        "topic_offsets:offsets",
+        "Show the offsets of topics: where each partition begins and ends, or was at a time",
+        ("orders", "orders refunds --at -15m", "orders --at max-timestamp -o json"),
     ),
     CliCommand(
         "topics alter",
         "topics:alter",
         "Add partitions to a topic, or change its settings",
         ("orders --partitions 6", "orders --config retention.ms=3600000"),
+    ),
+    CliCommand(
+        "topics trim",
+        "topic_offsets:trim",
+        "Delete the oldest records of a topic",
+        ("orders --before-time -7d", "orders -p 0 --before-offset 1000 --yes", "orders --all"),
     ),
     CliCommand(
         "topics delete", "topics:delete", "Delete topics with all their records", ("orders", "--name orders --yes")

@@ -5,7 +5,7 @@ them, and a code gets the advice that goes with it.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -75,16 +75,35 @@ def client_errors() -> Iterator[None]:
         raise CommandError(sentence_of(error), ExitCode.REFUSED) from error
 
 
+def raise_failures(failures: "Mapping[str, KafkaError]", total: int) -> None:
+    """Raise the failure of one thing as it is, or those of several together; nothing where there are none."""
+    from riverlog.client.errors import PartlyFailed
+
+    if failures:
+        raise next(iter(failures.values())) if total == 1 else PartlyFailed(failures, total)
+
+
 def sentence_of(error: "KafkaError") -> str:
     """Return what was refused and why, with what to do about it."""
-    what = _FOR_PROGRAMMERS.sub("", in_kafkas_names(error.message)).rstrip(".")
-    subject = _SUBJECT.fullmatch(what)
-    if subject is not None:
-        why = subject[3][:1].lower() + subject[3][1:]
-        named = f"'{subject[2]}'" in why  # the cluster's own sentence names it as well
-        what = why if named else f"{subject[1]}: {why}"
+    from riverlog.client.errors import PartlyFailed
+
+    what = _what(error.message)
+    if isinstance(error, PartlyFailed):
+        counted = error.message.partition(": ")[0]
+        what = f"{counted}: {', '.join(_what(each.message) for each in error.failures.values())}"
     advice = ADVICE.get(error.code) or f"Kafka calls this {error.code.name}"
     return f"{what}{' ' if what.endswith('?') else '; '}{advice}"
+
+
+def _what(message: str) -> str:
+    """Return what the client says, without what is for programmers, and with its subject once."""
+    what = _FOR_PROGRAMMERS.sub("", in_kafkas_names(message)).rstrip(".")
+    subject = _SUBJECT.fullmatch(what)
+    if subject is None:
+        return what
+    why = subject[3][:1].lower() + subject[3][1:]
+    named = f"'{subject[2]}'" in why  # the cluster's own sentence names it as well
+    return why if named else f"{subject[1]}: {why}"
 
 
 def _unanswered(message: str) -> str:

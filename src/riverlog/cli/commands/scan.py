@@ -18,7 +18,7 @@ from riverlog.cli.client_settings import settings_of
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, start
-from riverlog.cli.terminal.options import Argument
+from riverlog.cli.terminal.options import Argument, partitions_option
 from riverlog.cli.terminal.record_formats import plain, visible
 from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, plural
 from riverlog.cli.terminal.tables import draw_table
@@ -36,9 +36,7 @@ _EDGES: Final = {LogEdge.BEGINNING: "earliest", LogEdge.END: "latest"}
 @click.option("--since", metavar="TIME", help="Leave out what is older: 1h, 15:00, 2026-01-31T15:00Z, milliseconds.")
 @click.option("--until", metavar="TIME", default="latest", help="Stop at the first record that is as young.")
 @click.option("--offset", metavar="N|-N", help="Begin at an offset; -N is N records before the end of each partition.")
-@click.option(
-    "-p", "--partition", "partitions", type=click.IntRange(0), multiple=True, metavar="N", help="Only this partition."
-)
+@partitions_option
 @click.option(
     "--columns",
     metavar="NAME,…",

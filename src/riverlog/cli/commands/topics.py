@@ -8,16 +8,21 @@ import click
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
 from riverlog.cli.idle_settings import name_idle_settings
 from riverlog.cli.internal_topics import check_internal, internal_option
+from riverlog.cli.refusals import raise_failures
+from riverlog.cli.terminal.colours import wrong
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import INT16_MAX, INT32_MAX, yes_option
-from riverlog.cli.terminal.render import Row
+from riverlog.cli.terminal.render import Row, size_text
+from riverlog.cli.terminal.screen import watch_options
 from riverlog.cli.terminal.suggestions import did_you_mean
+from riverlog.cli.topic_sizes import PartitionSize, partition_sizes
+from riverlog.model.ids import TopicPartition
 from riverlog.model.kafka_settings import TOPIC_SETTINGS_WITHOUT_MEANING
 
 if TYPE_CHECKING:
-    from riverlog import Admin
+    from riverlog import Admin, KafkaError
     from riverlog.client.admin.admin import ConfigEntry
     from riverlog.client.network.cluster import Partition, Topic
 
@@ -28,7 +33,7 @@ config_option: Final = click.option(
 
 
 @click.command
-@TOPIC.one
+@TOPIC.many
 @click.option(
     "--partitions", type=click.IntRange(1, INT32_MAX), metavar="N", help="How many; the cluster's default without it."
 )
@@ -42,17 +47,21 @@ config_option: Final = click.option(
 @click.option("--if-not-exists", is_flag=True, help="Leave a topic alone that exists already.")
 @cluster_options
 def create(
-    name: str,
+    names: list[str],
     partitions: int | None,
     replication_factor: int | None,
     config: tuple[str, ...],
     if_not_exists: bool,
     cluster: ClusterOptions,
 ) -> None:
-    """Create a topic."""
+    """Create topics."""
     configs = pairs(config, option="--config")
+    failures: dict[str, KafkaError] = {}
 
-    async def work(admin: "Admin") -> Row:
+    async def work(admin: "Admin") -> list[Row]:
+        return [row for name in names if (row := await make(admin, name)) is not None]
+
+    async def make(admin: "Admin", name: str) -> Row | None:
         from riverlog import KafkaError
         from riverlog.model.errors import ErrorCode
 
@@ -61,9 +70,10 @@ def create(
                 name, partitions=partitions or -1, replication_factor=replication_factor or -1, configs=configs
             )
         except KafkaError as error:
-            if not (if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS):
-                raise
-            return {"topic": name, "created": False}
+            if if_not_exists and error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
+                return {"topic": name, "created": False}
+            failures[name] = error
+            return None
         await name_idle_settings(admin, name, configs)
         return {
             "topic": name,
@@ -73,12 +83,10 @@ def create(
             "replication_factor": created.replication_factor,
         }
 
-    row = cluster.ask(work)
-    sentence = f"Topic {name} exists already."
-    if row["created"]:
-        count, copies = row["partitions"], row["replication_factor"]
-        sentence = f"Created topic {name}: Partitions={count}, ReplicationFactor={copies}"
-    cluster.emit([row], lambda: print(sentence))
+    rows = cluster.ask(work)
+    cluster.emit(rows, lambda: print(*map(_created, rows), sep="\n", end="\n" if rows else ""))
+    with cluster.errors():
+        raise_failures(failures, len(names))
 
 
 @click.command
@@ -101,26 +109,35 @@ def list_topics(internal: bool, cluster: ClusterOptions) -> None:
 @click.command
 @TOPIC.many
 @click.option("--all", "every_setting", is_flag=True, help="All settings, not only the topic's own.")
+@watch_options
 @cluster_text_options
 def describe(
     names: list[str],
     every_setting: bool,
+    watch: bool,
+    interval: float,
     cluster: ClusterOptions,
 ) -> None:
-    """Show a topic's partitions and settings.
+    """Show the partitions and settings of topics.
 
-    One line for each partition: `Partition 0: Leader=1, ISR=[1,2,3]`. Then the settings that were made for this
-    topic.
+    One line for each partition: `Partition 0: Leader=1, ISR=[1,2,3], Start=0, End=7, Records=7, Size=1.2 KiB`. Then the
+    settings that were made for this topic. Records counts the offsets between start and end; compaction and
+    transactions leave fewer.
     """
 
-    async def work(admin: "Admin") -> "list[tuple[Topic, dict[str, ConfigEntry]]]":
+    async def work(admin: "Admin") -> list[Row]:
         topics = await admin.describe_topics(names)
-        return [(topic, await admin.describe_configs(topic=topic.name)) for topic in topics]
+        sizes = await partition_sizes(admin, topics)
+        configs = [await admin.describe_configs(topic=topic.name) for topic in topics]
+        return [
+            description(topic, each, sizes, every_setting=every_setting)
+            for topic, each in zip(topics, configs, strict=True)
+        ]
 
-    rows = [
-        description(topic, configs, every_setting=every_setting) for topic, configs in cluster.ask(work, topics=names)
-    ]
-    cluster.emit(rows, lambda: print("\n\n".join(map(lines_of, rows))))
+    def present(rows: list[Row]) -> None:
+        cluster.emit(rows, lambda: print("\n\n".join(map(lines_of, rows))))
+
+    cluster.show(work, present, topics=names, watch=watch, interval=interval)
 
 
 @click.command
@@ -196,6 +213,13 @@ def delete(
     cluster.delete("topic", names, "records", lambda admin: admin.delete_topics(names), yes=yes)
 
 
+def _created(row: Row) -> str:
+    if not row["created"]:
+        return f"Topic {row['topic']} exists already."
+    count, copies = row["partitions"], row["replication_factor"]
+    return f"Created topic {row['topic']}: Partitions={count}, ReplicationFactor={copies}"
+
+
 def _check_known(names: Sequence[str], configs: "Mapping[str, ConfigEntry]") -> None:
     """Refuse a setting that a topic does not have: clusters take it back to its default without a word."""
     for name in names:
@@ -204,7 +228,13 @@ def _check_known(names: Sequence[str], configs: "Mapping[str, ConfigEntry]") -> 
             raise CommandError(f"nothing was changed: topics have no setting {name}{hint}", ExitCode.REFUSED)
 
 
-def description(topic: "Topic", configs: "Mapping[str, ConfigEntry]", *, every_setting: bool) -> Row:
+def description(
+    topic: "Topic",
+    configs: "Mapping[str, ConfigEntry]",
+    sizes: Mapping[TopicPartition, PartitionSize],
+    *,
+    every_setting: bool,
+) -> Row:
     """Gather what is to be said about a topic."""
     from riverlog.client.admin.admin import ConfigSource
 
@@ -216,7 +246,9 @@ def description(topic: "Topic", configs: "Mapping[str, ConfigEntry]", *, every_s
         "topic_id": str(topic.topic_id),
         "internal": topic.is_internal,
         "replication_factor": len(topic.partitions[0].replicas),
-        "partitions": [_partition(each) for each in topic.partitions],
+        "partitions": [
+            _partition(each, sizes.get(TopicPartition(topic.name, each.index))) for each in topic.partitions
+        ],
         "configs": {name: entry.value for name, entry in shown.items()},
     }
 
@@ -231,14 +263,17 @@ def lines_of(row: Row) -> str:
         f"Topic {row['name']}: Partitions={len(partitions)}, ReplicationFactor={row['replication_factor']}{internal}"
     ]
     for each in partitions:
-        leader = "none" if each["leader"] is None else each["leader"]
-        offline = f", Offline={_ids(each['offline'])}" if each["offline"] else ""
-        lines.append(f"Partition {each['partition']}: Leader={leader}, ISR={_ids(each['isr'])}{offline}")
+        leader = wrong("none") if each["leader"] is None else each["leader"]
+        offline = f", {wrong('Offline=' + _ids(each['offline']))}" if each["offline"] else ""
+        size = f", Size={size_text(each['size'])}" if each["size"] is not None else ""
+        offsets = f", Start={each['start']}, End={each['end']}, Records={each['records']}{size}"
+        shown = offsets if each["end"] is not None else ""
+        lines.append(f"Partition {each['partition']}: Leader={leader}, ISR={_ids(each['isr'])}{offline}{shown}")
     lines += [f"Config {name}={value}" for name, value in configs.items()]
     return "\n".join(lines)
 
 
-def _partition(partition: "Partition") -> Row:
+def _partition(partition: "Partition", size: PartitionSize | None) -> Row:
     return {
         "partition": partition.index,
         "leader": partition.leader if partition.leader >= 0 else None,
@@ -246,6 +281,10 @@ def _partition(partition: "Partition") -> Row:
         "replicas": list(partition.replicas),
         "isr": list(partition.in_sync),
         "offline": list(partition.offline),
+        "start": size and size.start,
+        "end": size and size.end,
+        "records": size and size.records,
+        "size": size and size.size,
     }
 
 

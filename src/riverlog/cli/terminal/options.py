@@ -49,6 +49,9 @@ text_output_option: Final = output_format_option(help="How to print. Without it:
 """For commands whose text is made of lines that a program can read as well."""
 
 
+partitions_option: Final = click.option(
+    "-p", "--partition", "partitions", type=click.IntRange(0), multiple=True, metavar="N", help="Only this partition."
+)
 yes_option: Final = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 

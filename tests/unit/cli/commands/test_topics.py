@@ -7,9 +7,10 @@ import pytest
 from riverlog.cli.commands.topics import description, lines_of
 from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import ExitCode
+from riverlog.cli.topic_sizes import PartitionSize
 from riverlog.client.admin.admin import ConfigEntry, ConfigSource
 from riverlog.client.network.cluster import Partition, Topic
-from riverlog.model.ids import NodeId, TopicId
+from riverlog.model.ids import NodeId, TopicId, TopicPartition
 
 TOPIC = Topic(
     "orders",
@@ -23,19 +24,20 @@ CONFIGS = {
     "retention.ms": ConfigEntry("retention.ms", "1000", ConfigSource.TOPIC),
     "cleanup.policy": ConfigEntry("cleanup.policy", "delete", ConfigSource.DEFAULT),
 }
+SIZES = {TopicPartition("orders", 0): PartitionSize(3, 10, 1_200)}
 
 
 def test_a_topic_is_a_line_for_each_partition_and_each_setting_of_its_own() -> None:
-    assert lines_of(description(TOPIC, CONFIGS, every_setting=False)) == (
+    assert lines_of(description(TOPIC, CONFIGS, SIZES, every_setting=False)) == (
         "Topic orders: Partitions=2, ReplicationFactor=3\n"
-        "Partition 0: Leader=1, ISR=[1,2,3]\n"
+        "Partition 0: Leader=1, ISR=[1,2,3], Start=3, End=10, Records=7, Size=1.2 KiB\n"
         "Partition 1: Leader=none, ISR=[2], Offline=[1,2]\n"
         "Config retention.ms=1000"
     )
 
 
 def test_all_settings_can_be_shown() -> None:
-    assert description(TOPIC, CONFIGS, every_setting=True)["configs"] == {
+    assert description(TOPIC, CONFIGS, SIZES, every_setting=True)["configs"] == {
         "cleanup.policy": "delete",
         "retention.ms": "1000",
     }
@@ -46,7 +48,8 @@ def test_all_settings_can_be_shown() -> None:
     [
         (["topics", "create"], "name a topic, as NAME or with --name NAME"),
         (["topics", "describe"], "name a topic, as NAME or with --name NAME"),
-        (["topics", "create", "a", "--name", "b"], "two topics were named, a and b; name one"),
+        (["topics", "alter", "a", "--name", "b"], "two topics were named, a and b; name one"),
+        (["topics", "trim", "a"], "say what to delete, in one way: --before-offset N, --before-time TIME or --all"),
         (
             ["topics", "create", "a", "--config", "retention.ms"],
             "--config needs name=value, but 'retention.ms' was given",
