@@ -4,11 +4,11 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 PYTEST := $(PYTHON) -m pytest
-CODE   := src tests bench examples
+CODE   := src tests bench examples hatch_build.py
 NOT_RUN := $(CURDIR)/$(VENV)/not-run
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check chaos format unit test processes unit-and-spark spark conformance bench fuzz sim clean
+.PHONY: help setup demo check chaos format unit test processes unit-and-spark spark conformance bench fuzz sim docs changelog clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -77,6 +77,14 @@ sim: $(STAMP) ## Simulate SEEDS=200 nodes that lose power, or replay SEED=, ONLY
 
 bench: $(STAMP) ## Measure riverlog and Apache Kafka in one run and print the ratios
 	@$(PYTHON) -m bench
+
+docs: $(STAMP) ## Build the documentation as a site with a search, in build/site
+	@$(PYTHON) -m tests.support.site
+	@$(VENV)/bin/zensical build --clean --strict
+	@echo "to read it: python3 -m http.server --bind 127.0.0.1 --directory build/site"
+
+changelog: $(STAMP) ## Gather changelog.d in CHANGELOG.md as unreleased; VERSION=0.2.0 makes it that version
+	@$(PYTHON) -m tests.support.changelog $(VERSION)
 
 clean: ## Remove what the targets created
 	rm -rf $(VENV) build dist riverlog-demo .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -11,11 +11,12 @@ import pytest
 
 from riverlog.cli.command_table import COMMANDS, GROUPS
 from riverlog.model.settings import NODE_ONLY_SETTINGS, TOPIC_SETTINGS
+from tests.support.changelog import fragments
 from tests.support.documents import metrics_table
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 SOURCE: Final = ROOT / "src" / "riverlog"
-DOCUMENTS: Final = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+DOCUMENTS: Final = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 
 TESTED_ELSEWHERE: Final = {
     "__main__": "two lines; every e2e test of the command line goes through the same main()",
@@ -126,6 +127,12 @@ def test_every_setting_is_documented() -> None:
 
 def test_the_table_of_metrics_is_current() -> None:
     assert metrics_table() in (ROOT / "docs" / "operations.md").read_text()
+
+
+def test_every_change_is_one_fragment() -> None:
+    for path, sentence in fragments(ROOT / "changelog.d").items():
+        assert sentence.endswith("."), path
+        assert "](" not in sentence, f"{path}: the changelog lies in another folder than its fragments"
 
 
 def test_decisions_are_numbered_without_gaps() -> None:
