@@ -113,6 +113,24 @@ def test_offsets_are_found_and_old_records_deleted(shell: Shell, topic: str) -> 
     assert "partitions 0 to 1, not 5" in shell.refused("topics", "trim", topic, "--all", "-p", "5", code=4)
 
 
+def test_settings_of_brokers_change_while_they_run(shell: Shell) -> None:
+    changed = shell.done("cluster", "config", "set", "log.retention.ms=86400000", "-o", "table").decode()
+    assert changed == "Changed all brokers: log.retention.ms=86400000\n"
+    (row,) = [json.loads(line) for line in shell.done("cluster", "config", "get", "log.retention.ms").splitlines()]
+    assert (row["value"], row["source"]) == ("86400000", "set for all brokers")
+    shell.done("cluster", "config", "set", "log.retention.ms=1000", "--broker", "1")
+    assert "set for this broker" in shell.done("cluster", "config", "get").decode()
+    shell.done("cluster", "config", "set", "--delete", "log.retention.ms", "--broker", "1")
+    shell.done("cluster", "config", "set", "--delete", "log.retention.ms")
+    assert "log.retention.ms" not in shell.done("cluster", "config", "get").decode()
+    assert "log.retention.ms" in shell.done("cluster", "config", "get", "--all").decode()
+    assert "did you mean 'log.retention.ms'?" in shell.refused("cluster", "config", "get", "log.retenton.ms", code=4)
+    assert "cannot change while a node runs" in shell.refused("cluster", "config", "set", "node.id=7", code=4)
+    assert "there is no broker 9; the cluster has 1" in shell.refused(
+        "cluster", "config", "get", "--broker", "9", code=4
+    )
+
+
 def test_a_bad_name_or_setting_is_refused_by_the_cluster(shell: Shell) -> None:
     assert "may hold only ASCII letters" in shell.refused("topics", "create", "a b", code=4)
     assert "retention.ms" in shell.refused("topics", "create", "x", "--config", "retension.ms=1", code=4)

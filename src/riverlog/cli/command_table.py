@@ -30,7 +30,8 @@ GROUPS: Final = {
     "pipelines": "Run pipelines on Spark, look at them, and after what they keep",
     "pipelines checkpoints": "List, export and import the checkpoints of Spark's queries",
     "profile": "Save brokers and settings of clients under a name",
-    "cluster": "Look at brokers, partitions and log directories",
+    "cluster": "Look at brokers, their partitions, log directories and settings",
+    "cluster config": "Show and change settings of brokers while they run",
     "log": "Read the files of a log directory without a broker",
     "config": "Explain settings",
 }
@@ -262,6 +263,18 @@ COMMANDS: Final = (
         "cluster:under_replicated",
         "List partitions that lack replicas or a leader",
         ("", "-o json"),
+    ),
+    CliCommand(
+        "cluster config get",
+        "cluster_config:get",
+        "Show the settings of a broker as they are in force",
+        ("", "log.retention.ms num.io.threads --broker 1", "--all -o json"),
+    ),
+    CliCommand(
+        "cluster config set",
+        "cluster_config:set_config",
+        "Change settings of brokers while they run",
+        ("log.retention.ms=86400000", "--delete log.retention.ms", "log.cleaner.threads=2 --broker 1"),
     ),
     CliCommand(
         "log dump",

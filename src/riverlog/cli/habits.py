@@ -93,6 +93,7 @@ OPTIONS: Final = {
         "-v": "`riverlog doctor` looks closer where something is wrong",
     },
     "topics": {
+        "--entity-type": "the settings of topics belong to `topics`, those of brokers to `cluster config`",
         "--add-config": "--config NAME=VALUE sets a setting of the topic",
         "--alter": "`topics alter` changes topics",
         "--create": "`topics create` creates topics",
@@ -168,6 +169,12 @@ OPTIONS: Final = {
         "--name": "write the group's name behind the command, or --group NAME",
         "-g": "write the group's name behind the command, or --group NAME",
         "-w": "--watch looks again and again",
+    },
+    "cluster config": {
+        "--add-config": "write NAME=VALUE behind `cluster config set`",
+        "--delete-config": "`cluster config set --delete NAME` takes a setting back to its default",
+        "--entity-name": "--broker N says which broker",
+        "--entity-type": "these are settings of brokers; `topics alter` changes those of topics",
     },
     "dev": {
         "--config": "`riverlog serve --config FILE` starts from a file",

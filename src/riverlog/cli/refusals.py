@@ -58,7 +58,7 @@ ADVICE: Final = {
 ABSENT: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.GROUP_ID_NOT_FOUND})
 """The codes where a name was perhaps misspelt."""
 
-_SUBJECT: Final = re.compile(r"((?:settings of )?\w+ '([^']*)'): (.*)", re.DOTALL)
+_SUBJECT: Final = re.compile(r"((?:settings of )?(?:\w+ '([^']*)'|all brokers|broker \d+)): (.*)", re.DOTALL)
 _FOR_PROGRAMMERS: Final = re.compile(r"[.;] [^.;]*\bawait\b.*")
 
 
@@ -91,7 +91,8 @@ def sentence_of(error: "KafkaError") -> str:
     if isinstance(error, PartlyFailed):
         counted = error.message.partition(": ")[0]
         what = f"{counted}: {', '.join(_what(each.message) for each in error.failures.values())}"
-    advice = ADVICE.get(error.code) or f"Kafka calls this {error.code.name}"
+    known = _SETTINGS if what.startswith("settings of ") else ADVICE.get(error.code)
+    advice = known or f"Kafka calls this {error.code.name}"
     return f"{what}{' ' if what.endswith('?') else '; '}{advice}"
 
 
@@ -102,7 +103,7 @@ def _what(message: str) -> str:
     if subject is None:
         return what
     why = subject[3][:1].lower() + subject[3][1:]
-    named = f"'{subject[2]}'" in why  # the cluster's own sentence names it as well
+    named = subject[2] is not None and f"'{subject[2]}'" in why  # the cluster's own sentence names it as well
     return why if named else f"{subject[1]}: {why}"
 
 

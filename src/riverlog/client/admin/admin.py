@@ -70,6 +70,9 @@ from riverlog.wire.messages.metadata import MetadataRequest, MetadataRequestTopi
 
 T = TypeVar("T")
 
+ALL_BROKERS: Final = -1
+"""Settings that were made for all brokers at once, where one broker could be named."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
@@ -266,7 +269,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
     async def describe_configs(
         self, *, topic: str | None = None, broker: int | None = None, names: Iterable[str] | None = None
     ) -> dict[str, ConfigEntry]:
-        """Give the settings of a topic or of a broker, with where each value comes from."""
+        """Give the settings of a topic, of a broker, or of ALL_BROKERS, with where each value comes from."""
         kind, resource = _resource(topic, broker)
         request = DescribeConfigsRequest(
             resources=[
@@ -295,7 +298,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
         broker: int | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Change these settings of a topic or broker and no others; None takes a setting back to its default."""
+        """Change these settings of a topic, a broker or ALL_BROKERS; None takes a setting back to its default."""
         kind, resource = _resource(topic, broker)
         request = IncrementalAlterConfigsRequest(
             resources=[
@@ -429,7 +432,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
 
     async def _ask_owner(self, broker: int | None, request: object) -> Any:
         """Ask the broker whose settings these are; any knows those of topics."""
-        if broker is None:
+        if broker is None or broker == ALL_BROKERS:
             return await self._cluster.ask_any(request)
         return await self._cluster.ask(NodeId(broker), request)
 
@@ -503,11 +506,14 @@ def _resource(topic: str | None, broker: int | None) -> tuple[int, str]:
         raise ValueError("name either a topic or a broker")
     if topic is not None:
         return _TOPIC_RESOURCE, checked_text("a topic's name", topic)
-    return _BROKER_RESOURCE, str(checked_int32("broker", broker))
+    number = checked_int32("broker", broker, least=ALL_BROKERS)
+    return _BROKER_RESOURCE, "" if number == ALL_BROKERS else str(number)
 
 
 def _named(kind: int, resource: str) -> str:
-    return f"topic {resource!r}" if kind == _TOPIC_RESOURCE else f"broker {resource}"
+    if kind == _TOPIC_RESOURCE:
+        return f"topic {resource!r}"
+    return f"broker {resource}" if resource else "all brokers"
 
 
 def _names(names: str | Iterable[str]) -> list[str]:
