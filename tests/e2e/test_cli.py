@@ -131,6 +131,17 @@ def test_settings_of_brokers_change_while_they_run(shell: Shell) -> None:
     )
 
 
+def test_a_shell_is_told_the_names_of_topics_and_groups(shell: Shell, topic: str) -> None:
+    assert f"{topic}\t" in shell.done("__complete", "topics", "describe", topic[:9]).decode().splitlines()
+    assert f"{topic}\t" in shell.done("__complete", "consume", topic).decode().splitlines()
+    shell.done("groups", "reset-offsets", "completed", "--topic", topic, "--to-latest", "--execute")
+    assert "completed\t" in shell.done("__complete", "lag", "--group", "").decode().splitlines()
+    assert shell.done("__complete", "lag", "-b", "127.0.0.1:1", "--group", "") == b"", (
+        "who does not answer has no names"
+    )
+    shell.done("groups", "delete", "completed")
+
+
 def test_a_bad_name_or_setting_is_refused_by_the_cluster(shell: Shell) -> None:
     assert "may hold only ASCII letters" in shell.refused("topics", "create", "a b", code=4)
     assert "retention.ms" in shell.refused("topics", "create", "x", "--config", "retension.ms=1", code=4)

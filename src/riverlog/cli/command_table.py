@@ -306,6 +306,12 @@ COMMANDS: Final = (
         "profile describe", "profile:describe", "Show the settings of a profile; passwords are hidden", ("prod",)
     ),
     CliCommand("profile delete", "profile:delete", "Delete a profile", ("prod",)),
+    CliCommand(
+        "completion",
+        "completion:completion",
+        "Print a script that completes commands, options, topics and groups in a shell",
+        ("bash", "zsh", "fish"),
+    ),
     CliCommand("version", "version:version", "Print the version", ("",)),
 )
 

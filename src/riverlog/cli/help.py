@@ -28,7 +28,7 @@ SECTIONS: Final = {
     "Consumer groups": ("groups", "lag"),
     "Transactions": ("transactions",),
     "Pipelines": ("pipelines",),
-    "Look inside": ("cluster", "log", "doctor", "config", "profile", "version"),
+    "Look inside": ("cluster", "log", "doctor", "config", "profile", "completion", "version"),
 }
 
 

@@ -64,6 +64,12 @@ def _run(arguments: list[str]) -> int | None:
     for argument in arguments:
         if not _is_text(argument):
             raise usage_error(f"the argument {argument!r} is not text in UTF-8")
+    if arguments[:1] == ["__complete"]:
+        from riverlog.cli.completion import complete
+
+        for each in complete(arguments[1:]):
+            print(f"{each.word}\t{each.meaning}")
+        return ExitCode.DONE
     if not arguments or arguments[0] in HELP_FLAGS or arguments == ["help"]:
         print(pages.overview(program_name()), end="")
         return ExitCode.DONE
