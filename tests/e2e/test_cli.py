@@ -341,6 +341,18 @@ def test_cluster_status(shell: Shell, node: Node, topic: str) -> None:
     assert shell.done("cluster", "under-replicated", "-o", "table").startswith(b"Every partition has a leader")
 
 
+def test_cluster_metadata(shell: Shell, node: Node, topic: str) -> None:
+    shell.done("topics", "alter", "--name", topic, "--config", "retention.ms=86400000")
+    document = json.loads(shell.done("cluster", "metadata", "-o", "json"))
+    assert document["brokers"] == [{"id": 1, "address": node.bootstrap, "rack": None}]
+    (mine,) = (each for each in document["topics"] if each["topic"] == topic)
+    assert mine["settings"]["retention.ms"] == "86400000"
+    assert mine["partitions"][0] == {"partition": 0, "leader": 1, "leader_epoch": 0, "replicas": [1], "isr": [1]}
+    text = shell.done("cluster", "metadata", "-o", "table").decode()
+    assert text.startswith(f"Cluster {document['cluster_id']}: ")
+    assert mine["topic_id"] in text
+
+
 def test_the_doctor_finds_nothing_wrong_with_a_good_node(shell: Shell) -> None:
     report = shell.done("doctor").decode()
     assert "WRONG" not in report

@@ -259,6 +259,12 @@ COMMANDS: Final = (
         ("", "-b broker:9092 -o json"),
     ),
     CliCommand(
+        "cluster metadata",
+        "cluster_metadata:metadata",
+        "Show what the cluster remembers: brokers, topics, partitions, settings",
+        ("", "-o json"),
+    ),
+    CliCommand(
         "cluster under-replicated",
         "cluster:under_replicated",
         "List partitions that lack replicas or a leader",

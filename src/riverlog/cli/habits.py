@@ -14,7 +14,6 @@ COMMANDS: Final = {
     "cluster describe": "cluster status",
     "cluster health": "cluster under-replicated",
     "cluster info": "cluster status",
-    "cluster metadata": "cluster status",
     "console-consumer": "consume",
     "console-producer": "produce",
     "consumer": "consume",
