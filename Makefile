@@ -8,7 +8,7 @@ CODE   := src tests bench examples hatch_build.py
 NOT_RUN := $(CURDIR)/$(VENV)/not-run
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check chaos format unit test processes unit-and-spark spark conformance bench fuzz sim docs changelog clean
+.PHONY: help setup demo check chaos format unit test processes unit-and-spark spark conformance bench fuzz sim wheel docs changelog clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ chaos: $(STAMP) ## Kills by the twenty ROUNDS=5 times, Spark's drivers too, 200 
 	@SPARK_KILLS=5 $(PYTEST) -s tests/spark/test_kills.py tests/spark/test_example_kills.py \
 	  tests/spark/test_outages.py tests/spark/test_takeovers.py
 	@COPIER_RECORDS=100000 COPIER_KILLS=20 COPIER_NODE_KILLS=5 $(PYTEST) tests/e2e/test_copier.py
+
+wheel: $(STAMP) ## Build a wheel, install it into a new environment, and walk the README there as printed
+	@$(PYTEST) tests/release
 
 conformance: $(STAMP) ## Every client and foreign suite; a missing one is reported and fails
 	@$(PYTHON) -m tests.conformance

@@ -17,6 +17,7 @@ import pytest
 VARIABLE: Final = "NOT_RUN"
 SLOW: Final = "marked slow: they take minutes (make spark)"
 LONG_FORMS: Final = (
+    "make wheel (a new environment, and the README as printed)",
     "make conformance (clients in Java, Go and JavaScript, and their own test suites)",
     "make sim and make fuzz (more seeds), make chaos (more kills), make bench (measurements)",
 )
