@@ -1,4 +1,4 @@
-"""Orders in, revenue per shop and ten minutes out: a pipeline on Spark, exactly once. What `make demo` shows.
+"""Orders in, revenue per shop and ten minutes out: a pipeline on Spark, exactly once. What `riverlog demo` shows.
 
 Starts `riverlog dev` on a folder that stays, sends an hour of orders, many of them out of order, and lets Spark add up
 what each shop took: windows over event time, read from a topic and written to a topic, with the checkpoint in the log.

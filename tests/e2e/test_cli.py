@@ -142,6 +142,11 @@ def test_a_shell_is_told_the_names_of_topics_and_groups(shell: Shell, topic: str
     shell.done("groups", "delete", "completed")
 
 
+def test_the_demo_tells_a_story() -> None:
+    ran = subprocess.run([PROGRAM, "demo", "invoices"], capture_output=True, text=True, timeout=60, check=True)
+    assert "read_committed finds 1000 invoices, one per order and in order" in ran.stdout
+
+
 def test_a_bad_name_or_setting_is_refused_by_the_cluster(shell: Shell) -> None:
     assert "may hold only ASCII letters" in shell.refused("topics", "create", "a b", code=4)
     assert "retention.ms" in shell.refused("topics", "create", "x", "--config", "retension.ms=1", code=4)

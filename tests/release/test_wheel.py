@@ -91,6 +91,7 @@ def test_a_wheel_has_what_it_needs_and_nothing_else(wheel: Path) -> None:
     assert {name.split("/")[0].split("-")[0] for name in names} == {"riverlog", "pyspark_riverlog"}
     assert "riverlog/py.typed" in names
     assert "riverlog/spark/sessions/log4j2.properties" in names
+    assert {f"riverlog/examples/{path.name}" for path in (ROOT / "examples").glob("*.py")} <= set(names)
 
 
 def test_the_readme_is_walked_as_printed(clone: Path, wheel: Path, environment: Path, tmp_path: Path) -> None:
@@ -98,6 +99,7 @@ def test_the_readme_is_walked_as_printed(clone: Path, wheel: Path, environment: 
     assert install.text == "pip install .\n"
     Walk(clone, bin=environment, seconds_max=900).run(install)
     assert run([str(environment / "riverlog"), "version"]).startswith("riverlog ")
+    assert "1000 invoices, one per order" in run([str(environment / "riverlog"), "demo"]), "Spark is not there yet"
     run([str(environment / "pip"), "install", "--quiet", "--force-reinstall", "--no-deps", str(wheel)])
     run([str(environment / "pip"), "install", "--quiet", f"{wheel}[{EXTRAS}]"])
     with dev(tmp_path, environment) as addresses:

@@ -50,6 +50,12 @@ COMMANDS: Final = (
         ("--config server.properties", "--config server.properties --set node.id=2"),
     ),
     CliCommand(
+        "demo",
+        "demo:demo",
+        "Run an example: a node is started, records flow, and each step is told",
+        ("", "invoices", "--list", "--copy ./examples"),
+    ),
+    CliCommand(
         "topics create",
         "topics:create",
         "Create topics",
