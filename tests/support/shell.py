@@ -2,6 +2,7 @@
 
 import os
 import pty
+import signal
 import subprocess
 import sys
 import tempfile
@@ -59,16 +60,24 @@ class Shell:
         return sentence
 
 
-def on_terminal(node: Node, *arguments: str, typed: bytes = b"") -> tuple[int, str]:
-    """Run with a terminal as input and output; give the exit code and what was on the screen."""
+def on_terminal(node: Node, *arguments: str, typed: bytes = b"", stop_at: str | None = None) -> tuple[int, str]:
+    """Run with a terminal as input and output; give the exit code and what was on the screen.
+
+    With `stop_at` the program is interrupted once that is on the screen.
+    """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env={**environment(node), "TERM": "xterm"}
     )
     os.close(theirs)
     os.write(ours, typed)
-    screen = read_all(ours)
-    return process.wait(SECONDS_MAX), screen
+    screen = b""
+    while stop_at is not None and stop_at.encode() not in screen:
+        screen += os.read(ours, 4096)
+    if stop_at is not None:
+        process.send_signal(signal.SIGINT)
+    rest = read_all(ours)
+    return process.wait(SECONDS_MAX), screen.decode().replace("\r\n", "\n") + rest
 
 
 def read_all(terminal: int) -> str:

@@ -103,16 +103,20 @@ class ClusterOptions:
     async def _explained(
         self, error: "KafkaError", topics: Iterable[str], groups: Iterable[str]
     ) -> "KafkaError | CommandError":
-        from riverlog import Admin
-
         if error.code not in ABSENT:
             return error
-        async with self.client(Admin) as admin:
+        async with self.admin_beside() as admin:
             return await missing(admin, error, topics, groups)
 
     def client(self, client: Callable[..., T], fixed: Mapping[str, Any] | None = None) -> T:
         """Create a client; `fixed` are the options of the command that are settings of the client."""
         return new_client(client, self.bootstrap, self.settings, fixed)
+
+    def admin_beside(self) -> "Admin":
+        """Create an administration client beside another client, which may have been given settings of its own."""
+        from riverlog import Admin
+
+        return new_client(Admin, self.bootstrap, ClientSettings(filed=self.settings.all))
 
     @property
     def prints_text(self) -> bool:

@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.lines import LINE_BYTES_MAX, blocks, lines
 from riverlog.cli.terminal.render import ProgressCallback, plural, size_text
+from riverlog.model.errors import ErrorCode
 
 if TYPE_CHECKING:
     from riverlog.client.producer.deliveries import Delivery
     from riverlog.client.producer.producer import Producer
 
 STANDARD_INPUT: Final = 0
+_UNKNOWN: Final = frozenset({ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT})
+"""Nobody said what became of a record: it may have arrived before the answer was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +112,71 @@ class Sent(NamedTuple):
         )
 
 
+class Tally:
+    """Counts what was sent, and what is known to have arrived."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.sent = 0
+        self.bytes = 0
+        """Of keys and values."""
+        self.acknowledged = 0
+        self.read_bytes = 0
+        """Of the lines whose records are acknowledged."""
+        self._under_way: deque[tuple[Delivery, int]] = deque()  # bounded by the producer's own buffer
+
+    def note(self, delivery: "Delivery", size: int, read_bytes: int) -> None:
+        """Note a record that was sent, the size of its content, and how much was read for it."""
+        self._under_way.append((delivery, read_bytes))
+        self.sent += 1
+        self.bytes += size
+
+    def count(self) -> tuple[int, int]:
+        """Count what is acknowledged by now, up to the first record that is not: records, and bytes that were read."""
+        while self._under_way and self._under_way[0][0].done and self._under_way[0][0].error is None:
+            self._acknowledge(self._under_way.popleft()[1])
+        return self.acknowledged, self.read_bytes
+
+    def check(self) -> None:
+        """Count what is acknowledged; raise what was refused first."""
+        self.count()
+        if self._under_way and self._under_way[0][0].done:
+            self._under_way[0][0].result()
+
+    def summary(self) -> str | None:
+        """Say at an early end what is known about each record; None where there is nothing to tell."""
+        refused = 0
+        for delivery, read_bytes in self._under_way:
+            if not delivery.done or (delivery.error is not None and delivery.error.code in _UNKNOWN):
+                continue
+            if delivery.error is None:
+                self._acknowledge(read_bytes)
+            else:
+                refused += 1
+        unknown = self.sent - self.acknowledged - refused
+        if not (self.acknowledged or unknown):
+            return None
+        parts = [f"{self.acknowledged:,} acknowledged"]
+        parts += [f"{refused:,} refused"] if refused else []
+        parts += [f"{unknown:,} unknown (in the topic or not)"] if unknown else []
+        return f"{plural(self.sent, 'record')} sent to {self.topic}: {', '.join(parts)}"
+
+    def _acknowledge(self, read_bytes: int) -> None:
+        self.acknowledged += 1
+        self.read_bytes += read_bytes
+
+
 async def send(
     producer: "Producer",
     shape: LineFormat,
     sources: Sequence[LineSource],
+    tally: Tally,
     *,
     whole: bool,
     rate: float | None,
-    progress: ProgressCallback,
 ) -> Sent:
     """Send everything and wait until all of it is acknowledged; the first refusal is raised."""
     began = time.monotonic()
-    count = size = read = 0
-    under_way: deque[Delivery] = deque()  # bounded by the producer's own buffer
     for source in sources:
         number = 0
         async for some in source.records(whole=whole):
@@ -129,23 +184,19 @@ async def send(
                 number += 1
                 key, value = shape.split(line, number, source.name)
                 if rate:
-                    progress(count, read)
-                    _settle(under_way)
-                    await asyncio.sleep(pause_seconds(count, rate, time.monotonic() - began))
+                    tally.check()
+                    await asyncio.sleep(pause_seconds(tally.sent, rate, time.monotonic() - began))
                 await producer.ready(len(line))
-                under_way.append(
-                    producer.send_soon(shape.topic, value, key=key, headers=shape.headers, partition=shape.partition)
+                delivery = producer.send_soon(
+                    shape.topic, value, key=key, headers=shape.headers, partition=shape.partition
                 )
-                count += 1
-                read += len(line) + 1
-                size += len(key or b"") + len(value or b"")
-            progress(count, read)
-            _settle(under_way)
+                tally.note(delivery, len(key or b"") + len(value or b""), len(line) + 1)
+            tally.check()
             # Reading a file never waits; the sender and Ctrl-C need their turn nevertheless.
             await asyncio.sleep(0)
         source.close()
     await producer.flush()
-    return Sent(shape.topic, count, size, round(time.monotonic() - began, 3))
+    return Sent(shape.topic, tally.sent, tally.bytes, round(time.monotonic() - began, 3))
 
 
 def pause_seconds(count: int, rate: float, elapsed: float) -> float:
@@ -155,7 +206,7 @@ def pause_seconds(count: int, rate: float, elapsed: float) -> float:
 
 @contextmanager
 def progress_bar(sources: Sequence[LineSource]) -> Iterator[ProgressCallback]:
-    """Show progress on the terminal, if there is one and nobody is typing there."""
+    """Show on the terminal what is acknowledged, if there is one and nobody is typing there."""
     if not sys.stderr.isatty() or any(source.is_terminal for source in sources):
         yield lambda _records, _bytes: None
         return
@@ -169,15 +220,9 @@ def progress_bar(sources: Sequence[LineSource]) -> Iterator[ProgressCallback]:
         task = bar.add_task("", total=total, said="")
 
         def show(records: int, size: int) -> None:
-            bar.update(task, completed=size, said=f"{plural(records, 'record')}, {size_text(size)}")
+            bar.update(task, completed=size, said=f"{plural(records, 'record')}, {size_text(size)} acknowledged")
 
         yield show
-
-
-def _settle(under_way: "deque[Delivery]") -> None:
-    """Forget what is acknowledged; raise what was refused."""
-    while under_way and under_way[0].done:
-        under_way.popleft().result()
 
 
 def _size(descriptor: int) -> int | None:

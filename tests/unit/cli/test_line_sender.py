@@ -3,12 +3,16 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from riverlog.cli import line_sender
-from riverlog.cli.line_sender import LineFormat, LineSource, Sent, pause_seconds
+from riverlog.cli.line_sender import LineFormat, LineSource, Sent, Tally, pause_seconds
 from riverlog.cli.terminal.exits import CommandError, ExitCode
+from riverlog.client.errors import KafkaError, TimedOut, Unreachable
+from riverlog.client.producer.deliveries import Delivery
+from riverlog.model.errors import ErrorCode
 
 
 @pytest.mark.parametrize(
@@ -71,3 +75,50 @@ def test_a_whole_file_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_the_summary_is_a_sentence() -> None:
     assert str(Sent("orders", 2_000, 4_096, 0.5)) == "2,000 records (4.0 KiB) sent to orders in 0.50 s, 4,000/s"
     assert str(Sent("orders", 0, 0, 0.0)) == "0 records (0 B) sent to orders in 0.00 s, 0/s"
+
+
+class Outcome:
+    """A delivery as far as it is known."""
+
+    def __init__(self, *, done: bool = True, error: KafkaError | None = None) -> None:
+        self.done = done
+        self.error = error
+
+    def result(self) -> None:
+        assert self.error is not None
+        raise self.error
+
+
+def tally_of(*outcomes: Outcome) -> Tally:
+    tally = Tally("orders")
+    for outcome in outcomes:
+        tally.note(cast(Delivery, outcome), 1, 10)
+    return tally
+
+
+REFUSED = KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "too large")
+
+
+def test_what_is_acknowledged_is_counted_in_order() -> None:
+    late = Outcome(done=False)
+    tally = tally_of(Outcome(), late, Outcome())
+    assert tally.count() == (1, 10)
+    late.done = True
+    assert tally.count() == (3, 30)
+    assert (tally.sent, tally.bytes) == (3, 3)
+
+
+def test_the_first_refusal_is_raised() -> None:
+    tally = tally_of(Outcome(), Outcome(error=REFUSED))
+    with pytest.raises(KafkaError, match="too large"):
+        tally.check()
+    assert tally.count() == (1, 10)
+
+
+def test_an_early_end_tells_what_is_known_about_each_record() -> None:
+    timed_out, away = Outcome(error=TimedOut("no answer")), Outcome(error=Unreachable("gone"))
+    tally = tally_of(Outcome(), Outcome(done=False), Outcome(error=REFUSED), Outcome(), timed_out, away)
+    assert tally.summary() == ("6 records sent to orders: 2 acknowledged, 1 refused, 3 unknown (in the topic or not)")
+    assert tally_of(Outcome()).summary() == "1 record sent to orders: 1 acknowledged"
+    assert tally_of().summary() is None
+    assert tally_of(Outcome(error=REFUSED)).summary() is None, "the error says it all"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
+from riverlog.cli.patience import noticing
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, Start, moment_ms, start
 from riverlog.cli.terminal.options import Argument, output_format_option
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 POLL_MS: Final = 200
 RECORDS_PER_POLL: Final = 1_000
+_WAITS_AT_END: Final = "Waiting for new records of {}; --from-beginning prints those that are there. Ctrl-C ends."
+_WAITS_FOR_MORE: Final = "Waiting for more records of {}; with --exit it stops here. Ctrl-C ends."
+_WAITS_AS_MEMBER: Final = "Waiting for records of {} that the group has not read. Ctrl-C ends."
 
 
 class TimestampMs(int):
@@ -103,21 +107,23 @@ def consume(
         from riverlog import Consumer
 
         wanted = {"group": group, "auto_offset_reset": "earliest" if from_beginning else "latest"}
-        async with cluster.client(Consumer, wanted) as consumer:
+        async with cluster.client(Consumer, wanted) as consumer, noticing(consumer.unanswered, "answer"):
             await consumer.partitions(topic)
             consumer.subscribe([topic])
-            await _print(consumer, show, count=count, ends=None)
+            await _print(consumer, show, count=count, ends=None, waiting=_WAITS_AS_MEMBER.format(topic))
 
     async def work() -> None:
         from riverlog import Consumer
 
-        async with cluster.client(Consumer, {"auto_offset_reset": "earliest"}) as consumer:
+        reader = cluster.client(Consumer, {"auto_offset_reset": "earliest"})
+        async with reader as consumer, noticing(consumer.unanswered, "answer"):
             chosen = choose(topic, len(await consumer.partitions(topic)), partitions)
             consumer.assign(chosen)
             ends = await consumer.end_offsets(chosen)
             for partition, position in (await _positions(consumer, chosen, begin, ends)).items():
                 await consumer.seek(partition, position)
-            await _print(consumer, show, count=count, ends=ends if exit_at_end else None)
+            waiting = (_WAITS_AT_END if begin is LogEdge.END else _WAITS_FOR_MORE).format(topic)
+            await _print(consumer, show, count=count, ends=ends if exit_at_end else None, waiting=waiting)
 
     cluster.run(work() if group is None else share(), topics=[topic])
 
@@ -192,11 +198,15 @@ async def _positions(
 
 
 async def _print(
-    consumer: "Consumer", show: Piece, *, count: int | None, ends: Mapping[TopicPartition, int] | None
+    consumer: "Consumer", show: Piece, *, count: int | None, ends: Mapping[TopicPartition, int] | None, waiting: str
 ) -> None:
-    """Print records until enough are printed or every partition has reached its end."""
+    """Print records until enough are printed or every partition has reached its end.
+
+    A person is told once, by `waiting`, when there is nothing to print and the command goes on.
+    """
     out = sys.stdout.buffer
     left = count
+    told = ends is not None or not sys.stderr.isatty()
     while left != 0:
         if ends is not None and all([await consumer.position(each) >= end for each, end in ends.items()]):
             return
@@ -207,5 +217,8 @@ async def _print(
         if records:
             out.write(b"".join([show(record) for record in records]))
             out.flush()
+        elif not told:
+            told = True
+            print(waiting, file=sys.stderr)
         if left is not None:
             left -= len(records)

@@ -1,5 +1,6 @@
 """`produce`: lines of standard input or of files become records."""
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -7,8 +8,10 @@ from typing import Any, Final
 import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
-from riverlog.cli.line_sender import LineFormat, LineSource, Sent, progress_bar, send
-from riverlog.cli.terminal.exits import usage_error
+from riverlog.cli.line_sender import LineFormat, LineSource, Sent, Tally, progress_bar, send
+from riverlog.cli.missing_topic import announce_creation
+from riverlog.cli.patience import noticing
+from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import pair, unescape
 from riverlog.cli.terminal.options import INT32_MAX, Argument, choice_option
 from riverlog.records.batch import Compression
@@ -74,12 +77,21 @@ def produce(
         print("Each line becomes a record; Ctrl-D ends.", file=sys.stderr)
 
     async def work() -> Sent:
-        from riverlog import Producer
+        from riverlog import KafkaError, Producer
 
         fixed: dict[str, Any] = {"acks": acks, "compression": compression}
-        async with cluster.client(Producer, fixed) as producer:
-            with progress_bar(sources) as progress:
-                return await send(producer, shape, sources, whole=whole, rate=rate, progress=progress)
+        tally = Tally(topic)
+        try:
+            async with cluster.client(Producer, fixed) as producer:
+                async with cluster.admin_beside() as admin:
+                    await announce_creation(admin, topic)
+                with progress_bar(sources) as progress:
+                    async with noticing(producer.unanswered, "acknowledgement", lambda: progress(*tally.count())):
+                        return await send(producer, shape, sources, tally, whole=whole, rate=rate)
+        except (KafkaError, CommandError, asyncio.CancelledError):
+            if (summary := tally.summary()) is not None:
+                print(f"riverlog: {summary}", file=sys.stderr)
+            raise
 
     sent = cluster.run(work(), topics=[topic])
     cluster.emit([sent._asdict()], lambda: print(sent))

@@ -126,6 +126,10 @@ class AssignedPartition:
         self.high_watermark = NO_OFFSET
         self.problem: KafkaError | None = None
         self.attempts = 0
+        self.failing_since: float | None = None
+        """When the first of the attempts failed that have failed since the last answer."""
+        self.last_problem: KafkaError | None = None
+        """Why the last of them failed."""
         self.not_before = 0.0
         self.resolving = False
         self._fetching: int | None = None  # the generation that a fetch is under way for

@@ -48,12 +48,23 @@ class Fetcher:
         self._arrived = arrived
         self._wake = asyncio.Event()
         self._fetching: dict[tuple[NodeId, str], int] = {}  # fetches in flight, with the bytes they may bring
+        self._due: dict[tuple[NodeId, str], float] = {}  # when the answers to them should be here at the latest
         self._tasks: set[asyncio.Task[None]] = set()
         cluster.on_update = self.wake
 
     def wake(self) -> None:
         """Look again soon whether something should be fetched."""
         self._wake.set()
+
+    def unanswered_since(self) -> float | None:
+        """Return since when an answer is overdue, or attempts have failed; None while records could come."""
+        read = [state for state in self.assigned.values() if not state.paused]
+        failing = [state.failing_since for state in read if state.failing_since is not None]
+        return min([*self._due.values(), *failing], default=None)
+
+    def last_problem(self) -> KafkaError | None:
+        """Return why the last attempt failed, unless a later one has not."""
+        return next((state.last_problem for state in self.assigned.values() if state.last_problem is not None), None)
 
     async def run(self) -> None:
         """Fetch until cancelled."""
@@ -110,6 +121,7 @@ class Fetcher:
             lane = next((lane for lane in FETCH_LANES if (leader, lane) not in self._fetching), None)
             if bytes_max > 0 and lane is not None:
                 self._fetching[leader, lane] = bytes_max
+                self._due[leader, lane] = now + self._rules.wait_ms_max / 1000
                 generations = [state.begin_fetch() for state in states]
                 self._start(self._fetch(leader, lane, states, generations, bytes_max))
         return wake_at
@@ -145,7 +157,7 @@ class Fetcher:
         finally:
             for state, generation in asked.values():
                 state.end_fetch(generation)
-            del self._fetching[leader, lane]
+            del self._fetching[leader, lane], self._due[leader, lane]
             self.wake()
 
     def _request(self, states: list[AssignedPartition], bytes_max: int) -> FetchRequest:
@@ -180,6 +192,7 @@ class Fetcher:
         match data.error_code:
             case ErrorCode.NONE:
                 state.attempts = 0
+                state.failing_since = state.last_problem = None
                 state.high_watermark = Offset(data.high_watermark)
                 self._keep(state, data)
             case ErrorCode.OFFSET_OUT_OF_RANGE | ErrorCode.CORRUPT_MESSAGE as code:
@@ -220,6 +233,8 @@ class Fetcher:
     def _trouble(self, state: AssignedPartition, problem: KafkaError) -> None:
         if problem.retriable:
             state.not_before = self._later(state)
+            state.failing_since = state.failing_since or asyncio.get_running_loop().time()
+            state.last_problem = problem
         else:
             state.problem = problem
             self._arrived()

@@ -98,6 +98,10 @@ class Cluster:
         self.topic_names: dict[TopicId, str] = {}
         self.on_update: Callable[[], None] = _nothing
         """Called after each refresh, for those who wait for a leader."""
+        self.unanswered_since: float | None = None
+        """Since when nobody has answered a refresh, by the loop's clock; None once somebody answers anything."""
+        self.last_problem: KafkaError | None = None
+        """Why nobody answered."""
         self._connect_seconds = connect_timeout_ms / 1000
         self._backoff_seconds = retry_backoff_ms / 1000
         self._backoff_seconds_max = retry_backoff_max_ms / 1000
@@ -216,12 +220,15 @@ class Cluster:
         )
         try:
             response: MetadataResponse = await self.ask_any(request)
-        except KafkaError:
+        except KafkaError as error:
             self._refresh_failures += 1
+            self.unanswered_since = self.unanswered_since or loop.time()
+            self.last_problem = error
             raise
         finally:
             self._refreshed_at = loop.time()
         self._refresh_failures = 0
+        self.unanswered_since = self.last_problem = None
         self._learn(response)
         if self._aging is not None:
             self._aging.cancel()
@@ -327,6 +334,7 @@ class Cluster:
             login=self._login,
         )
         self._connections[key] = connection
+        self.unanswered_since = self.last_problem = None
         return connection
 
     def _opened(self, key: tuple[Address, str], task: asyncio.Task[Connection]) -> None:

@@ -84,6 +84,7 @@ class Sender:
         self._cluster = cluster
         self._rules = rules
         self._finished = finished
+        self._acknowledged_at = float("-inf")
         self._producer_id = NO_PRODUCER
         self._producer_epoch = NO_PRODUCER_EPOCH
         self._discarding: KafkaError | None = None  # why nothing is sent, nor tried again
@@ -107,6 +108,15 @@ class Sender:
     def wake(self) -> None:
         """Look at the queues again soon."""
         self._wake.set()
+
+    def unanswered(self) -> tuple[float, KafkaError | None] | None:
+        """Return since when batches have waited without any acknowledgement, and why; None where none has to wait."""
+        waiting = [queue for queue in self.queues.values() if queue]
+        if not waiting:
+            return None
+        oldest = min(next(queue.batches()).created for queue in waiting)
+        problem = next((queue.last_problem for queue in waiting if queue.last_problem is not None), None)
+        return max(oldest + self._rules.linger_seconds, self._acknowledged_at), problem
 
     def unfinished(self) -> list[Batch]:
         return [batch for queue in self.queues.values() for batch in queue.batches() if not batch.done]
@@ -339,6 +349,7 @@ class Sender:
 
     def _acknowledged(self, batch: Batch, base_offset: Offset, log_append_time_ms: int) -> None:
         late = batch.done  # its time was up while it was in flight, and it was finished then
+        self._acknowledged_at = asyncio.get_running_loop().time()
         self.queues[batch.partition].acknowledged(batch, base_offset, log_append_time_ms)
         if not late:
             self._finished(batch)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from riverlog.client.consumer.consumer import Consumer
-from riverlog.client.errors import KafkaError
+from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
 from riverlog.wire.apis import ApiKey, Versions
@@ -143,5 +143,49 @@ def test_a_partition_that_is_no_longer_assigned_is_not_fetched() -> None:
             await asyncio.sleep(2)
             for request in cluster.asked(ApiKey.FETCH):
                 assert [part.partition for part in request.topics[0].partitions] == [1]
+
+    run(scenario())
+
+
+def test_a_reader_knows_for_how_long_it_has_had_no_answer() -> None:
+    async def scenario() -> None:
+        cluster = filled(batches=1)
+        async with Consumer(cluster.bootstrap, ports=cluster.ports, auto_offset_reset="earliest") as consumer:
+            consumer.assign([HERE])
+            assert len(await consumer.poll()) == 1
+            assert await consumer.poll(5_000) == []
+            assert consumer.unanswered() == (0.0, None), "nothing to read is no silence"
+            cluster.mishap(ApiKey.FETCH, "silence")
+            await consumer.poll(5_000)
+            seconds, problem = consumer.unanswered()
+            assert (3.5 < seconds < 5, problem) == (True, None)
+
+    run(scenario())
+
+
+def test_a_reader_knows_why_it_gets_nothing() -> None:
+    async def scenario() -> None:
+        cluster = filled(batches=1)
+        async with Consumer(cluster.bootstrap, ports=cluster.ports, auto_offset_reset="earliest") as consumer:
+            consumer.assign([HERE])
+            cluster.mishap(ApiKey.FETCH, *[ErrorCode.KAFKA_STORAGE_ERROR] * 6)
+            assert await consumer.poll(2_000) == []
+            seconds, problem = consumer.unanswered()
+            assert seconds > 1.5
+            assert problem is not None
+            assert problem.code is ErrorCode.KAFKA_STORAGE_ERROR
+            assert len(await consumer.poll(10_000)) == 1
+            assert consumer.unanswered() == (0.0, None)
+            await asyncio.sleep(5)
+            for broker in cluster.brokers.values():
+                broker.stop()
+            await consumer.poll(3_000)
+            seconds, problem = consumer.unanswered()
+            assert 1.5 < seconds < 3.1
+            assert isinstance(problem, Unreachable)
+            for broker in cluster.brokers.values():
+                broker.start()
+            await consumer.poll(5_000)
+            assert consumer.unanswered() == (0.0, None)
 
     run(scenario())

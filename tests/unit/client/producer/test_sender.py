@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from riverlog.client.errors import KafkaError, TimedOut
+from riverlog.client.errors import KafkaError, TimedOut, Unreachable
 from riverlog.client.producer.producer import Producer
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_OFFSET
@@ -303,5 +303,48 @@ def test_a_batch_larger_than_the_window_is_sent_alone() -> None:
                 producer.send_soon("orders", bytes(5_000), partition=partition)
             await producer.flush()
         assert len(cluster.asked(ApiKey.PRODUCE)) == 2
+
+    run(scenario())
+
+
+def test_a_sender_knows_how_long_records_wait_and_why() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        cluster.create_topic("orders")
+        async with Producer(cluster.bootstrap, ports=cluster.ports, linger_ms=1_000) as producer:
+            producer.send_soon("orders", b"first")
+            await asyncio.sleep(0.9)
+            assert producer.unanswered() == (0.0, None), "a record that lingers has nothing to complain of"
+            await producer.flush()
+            cluster.mishap(ApiKey.PRODUCE, *[ErrorCode.KAFKA_STORAGE_ERROR] * 6)
+            producer.send_soon("orders", b"second")
+            await asyncio.sleep(3)
+            seconds, problem = producer.unanswered()
+            assert 1.9 < seconds < 2.1
+            assert problem is not None
+            assert problem.code is ErrorCode.KAFKA_STORAGE_ERROR
+            await producer.flush()
+            assert producer.unanswered() == (0.0, None)
+            cluster.mishap(ApiKey.PRODUCE, "silence")
+            producer.send_soon("orders", b"third")
+            await asyncio.sleep(4)
+            assert 2.9 < producer.unanswered()[0] < 3.1
+        assert values(cluster) == [b"first", b"second", b"third"]
+
+    run(scenario())
+
+
+def test_records_of_an_unknown_topic_wait_for_the_cluster() -> None:
+    async def scenario() -> None:
+        cluster = FakeCluster()
+        async with Producer(cluster.bootstrap, ports=cluster.ports) as producer:
+            cluster.brokers[1].stop()
+            delivery = producer.send_soon("orders", b"x")
+            await asyncio.sleep(4)
+            seconds, problem = producer.unanswered()
+            assert 3 < seconds <= 4
+            assert isinstance(problem, Unreachable)
+            cluster.brokers[1].start()
+            await delivery
 
     run(scenario())

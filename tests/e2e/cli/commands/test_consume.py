@@ -1,0 +1,60 @@
+"""A reader that gets nothing says why: there is nothing yet, or nobody answers."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.node import Node
+from tests.support.shell import PROGRAM, SECONDS_MAX, Shell, environment, on_terminal
+from tests.support.waiting import until
+
+
+@pytest.mark.parametrize("options", [(), ("--group", "readers")], ids=["alone", "member"])
+@pytest.mark.parametrize("gone", [signal.SIGKILL, signal.SIGSTOP], ids=["gone", "frozen"])
+def test_a_reader_says_that_nobody_answers(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: signal.Signals, options: tuple[str, ...]
+) -> None:
+    said = tmp_path / "said"
+    with Node(tmp_path) as node, said.open("wb") as errors:
+        monkeypatch.setenv("RIVERLOG_BOOTSTRAP_SERVERS", node.bootstrap)
+        shell.done("topics", "create", "orders")
+        shell.done("produce", "orders", given=b"one\n")
+        reader = subprocess.Popen(
+            [PROGRAM, "consume", "orders", "--from-beginning", *options],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment(node),
+        )
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == b"one\n"
+        os.kill(node.pid, gone)
+        until(lambda: "no answer for 2 s" in said.read_text(), lambda: said.read_text())
+        if gone is signal.SIGKILL:
+            assert "Connection refused); still trying" in said.read_text()
+            node.kill()
+            node.start()
+        else:
+            os.kill(node.pid, signal.SIGCONT)
+        until(lambda: "the cluster answers again" in said.read_text(), lambda: said.read_text())
+        assert len(said.read_text().splitlines()) == 2
+        shell.done("produce", "orders", given=b"two\n")
+        assert reader.stdout.readline() == b"two\n"
+        reader.send_signal(signal.SIGINT)
+        assert reader.communicate(timeout=SECONDS_MAX) == (b"", None)
+        assert reader.returncode == 130
+
+
+def test_on_a_terminal_a_reader_says_that_it_waits(shell: Shell, node: Node) -> None:
+    shell.done("topics", "create", "quiet")
+    for options, waits in (
+        ((), "Waiting for new records of quiet; --from-beginning prints those that are there. Ctrl-C ends."),
+        (("--from-beginning",), "Waiting for more records of quiet; with --exit it stops here. Ctrl-C ends."),
+        (("--group", "g"), "Waiting for records of quiet that the group has not read. Ctrl-C ends."),
+    ):
+        code, screen = on_terminal(node, "consume", "quiet", *options, stop_at=waits)
+        assert code == 130
+        assert screen.count(waits) == 1
+    assert on_terminal(node, "consume", "quiet", "--from-beginning", "--exit") == (0, "")
