@@ -11,6 +11,7 @@ import pytest
 
 from riverlog.cli.command_table import COMMANDS, GROUPS
 from riverlog.model.settings import NODE_ONLY_SETTINGS, TOPIC_SETTINGS
+from tests.support import chart
 from tests.support.changelog import fragments
 from tests.support.documents import metrics_table
 
@@ -127,6 +128,10 @@ def test_every_setting_is_documented() -> None:
 
 def test_the_table_of_metrics_is_current() -> None:
     assert metrics_table() in (ROOT / "docs" / "operations.md").read_text()
+
+
+def test_the_picture_of_the_measurements_is_current() -> None:
+    assert chart.PICTURE.read_text() == chart.picture(chart.PAGE.read_text())
 
 
 def test_every_change_is_one_fragment() -> None:
