@@ -4,11 +4,13 @@ A document is walked in order, in one folder. Only addresses differ where a node
 ones. Blocks in another language (`text`) are not for running.
 """
 
+import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,6 +18,16 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parents[2]
 _FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING: Final = re.compile(r"^#+ (.*)$", re.MULTILINE)
+_KERNEL: Final = """
+import json, sys
+names = {"__name__": "__main__"}
+for line in sys.stdin:
+    try:
+        exec(compile(json.loads(line), "cell", "exec"), names)
+        print("\\ndone", flush=True)
+    except BaseException as problem:
+        print("\\nfailed", json.dumps(f"{type(problem).__name__}: {problem}"), flush=True)
+"""
 _CELL: Final = """
 import ast, asyncio, inspect, sys
 code = compile(sys.stdin.read(), "cell", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
@@ -61,12 +73,12 @@ class Walk:
     def run(self, block: Block) -> str:
         """Run a block and return what it prints; one that fails fails the test."""
         command = {
-            "sh": ["bash", "-euo", "pipefail", "-c", self._here(block.text)],
+            "sh": ["bash", "-euo", "pipefail", "-c", self.here(block.text)],
             "python": [str(self.bin / "python"), "-c", _CELL],
         }[block.language]
         ran = subprocess.run(
             command,
-            input=self._here(block.text) if block.language == "python" else "",
+            input=self.here(block.text) if block.language == "python" else "",
             cwd=self.folder,
             env=self._environment(),
             capture_output=True,
@@ -75,10 +87,31 @@ class Walk:
             check=False,
         )
         assert ran.returncode == 0, f"{block.text}\n{ran.stdout}\n{ran.stderr}"
-        assert "WARN" not in ran.stderr, ran.stderr
+        assert "Using incubator modules" not in ran.stderr, ran.stderr
         return ran.stdout
 
-    def _here(self, text: str) -> str:
+    @contextmanager
+    def notebook(self) -> "Iterator[Notebook]":
+        """Open a process of Python in which cells share their names."""
+        with (self.folder / "notebook.err").open("wb") as errors:
+            process = subprocess.Popen(
+                [str(self.bin / "python"), "-c", _KERNEL],
+                cwd=self.folder,
+                env=self._environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        notebook = Notebook(self, process)
+        try:
+            yield notebook
+        finally:
+            process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
+            process.wait(self.seconds_max)
+
+    def here(self, text: str) -> str:
+        """Return a text with the addresses of this walk."""
         for printed, here in self.addresses.items():
             text = text.replace(printed, here)
         return text
@@ -92,3 +125,25 @@ class Walk:
         if "127.0.0.1:9870" in self.addresses:
             here["RIVERLOG_CHECKPOINTS"] = self.addresses["127.0.0.1:9870"]
         return kept | here
+
+
+class Notebook:
+    """Cells of Python, one after another in one process."""
+
+    def __init__(self, walk: Walk, process: "subprocess.Popen[str]") -> None:
+        self._walk = walk
+        self._process = process
+
+    def run(self, block: Block) -> str:
+        """Run a cell and return what it prints; one that raises fails the test."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(self._walk.here(block.text)) + "\n")
+        self._process.stdin.flush()
+        printed = []
+        for line in self._process.stdout:
+            if line == "done\n":
+                return "".join(printed)
+            assert not line.startswith("failed "), f"{block.text}\n{line}"
+            printed.append(line)
+        raise AssertionError(f"Python ended in {block.text}")
