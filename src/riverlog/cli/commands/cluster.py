@@ -7,6 +7,7 @@ import click
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.terminal.colours import Wrong, wrong
 from riverlog.cli.terminal.render import Row, plural, size_text
+from riverlog.cli.terminal.screen import watch_options
 from riverlog.cli.terminal.tables import draw_table
 from riverlog.client.reasons import reason
 from riverlog.model.ids import NO_NODE, Address
@@ -26,25 +27,33 @@ class ClusterFacts(NamedTuple):
 
 
 @click.command
+@watch_options
 @cluster_options
-def status(cluster: ClusterOptions) -> None:
+def status(watch: bool, interval: float, cluster: ClusterOptions) -> None:
     """Show brokers, controller, partitions and log directories."""
 
     async def work(admin: "Admin") -> ClusterFacts:
         topics = await admin.list_topics(internal=True)
         return ClusterFacts(await admin.describe_cluster(), topics, await admin.describe_log_dirs())
 
-    facts = cluster.ask(work)
-    row = summary(facts)
-    cluster.emit([row], lambda: _show(facts, row))
+    def present(facts: ClusterFacts) -> None:
+        row = summary(facts)
+        cluster.emit([row], lambda: _show(facts, row))
+
+    cluster.show(work, present, watch=watch, interval=interval)
 
 
 @click.command
+@watch_options
 @cluster_options
-def under_replicated(cluster: ClusterOptions) -> None:
+def under_replicated(watch: bool, interval: float, cluster: ClusterOptions) -> None:
     """List partitions that lack replicas or a leader."""
-    rows = lacking(cluster.ask(lambda admin: admin.list_topics(internal=True)))
-    cluster.emit(rows, lambda: _show_lacking(rows))
+
+    def present(topics: "list[Topic]") -> None:
+        rows = lacking(topics)
+        cluster.emit(rows, lambda: _show_lacking(rows))
+
+    cluster.show(lambda admin: admin.list_topics(internal=True), present, watch=watch, interval=interval)
 
 
 def lacking(topics: "list[Topic]") -> list[Row]:

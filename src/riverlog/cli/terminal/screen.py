@@ -3,8 +3,10 @@
 import io
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from itertools import count
 from typing import Any, Final
 
 import click
@@ -26,6 +28,17 @@ def watch_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="How often to look.",
     )
     return click.option("--watch", is_flag=True, help="Look again and again, until Ctrl-C.")(interval(command))
+
+
+def show_again(show: Callable[[], None], *, watch: bool, interval: float) -> None:
+    """Show something, with --watch again and again."""
+    if not watch:
+        show()
+        return
+    for number in count():
+        with redrawn(first=number == 0):
+            show()
+        time.sleep(interval)
 
 
 @contextmanager

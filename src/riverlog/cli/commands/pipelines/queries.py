@@ -6,54 +6,56 @@ from typing import Any, Final
 import click
 
 from riverlog.cli.commands.pipelines.checkpoints import checked, opened, store_option
+from riverlog.cli.terminal.colours import Wrong, wrong
 from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import output_option, text_output_option
 from riverlog.cli.terminal.record_formats import visible
 from riverlog.cli.terminal.render import OutputFormat, emit, size_text
+from riverlog.cli.terminal.screen import show_again, watch_options
 from riverlog.cli.terminal.tables import draw_table
 from riverlog.spark.error_words import reason
 
 PIPELINE: Final = Naming("pipeline", "--pipeline")
-_COLUMNS: Final = (
-    "pipeline",
-    "state",
-    "since",
-    "batch",
-    "lag",
-    "rows/s",
-    "watermark",
-    "late rows",
-    "state rows",
-    "checkpoint",
-)
+_COLUMNS: Final = ("pipeline", "state", "batch", "lag", "rows/s", "watermark", "late rows")
 
 
 @click.command
+@watch_options
 @store_option
 @output_option
-def list_pipelines(address: str, output: OutputFormat | None) -> None:
+def list_pipelines(watch: bool, interval: float, address: str, output: OutputFormat | None) -> None:
     """List the queries of Spark whose checkpoints lie on a node, and how they go.
 
     Offsets, lag, batch, watermark and sizes are known of every query; the rest where its session reports it, as those
-    of riverlog.spark.session do. A state is unknown where nobody has reported for half a minute.
+    of riverlog.spark.session do. A state is unknown where nobody has reported for half a minute. `pipelines describe`
+    and -o json tell more of each.
     """
-    with opened(address) as store:
-        rows = store.queries()
-    emit(rows, output, lambda: draw_table(_COLUMNS, [_cells(row) for row in rows]))
+
+    def show() -> None:
+        with opened(address) as store:
+            rows = store.queries()
+        emit(rows, output, lambda: draw_table(_COLUMNS, [_cells(row) for row in rows]))
+
+    show_again(show, watch=watch, interval=interval)
 
 
 @click.command
 @PIPELINE.one
+@watch_options
 @store_option
 @text_output_option
-def describe(name: str, address: str, output: OutputFormat | None) -> None:
+def describe(name: str, watch: bool, interval: float, address: str, output: OutputFormat | None) -> None:
     """Show how a query goes: offsets and lag, rates, watermark, late rows, state, the last error.
 
     A pipeline has the name of its checkpoint's folder in /pipelines; elsewhere its name is the whole path.
     """
-    with opened(address) as store:
-        found = store.query(path_of(name))
-    emit([found], output or OutputFormat.TABLE, lambda: _show(found))
+
+    def show() -> None:
+        with opened(address) as store:
+            found = store.query(path_of(name))
+        emit([found], output or OutputFormat.TABLE, lambda: _show(found))
+
+    show_again(show, watch=watch, interval=interval)
 
 
 def path_of(name: str) -> str:
@@ -95,7 +97,7 @@ def lines_of(found: dict[str, Any]) -> list[str]:
         for part, values in parts.items()
     ]
     if found["error"]:
-        lines.append(f"Last error, {_time(found['error_ms'])}: {visible(reason(found['error']))}")
+        lines.append(f"{wrong('Last error')}, {_time(found['error_ms'])}: {visible(reason(found['error']))}")
     return lines
 
 
@@ -110,15 +112,12 @@ def _show(found: dict[str, Any]) -> None:
 def _cells(row: dict[str, Any]) -> list[object]:
     shown = [
         row["pipeline"],
-        row["state"],
-        _time(row["since_ms"]),
+        Wrong(row["state"]) if row["state"] == "failed" else row["state"],
         row["batch"],
         row["lag"],
         _rate(row["rows_per_second"]),
         _time(row["watermark_ms"]),
         row["late_rows"],
-        row["state_rows"],
-        _size(row["checkpoint_bytes"]),
     ]
     return [_or_dash(cell) for cell in shown]
 
@@ -131,7 +130,7 @@ def _time(timestamp_ms: int | None) -> str | None:
     if timestamp_ms is None:
         return None
     try:
-        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
+        return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     except (ValueError, OverflowError, OSError):
         return str(timestamp_ms)  # further away than any calendar
 

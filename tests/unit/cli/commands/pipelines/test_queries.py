@@ -36,10 +36,9 @@ FACTS: dict[str, Any] = {
 
 def test_a_query_is_described_line_by_line() -> None:
     assert lines_of(FACTS) == [
-        "Pipeline revenue: State=running, Since=2026-11-16T19:43:02+00:00, Batch=12, Lag=7",
-        "Last batch: Committed=2026-11-16T19:43:12+00:00, Rows=1000, RowsPerSecond=25,000, OutputRows=40, "
-        "Duration=40 ms",
-        "Event time: Watermark=2026-11-16T19:43:00+00:00, LateRows=3",
+        "Pipeline revenue: State=running, Since=2026-11-16T19:43:02Z, Batch=12, Lag=7",
+        "Last batch: Committed=2026-11-16T19:43:12Z, Rows=1000, RowsPerSecond=25,000, OutputRows=40, Duration=40 ms",
+        "Event time: Watermark=2026-11-16T19:43:00Z, LateRows=3",
         "State store: Rows=12, Memory=4.0 KiB, Files=100 B, CommitTime=9 ms",
         "Checkpoint /pipelines/revenue: Files=9, Size=2.0 KiB, PlannedBatch=13",
     ]
@@ -50,7 +49,7 @@ def test_what_is_not_known_is_a_dash_and_an_error_is_one_line() -> None:
     lines = lines_of(empty | {"error": "no\x1bdisk", "error_ms": 0})
     assert lines[0] == "Pipeline p: State=-, Since=-, Batch=-, Lag=-"
     assert lines[2] == f"Event time: Watermark={2**62}, LateRows=-"
-    assert lines[5] == "Last error, 1970-01-01T00:00:00+00:00: no\\x1bdisk"
+    assert lines[5] == "Last error, 1970-01-01T00:00:00Z: no\\x1bdisk"
 
 
 @pytest.mark.parametrize(
