@@ -1,5 +1,6 @@
 """The command line against a real node, as a person and as a script use it."""
 
+import asyncio
 import json
 import logging
 import os
@@ -11,11 +12,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import confluent_kafka
 import pytest
 
+import riverlog
 from tests.support.node import Node
 from tests.support.shell import PROGRAM, SECONDS_MAX, Shell, environment, on_terminal, read_all
 from tests.support.waiting import until
@@ -208,6 +211,65 @@ def test_reading_starts_anywhere(shell: Shell, topic: str) -> None:
         assert shell.done("consume", topic, "-p", "0", "-e", *start) == expected, start
     assert "begins at 0 and ends before 5" in shell.refused("consume", topic, "-p", "0", "--offset", "6", code=4)
     assert "partitions 0 to 1, not 2" in shell.refused("consume", topic, "-p", "2", code=4)
+
+
+def test_several_topics_and_those_that_match_a_pattern(shell: Shell) -> None:
+    for name in ("pets-cats", "pets-dogs", "pets"):
+        shell.done("topics", "create", name)
+        shell.done("produce", name, given=f"{name}\n".encode())
+    lines = shell.done("consume", "pets", "pets-dogs", "--from-beginning", "-e", "-f", r"%t=%s\n").splitlines()
+    assert sorted(lines) == [b"pets-dogs=pets-dogs", b"pets=pets"]
+    lines = shell.done("consume", "--pattern", "pets-.*", "--from-beginning", "-e").splitlines()
+    assert sorted(lines) == [b"pets-cats", b"pets-dogs"]
+    both = shell.done("consume", "--pattern", "pets-.*", "-g", "vets", "--from-beginning", "-e").splitlines()
+    assert sorted(both) == [b"pets-cats", b"pets-dogs"]
+    assert "no topic matches 'pet' as a whole" in shell.refused("consume", "--pattern", "pet", "-e", code=4)
+    assert "there is no topic pats; did you mean 'pets'?" in shell.refused("consume", "pets", "pats", "-e", code=4)
+    shell.done("topics", "delete", "pets-cats", "pets-dogs", "pets")
+
+
+def test_reading_stops_before_an_offset_or_a_time(shell: Shell, topic: str) -> None:
+    shell.done("produce", topic, "-p", "0", given=b"0\n1\n2\n")
+    between = str(int(time.time() * 1000) + 1)
+    while int(time.time() * 1000) <= int(between):
+        pass
+    shell.done("produce", topic, "-p", "0", given=b"3\n4\n")
+    for stop, expected in (
+        (("--to-offset", "2"), b"0\n1\n"),
+        (("--to-offset", "99"), b"0\n1\n2\n3\n4\n"),
+        (("--to-offset", "0"), b""),
+        (("--to-time", between), b"0\n1\n2\n"),
+        (("--to-time", "now"), b"0\n1\n2\n3\n4\n"),
+        (("--offset", "3", "-p", "0", "--to-offset", "4"), b"3\n"),
+    ):
+        start = () if "--offset" in stop else ("--from-beginning",)
+        assert shell.done("consume", topic, *start, *stop) == expected, stop
+
+
+def test_a_member_that_stops_at_the_end_commits_what_it_has_printed(shell: Shell, topic: str) -> None:
+    shell.done("produce", topic, "-p", "0", given=b"0\n1\n2\n")
+    assert shell.done("consume", topic, "-g", "ending", "--from-beginning", "-c", "2") == b"0\n1\n"
+    assert shell.done("consume", topic, "-g", "ending", "-e") == b"2\n"
+    assert shell.done("consume", topic, "-g", "ending", "-e") == b""
+    rows = [json.loads(line) for line in shell.done("lag", "ending").splitlines()]
+    assert [(row["committed"], row["lag"]) for row in rows if row["partition"] == 0] == [(3, 0)]
+
+
+def test_what_is_taken_back_is_left_out_unless_it_is_asked_for(shell: Shell, node: Node, topic: str) -> None:
+    async def write() -> None:
+        async with riverlog.Producer(node.bootstrap, transactional_id="t") as producer:
+            async with producer.transaction():
+                producer.send_soon(topic, b"kept", partition=0)
+            with suppress(ZeroDivisionError):
+                async with producer.transaction():
+                    await producer.send(topic, b"taken back", partition=0)
+                    raise ZeroDivisionError
+
+    asyncio.run(write())
+    assert shell.done("consume", topic, "--from-beginning", "-e") == b"kept\n"
+    everything = shell.done("consume", topic, "--from-beginning", "-e", "--isolation", "read_uncommitted")
+    assert everything == b"kept\ntaken back\n"
+    assert shell.done("consume", topic, "--from-beginning", "-e", "-g", "careful") == b"kept\n"
 
 
 def test_new_records_are_printed_as_they_come_until_interrupted(shell: Shell, node: Node, topic: str) -> None:
@@ -509,7 +571,7 @@ def test_a_group_goes_on_where_it_has_committed(node: Node, shell: Shell) -> Non
     assert shell.done(*read, "--max-messages", "1") == b"c\n"
     described = shell.done("groups", "describe", "readers").decode()
     assert described.startswith("Group readers: State=Empty, Type=classic")
-    code, _, said = shell.run("consume", "shared", "--group", "readers", "--exit")
+    code, _, said = shell.run("consume", "shared", "--group", "readers", "--offset", "1")
     assert (code, b"a group decides" in said) == (2, True)
 
 

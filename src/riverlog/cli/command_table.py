@@ -102,9 +102,11 @@ COMMANDS: Final = (
     CliCommand(
         "consume",
         "consume:consume",
-        "Print the records of a topic",
+        "Print the records of topics",
         (
             "orders --from-beginning --exit",
+            "orders refunds -f '%t %s\\n'",
+            "--pattern 'orders-.*' --from-time -1h --to-time -5m",
             "orders --offset -10 --exit",
             "orders --from-time -15m --output json",
             "orders --group billing --from-beginning",

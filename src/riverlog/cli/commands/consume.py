@@ -1,9 +1,11 @@
-"""`consume`: print the records of a topic, from anywhere in it or as a member of a group, as anything.
+"""`consume`: print the records of topics, from anywhere in it or as a member of a group, as anything.
 
 Values are written as the bytes they are, except to a terminal, which gets to see control characters instead of
 obeying them. The command ends after --max-messages, at the end with --exit, or when it is interrupted.
 """
 
+import asyncio
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,7 +18,7 @@ from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.patience import noticing
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, Start, moment_ms, start
-from riverlog.cli.terminal.options import Argument, output_format_option
+from riverlog.cli.terminal.options import Argument, choice_option, output_format_option, partitions_option
 from riverlog.cli.terminal.record_formats import (
     NULL,
     Piece,
@@ -31,9 +33,12 @@ from riverlog.model.ids import NO_OFFSET, TopicPartition
 
 if TYPE_CHECKING:
     from riverlog.client.consumer.consumer import Consumer
+    from riverlog.client.consumer.fetched_records import ConsumerRecord
 
 POLL_MS: Final = 200
 RECORDS_PER_POLL: Final = 1_000
+SHARE_SECONDS_MAX: Final = 10.0
+"""A member that was given no partition for so long will get none: a rebalance takes less."""
 _WAITS_AT_END: Final = "Waiting for new records of {}; --from-beginning prints those that are there. Ctrl-C ends."
 _WAITS_FOR_MORE: Final = "Waiting for more records of {}; with --exit it stops here. Ctrl-C ends."
 _WAITS_AS_MEMBER: Final = "Waiting for records of {} that the group has not read. Ctrl-C ends."
@@ -44,31 +49,32 @@ class TimestampMs(int):
 
 
 @click.command
-@click.argument("topic", cls=Argument, metavar="TOPIC", help="The topic to read.")
+@click.argument("topics", cls=Argument, nargs=-1, metavar="TOPIC", help="The topics to read; or --pattern.")
+@click.option("--pattern", metavar="REGEX", help="Read all topics whose whole name matches.")
 @click.option("--from-beginning", is_flag=True, help="Start with the oldest record.")
 @click.option("--offset", metavar="N|-N|beginning|end", help="Where to start; -N is N records before the end.")
 @click.option(
     "--from-time",
     metavar="TIME",
-    help="Start with the first record at or after a time: -15m, 15:00, 2026-01-31T15:00Z, milliseconds.",
+    help="Start with the first record at or after a time: -15m, 15:00, 2026-01-31T15:00Z.",
 )
-@click.option(
-    "-p",
-    "--partition",
-    "partitions",
-    type=click.IntRange(0),
-    multiple=True,
-    metavar="N",
-    help="Read only this partition.",
-)
+@click.option("--to-offset", type=click.IntRange(0), metavar="N", help="Stop before this offset of each partition.")
+@click.option("--to-time", metavar="TIME", help="Stop before the first record at or after a time.")
+@partitions_option
 @click.option(
     "-g",
     "--group",
     metavar="NAME",
-    help="Share the topic with the other members of a group, go on where it has committed, and commit what is printed.",
+    help="Share the topics with the members of a group, go on where it has committed, and commit what is printed.",
 )
 @click.option("-c", "--max-messages", "count", type=click.IntRange(1), metavar="N", help="Stop after N records.")
 @click.option("-e", "--exit", "exit_at_end", is_flag=True, help="Stop at what is the end when the command starts.")
+@choice_option(
+    "--isolation",
+    among=["read_committed", "read_uncommitted"],
+    default="read_committed",
+    help="Leave out what is of open or aborted transactions, or not.",
+)
 @click.option("-f", "--format", "template", metavar="FORMAT", help=r"Print each record so, as in '%t-%p@%o %k: %s\n'.")
 @click.option("-Z", "--null", is_flag=True, help="Print null keys and values as NULL.")
 @partial(
@@ -76,56 +82,90 @@ class TimestampMs(int):
     output=output_format_option(metavar="json|yaml", help="Print all of each record, not its value alone."),
 )
 def consume(
-    topic: str,
+    topics: tuple[str, ...],
+    pattern: str | None,
     from_beginning: bool,
     offset: str | None,
     from_time: str | None,
+    to_offset: int | None,
+    to_time: str | None,
     partitions: tuple[int, ...],
     group: str | None,
     count: int | None,
     exit_at_end: bool,
+    isolation: str,
     template: str | None,
     null: bool,
     cluster: ClusterOptions,
 ) -> None:
-    r"""Print the records of a topic.
+    r"""Print the records of topics.
 
     Without a start, records that arrive from now on are printed, each value on a line. A group goes on where it has
-    committed; --from-beginning and the end are for partitions in which it has not. A format may use %t topic,
-    %p partition, %o offset, %k key, %s value, %K and %S their lengths (-1 for null), %R the length of the value as
-    four bytes, %T timestamp in milliseconds, %h headers, %% a percent sign, and \n \r \t \0 \\ \xNN. With -o json
-    each record is a line of JSON; bytes that are not UTF-8 become {"base64": "…"}.
+    committed; --from-beginning and the end are for partitions in which it has not. --to-offset, --to-time and --exit
+    stop at what is there when the command starts.
+
+    A format may use %t topic, %p partition, %o offset, %k key, %s value, %K and %S their lengths (-1 for null), %R the
+    length of the value as four bytes, %T timestamp in milliseconds, %h headers, %% a percent sign, and
+    \n \r \t \0 \\ \xNN. With -o json each record is a line of JSON, which `produce --json` reads; bytes that are not
+    UTF-8 become {"base64": "…"}.
     """
     begin = where_to_start(from_beginning=from_beginning, offset=offset, from_time=from_time)
+    until = where_to_stop(to_offset=to_offset, to_time=to_time, exit_at_end=exit_at_end)
     show = printer(template, cluster.output, null=null, terminal=sys.stdout.isatty())
-    if group is not None and (offset is not None or from_time is not None or partitions or exit_at_end):
+    if bool(topics) is (pattern is not None):
+        raise usage_error("name topics, as in `riverlog consume orders`, or give --pattern REGEX")
+    if group is not None and (
+        offset is not None or from_time is not None or partitions or until not in (None, LogEdge.END)
+    ):
         raise usage_error(
-            "a group decides what its members read: --group goes with --from-beginning and --max-messages only"
+            "a group decides what its members read: --group goes with --from-beginning, --max-messages and --exit only"
         )
+    wanted = list(dict.fromkeys(topics)) if pattern is None else matching(pattern, cluster)
+    about = ", ".join(topics) or f"topics that match {pattern}"
 
     async def share() -> None:
         from riverlog import Consumer
 
-        wanted = {"group": group, "auto_offset_reset": "earliest" if from_beginning else "latest"}
-        async with cluster.client(Consumer, wanted) as consumer, noticing(consumer.unanswered, "answer"):
-            await consumer.partitions(topic)
-            consumer.subscribe([topic])
-            await _print(consumer, show, count=count, ends=None, waiting=_WAITS_AS_MEMBER.format(topic))
+        settings = {"group": group, "auto_offset_reset": "earliest" if from_beginning else "latest"}
+        reader = cluster.client(Consumer, {**settings, "isolation_level": isolation})
+        async with reader as consumer, noticing(consumer.unanswered, "answer"):
+            chosen = [each for topic in wanted for each in await consumer.partitions(topic)]
+            ends = None if until is None else Ends(consumer, await consumer.end_offsets(chosen))
+            consumer.subscribe(topics, pattern=pattern)
+            await _print(consumer, show, count=count, ends=ends, waiting=_WAITS_AS_MEMBER.format(about))
 
     async def work() -> None:
         from riverlog import Consumer
 
-        reader = cluster.client(Consumer, {"auto_offset_reset": "earliest"})
+        reader = cluster.client(Consumer, {"auto_offset_reset": "earliest", "isolation_level": isolation})
         async with reader as consumer, noticing(consumer.unanswered, "answer"):
-            chosen = choose(topic, len(await consumer.partitions(topic)), partitions)
+            chosen = [
+                each for topic in wanted for each in choose(topic, len(await consumer.partitions(topic)), partitions)
+            ]
             consumer.assign(chosen)
             ends = await consumer.end_offsets(chosen)
-            for partition, position in (await _positions(consumer, chosen, begin, ends)).items():
+            positions = await _positions(consumer, chosen, begin, ends)
+            for partition, position in positions.items():
                 await consumer.seek(partition, position)
-            waiting = (_WAITS_AT_END if begin is LogEdge.END else _WAITS_FOR_MORE).format(topic)
-            await _print(consumer, show, count=count, ends=ends if exit_at_end else None, waiting=waiting)
+            stops = await _stops(consumer, until, ends)
+            waiting = (_WAITS_AT_END if begin is LogEdge.END else _WAITS_FOR_MORE).format(about)
+            limits = None if stops is None else Ends(consumer, stops)
+            await _print(consumer, show, count=count, ends=limits, waiting=waiting)
 
-    cluster.run(work() if group is None else share(), topics=[topic])
+    cluster.run(work() if group is None else share(), topics=topics)
+
+
+def matching(pattern: str, cluster: ClusterOptions) -> list[str]:
+    """Return the topics whose whole name matches; refuse a pattern that none does."""
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise usage_error(f"--pattern '{pattern}' is no regular expression: {error}") from error
+    found = [topic.name for topic in cluster.ask(lambda admin: admin.list_topics()) if expression.fullmatch(topic.name)]
+    if not found:
+        sentence = f"no topic matches '{pattern}' as a whole; `riverlog topics list` shows what there is"
+        raise CommandError(sentence, ExitCode.REFUSED)
+    return found
 
 
 def where_to_start(*, from_beginning: bool, offset: str | None, from_time: str | None) -> Start | TimestampMs:
@@ -138,6 +178,19 @@ def where_to_start(*, from_beginning: bool, offset: str | None, from_time: str |
     if from_time is not None:
         return TimestampMs(moment_ms(from_time, now=datetime.now().astimezone()))
     return start(offset) if offset is not None else LogEdge.END
+
+
+def where_to_stop(
+    *, to_offset: int | None, to_time: str | None, exit_at_end: bool
+) -> int | TimestampMs | LogEdge | None:
+    """Turn three options into the place to stop: an offset, a time, the end; None to go on for ever."""
+    if to_offset is not None and to_time is not None:
+        raise usage_error("--to-offset and --to-time exclude each other; give one of them")
+    if to_time is not None:
+        return TimestampMs(moment_ms(to_time, now=datetime.now().astimezone()))
+    if to_offset is not None:
+        return to_offset
+    return LogEdge.END if exit_at_end else None
 
 
 def printer(template: str | None, output: OutputFormat | None, *, null: bool, terminal: bool) -> Piece:
@@ -197,9 +250,57 @@ async def _positions(
     return {each: position_of(each, begin, log_start_offset=starts[each], log_end_offset=ends[each]) for each in chosen}
 
 
-async def _print(
-    consumer: "Consumer", show: Piece, *, count: int | None, ends: Mapping[TopicPartition, int] | None, waiting: str
-) -> None:
+async def _stops(
+    consumer: "Consumer", until: int | TimestampMs | LogEdge | None, ends: Mapping[TopicPartition, int]
+) -> Mapping[TopicPartition, int] | None:
+    """Return the offset of each partition at which to stop; nowhere behind its end."""
+    match until:
+        case None:
+            return None
+        case LogEdge():
+            return ends
+        case TimestampMs():
+            found = await consumer.list_offsets(dict.fromkeys(ends, int(until)))
+            return {each: end if found[each].offset == NO_OFFSET else found[each].offset for each, end in ends.items()}
+        case int():
+            return {each: min(until, end) for each, end in ends.items()}
+
+
+class Ends:
+    """Where to stop in each partition. What lies behind is not printed, and not committed."""
+
+    def __init__(self, consumer: "Consumer", ends: Mapping[TopicPartition, int]) -> None:
+        self._consumer = consumer
+        self._ends = dict(ends)
+        self._without: float | None = None
+        """Since when the others of the group have all partitions."""
+
+    async def reached(self) -> bool:
+        """Return whether nothing is left to print; a member that is given no partition has nothing after a while."""
+        partitions = self._consumer.assignment()
+        if not partitions:
+            now = asyncio.get_running_loop().time()
+            self._without = now if self._without is None else self._without
+            return now - self._without > SHARE_SECONDS_MAX
+        self._without = None
+        if unknown := [each for each in partitions if each not in self._ends]:
+            self._ends |= await self._consumer.end_offsets(unknown)
+        return all([await self._consumer.position(each) >= self._ends[each] for each in partitions])
+
+    async def before(self, records: "list[ConsumerRecord]") -> "list[ConsumerRecord]":
+        """Return the records before the ends; a partition that is read to its end stays there."""
+        inside = []
+        for record in records:
+            at = TopicPartition(record.topic, record.partition)
+            if record.offset < self._ends.get(at, record.offset + 1):
+                inside.append(record)
+            elif at in self._consumer.assignment():
+                await self._consumer.seek(at, self._ends[at])
+                self._consumer.pause(at)
+        return inside
+
+
+async def _print(consumer: "Consumer", show: Piece, *, count: int | None, ends: Ends | None, waiting: str) -> None:
     """Print records until enough are printed or every partition has reached its end.
 
     A person is told once, by `waiting`, when there is nothing to print and the command goes on.
@@ -208,12 +309,12 @@ async def _print(
     left = count
     told = ends is not None or not sys.stderr.isatty()
     while left != 0:
-        if ends is not None and all([await consumer.position(each) >= end for each, end in ends.items()]):
+        if ends is not None and await ends.reached():
             return
         limit = RECORDS_PER_POLL if left is None else min(RECORDS_PER_POLL, left)
         records = await consumer.poll(timeout_ms=POLL_MS, max_records=limit)
         if ends is not None:
-            records = [each for each in records if each.offset < ends[TopicPartition(each.topic, each.partition)]]
+            records = await ends.before(records)
         if records:
             out.write(b"".join([show(record) for record in records]))
             out.flush()

@@ -2,7 +2,8 @@
 
 import pytest
 
-from riverlog.cli.commands.consume import TimestampMs, choose, position_of, printer, where_to_start
+from riverlog.cli.commands.consume import TimestampMs, choose, position_of, printer, where_to_start, where_to_stop
+from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.cli.terminal.expressions import LogEdge
 from riverlog.cli.terminal.render import OutputFormat
@@ -24,6 +25,30 @@ def test_each_option_names_a_start() -> None:
     moment = where_to_start(from_beginning=False, offset=None, from_time="1700000000000")
     assert isinstance(moment, TimestampMs)
     assert moment == 1_700_000_000_000
+
+
+def test_reading_stops_where_it_is_told_to() -> None:
+    assert where_to_stop(to_offset=None, to_time=None, exit_at_end=False) is None
+    assert where_to_stop(to_offset=None, to_time=None, exit_at_end=True) is LogEdge.END
+    assert where_to_stop(to_offset=7, to_time=None, exit_at_end=True) == 7
+    assert isinstance(where_to_stop(to_offset=None, to_time="1700000000000", exit_at_end=False), TimestampMs)
+    with pytest.raises(CommandError, match="exclude each other"):
+        where_to_stop(to_offset=7, to_time="now", exit_at_end=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("consume", "name topics, as in `riverlog consume orders`, or give --pattern REGEX"),
+        ("consume orders --pattern .*", "name topics, as in `riverlog consume orders`, or give --pattern REGEX"),
+        ("consume --pattern (", "--pattern '(' is no regular expression"),
+        ("consume orders -g g --to-offset 3", "a group decides what its members read"),
+        ("consume orders -g g -p 0", "a group decides what its members read"),
+    ],
+)
+def test_mistakes_are_one_sentence(line: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line.split()) == ExitCode.USAGE
+    assert capsys.readouterr().err.startswith(f"riverlog: {sentence}")
 
 
 def test_two_starts_are_one_too_many() -> None:
