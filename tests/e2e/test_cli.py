@@ -175,6 +175,22 @@ def test_keys_headers_and_nulls(shell: Shell, topic: str) -> None:
     assert records[0]["headers"] == [{"key": "a", "value": "1"}, {"key": "b", "value": ""}]
 
 
+def test_records_are_copied_whole(shell: Shell, topic: str) -> None:
+    shell.done("produce", topic, "-K", ":", "-H", "a=1", "-Z", "-p", "1", given=b"k:v\n\xff:\n:w\n")
+    printed = shell.done("consume", topic, "--from-beginning", "-e", "-o", "json")
+    shell.done("topics", "create", "copied")
+    assert json.loads(shell.done("produce", "copied", "--json", given=printed))["records"] == 3
+    copied = [
+        json.loads(line)
+        for line in shell.done("consume", "copied", "--from-beginning", "-e", "-o", "json").splitlines()
+    ]
+    expected = [json.loads(line) | {"topic": "copied", "partition": 0} for line in printed.splitlines()]
+    assert copied == expected, "with their times, too"
+    sentence = shell.refused("produce", "copied", "--json", given=b'{"value": 7}\n', code=2)
+    assert 'line 1 of standard input is no record in JSON: value is text, null or {"base64": "…"}' in sentence
+    shell.done("topics", "delete", "copied")
+
+
 def test_the_same_key_goes_to_the_same_partition(shell: Shell, topic: str) -> None:
     for _ in range(3):
         shell.done("produce", topic, "-k", "same", given=b"x\n")

@@ -96,6 +96,7 @@ COMMANDS: Final = (
         (
             "orders < orders.jsonl",
             "orders --key-separator : --header source=shop",
+            "refunds --json < orders.jsonl",
             "orders --file a.jsonl --file b.jsonl --compression zstd --rate 500",
         ),
     ),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.lines import LINE_BYTES_MAX, blocks, lines
+from riverlog.cli.terminal.record_formats import ReadRecord, record_of_json
 from riverlog.cli.terminal.render import ProgressCallback, plural, size_text
 from riverlog.model.errors import ErrorCode
 
@@ -38,11 +39,23 @@ class LineFormat:
     partition: int | None = None
     key: bytes | None = None
     key_separator: bytes | None = None
-    headers: tuple[tuple[str, bytes], ...] = ()
+    headers: tuple[tuple[str, bytes | None], ...] = ()
     null: bool = False
+    json: bool = False
+
+    def record(self, line: bytes, number: int, source: str) -> ReadRecord:
+        """Return what a line holds; its number and source are for the error."""
+        if not self.json:
+            key, value = self.split(line, number, source)
+            return ReadRecord(key, value, self.headers)
+        try:
+            found = record_of_json(line)
+        except ValueError as error:
+            raise usage_error(f"line {number} of {source} is no record in JSON: {error}; it was not sent") from error
+        return found._replace(headers=(*found.headers, *self.headers))
 
     def split(self, line: bytes, number: int, source: str) -> tuple[bytes | None, bytes | None]:
-        """Split a line into key and value; its number and source are for the error."""
+        """Split a line into key and value."""
         key, value = self.key, line
         if self.key_separator is not None:
             key, found, value = line.partition(self.key_separator)
@@ -182,15 +195,13 @@ async def send(
         async for some in source.records(whole=whole):
             for line in some:
                 number += 1
-                key, value = shape.split(line, number, source.name)
+                record = shape.record(line, number, source.name)
                 if rate:
                     tally.check()
                     await asyncio.sleep(pause_seconds(tally.sent, rate, time.monotonic() - began))
                 await producer.ready(len(line))
-                delivery = producer.send_soon(
-                    shape.topic, value, key=key, headers=shape.headers, partition=shape.partition
-                )
-                tally.note(delivery, len(key or b"") + len(value or b""), len(line) + 1)
+                delivery = producer.send_soon(shape.topic, partition=shape.partition, **record._asdict())
+                tally.note(delivery, len(record.key or b"") + len(record.value or b""), len(line) + 1)
             tally.check()
             # Reading a file never waits; the sender and Ctrl-C need their turn nevertheless.
             await asyncio.sleep(0)

@@ -33,6 +33,7 @@ ACKS: Final = ["0", "1", "all"]
 @click.option("--whole", is_flag=True, help="Send each file, or all of standard input, as one record.")
 @click.option("-k", "--key", metavar="KEY", help="The key of every record.")
 @click.option("-K", "--key-separator", metavar="TEXT", help=r"Each line is key, TEXT, value; \t is a tab.")
+@click.option("--json", "as_json", is_flag=True, help="Each line is a whole record, as `consume -o json` prints it.")
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="A header of every record.")
 @click.option("-p", "--partition", type=click.IntRange(0, INT32_MAX), metavar="N", help="Write to this partition.")
 @click.option("-Z", "--null", is_flag=True, help="Send an empty value or key as null (a null value deletes a key).")
@@ -46,6 +47,7 @@ def produce(
     whole: bool,
     key: str | None,
     key_separator: str | None,
+    as_json: bool,
     headers: tuple[str, ...],
     partition: int | None,
     null: bool,
@@ -56,11 +58,16 @@ def produce(
 ) -> None:
     """Send lines of standard input or of files as records.
 
-    Lines are sent as they arrive. A progress bar is shown on a terminal, and one line at the end says what was sent;
-    the exit code is 0 only if every record was acknowledged.
+    Lines are sent as they arrive. With --json a line has key, value, headers and timestamp_ms; topic and partition are
+    those of this command. A progress bar is shown on a terminal, and one line at the end says what was sent. The exit
+    code is 0 only if every record was acknowledged.
     """
     if key is not None and key_separator is not None:
         raise usage_error("--key and --key-separator exclude each other: the key is either fixed or in the line")
+    if as_json and (whole or null or key is not None or key_separator is not None):
+        raise usage_error(
+            "--json reads keys and values from each line; leave out --key, --key-separator, --null and --whole"
+        )
     if key_separator == "":
         raise usage_error("--key-separator needs at least one character")
     named = [pair(text, option="--header") for text in headers]
@@ -71,6 +78,7 @@ def produce(
         key_separator=None if key_separator is None else unescape(key_separator),
         headers=tuple((name, value.encode()) for name, value in named),
         null=null,
+        json=as_json,
     )
     sources = [LineSource.of_file(path) for path in files] or [LineSource.of_standard_input()]
     if any(source.is_terminal for source in sources):

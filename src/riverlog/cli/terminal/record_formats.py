@@ -6,10 +6,11 @@ Keys and values pass through as the bytes they are. A format is compiled once; a
 """
 
 import base64
+import json
 import re
 from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.expressions import unescape
@@ -101,6 +102,50 @@ def plain(content: bytes | None) -> str | dict[str, str] | None:
         return content.decode("utf-8")
     except UnicodeDecodeError:
         return {"base64": base64.b64encode(content).decode("ascii")}
+
+
+class ReadRecord(NamedTuple):
+    """A record as a line describes it."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp_ms: int | None = None
+
+
+def record_of_json(line: bytes) -> ReadRecord:
+    """Read what `as_json_line` prints; ValueError says what is wrong. Topic, partition and offset are passed over."""
+    try:
+        found = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at column {error.colno}") from None
+    if not isinstance(found, dict) or "value" not in found:
+        raise ValueError('it needs at least {"value": …}')
+    headers = found.get("headers") or []
+    if not isinstance(headers, list) or not all(isinstance(each, dict) and "key" in each for each in headers):
+        raise ValueError('headers are a list of {"key": …, "value": …}')
+    timestamp_ms = found.get("timestamp_ms")
+    if timestamp_ms is not None and not (isinstance(timestamp_ms, int) and timestamp_ms >= 0):
+        raise ValueError("timestamp_ms is a whole number of at least 0")
+    return ReadRecord(
+        key=content_of("key", found.get("key")),
+        value=content_of("value", found["value"]),
+        headers=tuple((str(each["key"]), content_of("a header", each.get("value"))) for each in headers),
+        timestamp_ms=timestamp_ms,
+    )
+
+
+def content_of(part: str, value: object) -> bytes | None:
+    """Return the bytes that `plain` made a JSON value of."""
+    match value:
+        case None:
+            return None
+        case str():
+            return value.encode("utf-8", "surrogatepass")
+        case {"base64": str(text), **others} if not others:
+            return base64.b64decode(text, validate=True)
+        case _:
+            raise ValueError(f'{part} is text, null or {{"base64": "…"}}')
 
 
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -2,12 +2,20 @@
 
 import base64
 import json
+import re
 from typing import NamedTuple
 
 import pytest
 
 from riverlog.cli.terminal.exits import CommandError
-from riverlog.cli.terminal.record_formats import as_json_line, as_line, as_visible_line, compile_format
+from riverlog.cli.terminal.record_formats import (
+    ReadRecord,
+    as_json_line,
+    as_line,
+    as_visible_line,
+    compile_format,
+    record_of_json,
+)
 
 
 class Header(NamedTuple):
@@ -90,3 +98,35 @@ def test_a_json_line_holds_all_of_a_record_and_any_bytes() -> None:
         "headers": [{"key": "h", "value": "1"}, {"key": "h", "value": None}],
     }
     assert json.loads(as_json_line(Record(key=None, value=None)))["value"] is None
+
+
+@pytest.mark.parametrize(
+    "record", [Record(), Record(key=None, value=None, headers=()), Record(value=b'{"base64": "AA=="}', key=b"\xc3\xa4")]
+)
+def test_what_is_printed_as_json_is_read_back(record: Record) -> None:
+    headers = tuple((header.key, header.value) for header in record.headers)
+    assert record_of_json(as_json_line(record)) == ReadRecord(record.key, record.value, headers, record.timestamp_ms)
+
+
+def test_a_value_alone_is_a_record() -> None:
+    assert record_of_json(b'{"value": "x"}') == ReadRecord(None, b"x")
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (b"x", "Expecting value at column 1"),
+        (b"7", 'it needs at least {"value": '),
+        (b'{"key": "k"}', 'it needs at least {"value": '),
+        (b'{"value": 7}', 'value is text, null or {"base64"'),
+        (b'{"value": {"a": 1}}', 'value is text, null or {"base64"'),
+        (b'{"value": {"base64": "?"}}', "base64"),
+        (b'{"value": "v", "key": []}', 'key is text, null or {"base64"'),
+        (b'{"value": "v", "headers": {"a": "b"}}', "headers are a list"),
+        (b'{"value": "v", "timestamp_ms": "now"}', "timestamp_ms is a whole number"),
+    ],
+)
+def test_what_is_no_record_is_named(line: bytes, sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence) if sentence != "base64" else ".") as wrong:
+        record_of_json(line)
+    assert str(wrong.value)

@@ -76,7 +76,7 @@ def test_any_query_is_shown_and_more_where_its_driver_reports(node: Node, capsys
     node.start()
     text = shown(capsys, node, "describe", PATH)
     assert text.startswith("Pipeline revenue: State=failed, Since=2")
-    assert "Last error, 1970-01-01T00:00:00+00:00: no\n" in text
+    assert "Last error, 1970-01-01T00:00:00Z: no\n" in text
     assert shown(capsys, node, "list", "-o", "table").count("revenue") == 1
     assert main(["pipelines", "describe", "other", "--store", address]) == ExitCode.REFUSED
     assert "/pipelines/other is no checkpoint" in capsys.readouterr().err
