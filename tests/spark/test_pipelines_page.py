@@ -25,7 +25,7 @@ EXPECTED: Final[Mapping[str, tuple[str, ...]]] = {
     "cat > clicks.py": (r"Pipeline clicks: State=stopped", "Lag=0"),
     "spark-class": (),
     "riverlog pipelines picture": (r"query clicks",),
-    "riverlog pipelines state": (r"bob", r'"user":"ann"'),
+    "riverlog pipelines state": (r'"user": "bob"}, "value": {"count": 1}', r"ann.*at.*10:00:05Z"),
 }
 """By what a block is known: what it prints, as regular expressions."""
 

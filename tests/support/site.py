@@ -27,7 +27,7 @@ ELSEWHERE: Final = {
 def pages(root: Path = ROOT, repository: str | None = None) -> dict[str, str]:
     """Return the text of each page by its path on the site."""
     known = {path.relative_to(root).as_posix(): path.read_text() for path in sorted((root / "docs").rglob("*.md"))}
-    known["README.md"] = (root / "README.md").read_text()
+    known["README.md"] = (root / "README.md").read_text().replace("# riverlog\n", "# Getting started\n", 1)
     known["CHANGELOG.md"] = changelog((root / "CHANGELOG.md").read_text(), fragments(root / "changelog.d"))
     known["docs/adr/index.md"] = _decisions(known)
     there = repository_of(root) if repository is None else repository

@@ -291,7 +291,7 @@ class NodeSettings:
         "log.flush.offset.checkpoint.interval.ms",
         SettingType.INT,
         60_000,
-        "How often the node notes up to where its logs are on the medium: recovery starts there.",
+        "How often the node notes up to where its logs are flushed (fsync): recovery starts there.",
         unit="ms",
         least=1,
     )

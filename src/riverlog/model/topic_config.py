@@ -102,7 +102,7 @@ class TopicConfig:
         "durability",
         SettingType.STRING,
         Durability.FSYNC,
-        "When a record counts as written: fsync, once it is on the medium, so that it survives a power failure; "
+        "When a record counts as written: fsync, after an fsync of its file, so that it survives a power failure; "
         "os, once it is in the page cache, as in Kafka.",
         choices=tuple(Durability),
         node=("durability",),
@@ -121,7 +121,7 @@ class TopicConfig:
         "flush.messages",
         SettingType.LONG,
         LONG_MAX,
-        "After how many records a partition is flushed to the medium at the latest.",
+        "After how many records a partition is flushed (fsync) at the latest.",
         unit="records",
         least=1,
         node=("log.flush.interval.messages",),
@@ -130,7 +130,7 @@ class TopicConfig:
         "flush.ms",
         SettingType.LONG,
         LONG_MAX,
-        "How long a record may lie in the page cache before it is flushed to the medium.",
+        "How long a record may lie in the page cache before it is flushed (fsync).",
         unit="ms",
         least=0,
         node=("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),

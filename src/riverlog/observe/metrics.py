@@ -173,7 +173,7 @@ class Metric(Enum):
         ("directory",),
         "Bytes that can still be written to the directory's file system.",
     )
-    FLUSHES = _histogram("riverlog_flush_seconds", (), "Time of each flush of log files to the medium.")
+    FLUSHES = _histogram("riverlog_flush_seconds", (), "Time of each flush (fsync) of log files.")
     CONTAINED = _counter(
         "riverlog_exceptions_contained_total",
         (),

@@ -76,8 +76,8 @@ def dev(port: int | None, data: str | None, ephemeral: bool, settings: tuple[str
 def serve(config: str | None, settings: tuple[str, ...]) -> int:
     """Start a broker from a configuration file.
 
-    Settings come from the file, then RIVERLOG_* variables, then --set, each overriding the one before. Acknowledged
-    records are on the medium unless a topic says otherwise. SIGTERM and Ctrl-C stop it cleanly.
+    Settings come from the file, then RIVERLOG_* variables, then --set, each overriding the one before. Records
+    are acknowledged after fsync unless a topic says otherwise. SIGTERM and Ctrl-C stop it cleanly.
     """
     try:
         file = read_properties(_read(config)) if config is not None else {}
