@@ -24,6 +24,10 @@ TESTED_ELSEWHERE: Final = {
     "broker.requests.context": "types and lookups of one line, used in the tests of every handler",
     "partitions.retry_later": "an exception without behaviour, used in the tests of whoever raises it",
     "groups.consumer.assignors.subscriber": "types without behaviour, used in the tests of every assignor",
+    "raft.effects": "types without behaviour; the tests of every role look at them",
+    "raft.events": "types without behaviour; every test of the machine hands them over",
+    "raft.messages": "types without behaviour, used in the tests of every role",
+    "raft.transitions": "types without behaviour; the tests of roles and machine see what they lead to",
     "records.errors": "exceptions without behaviour; test_batch.py and test_record.py raise them",
 }
 """Modules without a test file of their own, each with where it is tested instead."""

@@ -1,0 +1,1 @@
+"""The roles of a replica: what each answers, waits for and does when its time is up."""
