@@ -74,7 +74,7 @@ conformance: $(STAMP) ## Every client and foreign suite; a missing one is report
 fuzz: $(STAMP) ## Hostile bytes for SECONDS=60, against the codec and a real node; SEED= repeats a run
 	@$(PYTHON) -m tests.fuzz --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED))
 
-sim: $(STAMP) ## Simulate SEEDS=200 nodes that lose power, or replay SEED=, ONLY=transactions; then take each rule of durability away
+sim: $(STAMP) ## Simulate SEEDS=200 nodes that lose power, or replay SEED=, ONLY=transactions or quorum; then take each rule away
 	@$(PYTHON) -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),200)) $(if $(ONLY),--only $(ONLY))
 	@$(if $(SEED),,$(PYTHON) -m tests.simulation --switches)
 

@@ -1,7 +1,7 @@
 """Simulate many seeds, or one: `python -m tests.simulation --seeds 200`, `--seed 17`. Exit code 1 on a violation.
 
 Seeds are plain, with groups, with transactions, and with topics that come and go, in turn; `--only` runs plans of one
-kind.
+kind. `--only quorum` runs quorums of controllers instead: Raft machines alone, a hundred times as fast.
 
 Of a seed that fails, the plan, the violations and a plan made smaller are printed. `--switches` shows instead that
 each rule of durability is missed when it is switched off.
@@ -21,6 +21,8 @@ from typing import Final
 
 from tests.simulation.crash_points import wrong_at_crash_points
 from tests.simulation.plan import Plan, draw_plan, with_churn, with_groups, with_rot
+from tests.simulation.quorum import switches as quorum_switches
+from tests.simulation.quorum.run import QuorumOutcome, simulate_quorum
 from tests.simulation.run import simulate
 from tests.simulation.scenarios import SCENARIOS
 from tests.simulation.scene import Outcome
@@ -33,6 +35,7 @@ _STEPS_WITH_GROUPS: Final = 110
 """Members are at work between the steps, too: fewer of them take as long."""
 
 
+_QUORUM: Final = "quorum"
 _KINDS: Final[dict[str, Callable[[int], Plan]]] = {
     "plain": lambda seed: with_rot(draw_plan(seed)) if seed % 4 == 3 else draw_plan(seed),
     "groups": lambda seed: with_groups(draw_plan(seed, steps=_STEPS_WITH_GROUPS)),
@@ -51,16 +54,40 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=50, help="how many seeds to run")
     parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--seed", type=int, help="run this seed alone and print what happened")
-    parser.add_argument("--only", choices=list(_KINDS), help="run plans of this kind only")
+    parser.add_argument("--only", choices=[*_KINDS, _QUORUM], help="run plans of this kind only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes to run them in")
     parser.add_argument("--switches", action="store_true", help="switch off each rule of durability in turn")
     given = parser.parse_args()
     logging.getLogger("riverlog").setLevel(logging.CRITICAL + 1)
     if given.switches:
         return _show_switches(given.jobs)
+    if given.only == _QUORUM:
+        first = given.first if given.seed is None else given.seed
+        return _run_quorums(range(first, first + (given.seeds if given.seed is None else 1)), given.jobs)
     if given.seed is not None:
         return _replay(given.seed, given.only)
     return _run_many(range(given.first, given.first + given.seeds), given.jobs, given.only)
+
+
+def _run_quorums(seeds: range, jobs: int) -> int:
+    began, totals, failed = time.monotonic(), Counter[str](), list[QuorumOutcome]()
+    with multiprocessing.Pool(jobs, initializer=_be_quiet) as pool:
+        for done, outcome in enumerate(pool.imap(simulate_quorum, seeds), start=1):
+            totals += outcome.counts
+            if outcome.violations:
+                failed.append(outcome)
+                print(f"seed {outcome.seed} FAILED: {outcome.violations[0]}", flush=True)
+            if done % 500 == 0 or done == len(seeds):
+                print(_quorum_summary(done, totals, len(failed), time.monotonic() - began), flush=True)
+    return 1 if failed else 0
+
+
+def _quorum_summary(seeds: int, totals: Counter[str], failed: int, seconds: float) -> str:
+    return (
+        f"{seeds} quorums, {totals['crashes']:,} crashes, {totals['wipes']:,} disks wiped, "
+        f"{totals['elections']:,} elections, {totals['acknowledged']:,} records acknowledged, "
+        f"{totals['events']:,} events; {failed} seeds with violations; {seconds:.0f} s"
+    )
 
 
 def _run_many(seeds: range, jobs: int, only: str | None) -> int:
@@ -125,7 +152,7 @@ def _show_switches(jobs: int) -> int:
         for scenario, wrong in zip(SCENARIOS, pool.imap(_try_scenario, range(len(SCENARIOS))), strict=True):
             failed += bool(wrong)
             print(f"power lost at every call, {scenario.name}: {wrong[0] if wrong else 'all is well'}", flush=True)
-        names = [switch.name for switch in SWITCHES] + [str(place) for place in places()]
+        names = [switch.name for switch in (*SWITCHES, *quorum_switches.SWITCHES)] + [str(place) for place in places()]
         for name, found in zip(names, pool.imap(_try_switch, range(len(names))), strict=True):
             failed += found is None
             print(f"{name}: {found or 'NOT NOTICED'}", flush=True)
@@ -143,7 +170,10 @@ def _try_scenario(number: int) -> list[str]:
 def _try_switch(number: int) -> str | None:
     if number < len(SWITCHES):
         return noticed(SWITCHES[number])
-    return noticed_without(places()[number - len(SWITCHES)])
+    number -= len(SWITCHES)
+    if number < len(quorum_switches.SWITCHES):
+        return quorum_switches.noticed(quorum_switches.SWITCHES[number])
+    return noticed_without(places()[number - len(quorum_switches.SWITCHES)])
 
 
 if __name__ == "__main__":

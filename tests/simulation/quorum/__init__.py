@@ -1,0 +1,1 @@
+"""Raft machines alone, on a heap of events: no loop, no sockets, thousands of crashes a minute."""
