@@ -540,10 +540,10 @@ class Node:
         return self._registry.directories[0].logs.identity.cluster_id
 
     def not_ready(self) -> str | None:
-        """Return in one sentence why clients cannot be served; None when they can."""
+        """Return in one sentence why clients cannot be served, or some of their writes; None when they can."""
         if not self._serving:
             return "the node is starting or stopping"
-        return next((health.trouble for health in self._registry.health() if health.offline), None)
+        return next((health.trouble for health in self._registry.health() if not health.writable), None)
 
     def _pipelines(self) -> Iterable[PipelineSample]:
         """Return the queries that have reported to the checkpoint store, if that was ever used."""

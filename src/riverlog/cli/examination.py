@@ -9,22 +9,32 @@ import asyncio
 import ipaddress
 import socket
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple, TypeVar
 
 from riverlog import __version__
-from riverlog.cli.terminal.render import plural
-from riverlog.client.errors import KafkaError, Unreachable
+from riverlog.cli.internal_topics import COMPACT, KEPT, unfit
+from riverlog.cli.terminal.render import plural, size_text
+from riverlog.client.errors import KafkaError, Unreachable, error_code
 from riverlog.client.network.cluster import Topic, topic_from
 from riverlog.client.network.connection import Connection
 from riverlog.client.network.security import Security
 from riverlog.client.network.tls import TlsNetwork
+from riverlog.model.checkpoint_topic import CLEANUP_POLICY
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE, Address
+from riverlog.model.internal_topics import WAS_DELETED
 from riverlog.model.ports import Connecting
+from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from riverlog.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
+from riverlog.wire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from riverlog.wire.messages.metadata import MetadataRequest, MetadataResponse
 from riverlog.world.network import TcpNetwork
 
@@ -49,6 +59,15 @@ class CheckResult(NamedTuple):
     advice: str | None = None
 
 
+class Answer(NamedTuple):
+    """What one address said."""
+
+    metadata: MetadataResponse
+    log_dirs: DescribeLogDirsResponse | None = None
+    configs: DescribeConfigsResponse | None = None
+    """The settings of internal topics."""
+
+
 class Examination:
     """Tries everything once; `steps` holds the results in order."""
 
@@ -62,26 +81,33 @@ class Examination:
 
     async def examine(self, bootstrap: Sequence[Address]) -> None:
         """Try the bootstrap addresses, then what they advertise, then look at what they say."""
-        answers: dict[Address, MetadataResponse] = {}
+        answers: dict[Address, Answer] = {}
         for address in bootstrap:
             answer = await self._try(address, f"bootstrap {address}", asked=None)
             if answer is not None:
                 answers[address] = answer
         if not answers:
             return
-        asked, metadata = next(iter(answers.items()))
+        asked, first = next(iter(answers.items()))
+        metadata = first.metadata
         for broker in metadata.brokers:
             advertised = Address(broker.host, broker.port)
             subject = f"broker {broker.node_id} at {advertised}"
-            if advertised in answers:
+            answer = answers.get(advertised)
+            if answer is not None:
                 self._note(subject, "advertised", "the bootstrap address itself")
             else:
-                await self._try(advertised, subject, asked=asked)
+                answer = await self._try(advertised, subject, asked=asked)
+            if answer is not None and answer.log_dirs is not None:
+                self.judge_log_dirs(subject, answer.log_dirs)
             await self._compare_clocks(advertised.host, subject)
-        self.judge_cluster(answers)
-        self.judge_partitions([topic_from(topic) for topic in metadata.topics if not topic.error_code])
+        self.judge_cluster({address: answer.metadata for address, answer in answers.items()})
+        topics = [topic_from(topic) for topic in metadata.topics if not topic.error_code]
+        self.judge_partitions(topics)
+        if first.configs is not None:
+            self.judge_internal_topics({topic.name: topic for topic in topics}, first.configs)
 
-    async def _try(self, address: Address, subject: str, *, asked: Address | None) -> MetadataResponse | None:
+    async def _try(self, address: Address, subject: str, *, asked: Address | None) -> Answer | None:
         """Resolve, connect and ask one address; `asked` is the broker that advertised it, if one did."""
         loop = asyncio.get_running_loop()
         try:
@@ -120,7 +146,7 @@ class Examination:
         finally:
             connection.close()
 
-    async def _ask(self, connection: Connection, subject: str) -> MetadataResponse:
+    async def _ask(self, connection: Connection, subject: str) -> Answer:
         versions: ApiVersionsResponse
         greeting = ApiVersionsRequest(client_software_name="riverlog", client_software_version=__version__)
         versions, took = await self._timed(connection.request(greeting))
@@ -131,7 +157,16 @@ class Examination:
         )
         brokers, topics = plural(len(metadata.brokers), "broker"), plural(len(metadata.topics), "topic")
         self._note(subject, "Metadata", f"cluster {metadata.cluster_id}, {brokers}, {topics}", took)
-        return metadata
+        log_dirs = configs = None
+        if connection.offers(ApiKey.DESCRIBE_LOG_DIRS):
+            log_dirs, _ = await self._timed(connection.request(DescribeLogDirsRequest(topics=[])))
+        if connection.offers(ApiKey.DESCRIBE_CONFIGS):
+            wanted = [
+                DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=[CLEANUP_POLICY])
+                for name in sorted(KEPT)
+            ]
+            configs, _ = await self._timed(connection.request(DescribeConfigsRequest(resources=wanted)))
+        return Answer(metadata, log_dirs, configs)
 
     async def _compare_clocks(self, host: str, subject: str) -> None:
         """Compare with the Date of an HTTP answer: no Kafka request tells a broker's time."""
@@ -190,6 +225,45 @@ class Examination:
         if not leaderless and not behind:
             self._note("cluster", "partitions", f"{plural(len(partitions), 'partition')}, all led and in sync")
 
+    def judge_log_dirs(self, subject: str, described: DescribeLogDirsResponse) -> None:
+        """Look for log directories of a broker that take no more records."""
+        if described.error_code:
+            return  # not for everybody to know
+        sound = True
+        for each in described.results:
+            if each.error_code:
+                reason = error_code(each.error_code).title
+                self._fail(subject, "disk", f"{each.log_dir} is offline: {reason}", _OFFLINE_ADVICE)
+            elif each.usable_bytes == 0:
+                self._fail(subject, "disk", f"{each.log_dir} is full: it takes no more records", _FULL_ADVICE)
+            else:
+                continue
+            sound = False
+        if sound:
+            free = [each.usable_bytes for each in described.results if each.usable_bytes > 0]
+            least = " where there is least" if len(free) > 1 else ""
+            room = f", {size_text(min(free))} free{least}" if free else ""
+            self._note(subject, "disk", f"{plural(len(described.results), 'log directory', 'log directories')}{room}")
+
+    def judge_internal_topics(self, topics: Mapping[str, Topic], configs: DescribeConfigsResponse) -> None:
+        """Look for internal topics that were deleted, or that lose what is kept in them."""
+        missing = []
+        for described in configs.results:
+            name = described.resource_name
+            topic = topics.get(name)
+            if WAS_DELETED in (described.error_message or ""):
+                self._fail("cluster", "internal", f"{name} was deleted", _deleted_advice(name))
+            elif topic is None:
+                missing.append(name)
+            elif described.error_code == ErrorCode.NONE:
+                policy = next((each.value for each in described.configs if each.name == CLEANUP_POLICY), None)
+                if (problem := unfit(name, len(topic.partitions), policy)) is not None:
+                    self._fail("cluster", "internal", problem, _unfit_advice(name))
+                else:
+                    self._note("cluster", "internal", f"{name} keeps {KEPT[name]}")
+        if missing:
+            self._note("cluster", "internal", f"not there, and made when first needed: {', '.join(missing)}")
+
     async def _timed(self, work: Awaitable[T]) -> tuple[T, float]:
         began = time.perf_counter()
         async with asyncio.timeout(2 * self._seconds):  # a connection and its first answer may take one each
@@ -203,6 +277,20 @@ class Examination:
 
     def _fail(self, subject: str, step: str, found: str, advice: str) -> None:
         self.steps.append(CheckResult(subject, step, False, None, found, advice))
+
+
+_TOPIC: Final = 2
+_OFFLINE_ADVICE: Final = "Partitions there can be neither written nor read: repair the disk and restart the broker."
+_FULL_ADVICE: Final = "Free some room on that disk or shorten retention; a riverlog node then takes records again."
+
+
+def _deleted_advice(name: str) -> str:
+    return f"With it {KEPT[name]} were lost. It is made again when it is first needed, empty."
+
+
+def _unfit_advice(name: str) -> str:
+    change = f"`riverlog topics alter {name} --config {CLEANUP_POLICY}={COMPACT} --internal`"
+    return f"It loses {KEPT[name]} sooner or later. {change} mends the setting."
 
 
 async def _http_date(host: str, port: int) -> datetime:

@@ -157,6 +157,8 @@ class MetadataImage:
     configs: SharedMap[Mapping[str, str]] = field(default_factory=SharedMap)
     features: Mapping[str, int] = field(default_factory=dict)
     next_producer_id: ProducerId = FIRST_PRODUCER_ID
+    lost_topics: Mapping[str, TopicId] = field(default_factory=dict)
+    """Internal topics that were deleted and are not there again, with the ids that they had."""
 
     @property
     def features_epoch(self) -> int:
@@ -214,6 +216,7 @@ class MetadataImage:
                     topics=self.topics.with_entry(record.name, TopicImage(record.name, TopicId(record.topic_id))),
                     topic_names=self.topic_names.with_entry(record.topic_id.hex, record.name),
                     folded_names=self.folded_names.with_entry(folded(record.name), record.name),
+                    lost_topics={name: id_ for name, id_ in self.lost_topics.items() if name != record.name},
                 )
             case RemoveTopicRecord():
                 name = self.topic_names.get(record.topic_id.hex)
@@ -224,6 +227,9 @@ class MetadataImage:
                     topic_names=self.topic_names.without(record.topic_id.hex),
                     folded_names=self.folded_names.without(folded(name)),
                     configs=self.configs.without(ConfigResource(ConfigResourceType.TOPIC, name).key),
+                    lost_topics={**self.lost_topics, name: TopicId(record.topic_id)}
+                    if name in INTERNAL_TOPICS
+                    else self.lost_topics,
                 )
             case ConfigRecord():
                 return replace(self, configs=self._configs_after(record))
@@ -268,6 +274,7 @@ class MetadataImage:
             self.configs,
             self.features,
             self.next_producer_id,
+            self.lost_topics,
         )
 
     def _configs_after(self, record: ConfigRecord) -> SharedMap[Mapping[str, str]]:

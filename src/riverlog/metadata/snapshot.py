@@ -13,6 +13,7 @@ from riverlog.metadata.records import (
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
+    RemoveTopicRecord,
     TopicRecord,
 )
 from riverlog.model.ids import NO_NODE
@@ -24,6 +25,9 @@ def snapshot_records(image: MetadataImage) -> Iterator[MetadataRecord]:
         yield FeatureLevelRecord(name=name, feature_level=level)
     for _node_id, broker in sorted(image.brokers.items()):
         yield _broker(broker)
+    for name, topic_id in sorted(image.lost_topics.items()):
+        yield TopicRecord(name=name, topic_id=topic_id)
+        yield RemoveTopicRecord(topic_id=topic_id)
     for topic in image.all_topics():
         yield TopicRecord(name=topic.name, topic_id=topic.id)
         for partition in topic.partitions:

@@ -11,3 +11,6 @@ COORDINATOR_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 
 INTERNAL_TOPICS: Final = COORDINATOR_TOPICS | {CHECKPOINTS_TOPIC}
 """Topics that clients are told are internal, and that their patterns leave out."""
+
+WAS_DELETED: Final = "It was deleted, and what was kept in it is lost."
+"""How the refusal of an internal topic ends that somebody has deleted; tools find it there."""

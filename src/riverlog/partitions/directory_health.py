@@ -51,8 +51,9 @@ class DirectoryHealth:
         return self._failure is not None
 
     def room(self) -> tuple[int, int]:
-        """Return the size of the file system and what is free of it, in bytes."""
-        return self._disk.total_bytes(self.path), self._disk.free_bytes(self.path)
+        """Return the size of the file system and what records may still take of it, in bytes: 0 while it is full."""
+        usable_bytes = max(0, self._disk.free_bytes(self.path) - DISK_RESERVE_BYTES) if self.writable else 0
+        return self._disk.total_bytes(self.path), usable_bytes
 
     def check_writable(self) -> None:
         """Refuse writes while the directory is full or offline."""

@@ -1,6 +1,7 @@
 """Internal topics on the command line: neither a script nor a slip of the hand takes offsets and checkpoints away."""
 
 import json
+import re
 
 import pytest
 
@@ -53,3 +54,18 @@ def test_an_internal_topic_is_deleted_on_demand_but_for_the_nodes_own(shell: She
     assert deleted == {"topic": "__consumer_offsets", "deleted": True}
     assert internal(shell) == {"__checkpoints", "__transaction_state"} & internal(shell)
     assert "internal topic deleted" in node.log_tail()
+    code, report, _ = shell.run("doctor")
+    assert (code, b"WRONG  internal    __consumer_offsets was deleted\n" in report) == (5, True)
+    assert node.stop() == 0
+    node.start()
+    assert shell.run("doctor", "-b", node.bootstrap)[0] == 5, "a restart does not bring them back"
+
+
+def test_the_doctor_finds_an_internal_topic_that_loses_what_it_keeps(shell: Shell) -> None:
+    shell.done("topics", "alter", "__consumer_offsets", "--config", "cleanup.policy=delete", "--internal")
+    code, report, _ = shell.run("doctor")
+    assert code == 5
+    mending = re.search(r"`riverlog (topics alter .*)` mends", report.decode())
+    assert mending is not None
+    shell.done(*mending[1].split())
+    assert shell.run("doctor")[0] == 0

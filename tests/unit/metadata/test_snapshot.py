@@ -1,8 +1,16 @@
 """An image as records."""
 
 from riverlog.metadata.image import MetadataImage
-from riverlog.metadata.records import ConfigRecord, FeatureLevelRecord, PartitionChangeRecord, ProducerIdsRecord
+from riverlog.metadata.records import (
+    ConfigRecord,
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    ProducerIdsRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 from riverlog.metadata.snapshot import snapshot_records
+from riverlog.model.internal_topics import OFFSETS_TOPIC
 from tests.unit.metadata.cluster import cluster, topic_id, with_topic
 
 
@@ -27,3 +35,12 @@ def test_the_metadata_version_comes_first():
         [FeatureLevelRecord(name="a", feature_level=1), FeatureLevelRecord(name="metadata.version", feature_level=30)]
     )
     assert [record.name for record in snapshot_records(image)] == ["metadata.version", "a"]  # type: ignore[union-attr]  # all are features
+
+
+def test_a_snapshot_knows_which_internal_topics_are_lost():
+    before = with_topic(with_topic(cluster("a"), "orders"), OFFSETS_TOPIC, number=2, partitions=3)
+    lost = before.after_all([RemoveTopicRecord(topic_id=topic_id(number)) for number in (1, 2)])
+    assert lost.lost_topics == {OFFSETS_TOPIC: topic_id(2)}
+    assert MetadataImage().after_all(snapshot_records(lost)) == lost
+    again = lost.after(TopicRecord(name=OFFSETS_TOPIC, topic_id=topic_id(9)))
+    assert again.lost_topics == {}

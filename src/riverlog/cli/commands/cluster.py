@@ -95,6 +95,7 @@ def summary(facts: ClusterFacts) -> Row:
                 "bytes": sum(directory.partitions.values()),
                 "usable_bytes": _known(directory.usable_bytes),
                 "total_bytes": _known(directory.total_bytes),
+                "full": directory.is_full,
                 "error": directory.error.name if directory.error else None,
             }
             for directory in facts.directories
@@ -142,7 +143,7 @@ def _show(facts: ClusterFacts, row: Row) -> None:
                 directory.path,
                 len(directory.partitions),
                 size_text(sum(directory.partitions.values())),
-                Wrong(reason(directory.error)) if directory.error else _free(directory),
+                _free(directory),
             )
             for directory in facts.directories
         ],
@@ -154,6 +155,10 @@ def _none_is_well(count: object, what: str) -> str:
 
 
 def _free(directory: "LogDirectory") -> str:
+    if directory.error:
+        return Wrong(reason(directory.error))
+    if directory.is_full:
+        return Wrong("full: no writes")
     if directory.usable_bytes < 0 or directory.total_bytes < 0:
         return ""
     return f"{size_text(directory.usable_bytes)} of {size_text(directory.total_bytes)}"

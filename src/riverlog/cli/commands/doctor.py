@@ -29,8 +29,8 @@ def doctor(seconds: float, cluster: ClusterOptions) -> int:
     """Try every address of a cluster and say what is wrong.
 
     Each bootstrap address, and then each address that the brokers advertise, is resolved, connected to and asked;
-    clocks that differ, a missing controller and partitions without a leader are found as well. The exit code is 5
-    if something is wrong.
+    clocks that differ, full disks, a missing controller, partitions without a leader and lost internal topics are
+    found as well. The exit code is 5 if something is wrong.
     """
     from riverlog.client.network.cluster import Cluster
 

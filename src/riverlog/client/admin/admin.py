@@ -144,6 +144,11 @@ class LogDirectory:
     usable_bytes: int = -1
     error: ErrorCode = ErrorCode.NONE
 
+    @property
+    def is_full(self) -> bool:
+        """Return whether no record has room there any more."""
+        return self.usable_bytes == 0
+
 
 class Admin(GroupAdmin, TransactionAdmin, Startable):
     """Asks the cluster for changes. Use it as an async context manager, or call `start` and `close`."""

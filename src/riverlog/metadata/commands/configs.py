@@ -9,6 +9,7 @@ from riverlog.metadata.image import ConfigResource, ConfigResourceType, Metadata
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.group_config import GROUP_SETTINGS
+from riverlog.model.internal_topics import WAS_DELETED
 from riverlog.model.machine import Command
 from riverlog.model.resolution import check_group, check_node, check_topic
 from riverlog.model.setting import INT_DIGITS_MAX, BadSetting, Setting, SettingType
@@ -75,7 +76,8 @@ def resource_of(image: MetadataImage, type_: int, name: str) -> ConfigResource:
     """Return the resource that a client names, if there is one."""
     if type_ == ConfigResourceType.TOPIC:
         if image.topic(name) is None:
-            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.")
+            why = f" {WAS_DELETED}" if name in image.lost_topics else ""
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic {name!r}.{why}")
         return ConfigResource(ConfigResourceType.TOPIC, name)
     if type_ == ConfigResourceType.BROKER:
         is_number = name.isascii() and name.isdigit() and len(name) <= INT_DIGITS_MAX

@@ -1,5 +1,6 @@
 """DescribeLogDirs."""
 
+import errno
 from typing import Any
 
 import pytest
@@ -77,4 +78,19 @@ def test_who_may_not_describe_sees_nothing(monkeypatch: pytest.MonkeyPatch):
             assert (response.error_code, response.results) == (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, [])
 
     deny(monkeypatch, Operation.DESCRIBE)
+    run(scenario())
+
+
+def test_a_full_directory_has_no_room_left():
+    async def scenario() -> None:
+        async with serving() as (line, node):
+            (directory,) = node.parts.registry.directories
+            response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=[]))
+            assert 0 < response.results[0].usable_bytes < response.results[0].total_bytes
+            assert node.not_ready() is None
+            directory.health.failed(OSError(errno.ENOSPC, "no space left"))
+            response = await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest(topics=[]))
+            assert (response.results[0].error_code, response.results[0].usable_bytes) == (ErrorCode.NONE, 0)
+            assert "is full" in (node.not_ready() or "")
+
     run(scenario())

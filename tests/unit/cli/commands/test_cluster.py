@@ -55,6 +55,7 @@ def test_partitions_and_directories_are_counted() -> None:
                 "bytes": 123,
                 "usable_bytes": 400,
                 "total_bytes": 1000,
+                "full": False,
                 "error": None,
             },
             {
@@ -64,6 +65,7 @@ def test_partitions_and_directories_are_counted() -> None:
                 "bytes": 0,
                 "usable_bytes": None,
                 "total_bytes": None,
+                "full": False,
                 "error": "KAFKA_STORAGE_ERROR",
             },
         ],
