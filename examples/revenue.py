@@ -52,7 +52,7 @@ def main() -> None:
         if before is None:
             say("the pipeline is new: it starts with the first order")
         else:
-            say(f"the pipeline goes on where it stopped, behind batch {before['batch']}: {before['lag']:,} orders wait")
+            say(f"the pipeline goes on where it stopped, after batch {before['batch']}: {before['lag']:,} orders wait")
 
         started = time.monotonic()
         spark = riverlog.spark.session("revenue", master="local[2]", conf=SETTINGS)

@@ -27,7 +27,7 @@ def test_the_second_run_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
     assert "Pipeline revenue: State=stopped" in first
     assert "Group revenue: Empty, lag 0" in first
     second = demo(tmp_path / "data")
-    assert "the pipeline goes on where it stopped, behind batch" in second
+    assert "the pipeline goes on where it stopped, after batch" in second
     assert "3,000 orders wait" in second
     assert "2026-03-02 10:30" in second
     assert "each once" in second

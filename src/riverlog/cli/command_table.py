@@ -27,7 +27,7 @@ GROUPS: Final = {
     "topics": "Create, list, describe, alter, trim and delete topics",
     "groups": "List, describe, reset and delete consumer groups",
     "transactions": "List, describe and abort transactions, and find those that hang",
-    "pipelines": "Run pipelines on Spark, look at them, and after what they keep",
+    "pipelines": "Run, watch, stop, reset and inspect pipelines on Spark",
     "pipelines checkpoints": "List, export and import the checkpoints of Spark's queries",
     "profile": "Save brokers and settings of clients under a name",
     "cluster": "Look at brokers, their partitions, log directories and settings",
@@ -52,7 +52,7 @@ COMMANDS: Final = (
     CliCommand(
         "demo",
         "demo:demo",
-        "Run an example: a node is started, records flow, and each step is told",
+        "Run an example, which starts a node and explains each step",
         ("", "invoices", "--list", "--copy ./examples"),
     ),
     CliCommand(
@@ -71,7 +71,7 @@ COMMANDS: Final = (
     CliCommand(
         "topics offsets",
         "topic_offsets:offsets",
-        "Show the offsets of topics: where each partition begins and ends, or was at a time",
+        "Show the first and the last offset of partitions, or the offset at a time",
         ("orders", "orders refunds --at -15m", "orders --at max-timestamp -o json"),
     ),
     CliCommand(
@@ -128,7 +128,7 @@ COMMANDS: Final = (
     CliCommand(
         "groups describe",
         "groups:describe",
-        "Show the members of groups, what each reads, and how far the group has come",
+        "Show the members, committed offsets and lag of groups",
         ("billing", "--group billing -o yaml", ""),
     ),
     CliCommand(
@@ -150,25 +150,25 @@ COMMANDS: Final = (
     CliCommand(
         "lag",
         "groups:lag",
-        "Show how many records wait for groups, in each partition and in all",
+        "Show how many records groups have not read yet",
         ("--group billing", "--group billing --watch", "-o json"),
     ),
     CliCommand(
         "transactions list",
         "transactions:list_transactions",
-        "List transactional ids and what each is doing, or the transactions that hang",
+        "List transactional ids with their states, or the transactions that hang",
         ("", "--state Ongoing --older-than 5m -o json", "--hung --topic orders"),
     ),
     CliCommand(
         "transactions describe",
         "transactions:describe",
-        "Show what a transactional id is doing",
+        "Show the state, producer and partitions of a transactional id",
         ("orders-copier", "--transactional-id orders-copier -o yaml"),
     ),
     CliCommand(
         "transactions abort",
         "transactions:abort",
-        "Abort what a transactional id has open, or a transaction that hangs in a partition",
+        "Abort the open transaction of a transactional id, or one that hangs",
         ("orders-copier", "--topic orders --partition 0 --producer-id 4001 --yes"),
     ),
     CliCommand(
@@ -184,43 +184,43 @@ COMMANDS: Final = (
     CliCommand(
         "pipelines list",
         "pipelines.queries:list_pipelines",
-        "List the queries of Spark whose checkpoints lie on a node, and how they go",
+        "List the pipelines whose checkpoints are on a node, and their progress",
         ("", "-o json"),
     ),
     CliCommand(
         "pipelines describe",
         "pipelines.queries:describe",
-        "Show how a query goes: offsets and lag, rates, watermark, late rows, state, the last error",
+        "Show a pipeline: offsets and lag, rates, watermark, late rows, state, the last error",
         ("revenue", "/jobs/revenue -o yaml"),
     ),
     CliCommand(
         "pipelines stop",
         "pipelines.lifecycle:stop",
-        "Stop pipelines wherever they run, each when its batch is done",
+        "Stop pipelines wherever they run, each after its current batch",
         ("revenue", "revenue sessions --timeout 30"),
     ),
     CliCommand(
         "pipelines reset",
         "pipelines.lifecycle:reset",
-        "Reset pipelines: delete checkpoint and state, and begin again from a place in their topics",
+        "Delete the checkpoint and state of pipelines, so that they start again",
         ("revenue --to-earliest", "revenue --to-datetime 2026-01-31T15:00 --yes"),
     ),
     CliCommand(
         "pipelines replay",
         "pipelines.inspection:replay",
-        "Run one batch of a pipeline once more, with exactly the input that it had, and print what comes out",
+        "Run one batch of a pipeline again, on the same input, and print the results",
         ("revenue --batch 12", "revenue --batch 12 --file revenue.py --pdb"),
     ),
     CliCommand(
         "pipelines state",
         "pipelines.inspection:state",
-        "Print what is in the state of a pipeline: open windows with their sums so far, rows that wait for a partner",
+        "Print the state of a pipeline: open windows, and rows that wait for a join partner",
         ("revenue", "paid --operator 0 --limit 10 -o json"),
     ),
     CliCommand(
         "pipelines picture",
         "pipelines.inspection:picture",
-        "Draw the pipelines of a file: topics, what is done to their rows, and where it goes",
+        "Draw the pipelines of a file: topics, steps and outputs",
         ("revenue.py", "revenue.py --svg revenue.svg"),
     ),
     CliCommand(
@@ -238,13 +238,13 @@ COMMANDS: Final = (
     CliCommand(
         "pipelines checkpoints import",
         "pipelines.checkpoints:import_checkpoint",
-        "Copy a folder to a checkpoint on a node",
+        "Copy a checkpoint from a folder to a node",
         ("./orders-checkpoint /pipelines/orders",),
     ),
     CliCommand(
         "bench",
         "bench:bench",
-        "Measure how fast a cluster takes records, gives them back, and passes one on",
+        "Measure the throughput and the latency of a cluster",
         (
             "",
             "-b broker:9092 --record-size 1000 --producers 4 --partitions 4 --compression lz4",
@@ -254,7 +254,7 @@ COMMANDS: Final = (
     CliCommand(
         "verify",
         "verify:verify",
-        "Find out whether a cluster keeps its promises",
+        "Test whether a cluster loses, duplicates or reorders records",
         (
             "",
             "-b broker:9092 --seconds 60 --group consumer",
@@ -270,7 +270,7 @@ COMMANDS: Final = (
     CliCommand(
         "cluster metadata",
         "cluster_metadata:metadata",
-        "Show what the cluster remembers: brokers, topics, partitions, settings",
+        "Show the metadata of the cluster: brokers, topics, partitions, settings",
         ("", "-o json"),
     ),
     CliCommand(
@@ -282,7 +282,7 @@ COMMANDS: Final = (
     CliCommand(
         "cluster config get",
         "cluster_config:get",
-        "Show the settings of a broker as they are in force",
+        "Show the current settings of a broker",
         ("", "log.retention.ms num.io.threads --broker 1", "--all -o json"),
     ),
     CliCommand(
@@ -316,7 +316,7 @@ COMMANDS: Final = (
         ("local -b 127.0.0.1:9092", "prod -b broker:9092 --command-config client.properties"),
     ),
     CliCommand("profile list", "profile:list_profiles", "List the profiles", ("", "-o json")),
-    CliCommand("profile use", "profile:use", "Choose the profile that counts where no brokers are named", ("prod",)),
+    CliCommand("profile use", "profile:use", "Choose the profile for commands that name no brokers", ("prod",)),
     CliCommand(
         "profile describe", "profile:describe", "Show the settings of a profile; passwords are hidden", ("prod",)
     ),
@@ -324,7 +324,7 @@ COMMANDS: Final = (
     CliCommand(
         "completion",
         "completion:completion",
-        "Print a script that completes commands, options, topics and groups in a shell",
+        "Print the script for completion in a shell",
         ("bash", "zsh", "fish"),
     ),
     CliCommand("version", "version:version", "Print the version", ("",)),

@@ -58,8 +58,8 @@ COMMANDS: Final = {
 }
 """Words that others use, and the command that does it here."""
 
-_TOPIC_NAME: Final = "write the topic's name behind the command, or --name TOPIC"
-_TOPIC_ARGUMENT: Final = "write the topic's name behind the command"
+_TOPIC_NAME: Final = "write the topic's name after the command, or --name TOPIC"
+_TOPIC_ARGUMENT: Final = "write the topic's name after the command"
 _BROKERS: Final = "-b HOST:PORT names the brokers"
 _SETTINGS_FILE: Final = "--command-config FILE reads settings of the client"
 _SETTING: Final = "-X NAME=VALUE gives a setting to the client"
@@ -144,7 +144,7 @@ OPTIONS: Final = {
         "--topic": _TOPIC_ARGUMENT,
         "--whitelist": "--pattern REGEX reads all topics whose whole name matches",
         "-C": _DONE,
-        "-D": r"-f '%s;' prints what you choose behind each record",
+        "-D": r"-f '%s;' prints what you choose after each record",
         "-G": "--group NAME reads as a member of a group",
         "-K": r"-f '%k:%s\n' prints the key as well",
         "-n": _COUNT,
@@ -161,22 +161,22 @@ OPTIONS: Final = {
         "--describe": "`groups describe` describes groups",
         "--list": "`groups list` lists groups",
         "--members": "members are shown as well",
-        "--name": "write the group's name behind the command, or --group NAME",
+        "--name": "write the group's name after the command, or --group NAME",
         "--offsets": "offsets are shown as well",
         "--reset-offsets": "`groups reset-offsets` moves committed offsets",
         "--to": "write --to-earliest, --to-latest, --to-offset N or --to-datetime TIME",
         "--topics": "--topic TOPIC says which topic",
-        "-g": "write the group's name behind the command, or --group NAME",
+        "-g": "write the group's name after the command, or --group NAME",
         "-t": "--topic TOPIC says which topic",
     },
     "lag": {
         "--all-groups": "without a name, all groups are shown",
-        "--name": "write the group's name behind the command, or --group NAME",
-        "-g": "write the group's name behind the command, or --group NAME",
+        "--name": "write the group's name after the command, or --group NAME",
+        "-g": "write the group's name after the command, or --group NAME",
         "-w": "--watch looks again and again",
     },
     "cluster config": {
-        "--add-config": "write NAME=VALUE behind `cluster config set`",
+        "--add-config": "write NAME=VALUE after `cluster config set`",
         "--delete-config": "`cluster config set --delete NAME` takes a setting back to its default",
         "--entity-name": "--broker N says which broker",
         "--entity-type": "these are settings of brokers; `topics alter` changes those of topics",

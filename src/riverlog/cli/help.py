@@ -96,9 +96,9 @@ def make_page(command: CliCommand) -> str:
     blocks = [usage + "\n", *_prose(loaded.help or "")]
     if arguments:
         blocks.append("Arguments:\n" + _columns((each.metavar, each.help) for each in arguments))
-    own = [each for each in options if each.name not in CONNECTION]
+    own = [each for each in options if not CONNECTION & {*each.opts}]
     blocks.append("Options:\n" + _columns([*map(_option_row, own), ("-h, --help", "Show this page.")]))
-    if connection := [each for each in options if each.name in CONNECTION]:
+    if connection := [each for each in options if CONNECTION & {*each.opts}]:
         blocks.append("Connection:\n" + _columns(map(_option_row, connection)))
     blocks.append("Examples:\n" + "".join(_example(f"{PROGRAM} {command.words} {each}") for each in command.examples))
     return ORIGIN + "\n".join(blocks)
@@ -107,7 +107,7 @@ def make_page(command: CliCommand) -> str:
 def _prose(text: str) -> Iterable[str]:
     """Yield the paragraphs of a text, each wrapped again."""
     for paragraph in text.split("\n\n"):
-        yield fill(" ".join(paragraph.split()), WIDTH) + "\n"
+        yield fill(" ".join(paragraph.split()), WIDTH, break_on_hyphens=False) + "\n"
 
 
 def _example(line: str) -> str:
@@ -124,7 +124,9 @@ def _option_row(option: "click.Option") -> tuple[str, str]:
     if option.multiple:
         notes.append("may be repeated")
     if option.show_default:
-        notes.append(f"default: {option.default}")
+        notes.append(
+            f"default: {option.default:g}" if isinstance(option.default, float) else f"default: {option.default}"
+        )
     if option.envvar:
         notes.append(f"environment: {option.envvar}")
     described = f"{option.help} [{'; '.join(notes)}]" if notes else option.help or ""
@@ -137,7 +139,7 @@ def _columns(rows: Iterable[tuple[str, str]]) -> str:
     left_width = min(max(len(left) for left, _ in rows), LEFT_WIDTH_MAX) + 2
     lines = []
     for left, right in rows:
-        body = indent(fill(right, WIDTH - left_width - 2), " " * (left_width + 2))
+        body = indent(fill(right, WIDTH - left_width - 2, break_on_hyphens=False), " " * (left_width + 2))
         fits = len(left) <= left_width - 2
         lines.append(f"  {left.ljust(left_width)}{body.lstrip()}" if fits else f"  {left}\n{body}")
     return "\n".join(lines) + "\n"

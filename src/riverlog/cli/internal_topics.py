@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from riverlog import Admin
 
 internal_option: Final = click.option(
-    "--internal", is_flag=True, help="Also where the topic is one that the cluster keeps for itself."
+    "--internal", is_flag=True, help="Allow this for internal topics, which the cluster keeps for itself."
 )
 
 KEPT: Final[Mapping[str, str]] = {

@@ -78,7 +78,7 @@ def _run(arguments: list[str]) -> int | None:
     if arguments[0] == "help":
         arguments = [*arguments[1:], "--help"]
     if arguments[0].startswith("-"):
-        raise usage_error(f"options stand behind the command, as in `{program_name()} topics list {arguments[0]} …`")
+        raise usage_error(f"write options after the command, as in `{program_name()} topics list {arguments[0]} …`")
     command, rest = _find(arguments)
     if isinstance(command, str):
         print(pages.group(program_name(), command), end="")

@@ -1,5 +1,6 @@
 """Help pages: what is shipped is what the signatures say, and says it all."""
 
+import re
 from pathlib import Path
 
 import click
@@ -36,6 +37,22 @@ def test_a_page_says_it_all(command: CliCommand) -> None:
             assert parameter.metavar, f"{parameter.name} has no metavar"
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.words)
+def test_a_page_has_short_sentences(command: CliCommand) -> None:
+    loaded = command.load()
+    paragraphs = [" ".join(text.split()) for text in (loaded.help or "").split("\n\n")]
+    paragraphs += [str(getattr(parameter, "help", "")) for parameter in loaded.params]
+    sentences = [sentence for text in paragraphs for sentence in re.split(r"(?<=[.:;?])\s", text)]
+    assert [sentence for sentence in sentences if len(sentence.split()) > 25 and "%t" not in sentence] == []
+
+
 def test_every_command_is_in_one_section() -> None:
     listed = [word for words in SECTIONS.values() for word in words]
     assert sorted(listed) == sorted({words.split()[0] for words in (*GROUPS, *COMMAND_BY_WORDS)})
+
+
+def test_a_node_is_not_connected_to() -> None:
+    for words in ("dev", "serve"):
+        text = page("riverlog", COMMAND_BY_WORDS[words])
+        assert "--set NAME=VALUE" in text
+        assert "Connection:" not in text

@@ -96,13 +96,13 @@ class Plan:
     "--rate",
     type=click.FloatRange(0.001),
     metavar="N",
-    help=f"Send N records a second. Without it: as many as go, and {END_TO_END_RATE:,.0f} end to end.",
+    help=f"Send N records a second. Without it: as fast as possible, and {END_TO_END_RATE:,.0f} end to end.",
 )
 @count_option("--producers", default=1, most=CLIENTS_MAX, help="Producers, each a process.")
 @count_option(
     "--consumers", default=1, most=CLIENTS_MAX, help="Consumers, each a process with its share of the partitions."
 )
-@choice_option("--acks", among=ACKS, default="all", help="Who must have a record before it counts.")
+@choice_option("--acks", among=ACKS, default="all", help="Which replicas must have a record before it is acknowledged.")
 @choice_option(
     "-z", "--compression", among=CODECS, default="none", help="How to compress; half of each record is random."
 )
@@ -132,11 +132,12 @@ def bench(
     linger_ms: float,
     cluster: ClusterOptions,
 ) -> None:
-    """Measure how fast a cluster takes records, gives them back, and passes one on.
+    """Measure the throughput and the latency of a cluster.
 
-    Three parts: produce, with the time from each record to its acknowledgement; consume, which reads what was
-    produced from its beginning; end-to-end, which times single records from a producer to a consumer. MB are millions
-    of bytes of values. At a rate, a record that a client comes to late counts from when it was due.
+    There are three parts. produce measures the time from each record to its acknowledgement. consume reads what was
+    produced, from the beginning. end-to-end measures the time of single records from a producer to a consumer.
+
+    1 MB is a million bytes of values. With --rate, a record that is sent late counts from the time when it was due.
     """
     from riverlog import Admin, Consumer, Producer
 

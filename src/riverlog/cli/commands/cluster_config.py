@@ -42,7 +42,7 @@ def get(
     everything: bool,
     cluster: ClusterOptions,
 ) -> None:
-    """Show the settings of a broker as they are in force.
+    """Show the current settings of a broker.
 
     Without --broker that is the one with the lowest id. `config explain` says what a setting means.
     """
@@ -59,8 +59,16 @@ def get(
 
 
 @click.command("set")
-@click.argument("settings_given", cls=Argument, nargs=-1, metavar="NAME=VALUE", help="What to set.")
-@click.option("--delete", "deleted", multiple=True, metavar="NAME", help="Take a setting back to what it was before.")
+@click.argument(
+    "settings_given", cls=Argument, nargs=-1, metavar="NAME=VALUE", help="The settings and their new values."
+)
+@click.option(
+    "--delete",
+    "deleted",
+    multiple=True,
+    metavar="NAME",
+    help="Remove a setting, so that the value from before counts again.",
+)
 @broker_option
 @cluster_options
 def set_config(

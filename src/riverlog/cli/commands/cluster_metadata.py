@@ -26,7 +26,7 @@ class MetadataFacts(NamedTuple):
 @click.command
 @cluster_options
 def metadata(cluster: ClusterOptions) -> None:
-    """Show what the cluster remembers: brokers, topics, partitions, settings.
+    """Show the metadata of the cluster: brokers, topics, partitions, settings.
 
     Metadata is kept in a log, not in a file; this is what its records add up to. With -o json it is one document, with
     the leader, the leader epoch, the replicas and those in sync of every partition.

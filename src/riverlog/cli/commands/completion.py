@@ -51,7 +51,7 @@ SCRIPTS: Final = {"bash": BASH, "zsh": ZSH, "fish": FISH}
     "shell", cls=Argument, type=click.Choice(list(SCRIPTS)), metavar="bash|zsh|fish", help="The shell that you use."
 )
 def completion(shell: str) -> None:
-    """Print a script that completes commands, options, topics and groups in a shell.
+    """Print the script for completion in a shell.
 
     Put `eval "$(riverlog completion bash)"` into ~/.bashrc, the same with zsh into ~/.zshrc, or `riverlog completion
     fish | source` into ~/.config/fish/config.fish. Names of topics and groups are asked of the cluster.

@@ -68,18 +68,26 @@ class TimestampMs(int):
     help="Share the topics with the members of a group, go on where it has committed, and commit what is printed.",
 )
 @click.option("-c", "--max-messages", "count", type=click.IntRange(1), metavar="N", help="Stop after N records.")
-@click.option("-e", "--exit", "exit_at_end", is_flag=True, help="Stop at what is the end when the command starts.")
+@click.option(
+    "-e", "--exit", "exit_at_end", is_flag=True, help="Stop at the records that are the last when the command starts."
+)
 @choice_option(
     "--isolation",
     among=["read_committed", "read_uncommitted"],
     default="read_committed",
-    help="Leave out what is of open or aborted transactions, or not.",
+    help="read_committed leaves out records of open and of aborted transactions.",
 )
-@click.option("-f", "--format", "template", metavar="FORMAT", help=r"Print each record so, as in '%t-%p@%o %k: %s\n'.")
+@click.option(
+    "-f",
+    "--format",
+    "template",
+    metavar="FORMAT",
+    help=r"Print each record in this format, such as '%t-%p@%o %k: %s\n'.",
+)
 @click.option("-Z", "--null", is_flag=True, help="Print null keys and values as NULL.")
 @partial(
     cluster_options,
-    output=output_format_option(metavar="json|yaml", help="Print all of each record, not its value alone."),
+    output=output_format_option(metavar="json|yaml", help="Print the whole record, not only its value."),
 )
 def consume(
     topics: tuple[str, ...],
@@ -100,9 +108,9 @@ def consume(
 ) -> None:
     r"""Print the records of topics.
 
-    Without a start, records that arrive from now on are printed, each value on a line. A group goes on where it has
-    committed; --from-beginning and the end are for partitions in which it has not. --to-offset, --to-time and --exit
-    stop at what is there when the command starts.
+    It prints the value of each new record on a line, until Ctrl-C; --from-beginning, --offset and --from-time start
+    with older records. --to-offset, --to-time and --exit end it; they never wait for records that are not there yet. A
+    group continues from its committed offsets; --from-beginning then counts only for partitions without one.
 
     A format may use %t topic, %p partition, %o offset, %k key, %s value, %K and %S their lengths (-1 for null), %R the
     length of the value as four bytes, %T timestamp in milliseconds, %h headers, %% a percent sign, and

@@ -35,17 +35,22 @@ STORIES: Final = {
 
 @click.command
 @click.argument(
-    "name", cls=Argument, required=False, metavar="NAME", help="The example; revenue, where Spark is there."
+    "name",
+    cls=Argument,
+    required=False,
+    metavar="NAME",
+    help="The example. Without it: revenue, or invoices where Spark is not installed.",
 )
-@click.option("--data", metavar="DIR", help="Where the node of revenue keeps its data (./riverlog-demo).")
+@click.option("--data", metavar="DIR", help="The folder for the data of revenue (./riverlog-demo).")
 @click.option("--list", "lists", is_flag=True, help="List the examples, and run none.")
 @click.option("--copy", "target", type=click.Path(path_type=Path), metavar="DIR", help="Copy the examples to a folder.")
 @output_option
 def demo(name: str | None, data: str | None, lists: bool, target: Path | None, output: OutputFormat | None) -> int:
-    """Run an example: a node is started, records flow, and each step is told.
+    """Run an example, which starts a node and explains each step.
 
-    revenue adds up orders by window on Spark, exactly once; run it again, and it goes on where it stopped. invoices
-    writes one invoice for each order, though the worker fails in the middle. orders lets two Kafka clients meet.
+    revenue adds up orders by window on Spark, exactly once; run it again, and it continues where it stopped. invoices
+    writes one invoice for each order, although the worker fails in the middle. orders sends records from one Kafka
+    client to another.
     """
     folder = examples()
     if lists:

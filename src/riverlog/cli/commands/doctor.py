@@ -28,9 +28,9 @@ from riverlog.cli.terminal.render import plural
 def doctor(seconds: float, cluster: ClusterOptions) -> int:
     """Try every address of a cluster and say what is wrong.
 
-    Each bootstrap address, and then each address that the brokers advertise, is resolved, connected to and asked;
-    clocks that differ, full disks, a missing controller, partitions without a leader and lost internal topics are
-    found as well. The exit code is 5 if something is wrong.
+    It resolves each bootstrap address, connects, and sends requests. Then it does the same with each address that the
+    brokers advertise. It also finds clocks that differ, full disks, a missing controller, partitions without a leader,
+    and lost internal topics. The exit code is 5 if something is wrong.
     """
     from riverlog.client.network.cluster import Cluster
 

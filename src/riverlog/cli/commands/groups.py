@@ -37,9 +37,7 @@ GROUP: Final = Naming("group", "--group")
 
 
 @click.command
-@click.option(
-    "--state", multiple=True, metavar="STATE", help="Only groups in this state, such as Stable or Empty; repeatable."
-)
+@click.option("--state", multiple=True, metavar="STATE", help="Only groups in this state, such as Stable or Empty.")
 @click.option(
     "--type",
     "kind",
@@ -72,7 +70,7 @@ def describe(
     interval: float,
     cluster: ClusterOptions,
 ) -> None:
-    """Show the members of groups, what each reads, and how far the group has come."""
+    """Show the members, committed offsets and lag of groups."""
 
     def present(found: list[GroupLag]) -> None:
         cluster.emit([description(each) for each in found], lambda: _one_by_one(found, _show))
@@ -84,13 +82,13 @@ def describe(
 @GROUP.one
 @click.option("--topic", "topics", multiple=True, metavar="TOPIC[:0,1…]", help="The topic, or some of its partitions.")
 @click.option("--all-topics", is_flag=True, help="All topics for which the group has committed offsets.")
-@click.option("--to-earliest", is_flag=True, help="To the first record that is kept.")
-@click.option("--to-latest", is_flag=True, help="Behind the last record.")
+@click.option("--to-earliest", is_flag=True, help="To the first record that is still there.")
+@click.option("--to-latest", is_flag=True, help="After the last record.")
 @click.option("--to-datetime", metavar="TIME", help="To the first record at or after a time: -15m, 15:00, ISO 8601.")
 @click.option("--to-offset", type=click.IntRange(0), metavar="N", help="To an offset.")
 @click.option("--shift-by", type=int, metavar="N", help="Forward by so many offsets, or back where N is below zero.")
 @click.option("--by-duration", metavar="LENGTH", help="To the first record of the last 15m, 2h, PT1H30M…")
-@click.option("--dry-run", is_flag=True, help="Only show what would be done; so it is in a script without --execute.")
+@click.option("--dry-run", is_flag=True, help="Show the result and move nothing. In a script this is the default.")
 @click.option("--execute", "-y", "--yes", "execute", is_flag=True, help="Do it without asking.")
 @cluster_options
 def reset_offsets(
@@ -182,7 +180,7 @@ def lag(
     interval: float,
     cluster: ClusterOptions,
 ) -> None:
-    """Show how many records wait for groups, in each partition and in all.
+    """Show how many records groups have not read yet.
 
     Where a group has committed nothing, all records of the partition wait.
     """

@@ -28,9 +28,9 @@ set_option: Final = click.option(
 
 
 @click.command
-@click.option("--port", type=int, metavar="PORT", help="Where clients connect (9092); 0 takes a free port.")
-@click.option("--data", metavar="DIR", help="Where the data lies (./riverlog-data).")
-@click.option("--ephemeral", is_flag=True, help="Keep the data only while the broker runs.")
+@click.option("--port", type=int, metavar="PORT", help="The port for clients (9092); 0 takes a free one.")
+@click.option("--data", metavar="DIR", help="The folder for the data (./riverlog-data).")
+@click.option("--ephemeral", is_flag=True, help="Keep the data in a temporary folder, and delete it at the end.")
 @set_option
 def dev(port: int | None, data: str | None, ephemeral: bool, settings: tuple[str, ...]) -> int:
     """Start a broker for development; there is nothing to set up.

@@ -38,7 +38,7 @@ ACKS: Final = ["0", "1", "all"]
 @click.option("-p", "--partition", type=click.IntRange(0, INT32_MAX), metavar="N", help="Write to this partition.")
 @click.option("-Z", "--null", is_flag=True, help="Send an empty value or key as null (a null value deletes a key).")
 @choice_option("-z", "--compression", among=CODECS, default="none", help="How to compress.")
-@choice_option("--acks", among=ACKS, default="all", help="Who must have a record before it counts.")
+@choice_option("--acks", among=ACKS, default="all", help="Which replicas must have a record before it is acknowledged.")
 @click.option("--rate", type=click.FloatRange(0.001), metavar="N", help="Send at most N records a second.")
 @cluster_options
 def produce(

@@ -69,7 +69,7 @@ def list_profiles(output: OutputFormat | None) -> None:
 @click.command
 @PROFILE.one
 def use(name: str) -> None:
-    """Choose the profile that counts where no brokers are named.
+    """Choose the profile for commands that name no brokers.
 
     -b, RIVERLOG_BOOTSTRAP_SERVERS and --profile come before it.
     """

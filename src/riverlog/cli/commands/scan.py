@@ -34,7 +34,9 @@ _EDGES: Final = {LogEdge.BEGINNING: "earliest", LogEdge.END: "latest"}
 @click.command
 @click.argument("topic", cls=Argument, metavar="TOPIC", help="The topic to read.")
 @click.option("--since", metavar="TIME", help="Leave out what is older: 1h, 15:00, 2026-01-31T15:00Z, milliseconds.")
-@click.option("--until", metavar="TIME", default="latest", help="Stop at the first record that is as young.")
+@click.option(
+    "--until", metavar="TIME", default="latest", help="Leave out what is newer, from the first such record on."
+)
 @click.option("--offset", metavar="N|-N", help="Begin at an offset; -N is N records before the end of each partition.")
 @partitions_option
 @click.option(
@@ -62,7 +64,7 @@ def scan(
 ) -> None:
     """Print a topic as a table, or write it to a file.
 
-    Reads what is there between two places, and ends. Needs `pip install 'riverlog[scan]'`.
+    It reads the records between two places and ends. It needs `pip install 'riverlog[scan]'`.
     """
     if write is not None and cluster.output is not None:
         raise usage_error("--write and --output exclude each other; give one of them")

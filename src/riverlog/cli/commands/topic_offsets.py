@@ -38,7 +38,7 @@ def offsets(
     at: str | None,
     cluster: ClusterOptions,
 ) -> None:
-    """Show the offsets of topics: where each partition begins and ends, or was at a time.
+    """Show the first and the last offset of partitions, or the offset at a time.
 
     A time is -15m, 15:00, 2026-01-31T15:00Z or milliseconds since 1970.
     """

@@ -90,7 +90,7 @@ def create(
 
 
 @click.command
-@click.option("--internal", is_flag=True, help="Also those that the cluster keeps for itself.")
+@click.option("--internal", is_flag=True, help="List internal topics too.")
 @cluster_options
 def list_topics(internal: bool, cluster: ClusterOptions) -> None:
     """List the topics."""
@@ -207,7 +207,7 @@ def delete(
     """Delete topics with all their records.
 
     On a terminal it asks first. Topics that the cluster keeps for itself, such as __consumer_offsets, are deleted only
-    with --internal: all groups would forget how far they have come.
+    with --internal: all groups would lose their committed offsets.
     """
     cluster.ask(lambda admin: check_internal(admin, names, internal=internal, undone="Nothing was deleted"))
     cluster.delete("topic", names, "records", lambda admin: admin.delete_topics(names), yes=yes)

@@ -26,9 +26,7 @@ _HUNG_AFTER: Final = "15m"  # no transaction may be open for longer, unless tran
 
 
 @click.command
-@click.option(
-    "--state", multiple=True, metavar="STATE", help="Only ids in this state, such as Ongoing or Empty; repeatable."
-)
+@click.option("--state", multiple=True, metavar="STATE", help="Only ids in this state, such as Ongoing or Empty.")
 @click.option("--producer-id", "producer_ids", multiple=True, type=int, metavar="N", help="Only this producer's id.")
 @click.option("--pattern", metavar="REGEX", help="Only ids whose whole name matches.")
 @click.option("--older-than", metavar="LENGTH", help="Only transactions that are open for longer: 90s, 15m, PT1H30M…")
@@ -44,11 +42,11 @@ def list_transactions(
     topics: tuple[str, ...],
     cluster: ClusterOptions,
 ) -> None:
-    """List transactional ids and what each is doing, or the transactions that hang.
+    """List transactional ids with their states, or the transactions that hang.
 
     A transaction hangs when it is open in a partition and its coordinator does not know of it. Readers of committed
-    records (read_committed) wait behind it for ever, and compaction does too. It is left behind by brokers that do not
-    verify what is written (Kafka before 3.6); `transactions abort` ends it.
+    records (read_committed) wait for it for ever, and compaction does too. Brokers that do not verify transactions
+    leave them behind (Kafka before 3.6); `transactions abort` ends them.
     """
     if hung and (state or producer_ids or pattern):
         raise usage_error("--hung looks into partitions: it goes with --topic and --older-than alone")
@@ -90,7 +88,7 @@ def describe(
     name: str,
     cluster: ClusterOptions,
 ) -> None:
-    """Show what a transactional id is doing.
+    """Show the state, producer and partitions of a transactional id.
 
     That is its state and its producer, and the partitions that its transaction has touched, where one is open.
     """
@@ -113,7 +111,7 @@ def abort(
     yes: bool,
     cluster: ClusterOptions,
 ) -> None:
-    """Abort what a transactional id has open, or a transaction that hangs in a partition.
+    """Abort the open transaction of a transactional id, or one that hangs.
 
     With a transactional id the whole transaction is aborted, and its producer is fenced: it ends at its next request.
     With --topic, --partition and --producer-id, as `transactions list --hung` shows them, one marker is written to that

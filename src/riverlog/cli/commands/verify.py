@@ -54,20 +54,20 @@ PARTITIONS_MAX: Final = 1_000
     metavar="N",
     help="Of the topics: the cluster's default if not given.",
 )
-@count_option("--producers", default=3, most=CLIENTS_MAX, help="Idempotent producers, each with another compression.")
+@count_option("--producers", default=3, most=CLIENTS_MAX, help="Idempotent producers, each with its own compression.")
 @count_option(
     "--transactional",
     default=1,
     most=CLIENTS_MAX,
     least=0,
-    help="Producers that write in transactions, which commit, abort and take offsets along.",
+    help="Producers that write in transactions: commits, aborts, and commits with offsets.",
 )
 @count_option(
     "--consumers",
     default=3,
     most=CLIENTS_MAX,
     least=0,
-    help="Members of the group, which come and go; 0 leaves it to the readers at the end.",
+    help="Members of the group, which join and leave; 0 makes no group.",
 )
 @choice_option(
     "--group",
@@ -88,7 +88,7 @@ PARTITIONS_MAX: Final = 1_000
     "--seed",
     type=click.IntRange(0, INT32_MAX),
     metavar="N",
-    help="Chooses partitions, sizes, and when members leave. Without it: another each time.",
+    help="Repeats the random choices of a run. Without it: a new seed each time.",
 )
 @cluster_options
 def verify(
@@ -104,13 +104,14 @@ def verify(
     seed: int | None,
     cluster: ClusterOptions,
 ) -> int:
-    """Find out whether a cluster keeps its promises.
+    """Test whether a cluster loses, duplicates or reorders records.
 
-    Producers write, some of them in transactions, a group reads and commits, and in the end readers go through
-    everything from the beginning. What was acknowledged or committed must be there, once and in order; nobody may skip
-    a record, or be shown one that is taken back; committed offsets must not be forgotten. Kill brokers meanwhile, as
-    hard as you like: errors are no anomalies.
-    The exit code is 5 if an anomaly was found, or if not everything could be read in the end.
+    Producers write, some of them in transactions, and a group reads and commits. At the end readers read everything
+    from the beginning. Every acknowledged record must be there, once and in order. No reader may skip a record, or see
+    one of an aborted transaction. Committed offsets must not get lost.
+
+    Kill brokers while it runs: errors are expected then, and are no anomalies. The exit code is 5 if an anomaly was
+    found, or if not everything could be read at the end.
     """
     from riverlog import Consumer, Producer
     from riverlog.verify.load.run import Load

@@ -18,12 +18,12 @@ class ExitCode(IntEnum):
 
 
 MEANINGS: Final = {
-    ExitCode.DONE: "done; also when the reader of the output has seen enough, as with `head`",
-    ExitCode.FAILED: "failed: a file, a port or this machine did not do its part",
+    ExitCode.DONE: "done; also when the output was closed early, as by `head`",
+    ExitCode.FAILED: "failed on this machine: a file, a port, memory, a missing package",
     ExitCode.USAGE: "the command line or a setting is wrong; nothing was done",
     ExitCode.UNREACHABLE: "no broker could be reached, or none answered in time",
     ExitCode.REFUSED: "the cluster answered and said no",
-    ExitCode.FOUND: "a check (doctor, verify, log dump) found something wrong",
+    ExitCode.FOUND: "a check (doctor, verify, log dump) found a problem",
     ExitCode.INTERRUPTED: "stopped by Ctrl-C or SIGTERM (dev and serve stop cleanly and give 0)",
 }
 

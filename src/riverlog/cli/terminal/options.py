@@ -34,8 +34,8 @@ client_settings_option: Final = click.option(
     metavar="NAME=VALUE",
     help="A setting of the client by Kafka's name, such as request.timeout.ms=5000.",
 )
-CONNECTION: Final = ("bootstrap", "profile", "command_config", "settings")
-"""The parameters that say which cluster, and how to talk to it."""
+CONNECTION: Final = frozenset({"--bootstrap-server", "--profile", "--command-config", "-X"})
+"""The options that say which cluster, and how to talk to it."""
 output_format_option: Final = partial(
     click.option,
     "-o",

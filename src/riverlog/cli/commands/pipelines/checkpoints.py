@@ -29,13 +29,15 @@ store_option: Final = click.option(
 
 
 @click.command
-@click.argument("path", cls=Argument, metavar="PATH", help="A checkpoint, to list its files.", required=False)
+@click.argument(
+    "path", cls=Argument, metavar="PATH", help="A checkpoint. With it, its files are listed.", required=False
+)
 @store_option
 @output_option
 def list_checkpoints(path: str | None, address: str, output: OutputFormat | None) -> None:
     """List checkpoints with their batches and sizes, or the files of one.
 
-    A batch is planned when its offsets are written down, and committed when it is done.
+    A batch is planned when its offsets are stored, and committed when it is done.
     """
     with opened(address) as store:
         if path is not None:
@@ -49,13 +51,14 @@ def list_checkpoints(path: str | None, address: str, output: OutputFormat | None
 
 @click.command
 @click.argument("path", cls=Argument, metavar="PATH", help="The checkpoint.")
-@click.argument("folder", cls=Argument, metavar="FOLDER", help="Where its files go; a new or empty folder.")
+@click.argument("folder", cls=Argument, metavar="FOLDER", help="A new or empty folder for its files.")
 @store_option
 @output_option
 def export(path: str, folder: str, address: str, output: OutputFormat | None) -> None:
     """Copy a checkpoint to a folder.
 
-    Stop its query first: what it writes or deletes meanwhile may be missing. Spark can go on from the folder as it is.
+    Stop its query first, or files that it writes or deletes during the copy may be missing. Spark can continue from the
+    folder as it is.
     """
     root = checked(path)
     if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
@@ -79,14 +82,17 @@ def export(path: str, folder: str, address: str, output: OutputFormat | None) ->
 
 @click.command
 @click.argument("folder", cls=Argument, metavar="FOLDER", help="A checkpoint's folder: exported, or Spark's own.")
-@click.argument("path", cls=Argument, metavar="PATH", help="The checkpoint that it becomes; one that has no files.")
+@click.argument(
+    "path", cls=Argument, metavar="PATH", help="The path of the checkpoint on the node; it must have no files."
+)
 @store_option
 @output_option
 def import_checkpoint(folder: str, path: str, address: str, output: OutputFormat | None) -> None:
-    """Copy a folder to a checkpoint on a node.
+    """Copy a checkpoint from a folder to a node.
 
     The query then goes on with webhdfs://HOST:PORT/PATH as its checkpointLocation. Hidden files, such as the checksums
-    that Spark puts beside its files, are left out. The log of commits is written last: half an import looks like half.
+    that Spark puts beside its files, are left out. The log of commits is written last, so an interrupted import can be
+    recognised.
     """
     root = checked(path)
     if not os.path.isdir(folder):

@@ -39,12 +39,12 @@ TABLE_ROWS: Final = 50
 
 @click.command
 @file_argument
-@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Write a picture for a browser instead.")
+@click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Write the picture as SVG.")
 @spark_options
 def picture(file: Path, svg: Path | None, master: str | None, conf: tuple[str, ...]) -> None:
-    """Draw the pipelines of a file: topics, what is done to their rows, and where it goes.
+    """Draw the pipelines of a file: topics, steps and outputs.
 
-    Spark is started to read the file, and nothing else: no topic is touched.
+    It starts Spark to read the file, and touches no topic.
     """
     check_file(file)
     need_spark()
@@ -66,7 +66,9 @@ def picture(file: Path, svg: Path | None, master: str | None, conf: tuple[str, .
 
 @click.command
 @PIPELINE.one
-@click.option("--batch", "number", type=click.IntRange(0), metavar="N", help="Which. Without it: the last one.")
+@click.option(
+    "--batch", "number", type=click.IntRange(0), metavar="N", help="The number of the batch. Without it: the last one."
+)
 @click.option(
     "--file",
     type=click.Path(path_type=Path),
@@ -89,11 +91,12 @@ def replay(
     address: str,
     output: OutputFormat | None,
 ) -> None:
-    """Run one batch of a pipeline once more, with exactly the input that it had, and print what comes out.
+    """Run one batch of a pipeline again, on the same input, and print the results.
 
     It runs on this machine and writes nothing. Python functions of the pipeline run in this process, so breakpoint()
-    and --pdb work in them. Late rows are those that were late then; what windows and joins held from batches before is
-    not there. Spark remembers the last hundred batches, and the topics must still have their records.
+    and --pdb work in them. The same rows are late as in the original run. State from earlier batches is not there, so
+    windows and joins have the rows of this batch only. Spark keeps the last hundred batches, and the topics must still
+    have the records.
     """
     if file is not None:
         check_file(file)
@@ -124,11 +127,14 @@ def replay(
 
 @click.command
 @PIPELINE.one
+@click.option("--operator", type=click.IntRange(0), metavar="N", help="Print only this window or join, counted from 0.")
 @click.option(
-    "--operator", type=click.IntRange(0), metavar="N", help="Only this one of its windows and joins, from 0 on."
-)
-@click.option(
-    "--limit", type=click.IntRange(1), default=1_000, show_default=True, metavar="N", help="Rows of each at most."
+    "--limit",
+    type=click.IntRange(1),
+    default=1_000,
+    show_default=True,
+    metavar="N",
+    help="Print at most N rows of each.",
 )
 @spark_options
 @store_option
@@ -142,9 +148,9 @@ def state(
     address: str,
     output: OutputFormat | None,
 ) -> None:
-    """Print what is in the state of a pipeline: open windows with their sums so far, rows that wait for a partner.
+    """Print the state of a pipeline: open windows, and rows that wait for a join partner.
 
-    It is that of the last committed batch, as Spark's own reader of state gives it. The pipeline may run meanwhile.
+    It is the state after the last committed batch, read with Spark's own reader. The pipeline may be running.
     """
     need_spark()
     path = path_of(name)

@@ -30,7 +30,7 @@ _STOP_SECONDS: Final = 120
     default=_STOP_SECONDS,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait until they have; 0 asks and does not wait.",
+    help="How long to wait until they have stopped; 0 does not wait.",
 )
 @store_option
 @output_option
@@ -40,10 +40,10 @@ def stop(
     address: str,
     output: OutputFormat | None,
 ) -> None:
-    """Stop pipelines wherever they run, each when its batch is done.
+    """Stop pipelines wherever they run, each after its current batch.
 
-    Their sessions hear it in the answer to their next report, within seconds; those of riverlog.spark.session report. A
-    pipeline under `riverlog pipelines run` stops with all its outputs.
+    It reaches sessions that riverlog.spark.session made, within seconds. A pipeline under `riverlog pipelines run`
+    stops with all its outputs.
     """
     with opened(address) as store:
         for name in names:
@@ -60,12 +60,12 @@ def stop(
 
 @click.command
 @PIPELINE.many
-@click.option("--to-earliest", is_flag=True, help="Begin at the first record that is kept.")
-@click.option("--to-latest", is_flag=True, help="Begin behind the last record.")
+@click.option("--to-earliest", is_flag=True, help="Begin at the first record that is still there.")
+@click.option("--to-latest", is_flag=True, help="Begin after the last record.")
 @click.option(
     "--to-datetime", metavar="TIME", help="Begin at the first record at or after a time: -15m, 15:00, ISO 8601."
 )
-@click.option("--force", is_flag=True, help="Though nobody reports whether it runs. Make sure that it does not.")
+@click.option("--force", is_flag=True, help="Reset a pipeline that reports nothing. Make sure that it does not run.")
 @yes_option
 @store_option
 @output_option
@@ -79,12 +79,14 @@ def reset(
     address: str,
     output: OutputFormat | None,
 ) -> None:
-    """Reset pipelines: delete checkpoint and state, and begin again from a place in their topics.
+    """Delete the checkpoint and state of pipelines, so that they start again.
 
-    The next run is a new one, with empty windows and joins. It begins where this says, or else where the program does,
-    and writes its results again. A pipeline that runs is refused. On a terminal it asks first; `riverlog pipelines
-    checkpoints export` keeps a copy. Only pipelines of riverlog.pipelines heed the place; other queries of Spark begin
-    where their startingOffsets say.
+    The next run begins with empty windows and joins, and writes its results again. It starts at the given place in its
+    topics, or else where the program says. Only pipelines made with riverlog.pipelines start at the given place; other
+    queries of Spark start at their startingOffsets.
+
+    A pipeline that runs is refused. On a terminal the command asks first. `riverlog pipelines checkpoints export` keeps
+    a copy.
     """
     start = _start(to_earliest, to_latest, to_datetime)
     confirm(f"Delete the checkpoint and state of {', '.join(names)}?", yes=yes, otherwise="nothing was reset")
@@ -114,7 +116,7 @@ def _stopped(store: "RemoteStore", name: str, deadline: float) -> Row:
 def _sentence(row: Row) -> str:
     match row["state"]:
         case "stopped":
-            return f"{row['pipeline']} has stopped, behind batch {row['batch']}"
+            return f"{row['pipeline']} has stopped, after batch {row['batch']}"
         case "running":
             return f"{row['pipeline']} was asked to stop"
         case state:

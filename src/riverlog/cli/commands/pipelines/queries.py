@@ -24,11 +24,11 @@ _COLUMNS: Final = ("pipeline", "state", "batch", "lag", "rows/s", "watermark", "
 @store_option
 @output_option
 def list_pipelines(watch: bool, interval: float, address: str, output: OutputFormat | None) -> None:
-    """List the queries of Spark whose checkpoints lie on a node, and how they go.
+    """List the pipelines whose checkpoints are on a node, and their progress.
 
-    Offsets, lag, batch, watermark and sizes are known of every query; the rest where its session reports it, as those
-    of riverlog.spark.session do. A state is unknown where nobody has reported for half a minute. `pipelines describe`
-    and -o json tell more of each.
+    Each is a query of Spark. Its offsets, lag, batch, watermark and sizes come from the checkpoint. The rest is
+    reported by its session, if riverlog.spark.session made it. The state is unknown where there was no report for half
+    a minute. `pipelines describe` and -o json show more.
     """
 
     def show() -> None:
@@ -45,9 +45,10 @@ def list_pipelines(watch: bool, interval: float, address: str, output: OutputFor
 @store_option
 @text_output_option
 def describe(name: str, watch: bool, interval: float, address: str, output: OutputFormat | None) -> None:
-    """Show how a query goes: offsets and lag, rates, watermark, late rows, state, the last error.
+    """Show a pipeline: offsets and lag, rates, watermark, late rows, state, the last error.
 
-    A pipeline has the name of its checkpoint's folder in /pipelines; elsewhere its name is the whole path.
+    The name of a pipeline is that of its checkpoint's folder in /pipelines. If the checkpoint is in another folder, the
+    name is the whole path.
     """
 
     def show() -> None:

@@ -45,10 +45,10 @@ _AVAILABLE_NOW: Final = "available-now"
 @click.option(
     "--trigger",
     metavar="TIME|available-now",
-    help="A batch every so often, '10 seconds', or all that is there, and end. Without it: as data comes.",
+    help="When batches start: every '10 seconds', or once for what is there. Without it: as records arrive.",
 )
-@count_option("--restarts", default=10, least=0, most=1_000_000, help="Failures in a row after which it is given up.")
-@click.option("--quiet", is_flag=True, help="Do not tell about progress.")
+@count_option("--restarts", default=10, least=0, most=1_000_000, help="Give up after N failures in a row.")
+@click.option("--quiet", is_flag=True, help="Print no progress.")
 @brokers_option
 @store_beside_option
 def run_pipelines(
@@ -97,7 +97,7 @@ def _supervise(pipelines: "list[Pipeline]", asked: "_Asked", trigger: str | None
             lines.show(supervisor)
             time.sleep(_LOOK_SECONDS)
         if asked.times():
-            lines.say("stops behind the batch; once more to stop at once")
+            lines.say("stops after this batch; press Ctrl-C once more to stop at once")
             _stop(supervisor, asked)
             lines.say(f"{names} has stopped")
     failed = [each.pipeline.name for each in supervisor.pipelines if each.failure is not None]

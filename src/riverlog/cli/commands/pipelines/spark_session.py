@@ -28,7 +28,7 @@ file_argument: Final = click.argument(
     cls=Argument,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="A file of Python that defines pipelines.",
+    help="A Python file that defines pipelines.",
 )
 store_beside_option: Final = click.option(
     "--store",
