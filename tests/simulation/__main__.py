@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from riverlog.model.errors import InvariantBroken
 from tests.simulation.crash_points import wrong_at_crash_points
 from tests.simulation.plan import Plan, draw_plan, with_churn, with_groups, with_rot
 from tests.simulation.quorum import switches as quorum_switches
@@ -72,7 +73,7 @@ def main() -> int:
 def _run_quorums(seeds: range, jobs: int) -> int:
     began, totals, failed = time.monotonic(), Counter[str](), list[QuorumOutcome]()
     with multiprocessing.Pool(jobs, initializer=_be_quiet) as pool:
-        for done, outcome in enumerate(pool.imap(simulate_quorum, seeds), start=1):
+        for done, outcome in enumerate(pool.imap(_quorum, seeds), start=1):
             totals += outcome.counts
             if outcome.violations:
                 failed.append(outcome)
@@ -80,6 +81,14 @@ def _run_quorums(seeds: range, jobs: int) -> int:
             if done % 500 == 0 or done == len(seeds):
                 print(_quorum_summary(done, totals, len(failed), time.monotonic() - began), flush=True)
     return 1 if failed else 0
+
+
+def _quorum(seed: int) -> QuorumOutcome:
+    """Run one seed; a machine that gives up is a violation like any other."""
+    try:
+        return simulate_quorum(seed)
+    except (AssertionError, InvariantBroken) as broken:
+        return QuorumOutcome(seed, [f"{type(broken).__name__}: {broken}"], Counter())
 
 
 def _quorum_summary(seeds: int, totals: Counter[str], failed: int, seconds: float) -> str:

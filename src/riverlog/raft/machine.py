@@ -74,7 +74,7 @@ class Raft:
         if election.leader_id == replica.key.id:
             # What it had not flushed as leader is gone, and must not come twice under one offset and epoch.
             self._role = Resigned(replica, (), deadline)
-        elif election.voted_for == replica.key and replica.is_voter:
+        elif election.leader_id is None and election.voted_for == replica.key and replica.is_voter:
             self._role = Candidate(replica, deadline)
         else:
             address = None

@@ -53,6 +53,7 @@ def test_a_node_begins_in_the_epoch_of_its_log() -> None:
         (ElectionState(LeaderEpoch(2), NodeId(1), key(1)), "Resigned"),
         (ElectionState(LeaderEpoch(2), None, key(1)), "Candidate"),
         (ElectionState(LeaderEpoch(2), NodeId(2)), "Follower"),
+        (ElectionState(LeaderEpoch(2), NodeId(2), key(1)), "Follower"),
         (ElectionState(LeaderEpoch(2), NodeId(9)), "Unattached"),
         (ElectionState(LeaderEpoch(2), None, key(2)), "Unattached"),
     ],
