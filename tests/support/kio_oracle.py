@@ -134,7 +134,8 @@ def random_entity(entity: type[Any], random: Random) -> Any:
     hints = _hints(entity)
     values = {}
     for field in dataclasses.fields(entity):
-        if "tag" in field.metadata and random.random() < 0.5:
+        may_be_left_out = "tag" in field.metadata and field.default is not dataclasses.MISSING
+        if may_be_left_out and random.random() < 0.5:
             continue
         value = _random_of_kio(hints[field.name], field.metadata.get("kafka_type"), random)
         values[field.name] = cut(value) if value and field.name.endswith("_message") else value

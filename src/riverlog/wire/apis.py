@@ -150,6 +150,8 @@ class Api:
     flexible_since: int
     advertised_min: int | None = None
     """Set where clients must be shown older versions than are spoken."""
+    controllers_only: bool = False
+    """Asked of controllers, on a listener of their own; no client hears of it."""
 
     @cached_property
     def name(self) -> str:
@@ -228,16 +230,30 @@ APIS: Final = (
     Api(ApiKey.OFFSET_DELETE, Versions(0, 0), flexible_since=NEVER_FLEXIBLE),
     Api(ApiKey.DESCRIBE_CLIENT_QUOTAS, Versions(0, 1), flexible_since=1),
     Api(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, Versions(0, 0), flexible_since=0),
+    Api(ApiKey.VOTE, Versions(0, 2), flexible_since=0, controllers_only=True),
+    Api(ApiKey.BEGIN_QUORUM_EPOCH, Versions(0, 1), flexible_since=1, controllers_only=True),
+    Api(ApiKey.END_QUORUM_EPOCH, Versions(0, 1), flexible_since=1, controllers_only=True),
     Api(ApiKey.DESCRIBE_QUORUM, Versions(0, 2), flexible_since=0),
+    Api(ApiKey.ALTER_PARTITION, Versions(2, 3), flexible_since=0, controllers_only=True),
     Api(ApiKey.UPDATE_FEATURES, Versions(0, 2), flexible_since=0),
+    Api(ApiKey.ENVELOPE, Versions(0, 0), flexible_since=0, controllers_only=True),
+    Api(ApiKey.FETCH_SNAPSHOT, Versions(0, 1), flexible_since=0, controllers_only=True),
     Api(ApiKey.DESCRIBE_CLUSTER, Versions(0, 2), flexible_since=0),
     Api(ApiKey.DESCRIBE_PRODUCERS, Versions(0, 0), flexible_since=0),
+    Api(ApiKey.BROKER_REGISTRATION, Versions(0, 4), flexible_since=0, controllers_only=True),
+    Api(ApiKey.BROKER_HEARTBEAT, Versions(0, 2), flexible_since=0, controllers_only=True),
     Api(ApiKey.DESCRIBE_TRANSACTIONS, Versions(0, 0), flexible_since=0),
     Api(ApiKey.LIST_TRANSACTIONS, Versions(0, 2), flexible_since=0),
+    Api(ApiKey.ALLOCATE_PRODUCER_IDS, Versions(0, 0), flexible_since=0, controllers_only=True),
     Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, Versions(0, 1), flexible_since=0),
     Api(ApiKey.CONSUMER_GROUP_DESCRIBE, Versions(0, 1), flexible_since=0),
+    Api(ApiKey.CONTROLLER_REGISTRATION, Versions(0, 0), flexible_since=0, controllers_only=True),
+    Api(ApiKey.ASSIGN_REPLICAS_TO_DIRS, Versions(0, 0), flexible_since=0, controllers_only=True),
     Api(ApiKey.LIST_CONFIG_RESOURCES, Versions(0, 1), flexible_since=0),
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, Versions(0, 0), flexible_since=0),
+    Api(ApiKey.ADD_RAFT_VOTER, Versions(0, 1), flexible_since=0, controllers_only=True),
+    Api(ApiKey.REMOVE_RAFT_VOTER, Versions(0, 0), flexible_since=0, controllers_only=True),
+    Api(ApiKey.UPDATE_RAFT_VOTER, Versions(0, 0), flexible_since=0, controllers_only=True),
     Api(ApiKey.JOIN_TRANSACTION, Versions(0, 0), flexible_since=0),
     Api(ApiKey.END_TRANSACTION, Versions(0, 0), flexible_since=0),
     Api(ApiKey.DESCRIBE_BATCHES, Versions(0, 0), flexible_since=0),
@@ -247,9 +263,13 @@ API_BY_KEY: Final[dict[int, Api]] = {api.key: api for api in APIS}
 
 
 def api_table() -> str:
-    """Render the table as Markdown, for `docs/protocol.md`."""
+    """Render as Markdown what clients may ask, for `docs/protocol.md`."""
     lines = ["| Key | API | Versions | Flexible from |", "|---:|---|---|---:|"]
-    lines += [f"| {api.key} | {api.name} | {_versions_cell(api)} | {_flexible_cell(api)} |" for api in APIS]
+    lines += [
+        f"| {api.key} | {api.name} | {_versions_cell(api)} | {_flexible_cell(api)} |"
+        for api in APIS
+        if not api.controllers_only
+    ]
     return "\n".join(lines)
 
 

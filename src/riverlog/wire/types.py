@@ -144,6 +144,7 @@ def _variable(
 string = partial(_variable, STRING, "")
 binary = partial(_variable, BYTES, b"")
 batches = partial(_variable, RECORDS, None, nullable_since=0)
+part_of_batches = partial(_variable, RECORDS, b"")
 
 
 def array(
@@ -168,7 +169,10 @@ def array(
 def nested(
     declaration: type[Any], *, since: int = 0, until: int = NEVER, nullable_since: int = NEVER, tag: int | None = None
 ) -> Any:
-    """Declare one struct within another. It starts out as None, which keeps a tagged one off the wire."""
+    """Declare one struct within another: of defaults, or None where that keeps it off the wire or may be sent."""
+    if tag is None and nullable_since == NEVER:
+        wire = FieldType(Struct(declaration), since, until, nullable_since, tag)
+        return dataclasses.field(default_factory=declaration, metadata={_METADATA_KEY: wire})
     return _field(Struct(declaration), since, until, nullable_since, tag, None)
 
 

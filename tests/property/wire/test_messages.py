@@ -88,7 +88,9 @@ def test_annotations_say_what_the_wire_does(declaration: type[Any]) -> None:
     for field in fields_of(declaration):
         hint = hints[field.name]
         optional = isinstance(hint, types.UnionType) and type(None) in typing.get_args(hint)
-        may_be_none = field.wire.nullable_since < NEVER or isinstance(field.type, Struct)
+        may_be_none = field.wire.nullable_since < NEVER or (
+            isinstance(field.type, Struct) and field.wire.tag is not None
+        )
         assert optional == may_be_none, field.name
         assert ("list[" in str(hint)) == isinstance(field.type, Array), field.name
     assert declaration.__doc__

@@ -203,7 +203,7 @@ async def _describe_newer(coordinator: GroupCoordinator) -> GroupDescription | N
                 member.client_host.removeprefix("/"),
                 tuple(
                     TopicPartition(topic.topic_name, index)
-                    for topic in (member.assignment.topic_partitions if member.assignment else ())
+                    for topic in member.assignment.topic_partitions
                     for index in topic.partitions
                 ),
             )

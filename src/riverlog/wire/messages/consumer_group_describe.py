@@ -43,8 +43,8 @@ class Member:
     client_host: str = string()
     subscribed_topic_names: list[str] = array(STRING)
     subscribed_topic_regex: str | None = string(nullable_since=0)
-    assignment: Assignment | None = nested(Assignment)
-    target_assignment: Assignment | None = nested(Assignment)
+    assignment: Assignment = nested(Assignment)
+    target_assignment: Assignment = nested(Assignment)
     member_type: int = int8(since=1, default=-1)
 
 
