@@ -12,8 +12,9 @@ from tests.simulation.quorum.scenarios import (
 )
 from tests.simulation.quorum.switches import SWITCHES, Switch, noticed
 
-SEEDS_THAT_FOUND_SOMETHING = (122,)
-"""Two voters, one of them about to be removed, that waited for each other."""
+SEEDS_THAT_FOUND_SOMETHING = (122, 10_893)
+"""Two voters, one of them about to be removed, that waited for each other; a controller that went on asking others
+when nobody but the leader could help."""
 
 
 @pytest.mark.parametrize("seed", [*range(6), *SEEDS_THAT_FOUND_SOMETHING])

@@ -16,6 +16,7 @@ class MetadataFetcher:
         self._number: int | None = None
         self._not_before = now
         self._asks_elsewhere = False
+        self._asked_leader = False
 
     @property
     def deadline(self) -> Instant | None:
@@ -32,6 +33,7 @@ class MetadataFetcher:
         if self._asks_elsewhere and self._replica.controllers:
             self.ask_anybody(now)
             return
+        self._asked_leader = True
         self._number = self._replica.call(address, leader, request or fetch_request(self._replica))
 
     def ask_anybody(self, now: Instant) -> None:
@@ -39,19 +41,20 @@ class MetadataFetcher:
         others = self._replica.controllers
         if self._number is not None or now < self._not_before or not others:
             return
-        self._asks_elsewhere = False
+        self._asked_leader = False
         address = others[self._replica.random.randrange(0, len(others))]
         self._number = self._replica.call(address, None, fetch_request(self._replica))
 
     def succeeded(self) -> None:
         """Ask again as soon as there is something to ask for."""
         self._number = None
+        self._asks_elsewhere = False
 
     def ended(self, number: int, now: Instant, *, elsewhere: bool = False) -> None:
-        """Ask again after a while, if this was the request under way."""
+        """Ask again after a while, if this was the request under way: elsewhere, if the leader has not helped."""
         if self._number == number:
             self._number = None
-            self._asks_elsewhere = elsewhere
+            self._asks_elsewhere = elsewhere and self._asked_leader
             self._not_before = Instant(now + self._replica.timing.retry_backoff)
 
 

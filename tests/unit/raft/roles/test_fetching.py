@@ -41,6 +41,8 @@ def test_after_a_failure_somebody_else_is_asked_once() -> None:
     assert node.effects[-1].node is None  # type: ignore[union-attr]
     fetcher.ended(2, LATER, elsewhere=True)
     assert fetcher.deadline is not None
+    fetcher.fetch(address(2), NodeId(2), Instant(LATER + TIMING.retry_backoff))
+    assert node.effects[-1].node == 2, "nobody who was asked knows better"  # type: ignore[union-attr]
 
 
 def test_who_knows_nobody_does_not_ask() -> None:
