@@ -26,6 +26,7 @@ TESTED_ELSEWHERE: Final = {
     "groups.consumer.assignors.subscriber": "types without behaviour, used in the tests of every assignor",
     "raft.effects": "types without behaviour; the tests of every role look at them",
     "raft.events": "types without behaviour; every test of the machine hands them over",
+    "raft.exchange.log_name": "words of one line; the tests of requests and responses see each of them",
     "raft.messages": "types without behaviour, used in the tests of every role",
     "raft.transitions": "types without behaviour; the tests of roles and machine see what they lead to",
     "records.errors": "exceptions without behaviour; test_batch.py and test_record.py raise them",

@@ -27,7 +27,6 @@ from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.marker_writer import MarkerWriter
 from riverlog.coordination.offsets import TransactionalOffsets
 from riverlog.coordination.transactions import TransactionCoordinator
-from riverlog.log.checkpoint import encode_uuid
 from riverlog.log.directory import LogDirectory
 from riverlog.log.identity import check_first, find
 from riverlog.metadata.commands.brokers import RegisterBroker, ReportDirectories, known_directories
@@ -40,6 +39,7 @@ from riverlog.model.ids import Address
 from riverlog.model.limits import DESCRIPTORS_ASSUMED, DESCRIPTORS_PLENTY
 from riverlog.model.ports import Clock, Disk, Network, Processes, Random, Workers
 from riverlog.model.settings import NodeSettings
+from riverlog.model.uuids import encode_uuid
 from riverlog.node_metrics import NodeMetrics
 from riverlog.observe.containment import keep_running
 from riverlog.observe.logging import get_logger

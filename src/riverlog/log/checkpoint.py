@@ -4,14 +4,13 @@ Kafka's text formats live here: `version`, `count`, then one line per entry. A f
 `BadCheckpoint`; what that means is for the reader of the file to decide.
 """
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from typing import Final
-from uuid import UUID
 
 from riverlog.model.disk_errors import NO_ROOM, FlushFailed
 from riverlog.model.ids import Offset, TopicId, TopicPartition
 from riverlog.model.ports import Disk
+from riverlog.model.uuids import decode_uuid, encode_uuid
 
 TEMPORARY_SUFFIX: Final = ".tmp"
 PARTITION_FILE: Final = "partition.metadata"
@@ -111,13 +110,3 @@ def decode_topic_id(content: bytes, path: str) -> TopicId:
         return TopicId(decode_uuid(pairs["topic_id"]))
     except (KeyError, ValueError):
         raise BadCheckpoint(f"{path} does not name a topic id") from None
-
-
-def encode_uuid(uuid: UUID) -> str:
-    """Write a uuid as Kafka does: URL-safe base64 without padding."""
-    return urlsafe_b64encode(uuid.bytes).rstrip(b"=").decode()
-
-
-def decode_uuid(text: str) -> UUID:
-    """Read a uuid as Kafka writes it; ValueError where it is none."""
-    return UUID(bytes=urlsafe_b64decode(text + "=="))

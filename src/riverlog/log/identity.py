@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from riverlog.log.checkpoint import TEMPORARY_SUFFIX, decode_uuid, encode_uuid, read_file, write_durably
+from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
 from riverlog.model.ids import NodeId
 from riverlog.model.ports import Disk, Random
 from riverlog.model.properties import read_properties
+from riverlog.model.uuids import decode_uuid, encode_uuid
 
 META_FILE: Final = "meta.properties"
 _VERSION: Final = "1"

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from riverlog.controller.log import METADATA_FOLDER
 from riverlog.controller.metadata import MetadataDriver
-from riverlog.log.checkpoint import encode_uuid
 from riverlog.metadata.commands.partitions import LOST_DIRECTORY
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import PartitionImage, TopicImage
@@ -16,6 +15,7 @@ from riverlog.model.disk_errors import SHORTAGE
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId, TopicPartition
 from riverlog.model.ports import Random
+from riverlog.model.uuids import encode_uuid
 from riverlog.observe.logging import get_logger
 from riverlog.partitions.directory_health import DirectoryHealth
 from riverlog.partitions.registry import NodeDirectory, PartitionRegistry

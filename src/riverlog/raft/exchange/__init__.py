@@ -1,0 +1,1 @@
+"""What controllers say to each other, as messages of Kafka's protocol."""
