@@ -110,6 +110,7 @@ class Walk:
         finally:
             process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
             process.wait(self.seconds_max)
+            process.stdout.close()  # type: ignore[union-attr]  # so is this
 
     def here(self, text: str) -> str:
         """Return a text with the addresses of this walk."""

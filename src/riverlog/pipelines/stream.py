@@ -185,8 +185,8 @@ class Stream:
                 "tell readers which results that replaces; let rows come later by a longer watermark, or write late "
                 "ones to a side output"
             )
-        by = [column_of(self.df, name) or name for name in ([by] if isinstance(by, str) else by)]
-        return Windowed(self, window, tuple(by), chosen, updates=emit == "updates")
+        keys = [self._key(name) for name in ([by] if isinstance(by, str) else by)]
+        return Windowed(self, window, tuple(keys), chosen, updates=emit == "updates")
 
     def join(
         self,
@@ -331,6 +331,14 @@ class Stream:
             keys=tuple(key for key in keys if key is not None),
         )
         return made
+
+    def _key(self, name: str) -> str:
+        """Return what a column of a window's keys is called; WrongStep where there is none."""
+        if known := column_of(self.df, name):
+            return known
+        with told_plainly():
+            self.df.select(name)  # a field of a struct, or nothing
+        return name
 
     def _checked(self, build: Build, properties: StreamProperties) -> "Stream":
         made = Stream(self.pipeline, build, properties)

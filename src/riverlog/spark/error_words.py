@@ -7,6 +7,7 @@ his own. All of it is text here, so the words may also come from another machine
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Final
 
 HELPER: Final = "_riverlog"
@@ -55,8 +56,9 @@ def plain(line: str) -> str:
 def mistake(message: str) -> str:
     """Return what is wrong with a step of a stream: which column or function is missing, or where its SQL ends."""
     if missing := _NO_COLUMN.search(message):
-        there = [_unquoted(name) for name in (missing[2] or "").split(", ") if HELPER not in name and name]
-        return f"there is no column {_unquoted(missing[1])}{_alternatives(there)}"
+        name = _unquoted(missing[1])
+        there = [_unquoted(other) for other in (missing[2] or "").split(", ") if HELPER not in other and other]
+        return f"there is no column {name}{_alternatives(get_close_matches(name, there, n=1) or there)}"
     if unknown := _NO_FUNCTION.search(message):
         return f"there is no function {_unquoted(unknown[1])}"
     sql = _SQL.search(message)

@@ -56,10 +56,10 @@ def test_the_reason_is_one_line(message: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        (NO_COLUMN.format("`user`, `at`"), "there is no column usr; did you mean user or at?"),
+        (NO_COLUMN.format("`user`, `at`"), "there is no column usr; did you mean user?"),
         (
-            NO_COLUMN.format("`user`, `window`, `_riverlog_is_late`"),
-            "there is no column usr; did you mean user or window?",
+            NO_COLUMN.format("`window`, `at`, `_riverlog_is_late`"),
+            "there is no column usr; did you mean window or at?",
         ),
         (NO_COLUMN.format("`user`, `_riverlog_late`"), "there is no column usr; did you mean user?"),
         (NO_COLUMN.format("`_riverlog_late`"), "there is no column usr"),

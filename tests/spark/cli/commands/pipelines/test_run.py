@@ -40,7 +40,9 @@ def with_tax(row):
 
 
 taxed = orders.map(with_tax, "shop string, cents long, at timestamp")
-taxed.window(tumbling("1 minute"), by=["shop"], late="side-output:late").aggregate(cents="sum(cents)").to("totals")
+(taxed.window(tumbling("1 minute"), by=["shop"], late="side-output:late")
+      .aggregate(cents="sum(cents)")
+      .to("totals"))
 """
 
 COMMANDS = """
@@ -212,7 +214,7 @@ def test_mistakes_are_told_in_a_line_each(node: Node, file: Path, tmp_path: Path
         return ran.stderr
 
     file.write_text(FILE.replace('by=["shop"]', 'by=["shp"]'))
-    wrong = "riverlog: shop.py, line 18: there is no column shp; did you mean shop, at, cents or window?\n"
+    wrong = "riverlog: shop.py, line 18: there is no column shp; did you mean shop?\n"
     assert told("picture", "shop.py") == wrong
     file.write_text(FILE.replace('**row, "cents"', '"at": row["time"], "shop": "Oslo", "cents"'))
     order(node, 0, 100)
