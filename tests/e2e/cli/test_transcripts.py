@@ -24,7 +24,9 @@ WIDTH: Final = 79
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
-    with Node(tmp_path_factory.mktemp("transcripts"), settings={"auto.create.topics.enable": "false"}) as node:
+    with Node(
+        tmp_path_factory.mktemp("transcripts"), settings={"auto.create.topics.enable": "false", "checkpoints.port": "0"}
+    ) as node:
         yield node
 
 
@@ -39,6 +41,7 @@ def test_the_commands_say_what_is_written_down(
     rewrite: bool,
 ) -> None:
     monkeypatch.setenv("RIVERLOG_BOOTSTRAP_SERVERS", node.bootstrap)
+    monkeypatch.setenv("RIVERLOG_CHECKPOINTS", node.addresses["checkpoints"].removeprefix("webhdfs://"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv("RIVERLOG_PROFILE", raising=False)
     monkeypatch.setenv("COLUMNS", "80")

@@ -8,6 +8,8 @@ from http import HTTPStatus
 from typing import Final, Self
 
 ACCESS_CONTROL: Final = "org.apache.hadoop.security.AccessControlException"
+MISSING: Final = "File does not exist: "
+"""How the message begins that names a path which is not there; Hadoop's own words."""
 
 
 class RequestRefused(Exception):
@@ -35,7 +37,7 @@ class RequestRefused(Exception):
 
     @classmethod
     def missing(cls, path: str) -> Self:
-        return cls(HTTPStatus.NOT_FOUND, "java.io.FileNotFoundException", f"File does not exist: {path}")
+        return cls(HTTPStatus.NOT_FOUND, "java.io.FileNotFoundException", f"{MISSING}{path}")
 
     @classmethod
     def exists(cls, path: str) -> Self:

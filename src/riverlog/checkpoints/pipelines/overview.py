@@ -52,7 +52,7 @@ class Overview:
         """Describe the query with this checkpoint; RequestRefused where there is none."""
         folder = self._storage.tree.find(path)
         if not isinstance(folder, StoredDirectory) or not is_checkpoint(folder):
-            raise RequestRefused.missing(f"{path} is no checkpoint")
+            raise RequestRefused.missing(path)
         found = await self._facts(path)
         return _with_lag(found, await self._groups.ends(found["_offsets"]), partitions=True)
 

@@ -64,7 +64,7 @@ class Reports:
         state = RunState.UNKNOWN if report is None else report.state_at(now_ms)
         if report is None or state is RunState.UNKNOWN:
             raise RequestRefused.failed(
-                f"nobody reports about {name_of(path)}: its driver is gone, or none of riverlog.spark.session; "
+                f"nobody reports about {name_of(path)}, so it does not run, or its session is none of riverlog.spark; "
                 "stop it where it runs"
             )
         if state is not RunState.RUNNING:

@@ -44,7 +44,7 @@ class Resets:
     def _check(self, path: str, *, force: bool) -> None:
         folder = self._storage.tree.find(path)
         if not isinstance(folder, StoredDirectory) or not (is_checkpoint(folder) or FILE in folder.children):
-            raise RequestRefused.missing(f"{path} is no checkpoint")
+            raise RequestRefused.missing(path)
         if alive := self._reports.alive(path):
             runs = ", ".join(each.run for each in alive)
             raise RequestRefused.failed(f"{name_of(path)} runs; stop it first (run {runs})")

@@ -178,6 +178,8 @@ def checked(path: str) -> str:
 @contextmanager
 def opened(address: str) -> "Iterator[RemoteStore]":
     """Open a store; what it refuses becomes a sentence."""
+    from socket import gaierror
+
     from riverlog.checkpoints.files.refusals import RequestRefused
     from riverlog.checkpoints.remote import RemoteStore
 
@@ -185,8 +187,21 @@ def opened(address: str) -> "Iterator[RemoteStore]":
         try:
             yield store
         except RequestRefused as refusal:
-            raise CommandError(f"the checkpoint store says: {refusal.message}", ExitCode.REFUSED) from refusal
-        except (ConnectionError, TimeoutError) as error:
+            raise CommandError(refusal_sentence(refusal.message), ExitCode.REFUSED) from refusal
+        except (ConnectionError, TimeoutError, gaierror) as error:
             why = error.strerror or error
             sentence = f"no checkpoint store answers at {address}: {why}; the ready line of a node names it"
             raise CommandError(sentence, ExitCode.UNREACHABLE) from error
+
+
+def refusal_sentence(message: str) -> str:
+    """Say why a store does not do something: a checkpoint that is not there is one of a pipeline, or has a path."""
+    from riverlog.checkpoints.files.refusals import MISSING
+    from riverlog.checkpoints.pipelines.pipeline import name_of
+
+    path = message.removeprefix(MISSING)
+    if path == message:
+        return f"the checkpoint store says: {message}"
+    if (name := name_of(path)) != path:
+        return f"there is no pipeline {name}; `riverlog pipelines list` shows what there is"
+    return f"there is no checkpoint {path}; `riverlog pipelines checkpoints list` shows what there is"

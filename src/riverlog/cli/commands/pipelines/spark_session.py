@@ -1,7 +1,9 @@
 """What commands that start Spark share: options, a session or a sentence why there is none, a file's pipelines."""
 
 import os
+import re
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +13,7 @@ import click
 
 from riverlog.cli.client_settings import ClientSettings, addresses
 from riverlog.cli.cluster_options import ClusterOptions
-from riverlog.cli.terminal.exits import CommandError, usage_error
+from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.options import Argument
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from riverlog.pipelines import Pipeline
 
 _REACHED_MS: Final = "5000"
+_CAUSE: Final = "Caused by: "
+_MASTER_SECONDS: Final = 5.0
+_MASTER: Final = re.compile(r"local(-cluster)?(\[(\d+|\*)(,\d+)*\])?|yarn|k8s://.+|spark://[^,/]+:\d+(,[^,/]+:\d+)*")
 _QUERIES: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
 
 file_argument: Final = click.argument(
@@ -63,8 +68,13 @@ def session(
     """Start Spark, and stop it in the end. `folder` is where modules beside a file are found, also by the workers."""
     given = {"spark.ui.showConsoleProgress": "false", **pairs(conf, option="--conf")}  # it would draw over our lines
     need_spark()
+    check_master(master or os.environ.get("MASTER") or "local[*]")
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     from riverlog.spark import AnotherSession, NoJava
     from riverlog.spark import session as make
+    from riverlog.spark.error_words import reason
 
     if folder is not None:
         known = os.environ.get("PYTHONPATH")
@@ -74,6 +84,8 @@ def session(
             spark = make(name, master=master, conf=given, bootstrap=bootstrap, checkpoints=store)
     except (NoJava, AnotherSession) as problem:
         raise CommandError(str(problem)) from problem
+    except (PySparkException, Py4JError) as problem:
+        raise CommandError(f"Spark did not start: {reason(_first_cause(str(problem)))}") from problem
     except ValueError as problem:
         raise usage_error(str(problem)) from problem
     if "spark.driver.extraJavaOptions" not in given:
@@ -82,6 +94,12 @@ def session(
         yield spark
     finally:
         spark.stop()
+
+
+def _first_cause(said: str) -> str:
+    """Return what went wrong first: Java wraps it, and Spark's own words for that name a class."""
+    causes = [line for line in said.splitlines() if line.startswith(_CAUSE)]
+    return causes[-1].removeprefix(_CAUSE) if causes else said
 
 
 def _silence_failures(spark: "SparkSession") -> None:
@@ -160,6 +178,30 @@ def need_spark() -> None:
         need("pyspark")
     except MissingExtra as missing:
         raise CommandError(str(missing)) from missing
+
+
+def check_master(master: str) -> None:
+    """Refuse a master that Spark does not know, or that does not answer: of either it would print pages."""
+    if not _MASTER.fullmatch(master):
+        raise usage_error(
+            f"'{master}' is no master of Spark; --master takes local[2], spark://host:7077, yarn or k8s://https://host"
+        )
+    named = master.removeprefix("spark://")
+    problems = [_unreached(address) for address in named.split(",")] if named != master else []
+    if problems and all(problems):
+        raise CommandError(
+            f"no master of Spark answers at {named}: {problems[0]}; its log names the address", ExitCode.UNREACHABLE
+        )
+
+
+def _unreached(address: str) -> str:
+    """Return why nothing can be reached at an address; empty where something can."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_MASTER_SECONDS).close()
+    except OSError as problem:
+        return str(problem.strerror or problem)
+    return ""
 
 
 def check_broker(bootstrap: str) -> None:

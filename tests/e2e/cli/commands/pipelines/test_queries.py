@@ -79,6 +79,6 @@ def test_any_query_is_shown_and_more_where_its_driver_reports(node: Node, capsys
     assert "Last error, 1970-01-01T00:00:00Z: no\n" in text
     assert shown(capsys, node, "list", "-o", "table").count("revenue") == 1
     assert main(["pipelines", "describe", "other", "--store", address]) == ExitCode.REFUSED
-    assert "/pipelines/other is no checkpoint" in capsys.readouterr().err
+    assert "there is no pipeline other; `riverlog pipelines list` shows what there is" in capsys.readouterr().err
     assert main(["lag", "--group", "revenue", "-b", node.bootstrap, "-o", "json"]) == ExitCode.DONE
     assert json.loads(capsys.readouterr().out)["lag"] == 6

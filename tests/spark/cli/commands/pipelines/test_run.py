@@ -216,6 +216,10 @@ def test_mistakes_are_told_in_a_line_each(node: Node, file: Path, tmp_path: Path
     file.write_text(FILE.replace('by=["shop"]', 'by=["shp"]'))
     wrong = "riverlog: shop.py, line 18: there is no column shp; did you mean shop?\n"
     assert told("picture", "shop.py") == wrong
+    assert told("picture", "shop.py", "--conf", "spark.sql.shuffle.partitions=many") == (
+        "riverlog: Spark did not start: The value 'many' in the config \"spark.sql.shuffle.partitions\" is invalid. "
+        "It should be a/an 'int' value\n"
+    )
     file.write_text(FILE.replace('**row, "cents"', '"at": row["time"], "shop": "Oslo", "cents"'))
     order(node, 0, 100)
     lines = told("run", "shop.py", "--restarts", "0", "--trigger", "available-now", *cluster(node)).splitlines()

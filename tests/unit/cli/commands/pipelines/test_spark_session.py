@@ -1,6 +1,7 @@
 """What commands say that need Spark, where it cannot be had."""
 
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -17,6 +18,31 @@ def test_a_missing_pyspark_is_said_with_what_to_install(monkeypatch: pytest.Monk
         spark_session.session("x", master=None, conf=()),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    "master", ["sprk://host:7077", "spark://host", "local[x]", "local[", "localhost:7077", "spark://host:7077,other"]
+)
+def test_a_master_that_spark_does_not_know_is_refused_before_java_starts(master: str) -> None:
+    with pytest.raises(CommandError, match="is no master of Spark") as raised:
+        spark_session.check_master(master)
+    assert raised.value.exit_code is ExitCode.USAGE
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[*,4]", "local-cluster[2,1,512]", "yarn"])
+def test_masters_of_spark_are_taken(master: str) -> None:
+    spark_session.check_master(master)
+
+
+def test_one_master_of_several_has_to_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        port = there.getsockname()[1]
+        spark_session.check_master(f"spark://127.0.0.1:1,127.0.0.1:{port}")
+    with pytest.raises(
+        CommandError, match=r"no master of Spark answers at 127\.0\.0\.1:1: Connection refused"
+    ) as raised:
+        spark_session.check_master("spark://127.0.0.1:1")
+    assert raised.value.exit_code is ExitCode.UNREACHABLE
 
 
 @pytest.mark.parametrize("conf", ["memory", "a=1"])
