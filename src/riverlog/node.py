@@ -58,6 +58,7 @@ from riverlog.partitions.registry import NodeDirectory, PartitionRegistry
 from riverlog.partitions.removal import PartitionRemoval
 from riverlog.partitions.replicas import Replicas
 from riverlog.partitions.turn import Turn
+from riverlog.raft.voters import ReplicaKey, Voter
 from riverlog.runner import Stopped
 from riverlog.upkeep.cleaner import Cleaner
 from riverlog.upkeep.scrubber import Scrubber
@@ -218,7 +219,14 @@ class Node:
         self._closing.push_async_callback(removal.finish)
         check_first(world.disk, settings.log_dirs, METADATA_FOLDER, cluster_id=settings.cluster_id)
         registry.directories.append(self._open_directory(settings.log_dirs[0]))
-        log = MetadataLog.open(world.disk, world.clock, world.workers, f"{settings.log_dirs[0]}/{METADATA_FOLDER}")
+        log = MetadataLog.open(
+            world.disk,
+            world.clock,
+            world.workers,
+            f"{settings.log_dirs[0]}/{METADATA_FOLDER}",
+            voter=Voter(ReplicaKey(settings.node_id, registry.directories[0].logs.identity.directory_id), ()),
+            random=world.random,
+        )
         metadata = MetadataDriver(log=log, settings=settings, clock=world.clock, failed=self._metadata_failed)
         self._closing.push_async_callback(metadata.close)
         metadata.start()

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import gc
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from riverlog.records.batch import read_header
 from tests.simulation.machine import ADDRESS, Machine
 from tests.support.batches import batch_of, records_of
 from tests.support.disk import MemoryDisk
+from tests.support.raft import voter
 from tests.support.virtual_time import VirtualClock, run
 from tests.support.world import Universe
 
@@ -238,7 +240,10 @@ def test_a_snapshot_of_the_metadata_waits_for_a_write_under_way() -> None:
         def segments() -> int:
             return sum(name.endswith(".log") for name in disk.list("/data/metadata-0"))
 
-        log = MetadataLog.open(disk, VirtualClock(), HeldWorkers(), "/data/metadata-0")
+        log = MetadataLog.open(
+            disk, VirtualClock(), HeldWorkers(), "/data/metadata-0", voter=voter(1), random=Random(1)
+        )
+        log.lead()
         records = snapshot_records(MetadataImage())
         log.begin_snapshot(MetadataImage())
         await asyncio.sleep(0)

@@ -14,13 +14,16 @@ from itertools import zip_longest
 from typing import Final, TypeVar
 
 from riverlog.controller.limits import METADATA_TRIES_MAX
+from riverlog.controller.quorum import MetadataQuorum, QuorumPast
 from riverlog.controller.snapshot_files import (
     SNAPSHOT_SUFFIX,
     BadMetadata,
+    VotersSaid,
     decode_snapshot,
     encode_snapshot,
+    snapshot_id,
     snapshot_name,
-    snapshot_offset,
+    voters_said,
 )
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
 from riverlog.log.log import Log
@@ -33,19 +36,19 @@ from riverlog.metadata.snapshot import snapshot_records
 from riverlog.metadata.transactions import decided
 from riverlog.model.disk_errors import NO_ROOM, DiskTrouble, judge, may_pass
 from riverlog.model.errors import ErrorCode, Refusal
-from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
-from riverlog.model.ports import Clock, Disk, Workers
+from riverlog.model.ids import Offset, TopicPartition
+from riverlog.model.ports import Clock, Disk, Random, Workers
 from riverlog.model.settings import TopicConfig
 from riverlog.observe.logging import get_logger
+from riverlog.raft.control_records import BadControlRecord
+from riverlog.raft.log_tail import SnapshotId
+from riverlog.raft.voters import Voter
 from riverlog.records.batch import HEADER_BYTES, LOG_OVERHEAD, MAGIC, MAGIC_POSITION, checksum, read_header
 from riverlog.records.errors import CorruptBatch
 from riverlog.records.record import BatchBuilder, read_batches
 
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 METADATA_FOLDER: Final = str(METADATA_PARTITION)
-EPOCH: Final = LeaderEpoch(1)
-"""A quorum of one never changes its leader."""
-
 METADATA_CONFIG: Final = TopicConfig(retention_ms=-1, segment_bytes=256 * 1024 * 1024, file_delete_delay_ms=0)
 _BEGINNING: Final = Offset(0)
 _TRY_AGAIN_SECONDS: Final = 0.1
@@ -58,7 +61,10 @@ T = TypeVar("T")
 class MetadataLog:
     """Appends metadata records and gives them back. Made by `MetadataLog.open`."""
 
-    def __init__(self, log: Log, disk: Disk, clock: Clock, workers: Workers, *, snapshot: str | None) -> None:
+    def __init__(
+        self, log: Log, disk: Disk, clock: Clock, workers: Workers, quorum: MetadataQuorum, *, snapshot: str | None
+    ) -> None:
+        self.quorum = quorum
         self._log = log
         self._disk = disk
         self._clock = clock
@@ -80,15 +86,31 @@ class MetadataLog:
         workers: Workers,
         folder: str,
         *,
+        voter: Voter,
+        random: Random,
         recovery_point: Offset = _BEGINNING,
         config: TopicConfig = METADATA_CONFIG,
     ) -> "MetadataLog":
-        """Open or begin the log in this folder; BadMetadata where it is damaged."""
+        """Open or begin the log in this folder, on which this node votes; `lead` comes before the first record.
+
+        Raises BadMetadata where it is damaged, DirectoryRefused where it is another voter's.
+        """
         disk.make_folder(folder)
-        _check_segments(disk, folder)
+        said = _check_segments(disk, folder)
         snapshots = sorted(name for name in disk.list(folder) if name.endswith(SNAPSHOT_SUFFIX))
         snapshot = f"{folder}/{snapshots[-1]}" if snapshots else None
-        begins_at = snapshot_offset(snapshots[-1]) if snapshots else _BEGINNING
+        begins_at, sizes = _BEGINNING, dict[SnapshotId, int]()
+        if snapshot is not None:
+            newest = snapshot_id(snapshot)
+            begins_at = newest.end_offset
+            content = read_file(disk, snapshot) or b""
+            sizes[newest] = len(content)
+            try:
+                replaced = [each._replace(offset=Offset(begins_at - 1)) for each in voters_said(content)]
+            except (BadControlRecord, CorruptBatch) as error:
+                raise BadMetadata(folder, str(error)) from error
+            said = [*replaced, *(each for each in said if each.offset >= begins_at)]
+        past = QuorumPast.read(disk, folder, voter, said)
         log = Log.open(
             disk,
             folder,
@@ -104,7 +126,12 @@ class MetadataLog:
             raise BadMetadata(
                 folder, f"its records begin at {log.log_start_offset}, but are needed from {begins_at} on"
             )
-        return cls(log, disk, clock, workers, snapshot=snapshot)
+        quorum = MetadataQuorum(log, disk, clock, random, voter=voter, past=past, snapshots=sizes.items())
+        return cls(log, disk, clock, workers, quorum, snapshot=snapshot)
+
+    def lead(self) -> None:
+        """Begin an epoch and lead it, once everything that is here was read; waits for the disk."""
+        self.quorum.start()
 
     @property
     def end_offset(self) -> Offset:
@@ -137,12 +164,12 @@ class MetadataLog:
         offset = self._log.log_start_offset
         try:
             if self._snapshot is not None:
-                offset = snapshot_offset(self._snapshot)
+                offset = snapshot_id(self._snapshot).end_offset
                 content = read_file(self._disk, self._snapshot)
                 assert content is not None
                 yield from decided(decode_snapshot(content))
             yield from decided(self._read_from(offset))
-        except (BadMetadataRecord, CorruptBatch, Refusal) as error:
+        except (BadMetadataRecord, BadControlRecord, CorruptBatch, Refusal) as error:
             raise BadMetadata(self._log.folder, str(error)) from error
 
     def begin_snapshot(self, image: MetadataImage) -> None:
@@ -175,6 +202,8 @@ class MetadataLog:
                 if self._failure is not None:  # names were lost meanwhile, perhaps that of the segment written to
                     raise self._failure
                 self._log.synced(plan)
+                self.quorum.flushed(plan.upto)
+                assert self.quorum.high_watermark == plan.upto, "what is flushed is committed where nobody else votes"
             except Exception as error:
                 self._fail(group, error)
                 break
@@ -201,17 +230,18 @@ class MetadataLog:
             await asyncio.sleep(_TRY_AGAIN_SECONDS)
 
     def _write(self, records: Sequence[MetadataRecord]) -> None:
-        now_ms = self._clock.wall_ms()
+        now_ms, epoch = self._clock.wall_ms(), self.quorum.epoch
         builder = BatchBuilder()
         for record in records:
             builder.append(None, encode_record(record), timestamp_ms=now_ms)
-        batch = memoryview(builder.build(leader_epoch=EPOCH))
+        batch = memoryview(builder.build(leader_epoch=epoch))
         try:
-            self._log.append(batch, read_header(batch), leader_epoch=EPOCH, now_ms=now_ms)
+            self._log.append(batch, read_header(batch), leader_epoch=epoch, now_ms=now_ms)
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
             raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"No room for metadata on the disk ({error}).") from error
+        self.quorum.appended(len(records))
 
     def _fail(self, group: list[tuple[Sequence[MetadataRecord], asyncio.Future[None]]], error: Exception) -> None:
         """Fail all that is under way; only a full disk is something that the log can go on after."""
@@ -238,17 +268,23 @@ class MetadataLog:
                 offset = header.next_offset
 
     async def _write_snapshot(self, image: MetadataImage, end: Offset) -> None:
-        path = f"{self._log.folder}/{snapshot_name(end, EPOCH)}"
-        timestamp_ms = self._clock.wall_ms()
+        quorum, timestamp_ms = self.quorum, self._clock.wall_ms()
+        snapshot = SnapshotId(end, self._log.epochs.of(Offset(end - 1)))
+        path = f"{self._log.folder}/{snapshot_name(snapshot)}"
+        voters, kraft_version = quorum.voters, quorum.kraft_version
 
-        def write() -> None:
+        def write() -> int:
             beside = path + TEMPORARY_SUFFIX
-            write_durably(self._disk, beside, encode_snapshot(snapshot_records(image), EPOCH, timestamp_ms))
+            content = encode_snapshot(
+                snapshot_records(image), snapshot.epoch, timestamp_ms, voters=voters, kraft_version=kraft_version
+            )
+            write_durably(self._disk, beside, content)
             self._disk.rename(beside, path)
             self._sync_names()
+            return len(content)
 
         try:
-            await self._workers.run(write)
+            quorum.snapshot_taken(snapshot, await self._workers.run(write))
             while self._rounds is not None:
                 # Only the last segment can end with a torn batch: none may be under way when another one is begun.
                 await asyncio.wait([self._rounds])
@@ -257,6 +293,7 @@ class MetadataLog:
             self._log.roll(timestamp_ms)
             replaced, self._snapshot = self._snapshot, path
             self._log.advance_log_start(end)
+            quorum.shortened(end)
             while find_expired(self._log, timestamp_ms, upto=end):
                 # All names are durable before each one goes: a log without any, or with a gap, is damaged.
                 await self._workers.run(self._sync_names)
@@ -281,8 +318,12 @@ class MetadataLog:
             raise
 
 
-def _check_segments(disk: Disk, folder: str) -> None:
-    """Refuse damage that opening the log would take for a torn write and cut: only the last batch can be torn."""
+def _check_segments(disk: Disk, folder: str) -> list[VotersSaid]:
+    """Refuse damage that opening the log would take for a torn write and cut: only the last batch can be torn.
+
+    Returns what the whole batches say of voters.
+    """
+    said = list[VotersSaid]()
     bases = list_folder(disk, folder).segments
     for base_offset, next_base in zip_longest(bases, bases[1:]):
         path = f"{folder}/{base_offset:020}.log"
@@ -293,6 +334,11 @@ def _check_segments(disk: Disk, folder: str) -> None:
         torn = not _holds_batch(rest) if next_base is None else next_offset == next_base
         if any(rest) and not torn:
             raise BadMetadata(folder, f"{path} is damaged at position {damaged_at}")
+        try:
+            said += voters_said(content[:damaged_at])
+        except (BadControlRecord, CorruptBatch) as error:
+            raise BadMetadata(folder, f"in {path} {error}") from error
+    return said
 
 
 def _whole_batches(content: memoryview) -> tuple[int, Offset | None]:

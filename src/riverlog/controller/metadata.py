@@ -11,6 +11,7 @@ from typing import Never, TypeVar
 
 from riverlog.controller.limits import PRODUCER_ID_BLOCK
 from riverlog.controller.log import MetadataLog
+from riverlog.controller.quorum import MetadataQuorum
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds
 from riverlog.metadata.commands.topics import TopicDefaults
 from riverlog.metadata.delta import MetadataDelta, delta_of
@@ -66,9 +67,15 @@ class MetadataDriver:
         """Return the offset behind the metadata's last record."""
         return self._log.end_offset
 
+    @property
+    def quorum(self) -> MetadataQuorum:
+        """Return who votes on the metadata, who leads, and what is committed."""
+        return self._log.quorum
+
     def start(self) -> None:
-        """Read the metadata from the log; BadMetadata where it is damaged."""
+        """Read the metadata from the log, and lead it from here on; BadMetadata where it is damaged."""
         self._runner.start()
+        self._log.lead()
         self.image = self._runner.machine.image
         self.settings = self._settings_now()
 

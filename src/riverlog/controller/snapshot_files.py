@@ -1,27 +1,43 @@
-"""Snapshot files of the metadata log, in Kafka's form: a header record, the metadata records, a footer record.
+"""Snapshot files of the metadata log, in Kafka's form: a header and who votes, the metadata records, a footer.
 
-The footer says that the file is whole. Header and footer are control records, so that readers of metadata alone pass
-over them.
+The footer says that the file is whole. Header, voters and footer are control records, so that readers of metadata alone
+pass over them.
 """
 
 from collections.abc import Iterable, Iterator
-from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from riverlog.metadata.encoding import decode_record, encode_record
 from riverlog.metadata.records import MetadataRecord, TransactionRecord
 from riverlog.model.ids import LeaderEpoch, Offset
+from riverlog.model.ports import Buffer
+from riverlog.raft.control_records import (
+    ControlRecord,
+    KRaftVersionRecord,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    VotersRecord,
+    encode_batch,
+    voter_set,
+    voters_record,
+)
+from riverlog.raft.control_records import decode_record as decode_control
+from riverlog.raft.log_tail import SnapshotId
+from riverlog.raft.voters import VoterSet
+from riverlog.records.batch import headers
 from riverlog.records.errors import CorruptBatch
-from riverlog.records.record import BatchBuilder, Record, read_batches
+from riverlog.records.record import BatchBuilder, read_batch, read_batches
 
 SNAPSHOT_SUFFIX: Final = ".checkpoint"
 RECORDS_PER_BATCH: Final = 10_000
 
-_HEADER_TYPE: Final = 3
-_FOOTER_TYPE: Final = 4
-_CONTROL_KEY: Final = Struct(">hh")  # version, type
-_HEADER: Final = Struct(">hqB")  # version, timestamp of the last record contained, no tagged fields
-_FOOTER: Final = Struct(">hB")  # version, no tagged fields
+
+class VotersSaid(NamedTuple):
+    """What a control record says of voters, or of kraft.version, and at which offset."""
+
+    offset: Offset
+    voters: VoterSet | None
+    kraft_version: int | None
 
 
 class BadMetadata(Exception):
@@ -34,25 +50,29 @@ class BadMetadata(Exception):
         )
 
 
-def snapshot_name(end_offset: Offset, epoch: LeaderEpoch) -> str:
-    """Name the snapshot of all records below an offset."""
-    return f"{end_offset:020}-{epoch:010}{SNAPSHOT_SUFFIX}"
+def snapshot_name(snapshot: SnapshotId) -> str:
+    """Name the file of a snapshot."""
+    return f"{snapshot.end_offset:020}-{snapshot.epoch:010}{SNAPSHOT_SUFFIX}"
 
 
-def snapshot_offset(name: str) -> Offset:
-    """Parse the offset at which the log goes on behind a snapshot."""
+def snapshot_id(name: str) -> SnapshotId:
+    """Parse the name of a snapshot: where the log goes on behind it, and the epoch of the record before."""
     folder, _, file_name = name.rpartition("/")
     stem = file_name.removesuffix(SNAPSHOT_SUFFIX)
     offset, _, epoch = stem.partition("-")
     if not (len(offset) == 20 and len(epoch) == 10 and (offset + epoch).isascii() and (offset + epoch).isdigit()):
         raise BadMetadata(folder or ".", f"{file_name} is not the name of a snapshot")
-    return Offset(int(offset))
+    return SnapshotId(Offset(int(offset)), LeaderEpoch(int(epoch)))
 
 
-def encode_snapshot(records: Iterable[MetadataRecord], epoch: LeaderEpoch, timestamp_ms: int) -> bytes:
+def encode_snapshot(
+    records: Iterable[MetadataRecord], epoch: LeaderEpoch, timestamp_ms: int, *, voters: VoterSet, kraft_version: int
+) -> bytes:
     """Write a whole snapshot file."""
-    out = bytearray()
-    offset = _add_control(out, 0, epoch, timestamp_ms, _HEADER_TYPE, _HEADER.pack(0, timestamp_ms, 0))
+    header = SnapshotHeaderRecord(last_contained_log_timestamp=timestamp_ms)
+    begin: list[ControlRecord] = [header, KRaftVersionRecord(k_raft_version=kraft_version), voters_record(voters)]
+    out = bytearray(encode_batch(begin, base_offset=Offset(0), epoch=epoch, timestamp_ms=timestamp_ms))
+    offset = Offset(len(begin))
     builder = BatchBuilder()
     for record in records:
         builder.append(None, encode_record(record), timestamp_ms=timestamp_ms)
@@ -61,36 +81,42 @@ def encode_snapshot(records: Iterable[MetadataRecord], epoch: LeaderEpoch, times
             builder = BatchBuilder()
     if builder.count:
         offset = _add(out, builder, offset, epoch)
-    _add_control(out, offset, epoch, timestamp_ms, _FOOTER_TYPE, _FOOTER.pack(0, 0))
+    out += encode_batch([SnapshotFooterRecord()], base_offset=offset, epoch=epoch, timestamp_ms=timestamp_ms)
     return bytes(out)
 
 
 def decode_snapshot(content: bytes) -> Iterator[MetadataRecord | TransactionRecord]:
-    """Read a whole snapshot file; CorruptBatch where it is not one."""
-    control: list[int] = []
+    """Read a whole snapshot file; CorruptBatch or BadControlRecord where it is not one."""
+    control: list[ControlRecord] = []
     read = 0
     for header, records in read_batches(content):
         read += header.size
         if header.is_control:
-            control += [_control_type(record) for record in records]
+            control += [decode_control(record) for record in records]
         else:
             yield from (decode_record(record.value or b"") for record in records)
-    if read != len(content) or control[:1] != [_HEADER_TYPE] or control[-1:] != [_FOOTER_TYPE]:
+    framed = bool(control) and isinstance(control[0], SnapshotHeaderRecord)
+    if read != len(content) or not framed or not isinstance(control[-1], SnapshotFooterRecord):
         raise CorruptBatch("a snapshot does not have its beginning and its end")
 
 
-def _add(out: bytearray, builder: BatchBuilder, offset: int, epoch: LeaderEpoch) -> int:
-    out += builder.build(base_offset=Offset(offset), leader_epoch=epoch)
-    return offset + builder.count
+def voters_said(content: Buffer) -> list[VotersSaid]:
+    """Find what the control batches of a log or snapshot say of voters; the other batches are not looked into."""
+    view, said = memoryview(content), list[VotersSaid]()
+    for position, header in headers(view):
+        if not header.is_control:
+            continue
+        for record in read_batch(view[position : position + header.size]):
+            match decode_control(record):
+                case VotersRecord() as found:
+                    said.append(VotersSaid(record.offset, voter_set(found), None))
+                case KRaftVersionRecord() as found:
+                    said.append(VotersSaid(record.offset, None, found.k_raft_version))
+                case _:
+                    pass
+    return said
 
 
-def _add_control(out: bytearray, offset: int, epoch: LeaderEpoch, timestamp_ms: int, type_: int, value: bytes) -> int:
-    builder = BatchBuilder(control=True)
-    builder.append(_CONTROL_KEY.pack(0, type_), value, timestamp_ms=timestamp_ms)
-    return _add(out, builder, offset, epoch)
-
-
-def _control_type(record: Record) -> int:
-    if record.key is None or len(record.key) != _CONTROL_KEY.size:
-        raise CorruptBatch("a control record has no type")
-    return int(_CONTROL_KEY.unpack(record.key)[1])
+def _add(out: bytearray, builder: BatchBuilder, offset: Offset, epoch: LeaderEpoch) -> Offset:
+    out += builder.build(base_offset=offset, leader_epoch=epoch)
+    return Offset(offset + builder.count)

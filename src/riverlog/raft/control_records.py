@@ -114,13 +114,13 @@ _NUMBERS: Final = {declaration: number for number, declaration in _TYPES.items()
 
 def encode_batch(
     records: Iterable[ControlRecord], *, base_offset: Offset, epoch: LeaderEpoch, timestamp_ms: int
-) -> bytes:
+) -> bytearray:
     """Write control records as one batch."""
     builder = BatchBuilder(control=True)
     for each in records:
         key = _KEY.pack(_VERSION, _NUMBERS[type(each)])
         builder.append(key, encode(each, _VERSION), timestamp_ms=timestamp_ms)
-    return bytes(builder.build(base_offset=base_offset, leader_epoch=epoch))
+    return builder.build(base_offset=base_offset, leader_epoch=epoch)
 
 
 def decode_record(given: Record) -> ControlRecord:

@@ -16,10 +16,12 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NodeId, TopicId
 from riverlog.model.resolution import configure
 from riverlog.model.settings import TopicConfig
+from riverlog.raft.voters import ReplicaKey, Voter
 from tests.support.disk import MemoryDisk
 
 FOLDER = "/data/__cluster_metadata-0"
 SEGMENT = f"{FOLDER}/{0:020}.log"
+VOTER = Voter(ReplicaKey(NodeId(1), UUID(int=8)), ())
 
 
 class StillClock:
@@ -44,12 +46,16 @@ class TurnLater:
 class Node:
     """A metadata driver over a disk, from start to stop or crash."""
 
-    def __init__(self, disk: MemoryDisk, *, config: TopicConfig = METADATA_CONFIG, **settings: str) -> None:
+    def __init__(
+        self, disk: MemoryDisk, *, config: TopicConfig = METADATA_CONFIG, voter: Voter = VOTER, **settings: str
+    ) -> None:
         self.failures: list[Exception] = []
         self.deltas: list[MetadataDelta] = []
         disk.make_folder("/data")
         disk.sync_folder("/")
-        self.log = MetadataLog.open(disk, StillClock(), TurnLater(), FOLDER, config=config)
+        self.log = MetadataLog.open(
+            disk, StillClock(), TurnLater(), FOLDER, voter=voter, random=Random(1), config=config
+        )
         self.driver = MetadataDriver(
             log=self.log,
             settings=configure(flags={name.replace("_", "."): value for name, value in settings.items()}).settings,

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from riverlog.controller.snapshot_files import BadMetadata, snapshot_offset
+from riverlog.controller.snapshot_files import BadMetadata, snapshot_id
 from riverlog.metadata.commands.topics import CreateTopics
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.runner import Stopped
@@ -143,7 +143,7 @@ async def test_a_snapshot_replaces_what_lies_below_it():
     files = disk.list(FOLDER)
     snapshots = [name for name in files if name.endswith(".checkpoint")]
     assert len(snapshots) == 1
-    assert snapshot_offset(snapshots[0]) > 100
+    assert snapshot_id(snapshots[0]).end_offset > 100
     assert f"{0:020}.log" not in files
     again = Node(disk)
     assert again.driver.image == image

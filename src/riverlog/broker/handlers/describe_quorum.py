@@ -1,7 +1,7 @@
 """DescribeQuorum: the cluster's metadata has one voter, this node, which leads and is never behind."""
 
 from riverlog.broker.requests.context import Context
-from riverlog.controller.log import EPOCH, METADATA_PARTITION
+from riverlog.controller.log import METADATA_PARTITION
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.describe_quorum import (
@@ -13,6 +13,7 @@ from riverlog.wire.messages.describe_quorum import (
     ReplicaState,
     TopicData,
 )
+from riverlog.wire.types import NO_UUID
 
 
 def describe_quorum(request: DescribeQuorumRequest, context: Context) -> DescribeQuorumResponse:
@@ -40,20 +41,23 @@ def _partition(topic: str, index: int, context: Context) -> PartitionData:
             error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             error_message=f"Only {METADATA_PARTITION} is voted on.",
         )
-    end_offset = context.services.metadata.end_offset
-    voter = ReplicaState(
-        replica_id=context.services.node_id,
-        replica_directory_id=context.image.brokers[context.services.node_id].log_dirs[0],
-        log_end_offset=end_offset,
-        last_fetch_timestamp=context.now_ms,
-        last_caught_up_timestamp=context.now_ms,
-    )
+    metadata = context.services.metadata
+    quorum = metadata.quorum
     return PartitionData(
         partition_index=index,
         leader_id=context.services.node_id,
-        leader_epoch=EPOCH,
-        high_watermark=end_offset,
-        current_voters=[voter],
+        leader_epoch=quorum.epoch,
+        high_watermark=quorum.high_watermark,
+        current_voters=[
+            ReplicaState(
+                replica_id=voter.key.id,
+                replica_directory_id=voter.key.directory_id or NO_UUID,
+                log_end_offset=metadata.end_offset,
+                last_fetch_timestamp=context.now_ms,
+                last_caught_up_timestamp=context.now_ms,
+            )
+            for voter in quorum.voters
+        ],
     )
 
 

@@ -1,0 +1,198 @@
+"""The quorum behind the metadata log: runs this node's Raft machine and does what it asks.
+
+This node is the only voter so far, and needs nobody else to lead: what is flushed here is committed. Each start begins
+another epoch; the vote for it is in `quorum-state` before the record with which it begins is in the log.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from riverlog.controller.snapshot_files import BadMetadata, VotersSaid
+from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
+from riverlog.log.identity import DirectoryRefused
+from riverlog.log.log import Log
+from riverlog.model.errors import InvariantBroken
+from riverlog.model.ids import LeaderEpoch, NodeId, Offset
+from riverlog.model.machine import Instant
+from riverlog.model.ports import Clock, Disk, Random
+from riverlog.raft.control_records import encode_batch, records_of
+from riverlog.raft.effects import AppendControl, Committed, Effect, LeaderChanged, SaveElection
+from riverlog.raft.election import ElectionState
+from riverlog.raft.events import Appended, Event, Flushed, LogShortened, SnapshotTaken
+from riverlog.raft.log_tail import LogTail, SnapshotId
+from riverlog.raft.machine import Raft
+from riverlog.raft.quorum_state import QUORUM_STATE_FILE, BadQuorumState, decode_election, encode_election
+from riverlog.raft.replica import Replica, Timing
+from riverlog.raft.voters import RECONFIGURABLE, LogHistory, Voter, VoterSet
+from riverlog.records.batch import read_header
+
+_CONTROLLER_LISTENER: Final = "CONTROLLER"
+
+
+class QuorumPast(NamedTuple):
+    """What is known of elections before the log is opened."""
+
+    voters: LogHistory[VoterSet]
+    kraft_version: LogHistory[int]
+    election: ElectionState
+
+    @classmethod
+    def read(cls, disk: Disk, folder: str, voter: Voter, said: Iterable[VotersSaid]) -> "QuorumPast":
+        """Read the own vote; `said` is what snapshot and log say of voters, in the order of their offsets.
+
+        Raises BadMetadata where the vote cannot be read, DirectoryRefused where others vote. Nothing is changed.
+        """
+        voters, kraft_version = LogHistory(VoterSet.of([voter])), LogHistory(RECONFIGURABLE)
+        for offset, named, level in said:
+            if named is not None:
+                voters.append(offset, named)
+            if level is not None:
+                kraft_version.append(offset, level)
+        _check_only_voter(folder, voter, voters.latest)
+        return cls(voters, kraft_version, _read_election(disk, folder))
+
+
+class MetadataQuorum:
+    """This node's share in the quorum, over an open log."""
+
+    def __init__(
+        self,
+        log: Log,
+        disk: Disk,
+        clock: Clock,
+        random: Random,
+        *,
+        voter: Voter,
+        past: "QuorumPast",
+        snapshots: Iterable[tuple[SnapshotId, int]],
+    ) -> None:
+        """Begin where the node stopped."""
+        self._log = log
+        self._disk = disk
+        self._clock = clock
+        replica = Replica(
+            key=voter.key,
+            endpoints=voter.endpoints,
+            listener=_CONTROLLER_LISTENER,
+            log=LogTail(
+                start=log.log_start_offset,
+                end=log.log_end_offset,
+                epochs=log.epochs.entries(),
+                snapshots=snapshots,
+            ),
+            voters=past.voters,
+            kraft_version=past.kraft_version,
+            election=past.election,
+            bootstrap=(),
+            timing=Timing(),
+            random=random,
+            may_vote=True,
+        )
+        self._raft = Raft(replica, self._now())
+
+    @property
+    def epoch(self) -> LeaderEpoch:
+        return self._raft.epoch
+
+    @property
+    def leader_id(self) -> NodeId | None:
+        return self._raft.replica.leader_id
+
+    @property
+    def voters(self) -> VoterSet:
+        return self._raft.replica.voters.latest
+
+    @property
+    def kraft_version(self) -> int:
+        return self._raft.replica.kraft_version.latest
+
+    @property
+    def high_watermark(self) -> Offset:
+        """Return the offset below which all is committed."""
+        return self._raft.replica.high_watermark
+
+    def start(self) -> None:
+        """Begin an epoch and lead it, waiting for the disk; OSError where it fails."""
+        self._carry_out(self._raft.start(self._now()))
+        self._log.flush()
+        self.flushed(self._log.log_end_offset)
+        assert self.high_watermark == self._log.log_end_offset, "the only voter has committed what it has flushed"
+
+    def appended(self, count: int) -> None:
+        """Note that the log has taken records of this epoch."""
+        self._hear(Appended(count))
+
+    def flushed(self, end: Offset) -> None:
+        """Note that everything below is on the medium."""
+        self._hear(Flushed(end, self._raft.replica.log.generation))
+
+    def snapshot_taken(self, snapshot: SnapshotId, size: int) -> None:
+        """Note a snapshot of all records below its end, which is on the medium."""
+        self._hear(SnapshotTaken(snapshot, size))
+
+    def shortened(self, start: Offset) -> None:
+        """Note that the log begins later, at the end of a snapshot."""
+        self._hear(LogShortened(start))
+
+    def _now(self) -> Instant:
+        return Instant(self._clock.monotonic())
+
+    def _hear(self, event: Event) -> None:
+        self._carry_out(self._raft.on(event, self._now()))
+
+    def _carry_out(self, effects: list[Effect]) -> None:
+        """Do what is asked, in order. Of elections that follow each other only the last one is written."""
+        unsaved: SaveElection | None = None
+        for effect in effects:
+            match effect:
+                case SaveElection():
+                    unsaved = effect
+                case AppendControl():
+                    if unsaved is not None:
+                        self._save(unsaved)
+                        unsaved = None
+                    self._append(effect)
+                case Committed() | LeaderChanged():
+                    pass  # whoever waits looks at the high watermark after each flush
+                case _:
+                    raise InvariantBroken(f"the only voter of a quorum was to do {type(effect).__name__}")
+        if unsaved is not None:
+            self._save(unsaved)
+
+    def _save(self, effect: SaveElection) -> None:
+        path = f"{self._log.folder}/{QUORUM_STATE_FILE}"
+        content = encode_election(effect.election, kraft_version=effect.kraft_version, voters=self.voters.ids)
+        write_durably(self._disk, path + TEMPORARY_SUFFIX, content)
+        self._disk.rename(path + TEMPORARY_SUFFIX, path)
+        self._disk.sync_folder(self._log.folder)
+
+    def _append(self, effect: AppendControl) -> None:
+        records, base_offset, now_ms = records_of(effect), effect.base_offset, self._clock.wall_ms()
+        assert base_offset == self._log.log_end_offset
+        batch = memoryview(encode_batch(records, base_offset=base_offset, epoch=effect.epoch, timestamp_ms=now_ms))
+        self._log.append(batch, read_header(batch), leader_epoch=effect.epoch, now_ms=now_ms)
+
+
+def _read_election(disk: Disk, folder: str) -> ElectionState:
+    content = read_file(disk, f"{folder}/{QUORUM_STATE_FILE}")
+    if content is None:  # a new log, or one from before there were elections
+        return ElectionState()
+    try:
+        return decode_election(content)
+    except BadQuorumState as error:
+        raise BadMetadata(folder, f"{QUORUM_STATE_FILE} cannot be read, {error}") from error
+
+
+def _check_only_voter(folder: str, voter: Voter, voters: VoterSet) -> None:
+    """Refuse a log that another node, or another disk, or several nodes vote on."""
+    if len(voters) != 1:
+        ids = ", ".join(str(each) for each in voters.ids)
+        raise DirectoryRefused(
+            f"{folder} belongs to a quorum of {len(voters)} controllers ({ids}), and this version runs quorums of one"
+        )
+    if not voters.includes(voter.key):
+        [other] = voters
+        raise DirectoryRefused(
+            f"{folder} has the metadata of node {other.key}, and this is node {voter.key}; "
+            "put back the meta.properties that it was used with"
+        )
