@@ -21,7 +21,13 @@ from riverlog.raft.election import ElectionState
 from riverlog.raft.events import Appended, Event, Flushed, LogShortened, SnapshotTaken
 from riverlog.raft.log_tail import LogTail, SnapshotId
 from riverlog.raft.machine import Raft
-from riverlog.raft.quorum_state import QUORUM_STATE_FILE, BadQuorumState, decode_election, encode_election
+from riverlog.raft.quorum_state import (
+    QUORUM_STATE_FILE,
+    BadQuorumState,
+    SavedElection,
+    decode_election,
+    encode_election,
+)
 from riverlog.raft.replica import Replica, Timing
 from riverlog.raft.voters import RECONFIGURABLE, LogHistory, Voter, VoterSet
 from riverlog.records.batch import read_header
@@ -42,14 +48,15 @@ class QuorumPast(NamedTuple):
 
         Raises BadMetadata where the vote cannot be read, DirectoryRefused where others vote. Nothing is changed.
         """
-        voters, kraft_version = LogHistory(VoterSet.of([voter])), LogHistory(RECONFIGURABLE)
+        saved = _read_election(disk, folder)
+        voters, kraft_version = LogHistory(VoterSet.of([voter])), LogHistory(saved.kraft_version)
         for offset, named, level in said:
             if named is not None:
                 voters.append(offset, named)
             if level is not None:
                 kraft_version.append(offset, level)
         _check_only_voter(folder, voter, voters.latest)
-        return cls(voters, kraft_version, _read_election(disk, folder))
+        return cls(voters, kraft_version, saved.election)
 
 
 class MetadataQuorum:
@@ -173,10 +180,10 @@ class MetadataQuorum:
         self._log.append(batch, read_header(batch), leader_epoch=effect.epoch, now_ms=now_ms)
 
 
-def _read_election(disk: Disk, folder: str) -> ElectionState:
+def _read_election(disk: Disk, folder: str) -> SavedElection:
     content = read_file(disk, f"{folder}/{QUORUM_STATE_FILE}")
     if content is None:  # a new log, or one from before there were elections
-        return ElectionState()
+        return SavedElection(ElectionState(), RECONFIGURABLE)
     try:
         return decode_election(content)
     except BadQuorumState as error:

@@ -23,7 +23,7 @@ from riverlog.raft.control_records import (
 )
 from riverlog.raft.control_records import decode_record as decode_control
 from riverlog.raft.log_tail import SnapshotId
-from riverlog.raft.voters import VoterSet
+from riverlog.raft.voters import RECONFIGURABLE, VoterSet
 from riverlog.records.batch import headers
 from riverlog.records.errors import CorruptBatch
 from riverlog.records.record import BatchBuilder, read_batch, read_batches
@@ -70,7 +70,9 @@ def encode_snapshot(
 ) -> bytes:
     """Write a whole snapshot file."""
     header = SnapshotHeaderRecord(last_contained_log_timestamp=timestamp_ms)
-    begin: list[ControlRecord] = [header, KRaftVersionRecord(k_raft_version=kraft_version), voters_record(voters)]
+    begin: list[ControlRecord] = [header]
+    if kraft_version >= RECONFIGURABLE:
+        begin += [KRaftVersionRecord(k_raft_version=kraft_version), voters_record(voters)]
     out = bytearray(encode_batch(begin, base_offset=Offset(0), epoch=epoch, timestamp_ms=timestamp_ms))
     offset = Offset(len(begin))
     builder = BatchBuilder()

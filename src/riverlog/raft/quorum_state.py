@@ -6,7 +6,7 @@ cannot be read is no reason to begin anew: the node might vote twice in one epoc
 
 import json
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from riverlog.model.ids import LeaderEpoch, NodeId
 from riverlog.model.uuids import decode_uuid, encode_uuid
@@ -40,7 +40,15 @@ def encode_election(state: ElectionState, *, kraft_version: int, voters: Iterabl
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def decode_election(content: bytes) -> ElectionState:
+class SavedElection(NamedTuple):
+    """What stands in the file."""
+
+    election: ElectionState
+    kraft_version: int
+    """The level at which it was written."""
+
+
+def decode_election(content: bytes) -> SavedElection:
     """Read the content of the file; BadQuorumState where it is not what a node has written."""
     try:
         document = json.loads(content)
@@ -54,7 +62,8 @@ def decode_election(content: bytes) -> ElectionState:
     except (ValueError, KeyError, TypeError, RecursionError):
         raise BadQuorumState("it does not name an epoch, a leader and a vote") from None
     vote = None if voted == _NOBODY else ReplicaKey(NodeId(voted), None if directory == NO_UUID else directory)
-    return ElectionState(LeaderEpoch(epoch), None if leader == _NOBODY else NodeId(leader), vote)
+    election = ElectionState(LeaderEpoch(epoch), None if leader == _NOBODY else NodeId(leader), vote)
+    return SavedElection(election, document["data_version"])
 
 
 def _integer(document: dict[str, Any], name: str, *, least: int) -> int:

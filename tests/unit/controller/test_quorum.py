@@ -38,7 +38,7 @@ def control_records(disk: MemoryDisk) -> list[tuple[int, object]]:
 
 
 def vote_on(disk: MemoryDisk) -> ElectionState:
-    return decode_election(read_file(disk, STATE) or b"")
+    return decode_election(read_file(disk, STATE) or b"").election
 
 
 @run
@@ -153,3 +153,21 @@ async def test_a_snapshot_keeps_epoch_and_voters():
     epochs = [header.leader_epoch for header, _ in read_batches(last)]
     assert all(before <= after for before, after in pairwise(epochs))
     assert epochs[-1] == 2
+
+
+@run
+async def test_a_log_of_kafkas_without_reconfiguration_stays_without():
+    disk = MemoryDisk()
+    disk.make_folder(FOLDER)
+    disk.open(STATE, create=True).write(
+        0,
+        [
+            b'{"clusterId":"","leaderId":1,"leaderEpoch":4,"votedId":-1,"appliedOffset":0,'
+            b'"currentVoters":[{"voterId":1}],"data_version":0}'
+        ],
+    )
+    node = Node(disk)
+    assert (node.driver.quorum.epoch, node.driver.quorum.kraft_version) == (5, 0)
+    assert [type(each).__name__ for _, each in control_records(disk)] == ["LeaderChangeRecord"]
+    assert b'"data_version":0' in (read_file(disk, STATE) or b"")
+    await node.driver.close()

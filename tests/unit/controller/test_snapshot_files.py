@@ -19,8 +19,8 @@ from riverlog.records.errors import CorruptBatch
 from tests.support.raft import voters
 
 
-def snapshot_of(records):
-    return encode_snapshot(records, LeaderEpoch(1), 5, voters=voters(1, 2), kraft_version=1)
+def snapshot_of(records, *, kraft_version=1):
+    return encode_snapshot(records, LeaderEpoch(1), 5, voters=voters(1, 2), kraft_version=kraft_version)
 
 
 def test_a_snapshot_needs_its_beginning_and_its_end():
@@ -51,3 +51,7 @@ def test_names_carry_the_offset_behind_the_last_record_and_its_epoch():
 def test_a_snapshot_says_who_votes():
     said = voters_said(snapshot_of([]))
     assert [(each.voters, each.kraft_version) for each in said] == [(None, 1), (voters(1, 2), None)]
+
+
+def test_without_reconfiguration_a_snapshot_says_nothing_of_voters():
+    assert voters_said(snapshot_of([], kraft_version=0)) == []

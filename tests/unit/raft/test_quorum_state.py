@@ -27,11 +27,12 @@ def test_without_reconfiguration_it_names_the_voters() -> None:
 
 @pytest.mark.parametrize("state", [ElectionState(), VOTED, LED, ElectionState(LeaderEpoch(1), NodeId(1), key(1))])
 def test_what_is_written_is_read_again(state: ElectionState) -> None:
-    assert decode_election(encode_election(state, kraft_version=1, voters=[])) == state
+    assert decode_election(encode_election(state, kraft_version=1, voters=[])) == (state, 1)
 
 
 def test_without_reconfiguration_the_disk_is_not_known() -> None:
-    state = decode_election(encode_election(VOTED, kraft_version=0, voters=[NodeId(2)]))
+    state, kraft_version = decode_election(encode_election(VOTED, kraft_version=0, voters=[NodeId(2)]))
+    assert kraft_version == 0
     assert state.voted_for == ReplicaKey(NodeId(2))
     assert state.voted_for.is_met_by(ReplicaKey(NodeId(2), directory(5)))
 
