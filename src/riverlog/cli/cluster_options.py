@@ -3,8 +3,8 @@
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
 from itertools import count
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from riverlog.cli import profiles
 from riverlog.cli.client_settings import ClientSettings, new_client, settings_in_file, typed_settings
 from riverlog.cli.kafka_clients import BOOTSTRAP
+from riverlog.cli.patience import Talking, noticing
 from riverlog.cli.refusals import ABSENT, client_errors, missing
 from riverlog.cli.terminal.options import (
     bootstrap_option,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from riverlog.cli.terminal.exits import CommandError
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Talking)
 
 DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 
@@ -55,7 +57,7 @@ class ClusterOptions:
         from riverlog import Admin
 
         async def work() -> T:
-            async with self.client(Admin) as admin:
+            async with talking(self.client(Admin)) as admin:
                 return await question(admin)
 
         return self.run(work(), topics=topics, groups=groups)
@@ -112,11 +114,11 @@ class ClusterOptions:
         """Create a client; `fixed` are the options of the command that are settings of the client."""
         return new_client(client, self.bootstrap, self.settings, fixed)
 
-    def admin_beside(self) -> "Admin":
-        """Create an administration client beside another client, which may have been given settings of its own."""
+    def admin_beside(self) -> "AbstractAsyncContextManager[Admin]":
+        """Open an administration client beside another client, which may have been given settings of its own."""
         from riverlog import Admin
 
-        return new_client(Admin, self.bootstrap, ClientSettings(filed=self.settings.all))
+        return talking(new_client(Admin, self.bootstrap, ClientSettings(filed=self.settings.all)))
 
     @property
     def prints_text(self) -> bool:
@@ -139,6 +141,13 @@ class ClusterOptions:
         self.ask(by, topics=names if noun == "topic" else (), groups=names if noun == "group" else ())
         rows = [{noun: name, "deleted": True} for name in names]
         self.emit(rows, lambda: print(f"Deleted {plural(len(names), noun)}: {', '.join(names)}"))
+
+
+@asynccontextmanager
+async def talking(client: C) -> AsyncIterator[C]:
+    """Start a client, and close it in the end; a line on standard error says so while the cluster owes it an answer."""
+    async with noticing(client.unanswered, "answer"), client:
+        yield client
 
 
 def run(work: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:

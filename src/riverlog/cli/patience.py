@@ -4,7 +4,8 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from riverlog import KafkaError
@@ -14,6 +15,18 @@ LOOK_SECONDS: Final = 0.2
 
 Unanswered = Callable[[], "tuple[float, KafkaError | None]"]
 """Tells for how many seconds an answer has been missing, and the last failure if there was one."""
+
+
+class Talking(Protocol):
+    """A client that tells how long it has been waiting."""
+
+    def unanswered(self) -> "tuple[float, KafkaError | None]": ...
+
+    async def __aenter__(self) -> object: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
 
 
 class Notices:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from riverlog.cli.cluster_options import ClusterOptions, cluster_options
-from riverlog.cli.patience import noticing
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options, talking
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, Start, moment_ms, start
 from riverlog.cli.terminal.options import Argument, choice_option, output_format_option, partitions_option
@@ -136,7 +135,7 @@ def consume(
 
         settings = {"group": group, "auto_offset_reset": "earliest" if from_beginning else "latest"}
         reader = cluster.client(Consumer, {**settings, "isolation_level": isolation})
-        async with reader as consumer, noticing(consumer.unanswered, "answer"):
+        async with talking(reader) as consumer:
             chosen = [each for topic in wanted for each in await consumer.partitions(topic)]
             ends = None if until is None else Ends(consumer, await consumer.end_offsets(chosen))
             consumer.subscribe(topics, pattern=pattern)
@@ -146,7 +145,7 @@ def consume(
         from riverlog import Consumer
 
         reader = cluster.client(Consumer, {"auto_offset_reset": "earliest", "isolation_level": isolation})
-        async with reader as consumer, noticing(consumer.unanswered, "answer"):
+        async with talking(reader) as consumer:
             chosen = [
                 each for topic in wanted for each in choose(topic, len(await consumer.partitions(topic)), partitions)
             ]

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -90,7 +91,10 @@ def produce(
         fixed: dict[str, Any] = {"acks": acks, "compression": compression}
         tally = Tally(topic)
         try:
-            async with cluster.client(Producer, fixed) as producer:
+            async with AsyncExitStack() as at_the_end:
+                client = cluster.client(Producer, fixed)
+                async with noticing(client.unanswered, "answer"):
+                    producer = await at_the_end.enter_async_context(client)
                 async with cluster.admin_beside() as admin:
                     await announce_creation(admin, topic)
                 with progress_bar(sources) as progress:

@@ -185,6 +185,12 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
     async def close(self) -> None:
         await self._cluster.close()
 
+    def unanswered(self) -> tuple[float, KafkaError | None]:
+        """Return for how many seconds the cluster has owed an answer, and the last failure if any."""
+        since = self._cluster.waiting_since()
+        seconds = 0.0 if since is None else asyncio.get_running_loop().time() - since
+        return max(0.0, seconds), self._cluster.last_problem
+
     def __repr__(self) -> str:
         return f"<Admin for {', '.join(map(str, self._cluster.bootstrap))}>"
 

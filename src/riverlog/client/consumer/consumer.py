@@ -335,7 +335,7 @@ class Consumer(Startable):
 
     def unanswered(self) -> tuple[float, KafkaError | None]:
         """Return for how many seconds the cluster has owed this reader an answer, and the last failure if any."""
-        since = [at for at in (self._fetcher.unanswered_since(), self._cluster.unanswered_since) if at is not None]
+        since = [at for at in (self._fetcher.unanswered_since(), self._cluster.waiting_since()) if at is not None]
         seconds = asyncio.get_running_loop().time() - min(since) if since else 0.0
         return max(0.0, seconds), self._cluster.last_problem or self._fetcher.last_problem()
 

@@ -99,9 +99,9 @@ class Cluster:
         self.on_update: Callable[[], None] = _nothing
         """Called after each refresh, for those who wait for a leader."""
         self.unanswered_since: float | None = None
-        """Since when nobody has answered a refresh, by the loop's clock; None once somebody answers anything."""
+        """Since when something has been asked in vain, by the loop's clock; None once somebody answers."""
         self.last_problem: KafkaError | None = None
-        """Why nobody answered."""
+        """Why it was in vain."""
         self._connect_seconds = connect_timeout_ms / 1000
         self._backoff_seconds = retry_backoff_ms / 1000
         self._backoff_seconds_max = retry_backoff_max_ms / 1000
@@ -112,6 +112,7 @@ class Cluster:
         self._topic_errors: dict[str, ErrorCode] = {}
         self._connections: dict[tuple[Address, str], Connection] = {}
         self._connecting: dict[tuple[Address, str], asyncio.Task[Connection]] = {}
+        self._connecting_since: dict[tuple[Address, str], float] = {}
         self._refreshing: asyncio.Task[None] | None = None
         self._refreshed_at = float("-inf")
         self._aging: asyncio.TimerHandle | None = None
@@ -200,6 +201,21 @@ class Cluster:
         self._refreshing = asyncio.create_task(self._refresh_later())
         self._refreshing.add_done_callback(self._refresh_done)
 
+    def asked_in_vain(self, problem: KafkaError) -> None:
+        """Remember that nobody could answer, and why, until somebody does."""
+        self.unanswered_since = self.unanswered_since or asyncio.get_running_loop().time()
+        self.last_problem = problem
+
+    def answered(self) -> None:
+        """Remember that somebody answers."""
+        self.unanswered_since = self.last_problem = None
+
+    def waiting_since(self) -> float | None:
+        """Tell since when something that is answered at once has not been, or has been asked in vain."""
+        asked = [each.waiting_since for (_, lane), each in self._connections.items() if lane == CONTROL_LANE]
+        since = [at for at in (self.unanswered_since, *self._connecting_since.values(), *asked) if at is not None]
+        return min(since, default=None)
+
     def backoff(self, attempt: int) -> float:
         """Give the seconds to wait before the next attempt, the first being 1: doubling, with a fifth of chance."""
         seconds = min(self._backoff_seconds_max, self._backoff_seconds * 2.0 ** (min(attempt, 30) - 1))
@@ -222,13 +238,12 @@ class Cluster:
             response: MetadataResponse = await self.ask_any(request)
         except KafkaError as error:
             self._refresh_failures += 1
-            self.unanswered_since = self.unanswered_since or loop.time()
-            self.last_problem = error
+            self.asked_in_vain(error)
             raise
         finally:
             self._refreshed_at = loop.time()
         self._refresh_failures = 0
-        self.unanswered_since = self.last_problem = None
+        self.answered()
         self._learn(response)
         if self._aging is not None:
             self._aging.cancel()
@@ -321,6 +336,7 @@ class Cluster:
         if opening is None:
             opening = asyncio.create_task(self._open(key))
             self._connecting[key] = opening
+            self._connecting_since[key] = asyncio.get_running_loop().time()
             opening.add_done_callback(lambda task: self._opened(key, task))
         return await asyncio.shield(opening)
 
@@ -334,11 +350,12 @@ class Cluster:
             login=self._login,
         )
         self._connections[key] = connection
-        self.unanswered_since = self.last_problem = None
+        self.answered()
         return connection
 
     def _opened(self, key: tuple[Address, str], task: asyncio.Task[Connection]) -> None:
         self._connecting.pop(key, None)
+        self._connecting_since.pop(key, None)
         if not task.cancelled():
             task.exception()  # told to those who wait for it
 

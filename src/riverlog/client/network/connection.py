@@ -101,6 +101,11 @@ class Connection:
         return len(self._waiting)
 
     @property
+    def waiting_since(self) -> float | None:
+        """Tell since when the oldest request waits for its answer, by the loop's clock."""
+        return self._waiting[0].sent_at if self._waiting else None
+
+    @property
     def has_room(self) -> bool:
         """Tell whether another request may be sent now: not too many unsent or unanswered, not asked to pause."""
         return (
@@ -156,10 +161,11 @@ class Connection:
         version = self.version_of(api.key)
         if version_max is not None and version_max < version:
             version = version_max
-        deadline = self._loop.time() + (self._request_seconds if seconds is None else seconds)
+        now = self._loop.time()
+        deadline = now + (self._request_seconds if seconds is None else seconds)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFF_FFFF
         request = encode_request(api, version, self._correlation_id, self._client_id, message)
-        self._waiting.append(_Waiting(self._correlation_id, api, version, answer, deadline, len(request)))
+        self._waiting.append(_Waiting(self._correlation_id, api, version, answer, now, deadline, len(request)))
         self._unanswered_bytes += len(request)
         self._write(request)
         if self._timer is None or deadline < self._timer_at:
@@ -328,6 +334,7 @@ class _Waiting(NamedTuple):
     api: Api
     version: int
     answer: "asyncio.Future[Any]"
+    sent_at: float
     deadline: float
     size: int
 

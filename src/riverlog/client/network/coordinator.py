@@ -82,6 +82,7 @@ class Coordinator:
             pause = self._cluster.backoff(attempt)
             if asyncio.get_running_loop().time() + pause > deadline:
                 raise TimedOut(problem.message)
+            self._cluster.asked_in_vain(problem)
             await asyncio.sleep(pause)
         raise AssertionError("unreachable")
 
@@ -110,12 +111,16 @@ async def asking_again(cluster: Cluster, ask: Callable[[], Awaitable[T]], *, sec
     deadline = loop.time() + (cluster.request_seconds if seconds is None else seconds)
     for attempt in count(1):
         try:
-            return await ask()
+            answer = await ask()
         except KafkaError as problem:
             concurrent = problem.code is ErrorCode.CONCURRENT_TRANSACTIONS  # which will not take long
             pause = CONCURRENT_PAUSE_SECONDS if concurrent else cluster.backoff(attempt)
             if not problem.retriable or isinstance(problem, Closed) or loop.time() + pause > deadline:
                 raise
+            cluster.asked_in_vain(problem)
+        else:
+            cluster.answered()
+            return answer
         await asyncio.sleep(pause)
     raise AssertionError("unreachable")
 

@@ -297,7 +297,7 @@ class Producer(Startable):
 
     def unanswered(self) -> tuple[float, KafkaError | None]:
         """Return for how many seconds records have waited without any acknowledgement, and the last failure if any."""
-        since = self._cluster.unanswered_since if self._placing else None
+        since = self._cluster.waiting_since() if self._placing or self._sender is None else None
         since, problem = (since, None) if self._sender is None else self._sender.unanswered() or (since, None)
         seconds = 0.0 if since is None else asyncio.get_running_loop().time() - since
         return max(0.0, seconds), problem or self._cluster.last_problem

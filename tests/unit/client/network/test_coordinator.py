@@ -2,9 +2,10 @@
 
 import pytest
 
-from riverlog.client.errors import Unreachable
+from riverlog.client.errors import KafkaError, Unreachable
 from riverlog.client.network.cluster import Cluster
-from riverlog.client.network.coordinator import GroupCoordinator, _single
+from riverlog.client.network.coordinator import GroupCoordinator, _single, asking_again
+from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.describe_groups import DescribeGroupsRequest
 from riverlog.wire.messages.find_coordinator import FindCoordinatorResponse
 from tests.support.members import ADDRESS
@@ -37,3 +38,30 @@ def test_a_coordinator_that_went_away_is_looked_for_at_the_next_call() -> None:
 def test_an_older_brokers_answer_speaks_of_one_coordinator() -> None:
     found = _single(FindCoordinatorResponse(node_id=3, host="h", port=9, error_code=0))
     assert (found.node_id, found.host, found.port) == (3, "h", 9)
+
+
+def test_what_is_asked_again_and_again_counts_as_unanswered() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        cluster = Cluster(ADDRESS, ports=universe.ports)
+        await cluster.start()
+        waiting: list[float | None] = []
+        loading = KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "loading")
+
+        async def ask() -> str:
+            waiting.append(cluster.waiting_since())
+            if len(waiting) < 3:
+                raise loading
+            return "answer"
+
+        assert await asking_again(cluster, ask) == "answer"
+        assert waiting[0] is None, "nothing was asked before"
+        assert waiting[1] is not None
+        assert waiting[1] == waiting[2], "since the first refusal"
+        assert (cluster.waiting_since(), cluster.last_problem) == (None, None)
+        await cluster.close()
+        await node.stop()
+
+    run(scenario())
