@@ -10,30 +10,36 @@ from typing import Final, NamedTuple
 
 from riverlog.cli.terminal.exits import CommandError
 from riverlog.model.endpoints import PORT_MAX, Endpoint
+from riverlog.model.ids import Address
 from riverlog.model.resolution import client_listeners
 from riverlog.model.settings import NodeSettings
 
 PORTS_TRIED_MAX: Final = 100
+LOCALHOST: Final = "127.0.0.1"
+_EVERYWHERE: Final = ("", "0.0.0.0", "::")
+_CHECKPOINTS_PORT: Final = "checkpoints.port"
 
 
 class ListenPort(NamedTuple):
-    """A port that a node will open, and the flag that changes it."""
+    """A port that a node will open, the flag that changes it, and the option by which other commands are told."""
 
     host: str
     port: int
     flag: str
+    told_by: str | None = None
 
 
 def listen_ports(settings: NodeSettings) -> list[ListenPort]:
     """List the ports: the listeners in their order, then metrics and checkpoints, where they are served."""
     listeners = client_listeners(settings)
     found = [
-        ListenPort(each.host, each.port, f"--set listeners={Endpoint(each.listener, each.host, 0)}"[:-1] + "PORT")
+        ListenPort(each.host, each.port, f"--set listeners={Endpoint(each.listener, each.host, 0)}"[:-1] + "PORT", "-b")
         for each in listeners
     ]
     for name, (host, port) in _others(settings).items():
         if port >= 0:
-            found.append(ListenPort(host or listeners[0].host, port, f"--set {name}=PORT"))
+            told_by = "--store" if name == _CHECKPOINTS_PORT else None
+            found.append(ListenPort(host or listeners[0].host, port, f"--set {name}=PORT", told_by))
     return found
 
 
@@ -43,7 +49,9 @@ def with_free_ports(settings: NodeSettings) -> dict[str, str]:
     for each in listen_ports(settings):
         port = next_free(each, taken)
         if port != each.port:
-            print(f"riverlog: port {each.port} is in use; taking {port} instead", file=sys.stderr)
+            address = Address(LOCALHOST if each.host in _EVERYWHERE else each.host, port)
+            hint = f": other commands find it with {each.told_by} {address}" if each.told_by else ""
+            print(f"riverlog: port {each.port} is in use; taking {port} instead{hint}", file=sys.stderr)
         taken.append(port)
     listeners = client_listeners(settings)
     changes = {}
@@ -61,7 +69,7 @@ def _others(settings: NodeSettings) -> dict[str, tuple[str, int]]:
     """Return host and port of what is not a listener, by the setting of its port."""
     return {
         "metrics.port": (settings.metrics_host, settings.metrics_port),
-        "checkpoints.port": (settings.checkpoints_host, settings.checkpoints_port),
+        _CHECKPOINTS_PORT: (settings.checkpoints_host, settings.checkpoints_port),
     }
 
 

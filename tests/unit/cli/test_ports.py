@@ -30,10 +30,10 @@ def test_doors_are_the_listeners_and_what_is_served_beside_them() -> None:
         listener_security_protocol_map="PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT",
     )
     assert listen_ports(settings) == [
-        ListenPort("127.0.0.1", 9092, "--set listeners=PLAINTEXT://127.0.0.1:PORT"),
-        ListenPort("::1", 9095, "--set listeners=INSIDE://[::1]:PORT"),
+        ListenPort("127.0.0.1", 9092, "--set listeners=PLAINTEXT://127.0.0.1:PORT", "-b"),
+        ListenPort("::1", 9095, "--set listeners=INSIDE://[::1]:PORT", "-b"),
         ListenPort("127.0.0.1", 9644, "--set metrics.port=PORT"),
-        ListenPort("127.0.0.1", 9870, "--set checkpoints.port=PORT"),
+        ListenPort("127.0.0.1", 9870, "--set checkpoints.port=PORT", "--store"),
     ]
     assert len(listen_ports(settings_of(metrics_port="-1"))) == 2
     assert len(listen_ports(settings_of(metrics_port="-1", checkpoints_port="-1"))) == 1
@@ -45,7 +45,7 @@ def test_a_port_in_use_is_not_free(busy_port: int) -> None:
 
 
 def test_what_is_not_about_the_port_is_left_to_the_node() -> None:
-    assert is_free(ListenPort("host.invalid", 9092, ""))
+    assert is_free(ListenPort("host.invalid", 9092, "", "-b"))
 
 
 def test_the_next_free_port_is_taken(busy_port: int) -> None:
@@ -68,8 +68,9 @@ def test_busy_doors_move_and_the_person_is_told(busy_port: int, capsys: pytest.C
     kafka, checkpoints = int(changes["listeners"].rpartition(":")[2]), int(changes["checkpoints.port"])
     assert busy_port < kafka < checkpoints
     assert capsys.readouterr().err == (
-        f"riverlog: port {busy_port} is in use; taking {kafka} instead\n"
-        f"riverlog: port {busy_port} is in use; taking {checkpoints} instead\n"
+        f"riverlog: port {busy_port} is in use; taking {kafka} instead: other commands find it with -b {HOST}:{kafka}\n"
+        f"riverlog: port {busy_port} is in use; taking {checkpoints} instead: "
+        f"other commands find it with --store {HOST}:{checkpoints}\n"
     )
 
 
