@@ -1,5 +1,6 @@
 """`cluster config`: settings of brokers as they are in force, and those that can be changed while they run."""
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -51,9 +52,7 @@ def get(
         return await admin.describe_configs(broker=await _the(admin, broker))
 
     found = cluster.ask(work)
-    if absent := [name for name in names if name not in found]:
-        hint = did_you_mean(absent[0], found) or "; `riverlog cluster config get --all` shows what there is"
-        raise CommandError(f"brokers have no setting {absent[0]}{hint}", ExitCode.REFUSED)
+    _check_known(names, found, "")
     chosen = names or sorted(name for name, each in found.items() if everything or each.source.name != "DEFAULT")
     cluster.emit_table([_row(found[name]) for name in chosen], ["setting", "value", "comes from"])
 
@@ -88,13 +87,23 @@ def set_config(
     async def work(admin: "Admin") -> None:
         from riverlog.client.admin.admin import ALL_BROKERS
 
-        await admin.alter_configs(changes, broker=ALL_BROKERS if broker is None else await _the(admin, broker))
+        asked = await _the(admin, broker)
+        if deleted:
+            _check_known(deleted, await admin.describe_configs(broker=asked), "nothing was changed: ")
+        await admin.alter_configs(changes, broker=ALL_BROKERS if broker is None else asked)
 
     cluster.ask(work)
     where = "all brokers" if broker is None else f"broker {broker}"
     row: Row = {"broker": broker, "configs": changes}
     done = [f"{name}={value}" if value is not None else f"{name} as it was before" for name, value in changes.items()]
     cluster.emit([row], lambda: print(f"Changed {where}: {', '.join(done)}"))
+
+
+def _check_known(names: Iterable[str], found: "Mapping[str, ConfigEntry]", undone: str) -> None:
+    """Refuse a setting that brokers do not have: clusters take it back to its default without a word."""
+    if absent := [name for name in names if name not in found]:
+        hint = did_you_mean(absent[0], found) or "; `riverlog cluster config get --all` shows what there is"
+        raise CommandError(f"{undone}brokers have no setting {absent[0]}{hint}", ExitCode.REFUSED)
 
 
 async def _the(admin: "Admin", broker: int | None) -> int:

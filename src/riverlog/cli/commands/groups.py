@@ -27,6 +27,7 @@ from riverlog.cli.terminal.names import Naming
 from riverlog.cli.terminal.options import confirm, yes_option
 from riverlog.cli.terminal.render import Row, plural
 from riverlog.cli.terminal.screen import watch_options
+from riverlog.cli.terminal.suggestions import did_you_mean
 from riverlog.cli.terminal.tables import draw_table
 from riverlog.model.ids import TopicPartition
 
@@ -135,6 +136,8 @@ def reset_offsets(
         committed: dict[TopicPartition, int] = {at: each.offset for at, each in found.items()}
         partitions = await _partitions(admin, wanted, committed)
         await _refuse_members(admin, name)
+        if not committed:
+            await _announce_group(admin, name)
         return await _plan(admin, partitions, chosen[0], committed)
 
     async def move(admin: "Admin") -> None:
@@ -293,6 +296,13 @@ def _amounts(moves: Sequence[Move]) -> str:
 
 
 # What is asked --------------------------------------------------------------------------------------------
+
+
+async def _announce_group(admin: "Admin", name: str) -> None:
+    """Print a line where a group is new and there is one of nearly the same name: it was perhaps misspelt."""
+    known = [group.name for group in await admin.list_groups()]
+    if name not in known and (meant := did_you_mean(name, known)):
+        print(f"riverlog: there is no group {name} yet{meant}", file=sys.stderr)
 
 
 async def _refuse_members(admin: "Admin", group: str) -> None:
