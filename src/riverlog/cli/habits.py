@@ -11,8 +11,11 @@ COMMANDS: Final = {
     "broker": "cluster status",
     "brokers": "cluster status",
     "cat": "consume",
+    "cluster config describe": "cluster config get",
+    "cluster config list": "cluster config get",
+    "cluster config show": "cluster config get",
     "cluster describe": "cluster status",
-    "cluster health": "cluster under-replicated",
+    "cluster health": "doctor",
     "cluster info": "cluster status",
     "console-consumer": "consume",
     "console-producer": "produce",
@@ -53,10 +56,16 @@ COMMANDS: Final = {
     "topics show": "topics describe",
     "topics trim-prefix": "topics trim",
     "transaction": "transactions",
+    "transactions find-hanging": "transactions list --hung",
+    "transactions hanging": "transactions list --hung",
+    "transactions hung": "transactions list --hung",
     "up": "dev",
     "write": "produce",
 }
 """Words that others use, and the command that does it here."""
+
+FIRST_OPTIONS: Final = {"-C": "consume", "-L": "cluster status", "-P": "produce", "-V": "version", "-v": "version"}
+"""Options of others that stand for a command here."""
 
 _TOPIC_NAME: Final = "write the topic's name after the command, or --name TOPIC"
 _TOPIC_ARGUMENT: Final = "write the topic's name after the command"
@@ -111,6 +120,12 @@ OPTIONS: Final = {
         "-r": "--replication-factor N says how many copies",
         "-t": _TOPIC_NAME,
     },
+    "topics list": {
+        "--topic": "`topics describe NAME` shows one topic",
+        "--name": "`topics describe NAME` shows one topic",
+        "-n": "`topics describe NAME` shows one topic",
+        "-t": "`topics describe NAME` shows one topic",
+    },
     "produce": {
         "--batch-size": "-X batch.size=BYTES says how large batches may be",
         "--compression-codec": "--compression none|gzip|snappy|lz4|zstd says how to compress",
@@ -159,11 +174,13 @@ OPTIONS: Final = {
         "--delete": "`groups delete` deletes groups",
         "--delete-offsets": "`groups delete` forgets all that a group has committed",
         "--describe": "`groups describe` describes groups",
+        "--from-file": "--to-offset N with --topic TOPIC:PARTITION moves one partition",
         "--list": "`groups list` lists groups",
         "--members": "members are shown as well",
         "--name": "write the group's name after the command, or --group NAME",
         "--offsets": "offsets are shown as well",
         "--reset-offsets": "`groups reset-offsets` moves committed offsets",
+        "--to-current": "without a change there is nothing to do; `groups describe` shows where the group is",
         "--to": "write --to-earliest, --to-latest, --to-offset N or --to-datetime TIME",
         "--topics": "--topic TOPIC says which topic",
         "-g": "write the group's name after the command, or --group NAME",

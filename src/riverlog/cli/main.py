@@ -78,7 +78,7 @@ def _run(arguments: list[str]) -> int | None:
     if arguments[0] == "help":
         arguments = [*arguments[1:], "--help"]
     if arguments[0].startswith("-"):
-        raise usage_error(f"write options after the command, as in `{program_name()} topics list {arguments[0]} …`")
+        raise usage_error(_option_first(arguments))
     command, rest = _find(arguments)
     if isinstance(command, str):
         print(pages.group(program_name(), command), end="")
@@ -126,6 +126,17 @@ def _call(command: CliCommand, arguments: list[str]) -> int | None:
     except click.exceptions.Exit:  # after `--key -- --help`, where only click sees that `--` is a value
         return ExitCode.DONE
     return code
+
+
+def _option_first(arguments: list[str]) -> str:
+    """Return what to say about a line that begins with an option: kcat and Kafka's tools have no commands."""
+    from riverlog.cli import habits
+
+    for word in arguments:
+        meant = habits.FIRST_OPTIONS.get(word) or (habits.of_command(word[2:]) if word.startswith("--") else None)
+        if meant is not None:
+            return f"write a command first; did you mean `{program_name()} {meant}`?"
+    return f"write the command first and its options after it, as in `{program_name()} topics list -b HOST:PORT`"
 
 
 def _command_meant(group: str, word: str, rest: list[str]) -> str:

@@ -18,6 +18,9 @@ def parse_addresses(bootstrap: str | Sequence[str]) -> tuple[Address, ...]:
 
 
 def _parse_address(text: str) -> Address:
+    if "://" in text:
+        scheme, _, rest = text.partition("://")
+        raise ValueError(f'{text!r} is no bootstrap address; write "{rest or "host:port"}", without {scheme}://')
     host, colon, port = text.rpartition(":")
     if not colon or text.endswith("]") or (":" in host and not host.startswith("[")):
         host, port = text, str(DEFAULT_PORT)

@@ -16,7 +16,9 @@ def options_of(words: str) -> set[str]:
 @pytest.mark.parametrize("words", MEANT)
 def test_a_word_of_others_leads_to_a_command(words: str) -> None:
     assert words not in COMMAND_BY_WORDS
-    assert MEANT[words] in COMMAND_BY_WORDS or MEANT[words] in GROUPS
+    command, _, option = MEANT[words].partition(" --")
+    assert command in COMMAND_BY_WORDS or command in GROUPS
+    assert not option or f"--{option}" in options_of(command)
 
 
 @pytest.mark.parametrize("place", [place for place in OPTIONS if place])

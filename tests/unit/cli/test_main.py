@@ -46,7 +46,7 @@ def test_a_group_lists_its_commands(group: str, capsys: pytest.CaptureFixture[st
         ),
         (
             ["-b", "a:1", "topics", "list"],
-            "riverlog: write options after the command, as in `riverlog topics list -b …`\n",
+            "riverlog: write the command first and its options after it, as in `riverlog topics list -b HOST:PORT`\n",
         ),
     ],
 )

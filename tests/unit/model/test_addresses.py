@@ -25,3 +25,9 @@ def test_addresses_are_read_as_people_write_them(text: str | list[str], addresse
 def test_what_is_no_address_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match=r"127\.0\.0\.1:9092"):
         parse_addresses(text)
+
+
+@pytest.mark.parametrize(("text", "meant"), [("http://a:9644", '"a:9644", without http://'), ("SSL://", '"host:port"')])
+def test_an_address_has_no_protocol(text: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"write {meant}"):
+        parse_addresses(text)

@@ -80,6 +80,8 @@ def set_config(
 
     Without --broker they are set for all brokers. Not every setting can be changed so: `config explain` says which.
     """
+    if len(settings_given) == 2 and not any("=" in text for text in settings_given):
+        raise usage_error(f"cluster config set takes NAME=VALUE; write {'='.join(settings_given)}")
     changes: dict[str, str | None] = {**pairs(settings_given, option="cluster config set"), **dict.fromkeys(deleted)}
     if not changes:
         raise usage_error("nothing to change: write NAME=VALUE, or --delete NAME")

@@ -204,6 +204,8 @@ def printer(template: str | None, output: OutputFormat | None, *, null: bool, te
     """Choose how records are written."""
     if template is not None and output is not None:
         raise usage_error("--format and --output exclude each other; give one of them")
+    if template in (OutputFormat.JSON, OutputFormat.YAML):
+        raise usage_error(rf"-f takes a format such as '%k: %s\n'; -o {template} prints all of each record")
     instead_of_null = NULL if null else b""
     if template is not None:
         return compile_format(template, null=instead_of_null)

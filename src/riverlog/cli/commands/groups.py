@@ -36,9 +36,27 @@ if TYPE_CHECKING:
 
 GROUP: Final = Naming("group", "--group")
 
+STATES: Final = (
+    "Empty",
+    "PreparingRebalance",
+    "CompletingRebalance",
+    "Stable",
+    "Assigning",
+    "Reconciling",
+    "NotReady",
+    "Dead",
+)
+"""Where a group can stand, as Kafka calls it; a cluster lists no groups for another word."""
+
 
 @click.command
-@click.option("--state", multiple=True, metavar="STATE", help="Only groups in this state, such as Stable or Empty.")
+@click.option(
+    "--state",
+    multiple=True,
+    type=click.Choice(STATES, case_sensitive=False),
+    metavar="STATE",
+    help="Only groups in this state, such as Stable or Empty.",
+)
 @click.option(
     "--type",
     "kind",

@@ -15,6 +15,7 @@ import click
 from riverlog.cli.ports import is_free, listen_ports, with_free_ports
 from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import pairs
+from riverlog.cli.terminal.text_files import text_of
 from riverlog.model.endpoints import PORT_MAX
 from riverlog.model.properties import read_properties
 from riverlog.model.resolution import Configuration, configure
@@ -80,8 +81,8 @@ def serve(config: str | None, settings: tuple[str, ...]) -> int:
     are acknowledged after fsync unless a topic says otherwise. SIGTERM and Ctrl-C stop it cleanly.
     """
     try:
-        file = read_properties(_read(config)) if config is not None else {}
-    except (BadSetting, UnicodeDecodeError) as error:
+        file = read_properties(text_of(config)) if config is not None else {}
+    except BadSetting as error:
         raise usage_error(f"{config}: {error}") from error
     configured = _configure("serve", file=file, flags=pairs(settings, option="--set"))
     for wanted in listen_ports(configured.settings):
@@ -90,11 +91,6 @@ def serve(config: str | None, settings: tuple[str, ...]) -> int:
                 f"port {wanted.port} is in use; stop who uses it, or choose another port with {wanted.flag}"
             )
     return _run(configured)
-
-
-def _read(path: str) -> str:
-    with open(path, encoding="utf-8") as file:
-        return file.read()
 
 
 def _exclude(flag: str, name: str, flags: dict[str, str]) -> None:

@@ -22,11 +22,28 @@ if TYPE_CHECKING:
 TRANSACTIONAL_ID: Final = Naming("transactional id", "--transactional-id")
 _NOT_ABORTED: Final = "nothing was aborted"
 _OPEN: Final = "Ongoing"
+STATES: Final = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
+"""Where a transactional id can stand, as Kafka calls it."""
 _HUNG_AFTER: Final = "15m"  # no transaction may be open for longer, unless transaction.max.timeout.ms says so
 
 
 @click.command
-@click.option("--state", multiple=True, metavar="STATE", help="Only ids in this state, such as Ongoing or Empty.")
+@click.option(
+    "--state",
+    multiple=True,
+    type=click.Choice(STATES, case_sensitive=False),
+    metavar="STATE",
+    help="Only ids in this state, such as Ongoing or Empty.",
+)
 @click.option("--producer-id", "producer_ids", multiple=True, type=int, metavar="N", help="Only this producer's id.")
 @click.option("--pattern", metavar="REGEX", help="Only ids whose whole name matches.")
 @click.option("--older-than", metavar="LENGTH", help="Only transactions that are open for longer: 90s, 15m, PT1H30M…")

@@ -2,11 +2,13 @@
 
 import pytest
 
-from riverlog.cli.commands.groups import description, lines_of, partitions_meant
+from riverlog.cli.commands.groups import STATES, description, lines_of, partitions_meant
 from riverlog.cli.group_offsets import GroupLag, PartitionLag
 from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import ExitCode
 from riverlog.client.admin.groups import GroupDescription, MemberDescription
+from riverlog.groups.classic.group import ClassicPhase
+from riverlog.groups.consumer.group import ConsumerPhase
 from riverlog.model.ids import TopicPartition
 
 PARTITIONS = tuple(TopicPartition("orders", index) for index in range(3))
@@ -77,3 +79,7 @@ def test_bad_input_gets_one_sentence(arguments: list[str], sentence: str, capsys
     said = capsys.readouterr().err
     assert sentence in said
     assert said.count("\n") == 1
+
+
+def test_every_state_can_be_asked_for() -> None:
+    assert {*ClassicPhase, *ConsumerPhase} <= set(STATES)

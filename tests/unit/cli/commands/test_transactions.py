@@ -2,11 +2,12 @@
 
 import pytest
 
-from riverlog.cli.commands.transactions import description, hung_row, lines_of
+from riverlog.cli.commands.transactions import STATES, description, hung_row, lines_of
 from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import ExitCode
 from riverlog.client.admin.transactions import ProducerDescription, TransactionDescription
 from riverlog.model.ids import Offset, ProducerEpoch, ProducerId, TopicPartition
+from riverlog.transactions.states import TransactionState
 
 OPEN = TransactionDescription(
     "orders-copier",
@@ -69,3 +70,7 @@ def test_bad_input_gets_one_sentence(arguments: list[str], sentence: str, capsys
     said = capsys.readouterr().err
     assert sentence in said
     assert said.count("\n") == 1
+
+
+def test_every_state_can_be_asked_for() -> None:
+    assert set(STATES) == {state.title for state in TransactionState}
