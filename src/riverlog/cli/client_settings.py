@@ -13,6 +13,7 @@ from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.options import INT32_MAX
 from riverlog.cli.terminal.suggestions import did_you_mean
+from riverlog.cli.terminal.text_files import text_of
 from riverlog.model.ids import Address
 from riverlog.model.properties import read_properties
 from riverlog.model.setting import BadSetting
@@ -49,9 +50,8 @@ def typed_settings(texts: Sequence[str]) -> dict[str, str]:
 def settings_in_file(path: str) -> dict[str, str]:
     """Read a file of settings, as Kafka's tools take it; what means nothing here is named on standard error."""
     try:
-        with open(path, encoding="utf-8") as file:
-            found = read_properties(file.read())
-    except (BadSetting, UnicodeDecodeError) as error:
+        found = read_properties(text_of(path))
+    except BadSetting as error:
         raise usage_error(f"{path} cannot be read as a file of settings: {error}") from error
     if unused := [name for name in found if name in WITHOUT_MEANING or not _known(name)]:
         print(f"riverlog: {path}: passed over, without meaning here: {', '.join(unused)}", file=sys.stderr)

@@ -14,7 +14,7 @@ from riverlog.cli import profiles
 from riverlog.cli.client_settings import ClientSettings, new_client, settings_in_file, typed_settings
 from riverlog.cli.kafka_clients import BOOTSTRAP
 from riverlog.cli.patience import Talking, noticing
-from riverlog.cli.refusals import ABSENT, client_errors, missing
+from riverlog.cli.refusals import MISNAMED, client_errors, missing
 from riverlog.cli.terminal.options import (
     bootstrap_option,
     bootstrap_option_with,
@@ -105,7 +105,7 @@ class ClusterOptions:
     async def _explained(
         self, error: "KafkaError", topics: Iterable[str], groups: Iterable[str]
     ) -> "KafkaError | CommandError":
-        if error.code not in ABSENT:
+        if error.code not in MISNAMED:
             return error
         async with self.admin_beside() as admin:
             return await missing(admin, error, topics, groups)

@@ -285,7 +285,7 @@ _FULL_ADVICE: Final = "Free some room on that disk or shorten retention; a river
 
 
 def _deleted_advice(name: str) -> str:
-    return f"With it {KEPT[name]} were lost. It is made again when it is first needed, empty."
+    return f"With it went {KEPT[name]}. It is made again when it is first needed, empty."
 
 
 def _unfit_advice(name: str) -> str:
@@ -338,7 +338,7 @@ def _is_loopback(host: str) -> bool:
 
 def _words(error: Exception, otherwise: str) -> str:
     if isinstance(error, KafkaError):
-        return error.message if error.code is ErrorCode.NETWORK_EXCEPTION else str(error)
+        return error.message
     if isinstance(error, TimeoutError):
         return otherwise
     return str(error.args[-1]) if error.args else otherwise

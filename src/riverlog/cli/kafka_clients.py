@@ -44,7 +44,6 @@ PARAMETERS: Final = {
     "session.timeout.ms": "session_timeout_ms",
     "socket.connection.setup.timeout.ms": "connect_timeout_ms",
     "transaction.timeout.ms": "transaction_timeout_ms",
-    "transactional.id": "transactional_id",
 }
 """By Kafka's names, the arguments of clients here; a client without the argument has no such setting."""
 
@@ -70,15 +69,16 @@ WITHOUT_MEANING: Final = frozenset(
         "receive.buffer.bytes", "reconnect.backoff.max.ms", "reconnect.backoff.ms", "retries",
         "send.buffer.bytes", "share.acknowledgement.mode", "share.acquire.mode",
         "socket.connection.setup.timeout.max.ms",
-        "transaction.two.phase.commit.enable", "value.deserializer", "value.serializer",
+        "transaction.two.phase.commit.enable", "transactional.id", "value.deserializer", "value.serializer",
     }
 )  # fmt: skip
-"""Settings of Kafka's clients that the clients here do without."""
+"""Settings of Kafka's clients that commands do without; none of them opens a transaction."""
 
 _KAFKAS: Final = {parameter: name for name, parameter in PARAMETERS.items()} | {
     "assignor": "partition.assignment.strategy",
     "compression_level": "compression.gzip.level",
     "timeout_ms": "request.timeout.ms",  # of an admin, which has no other
+    "transactional_id": "transactional.id",
 }
 _ARGUMENT: Final = re.compile(
     rf"\b({'|'.join(name for name in _KAFKAS if '_' in name)}|idempotent)\b(?:=[\"']?(\w+)[\"']?)?"

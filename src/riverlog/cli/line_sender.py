@@ -5,6 +5,7 @@ filling memory. A record that is refused stops the reading.
 """
 
 import asyncio
+import errno
 import os
 import stat
 import sys
@@ -78,6 +79,9 @@ class LineSource(NamedTuple):
     def of_file(cls, path: Path) -> Self:
         """Open a file."""
         descriptor = os.open(path, os.O_RDONLY)
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):  # of which only a read would say so, and not where
+            os.close(descriptor)
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         return cls(descriptor, str(path), _size(descriptor))
 
     @classmethod

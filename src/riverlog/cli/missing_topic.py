@@ -3,8 +3,10 @@
 import sys
 from typing import TYPE_CHECKING, Final
 
+from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.cli.terminal.suggestions import did_you_mean
 from riverlog.model.errors import ErrorCode
+from riverlog.model.internal_topics import COORDINATOR_TOPICS
 
 if TYPE_CHECKING:
     from riverlog import Admin
@@ -21,6 +23,9 @@ async def announce_creation(admin: "Admin", topic: str) -> None:
     except KafkaError as error:
         if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or not await _creates_topics(admin):
             raise
+        if topic in COORDINATOR_TOPICS:
+            sentence = f"only the cluster itself writes to {topic}; choose another topic"
+            raise CommandError(sentence, ExitCode.REFUSED) from error
         meant = did_you_mean(topic, [each.name for each in await admin.list_topics()])
         print(f"riverlog: there is no topic {topic}: the first record creates it{meant}", file=sys.stderr)
 

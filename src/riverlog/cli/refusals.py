@@ -30,6 +30,7 @@ ADVICE: Final = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED: _DENIED,
     ErrorCode.GROUP_ID_NOT_FOUND: "`riverlog groups list` shows what there is",
     ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "stop the members first",
+    ErrorCode.ILLEGAL_SASL_STATE: "leave out security.protocol, or name the address of another listener with -b",
     ErrorCode.INVALID_CONFIG: _SETTINGS,
     ErrorCode.INVALID_GROUP_ID: "choose a name that is not empty",
     ErrorCode.INVALID_PARTITIONS: "`riverlog topics describe` shows how many there are",
@@ -55,8 +56,12 @@ ADVICE: Final = {
 }
 """What to do about a code."""
 
-ABSENT: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.GROUP_ID_NOT_FOUND})
-"""The codes where a name was perhaps misspelt."""
+MISNAMED: Final = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_TOPIC_EXCEPTION}
+)
+"""The codes where a name was perhaps misspelt, or cannot be one."""
+
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 _SUBJECT: Final = re.compile(r"((?:settings of )?(?:\w+ '([^']*)'|all brokers|broker \d+)): (.*)", re.DOTALL)
 _FOR_PROGRAMMERS: Final = re.compile(r"[.;] [^.;]*\bawait\b.*")
@@ -120,11 +125,21 @@ async def missing(
         case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             known = [topic.name for topic in await admin.list_topics(internal=True)]
             return _not_there("topic", topics, known) or error
+        case ErrorCode.INVALID_TOPIC_EXCEPTION:
+            return next(filter(None, map(no_topic_name, topics)), error)
         case ErrorCode.GROUP_ID_NOT_FOUND:
             known = [group.name for group in await admin.list_groups()]
             return _not_there("group", groups, known) or error
         case _:
             return error
+
+
+def no_topic_name(name: str) -> CommandError | None:
+    """Return what is wrong with a name that no topic can have; some clusters refuse it with a code alone."""
+    if _TOPIC_NAME.fullmatch(name):
+        return None
+    rule = "it may hold up to 249 ASCII letters, digits, '.', '_' and '-'"
+    return CommandError(f"'{name}' cannot be a topic's name: {rule}; choose another one", ExitCode.REFUSED)
 
 
 def _not_there(noun: str, wanted: Iterable[str], known: "list[str]") -> CommandError | None:

@@ -26,6 +26,7 @@ REASONS: Final = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "this user may not do that with the group",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "this user may not do that in the cluster",
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "this user may not write with the transactional id",
+    ErrorCode.ILLEGAL_SASL_STATE: "nobody can log in here, or not at this point",
     ErrorCode.UNSUPPORTED_VERSION: "the broker is too old for that",
     ErrorCode.TOPIC_ALREADY_EXISTS: "it exists already",
     ErrorCode.INVALID_PARTITIONS: "the number of partitions cannot be that",

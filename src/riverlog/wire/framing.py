@@ -16,6 +16,7 @@ from riverlog.model.limits import RECEIVE_BUFFER_BYTES, RECEIVE_BUFFER_BYTES_MIN
 
 LENGTH: Final = Struct(">i")
 LENGTH_BYTES: Final = 4
+(_HTTP,) = LENGTH.unpack(b"HTTP")  # how a web server begins an answer, read as a length of 1.2 GB
 
 
 class FrameRefused(Exception):
@@ -74,6 +75,8 @@ class FrameBuffer:
         if self._end < begin:
             return None
         (length,) = LENGTH.unpack_from(self._buffer, self._start)
+        if length == _HTTP:
+            raise FrameRefused("it speaks HTTP")
         if not 0 < length <= self.frame_bytes_max:
             raise FrameRefused(
                 f"a frame of {length} bytes was announced; the limit is {self.frame_bytes_max}, "

@@ -28,3 +28,9 @@ def test_a_topic_that_nobody_creates_is_refused_at_once(
         assert "there is no topic ordres; did you mean 'orders'? `riverlog topics list` shows" in sentence
         options = ("-X", "linger.ms=5", "-X", "request.timeout.ms=9000")
         assert "there is no topic x; " in shell.refused("produce", "x", *options, given=b"x\n", code=4)
+
+
+def test_a_topic_of_the_clusters_own_is_not_created_by_writing(shell: Shell) -> None:
+    sentence = shell.refused("produce", "__transaction_state", given=b"x\n", code=4)
+    assert sentence == "riverlog: only the cluster itself writes to __transaction_state; choose another topic\n"
+    assert b"__transaction_state" not in shell.done("topics", "list", "--internal")

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.support.node import Node
-from tests.support.shell import PROGRAM, SECONDS_MAX, environment
+from tests.support.shell import PROGRAM, SECONDS_MAX, Shell, environment
 from tests.support.waiting import until
 
 ASKED = [
@@ -39,3 +39,14 @@ def test_every_command_says_that_nobody_answers(tmp_path: Path) -> None:
             assert said.read_text() == "riverlog: no answer for 2 s; still trying, Ctrl-C ends\n"
             process.send_signal(signal.SIGINT)
             assert process.wait(SECONDS_MAX) == 130
+
+
+def test_the_doctor_says_so_without_a_code(tmp_path: Path, shell: Shell) -> None:
+    with Node(tmp_path / "node") as node:
+        os.kill(node.pid, signal.SIGSTOP)
+        try:
+            code, report, _ = shell.run("doctor", "--timeout", "0.5", "-b", node.bootstrap)
+        finally:
+            os.kill(node.pid, signal.SIGCONT)
+    assert code == 5
+    assert f"WRONG  connect     {node.bootstrap} did not answer ApiVersions in time\n" in report.decode()

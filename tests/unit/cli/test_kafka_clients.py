@@ -22,7 +22,7 @@ def test_every_name_leads_to_an_argument() -> None:
 
 @pytest.mark.parametrize("client", [Admin, Consumer, Producer])
 def test_every_argument_that_text_can_give_has_a_name_of_kafkas(client: type) -> None:
-    elsewhere = {"bootstrap", "security", "ports", "cluster", "prefetch_bytes_max", "timeout_ms"}
+    elsewhere = {"bootstrap", "security", "ports", "cluster", "prefetch_bytes_max", "timeout_ms", "transactional_id"}
     assert set(inspect.signature(client).parameters) - elsewhere <= set(PARAMETERS.values())
 
 

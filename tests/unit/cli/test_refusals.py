@@ -2,11 +2,12 @@
 
 import pytest
 
-from riverlog.cli.refusals import ADVICE, client_errors, sentence_of
+from riverlog.cli.refusals import ADVICE, client_errors, no_topic_name, sentence_of
 from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.client.errors import KafkaError, TimedOut, Unreachable, failure
 from riverlog.client.reasons import REASONS
-from riverlog.model.errors import ErrorCode
+from riverlog.metadata.commands.topics import check_topic_name
+from riverlog.model.errors import ErrorCode, Refusal
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,16 @@ def test_advice_stands_behind_a_reason_of_ours(code: ErrorCode) -> None:
 def test_arguments_in_python_are_called_by_kafkas_names() -> None:
     error = KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "the record needs 9 bytes; request_bytes_max allows 5")
     assert sentence_of(error).startswith("the record needs 9 bytes; max.request.size allows 5; send smaller records")
+
+
+@pytest.mark.parametrize("name", ["a b", "ä", "", "a/b", "a" * 250])
+def test_a_name_that_no_topic_can_have_is_known_as_the_cluster_knows_it(name: str) -> None:
+    assert no_topic_name(name) is not None
+    with pytest.raises(Refusal):
+        check_topic_name(name)
+
+
+@pytest.mark.parametrize("name", ["a", "A.b_c-1", "a" * 249])
+def test_a_name_that_a_topic_can_have_is_not_blamed(name: str) -> None:
+    assert no_topic_name(name) is None
+    check_topic_name(name)

@@ -237,3 +237,8 @@ def test_what_a_frame_lacks_is_told() -> None:
     assert buffer.missing == 400_004
     feed(buffer, bytes(400_004))
     assert buffer.missing == 0
+
+
+def test_a_web_server_is_told_apart() -> None:
+    with pytest.raises(FrameRefused, match="it speaks HTTP"):
+        feed(FrameBuffer(FRAME_BYTES_MAX), b"HTTP/1.1 400 Bad Request")

@@ -103,7 +103,7 @@ class TransactionAdmin:
                     raise failure(response.error_code, "the list of transactions")
                 if response.unknown_state_filters:
                     names = ", ".join(response.unknown_state_filters)
-                    raise KafkaError(ErrorCode.INVALID_REQUEST, f"the cluster knows no state {names}")
+                    raise KafkaError(ErrorCode.INVALID_REQUEST, f"transactions have no state {names}")
                 found += [
                     TransactionListing(
                         each.transactional_id, ProducerId(each.producer_id), each.transaction_state, node

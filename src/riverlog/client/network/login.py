@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from riverlog.client.errors import AuthenticationFailed, check
+from riverlog.client.errors import AuthenticationFailed, KafkaError, check
 from riverlog.client.network.security import Login
 from riverlog.model.checkpoint_topic import OWN_MECHANISM
 from riverlog.model.errors import ErrorCode
@@ -27,6 +27,9 @@ async def log_in(line: Line, login: Login, seconds: float) -> None:
         raise AuthenticationFailed(
             f"{line.address} does not take {login.mechanism}; it takes {', '.join(agreed.mechanisms) or 'none'}"
         )
+    if agreed.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+        what = f"{line.address} asks nobody to log in: this listener has no SASL"
+        raise KafkaError(ErrorCode.ILLEGAL_SASL_STATE, what)
     check(agreed.error_code, f"{line.address} does not let anybody log in")
     if login.mechanism in ("PLAIN", OWN_MECHANISM):
         await _tell(line, f"\0{login.username}\0{login.password}", seconds)

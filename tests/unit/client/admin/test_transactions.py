@@ -31,7 +31,7 @@ def test_transactional_ids_are_listed_by_what_they_do() -> None:
             assert await admin.list_transactions(producer_ids=[listed[0].producer_id]) == listed[:1]
             assert await admin.list_transactions(pattern="op.*") == listed[1:]
             assert await admin.list_transactions(states=["Ongoing"], older_than_ms=60_000) == []
-            with pytest.raises(KafkaError, match="knows no state Asleep"):
+            with pytest.raises(KafkaError, match="transactions have no state Asleep"):
                 await admin.list_transactions(states=["Asleep"])
             found = await admin.describe_transaction("open")
             assert found.partitions == (ZERO, TopicPartition(TOPIC, 3))

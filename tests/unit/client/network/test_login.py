@@ -81,11 +81,11 @@ def test_a_mechanism_that_the_broker_lacks_is_named_with_those_it_has() -> None:
         run(log_in(Broker("SCRAM-SHA-512"), Login("PLAIN", "alice", "secret"), 1.0))
 
 
-def test_another_refusal_keeps_its_code() -> None:
+def test_a_listener_without_sasl_is_told_with_its_code() -> None:
     class Plaintext(Broker):
         async def request(self, message: object, *, seconds: float | None = None) -> Any:
             return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
 
-    with pytest.raises(KafkaError) as refused:
+    with pytest.raises(KafkaError, match="node:9092 asks nobody to log in: this listener has no SASL") as refused:
         run(log_in(Plaintext("PLAIN"), Login("PLAIN", "alice", "secret"), 1.0))
     assert refused.value.code is ErrorCode.ILLEGAL_SASL_STATE
