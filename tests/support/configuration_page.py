@@ -17,21 +17,21 @@ OPENING: Final = """\
 
 # Settings
 
-Settings have Kafka's names wherever Kafka has the setting. A node takes them from three places, each overriding the
-one before:
+Settings have Kafka's names where Kafka has the setting. A node takes them from three places. Each overrides the one
+before:
 
 1. a file in the form of Kafka's `server.properties` (`serve --config FILE`),
 2. variables: `RIVERLOG_NUM_PARTITIONS=4` sets `num.partitions`,
 3. flags: `--set num.partitions=4`, for any setting.
 
-What can change while a node runs is set for one node or for all of them with any Kafka tool, and for a topic when it is
-created or later. A topic's own setting wins over the node's, and the finest unit wins over coarser ones
-(`log.retention.ms` over `log.retention.hours`). `riverlog config explain NAME` explains one setting.
+Some settings can be changed while a node runs: `riverlog cluster config set`, or any Kafka tool, sets them for one node
+or for all. Settings of a topic are given when it is created, or later. A topic's own setting wins over the node's, and
+the finest unit wins over coarser ones (`log.retention.ms` over `log.retention.hours`). `riverlog config explain NAME`
+explains one setting.
 
-A name that is not in these tables is an error that names the nearest one, so that a misspelt setting does not go
-unnoticed. Names that Kafka knows and that mean nothing here are listed at the end: a node accepts them and says in one
-warning which ones it was given. Settings that promise protection (authorisers, TLS, SASL) are not among them: a node
-that cannot give it does not start as if it did.
+An unknown name is an error, which suggests the nearest one. Settings of Kafka that have no meaning here are listed at
+the end: a node accepts them, and names those that it was given in one warning. Settings that ask for protection
+(authorisers, TLS, SASL) are not among them. A node cannot give it yet, so it does not start with them.
 
 `dev` and `serve` are the same node with a few different defaults.
 """
@@ -61,7 +61,7 @@ def page() -> str:
             "## Settings of groups",
             "",
             "A consumer group (KIP-848) may have its own, set with `kafka-configs --entity-type groups` or any admin",
-            "client, before it has members or while it has; they learn of it with their next heartbeat.",
+            "client, at any time. Its members get them with their next heartbeat.",
             "",
             "| Name | For all groups of a node | Type | Default | Meaning |",
             "|---|---|---|---|---|",

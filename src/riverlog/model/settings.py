@@ -75,13 +75,13 @@ class NodeSettings:
         "auto.create.topics.enable",
         SettingType.BOOLEAN,
         True,
-        "Whether a topic comes into being when a client first asks for it.",
+        "Whether a topic is created when a client first asks for it.",
     )
     broker_rack: str = _node(
         "broker.rack",
         SettingType.STRING,
         "",
-        "Where this node stands; replicas are spread over racks and readers prefer their own.",
+        "The rack of this node. With several nodes, replicas are spread over racks and readers prefer their own.",
     )
     checkpoints_host: str = _node(
         "checkpoints.host",
@@ -101,8 +101,8 @@ class NodeSettings:
         "cluster.id",
         SettingType.STRING,
         "",
-        "The cluster that all of `log.dirs` must belong to, as `riverlog cluster` shows it. Where it is set, the node "
-        "does not start on an empty first folder, which may be a disk that is not mounted.",
+        "The cluster that all of `log.dirs` must belong to, as `riverlog cluster status` shows it. If it is "
+        "set, the node does not start on an empty first folder, which may be a disk that is not mounted.",
     )
     connection_window_bytes: int = _node(
         "connection.window.bytes",
@@ -154,7 +154,8 @@ class NodeSettings:
         "group.consumer.assignment.interval.ms",
         SettingType.INT,
         200,
-        "How long a consumer group rests between two assignments; whoever joins or leaves meanwhile shares the next.",
+        "The shortest time between two assignments of a consumer group. Members that join or leave in between "
+        "are part of the next one.",
         unit="ms",
         least=0,
         most=15_000,
@@ -178,7 +179,7 @@ class NodeSettings:
         "group.consumer.max.size",
         SettingType.INT,
         INT_MAX,
-        "How many members a consumer group may have; one more is turned away.",
+        "How many members a consumer group may have. Further ones are refused.",
         least=1,
     )
     group_consumer_migration_policy: str = _node(
@@ -217,7 +218,7 @@ class NodeSettings:
         "group.max.size",
         SettingType.INT,
         INT_MAX,
-        "How many members a classic group may have; one more is turned away.",
+        "How many members a classic group may have. Further ones are refused.",
         least=1,
     )
     group_min_session_timeout_ms: int = _node(
@@ -239,7 +240,7 @@ class NodeSettings:
         "listener.security.protocol.map",
         SettingType.LIST,
         "PLAINTEXT:PLAINTEXT",
-        "Which protocol each listener speaks, as NAME:PROTOCOL; PLAINTEXT is the one that exists.",
+        "Which protocol each listener speaks, as NAME:PROTOCOL; PLAINTEXT is the only one today.",
     )
     listeners: tuple[Endpoint, ...] = _node(
         "listeners",
@@ -252,7 +253,7 @@ class NodeSettings:
         "log.cleaner.backoff.ms",
         SettingType.LONG,
         15_000,
-        "How long compaction rests when no log is worth compacting.",
+        "How long compaction pauses when no log needs it.",
         unit="ms",
         least=1,
         dynamic=True,
@@ -284,14 +285,15 @@ class NodeSettings:
         "log.dirs",
         SettingType.LIST,
         "./riverlog-data",
-        "The folders that hold the data; the first has the metadata too, and the partitions of each topic go round.",
+        "The folders that hold the data; the first has the metadata too, and the partitions of a topic are "
+        "spread over all.",
         or_else=("log.dir",),
     )
     log_flush_offset_checkpoint_interval_ms: int = _node(
         "log.flush.offset.checkpoint.interval.ms",
         SettingType.INT,
         60_000,
-        "How often the node notes up to where its logs are flushed (fsync): recovery starts there.",
+        "How often the node writes down which offsets are flushed (fsync). Recovery starts there.",
         unit="ms",
         least=1,
     )
@@ -299,7 +301,7 @@ class NodeSettings:
         "log.flush.start.offset.checkpoint.interval.ms",
         SettingType.INT,
         60_000,
-        "How often the node notes where its logs begin.",
+        "How often the node writes down the start offsets of its logs.",
         unit="ms",
         least=1,
     )
@@ -315,7 +317,7 @@ class NodeSettings:
         "log.scrub.interval.ms",
         SettingType.LONG,
         604_800_000,
-        "How long the scrubber rests after it has read all closed segments again to find damage; -1 switches it off.",
+        "How long the scrubber pauses after it has read all closed segments to find damage; -1 switches it off.",
         unit="ms",
         least=-1,
     )
@@ -331,7 +333,7 @@ class NodeSettings:
         "max.connections",
         SettingType.INT,
         10_000,
-        "How many clients may be connected at a time; one more is turned away.",
+        "How many clients may be connected at the same time. Further ones are refused.",
         least=1,
         dynamic=True,
     )
@@ -383,7 +385,7 @@ class NodeSettings:
         "num.recovery.threads.per.data.dir",
         SettingType.INT,
         2,
-        "How many steps of recovery run beside one another for a log directory after a crash.",
+        "How many threads or processes recover a log directory at the same time after a crash.",
         least=1,
         most=64,
     )
@@ -391,7 +393,7 @@ class NodeSettings:
         "offset.metadata.max.bytes",
         SettingType.INT,
         4_096,
-        "The longest note that a client may leave with an offset that it commits.",
+        "The longest metadata text that a client may commit with an offset.",
         unit="bytes",
         least=0,
     )

@@ -66,8 +66,10 @@ CLEANUP_POLICY: Final = Setting(
     name="cleanup.policy",
     kind=SettingType.LIST,
     default="delete",
-    doc="What happens to old records: delete removes whole segments by age and size, compact keeps the newest "
-    "record of each key; both may be given, and with none everything is kept.",
+    doc=(
+        "What happens to old records: delete removes whole segments by age and size, compact keeps the newest "
+        "record of each key. Both may be given. With neither, everything is kept."
+    ),
     choices=("delete", "compact"),
     check=_listed_twice,
     node_names=(NodeSettingName("log.cleanup.policy"),),
@@ -93,7 +95,7 @@ class TopicConfig:
         "delete.retention.ms",
         SettingType.LONG,
         86_400_000,
-        "How long a compacted topic keeps the mark that a key was deleted, so that slow readers can still see it.",
+        "How long a compacted topic keeps the tombstone of a deleted key, so that slow readers still see it.",
         unit="ms",
         least=0,
         node=("log.cleaner.delete.retention.ms",),
@@ -102,8 +104,8 @@ class TopicConfig:
         "durability",
         SettingType.STRING,
         Durability.FSYNC,
-        "When a record counts as written: fsync, after an fsync of its file, so that it survives a power failure; "
-        "os, once it is in the page cache, as in Kafka.",
+        "When a record is acknowledged. fsync: after an fsync of its file, so that it survives a power "
+        "failure. os: when it is in the page cache, as in Kafka.",
         choices=tuple(Durability),
         node=("durability",),
         read=lambda value: Durability(str(value)),
@@ -130,7 +132,7 @@ class TopicConfig:
         "flush.ms",
         SettingType.LONG,
         LONG_MAX,
-        "How long a record may lie in the page cache before it is flushed (fsync).",
+        "How long a record may be in the page cache before it is flushed (fsync).",
         unit="ms",
         least=0,
         node=("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
@@ -175,7 +177,7 @@ class TopicConfig:
         "message.timestamp.before.max.ms",
         SettingType.LONG,
         LONG_MAX,
-        "How far a record's timestamp may lie behind the node's clock.",
+        "How far a record's timestamp may be behind the node's clock.",
         unit="ms",
         least=0,
         node=("log.message.timestamp.before.max.ms",),
@@ -220,8 +222,9 @@ class TopicConfig:
         "record.validation",
         SettingType.STRING,
         "header",
-        "What is checked before a batch is taken: header, its header, size and checksum; full, every record in it "
-        "too, as Kafka does, for topics with writers that are not trusted. It costs about a microsecond per record.",
+        "What is checked before a batch is accepted. header: its header, size and checksum. full: every "
+        "record in it too, as Kafka does, for topics with untrusted writers. That costs about a microsecond "
+        "per record.",
         choices=("header", "full"),
         node=("record.validation",),
         read=_equals("full"),
