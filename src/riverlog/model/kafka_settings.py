@@ -153,7 +153,7 @@ UNSUPPORTED_NODE_SETTINGS: Final = {
         "principals of its own", _unless("org.apache.kafka.common.security.authenticator.defaultkafkaprincipalbuilder")
     ),
     "process.roles": UnsupportedSetting(
-        "a node that is only a controller", _unless("broker", "broker,controller", "controller,broker")
+        "a node that is only a broker or only a controller", _unless("broker,controller", "controller,broker")
     ),
     "remote.log.storage.system.enable": UnsupportedSetting("segments in remote storage", _unless("false")),
     "sasl.enabled.mechanisms": UnsupportedSetting(_SASL, _unless("gssapi")),

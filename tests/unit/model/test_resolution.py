@@ -170,7 +170,8 @@ def test_a_stock_server_properties_of_a_combined_node_works():
         ("listener.name.external.scram-sha-512.sasl.jaas.config", "org.apache…", "SASL"),
         ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer", "access rules"),
         ("controller.quorum.voters", "1@a:9093,2@b:9093,3@c:9093", "cluster"),
-        ("process.roles", "controller", "controller"),
+        ("process.roles", "controller", "only a controller"),
+        ("process.roles", "broker", "only a broker"),
         ("remote.log.storage.system.enable", "true", "remote storage"),
     ],
 )
