@@ -14,7 +14,8 @@ from riverlog.cli import profiles
 from riverlog.cli.client_settings import ClientSettings, new_client, settings_in_file, typed_settings
 from riverlog.cli.kafka_clients import BOOTSTRAP
 from riverlog.cli.patience import Talking, noticing
-from riverlog.cli.refusals import MISNAMED, client_errors, missing
+from riverlog.cli.refusals import MISNAMED, client_errors, missing, not_there
+from riverlog.cli.terminal.exits import CommandError
 from riverlog.cli.terminal.options import (
     bootstrap_option,
     bootstrap_option_with,
@@ -30,7 +31,6 @@ from riverlog.cli.terminal.screen import redrawn
 
 if TYPE_CHECKING:
     from riverlog import Admin, KafkaError
-    from riverlog.cli.terminal.exits import CommandError
 
 T = TypeVar("T")
 C = TypeVar("C", bound=Talking)
@@ -136,7 +136,19 @@ class ClusterOptions:
     def delete(
         self, noun: str, names: Sequence[str], contents: str, by: "Callable[[Admin], Awaitable[object]]", *, yes: bool
     ) -> None:
-        """Delete what is named after a question on a terminal, and print what was deleted."""
+        """Delete what is named after a question on a terminal, and print what was deleted.
+
+        Where one of several is not there, none is deleted: a slip of the pen should not be half done.
+        """
+
+        async def check(admin: "Admin") -> None:
+            listed = await (admin.list_topics(internal=True) if noun == "topic" else admin.list_groups())
+            absent = not_there(noun, names, [each.name for each in listed])
+            if absent is not None:
+                undone = "nothing was deleted: " if len(names) > 1 else ""
+                raise CommandError(f"{undone}{absent}", absent.exit_code)
+
+        self.ask(check)
         confirm(f"Delete {', '.join(names)} with all {contents}?", yes=yes, otherwise="nothing was deleted")
         self.ask(by, topics=names if noun == "topic" else (), groups=names if noun == "group" else ())
         rows = [{noun: name, "deleted": True} for name in names]

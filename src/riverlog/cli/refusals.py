@@ -124,12 +124,12 @@ async def missing(
     match error.code:
         case ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             known = [topic.name for topic in await admin.list_topics(internal=True)]
-            return _not_there("topic", topics, known) or error
+            return not_there("topic", topics, known) or error
         case ErrorCode.INVALID_TOPIC_EXCEPTION:
             return next(filter(None, map(no_topic_name, topics)), error)
         case ErrorCode.GROUP_ID_NOT_FOUND:
             known = [group.name for group in await admin.list_groups()]
-            return _not_there("group", groups, known) or error
+            return not_there("group", groups, known) or error
         case _:
             return error
 
@@ -142,7 +142,8 @@ def no_topic_name(name: str) -> CommandError | None:
     return CommandError(f"'{name}' cannot be a topic's name: {rule}; choose another one", ExitCode.REFUSED)
 
 
-def _not_there(noun: str, wanted: Iterable[str], known: "list[str]") -> CommandError | None:
+def not_there(noun: str, wanted: Iterable[str], known: "list[str]") -> CommandError | None:
+    """Return what to say about those that are not among the known; None where all are."""
     absent = [name for name in wanted if name not in known]
     if not absent:
         return None

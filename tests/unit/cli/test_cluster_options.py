@@ -5,7 +5,6 @@ import pytest
 
 from riverlog.cli.client_settings import ClientSettings
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, cluster_text_options
-from riverlog.cli.terminal.exits import CommandError
 from riverlog.cli.terminal.render import OutputFormat
 
 
@@ -39,13 +38,6 @@ def test_text_stays_text_in_a_pipe_where_programs_can_read_it() -> None:
 
     assert command([], standalone_mode=False).output is OutputFormat.TABLE
     assert command(["-o", "yaml"], standalone_mode=False).output is OutputFormat.YAML
-
-
-def test_what_the_person_does_not_confirm_is_not_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr("sys.stdin.readline", lambda: "no\n")
-    with pytest.raises(CommandError, match="nothing was deleted"):
-        given().delete("topic", ["orders"], "records", lambda admin: admin.delete_topics("orders"), yes=False)
 
 
 def test_rows_become_a_table_of_their_first_values(

@@ -92,6 +92,12 @@ def trim(
         wanted = chosen_partitions(await admin.describe_topics([name]), partitions)
         starts = await admin.list_offsets(dict.fromkeys(wanted, "earliest"))
         ends = await admin.list_offsets(dict.fromkeys(wanted, "latest"))
+        last = max(ends[each].offset for each in wanted)
+        if before_offset is not None and before_offset > last:
+            where = f"{name} ends before {last}" if last else f"{name} is empty"
+            raise CommandError(
+                f"no partition has an offset {before_offset}: {where}; --all deletes all records", ExitCode.REFUSED
+            )
         targets = {each: ends[each].offset if before_offset is None else before_offset for each in wanted}
         if since_ms is not None:
             found = await admin.list_offsets(dict.fromkeys(wanted, since_ms))

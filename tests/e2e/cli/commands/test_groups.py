@@ -76,3 +76,9 @@ def test_a_group_with_a_slip_of_the_pen_is_seen_to_be_new(shell: Shell) -> None:
 
 def test_one_way_is_enough(shell: Shell) -> None:
     assert "--dry-run and --execute exclude each other" in shell.refused(*RESET, "--dry-run", "--execute", code=2)
+
+
+def test_groups_are_deleted_all_or_none(shell: Shell) -> None:
+    sentence = shell.refused("groups", "delete", "billing", "biling", code=4)
+    assert "nothing was deleted: there is no group biling; did you mean 'billing'?" in sentence
+    assert stands_at(shell) == 3
