@@ -39,6 +39,8 @@ RECORDS_PER_POLL: Final = 1_000
 SHARE_SECONDS_MAX: Final = 10.0
 """A member that was given no partition for so long will get none: a rebalance takes less."""
 _WAITS_AT_END: Final = "Waiting for new records of {}; --from-beginning prints those that are there. Ctrl-C ends."
+_NOTHING_TO_READ: Final = "Only new records would be read, and it ends before them; try --from-beginning."
+_READ_BY_GROUP: Final = "Group {} has nothing left to read; `riverlog groups reset-offsets` moves it back."
 _WAITS_FOR_MORE: Final = "Waiting for more records of {}; with --exit it stops here. Ctrl-C ends."
 _WAITS_AS_MEMBER: Final = "Waiting for records of {} that the group has not read. Ctrl-C ends."
 
@@ -139,7 +141,10 @@ def consume(
             chosen = [each for topic in wanted for each in await consumer.partitions(topic)]
             ends = None if until is None else Ends(consumer, await consumer.end_offsets(chosen))
             consumer.subscribe(topics, pattern=pattern)
-            await _print(consumer, show, count=count, ends=ends, waiting=_WAITS_AS_MEMBER.format(about))
+            waiting = _WAITS_AS_MEMBER.format(about)
+            printed = await _print(consumer, show, count=count, ends=ends, waiting=waiting)
+            if not printed and sys.stderr.isatty():
+                print(_READ_BY_GROUP.format(group), file=sys.stderr)
 
     async def work() -> None:
         from riverlog import Consumer
@@ -157,6 +162,8 @@ def consume(
             stops = await _stops(consumer, until, ends)
             waiting = (_WAITS_AT_END if begin is LogEdge.END else _WAITS_FOR_MORE).format(about)
             limits = None if stops is None else Ends(consumer, stops)
+            if begin is LogEdge.END and limits is not None and sys.stderr.isatty():
+                print(_NOTHING_TO_READ, file=sys.stderr)
             await _print(consumer, show, count=count, ends=limits, waiting=waiting)
 
     cluster.run(work() if group is None else share(), topics=topics)
@@ -309,18 +316,18 @@ class Ends:
         return inside
 
 
-async def _print(consumer: "Consumer", show: Piece, *, count: int | None, ends: Ends | None, waiting: str) -> None:
-    """Print records until enough are printed or every partition has reached its end.
+async def _print(consumer: "Consumer", show: Piece, *, count: int | None, ends: Ends | None, waiting: str) -> int:
+    """Print records until enough are printed or every partition has reached its end; return how many there were.
 
     A person is told once, by `waiting`, when there is nothing to print and the command goes on.
     """
     out = sys.stdout.buffer
-    left = count
+    printed = 0
     told = ends is not None or not sys.stderr.isatty()
-    while left != 0:
+    while count is None or printed < count:
         if ends is not None and await ends.reached():
-            return
-        limit = RECORDS_PER_POLL if left is None else min(RECORDS_PER_POLL, left)
+            break
+        limit = RECORDS_PER_POLL if count is None else min(RECORDS_PER_POLL, count - printed)
         records = await consumer.poll(timeout_ms=POLL_MS, max_records=limit)
         if ends is not None:
             records = await ends.before(records)
@@ -330,5 +337,5 @@ async def _print(consumer: "Consumer", show: Piece, *, count: int | None, ends: 
         elif not told:
             told = True
             print(waiting, file=sys.stderr)
-        if left is not None:
-            left -= len(records)
+        printed += len(records)
+    return printed

@@ -58,3 +58,19 @@ def test_on_a_terminal_a_reader_says_that_it_waits(shell: Shell, node: Node) -> 
         assert code == 130
         assert screen.count(waits) == 1
     assert on_terminal(node, "consume", "quiet", "--from-beginning", "--exit") == (0, "")
+
+
+def test_on_a_terminal_a_reader_says_why_it_ends_with_nothing(shell: Shell, node: Node) -> None:
+    shell.done("topics", "create", "read")
+    shell.done("produce", "read", given=b"one\n")
+    assert on_terminal(node, "consume", "read", "--exit") == (
+        0,
+        "Only new records would be read, and it ends before them; try --from-beginning.\n",
+    )
+    member = ("consume", "read", "--group", "done", "--from-beginning", "--exit")
+    assert on_terminal(node, *member) == (0, "one\n")
+    assert on_terminal(node, *member) == (
+        0,
+        "Group done has nothing left to read; `riverlog groups reset-offsets` moves it back.\n",
+    )
+    assert shell.done(*member) == b"", "a script is told nothing"
