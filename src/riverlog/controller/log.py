@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import Final, TypeVar
 
 from riverlog.controller.limits import METADATA_TRIES_MAX
-from riverlog.controller.quorum import MetadataQuorum, QuorumPast
+from riverlog.controller.quorum import MetadataQuorum, QuorumPast, no_room
 from riverlog.controller.snapshot_files import (
     SNAPSHOT_SUFFIX,
     BadMetadata,
@@ -35,7 +35,7 @@ from riverlog.metadata.records import MetadataRecord, TransactionRecord
 from riverlog.metadata.snapshot import snapshot_records
 from riverlog.metadata.transactions import decided
 from riverlog.model.disk_errors import NO_ROOM, DiskTrouble, judge, may_pass
-from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.model.errors import Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.ports import Clock, Disk, Random, Workers
 from riverlog.model.settings import TopicConfig
@@ -240,7 +240,7 @@ class MetadataLog:
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
-            raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"No room for metadata on the disk ({error}).") from error
+            raise no_room(error) from error
         self.quorum.appended(len(records))
 
     def _fail(self, group: list[tuple[Sequence[MetadataRecord], asyncio.Future[None]]], error: Exception) -> None:

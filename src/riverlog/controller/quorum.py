@@ -11,10 +11,12 @@ from riverlog.controller.snapshot_files import BadMetadata, VotersSaid
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
 from riverlog.log.identity import DirectoryRefused
 from riverlog.log.log import Log
-from riverlog.model.errors import InvariantBroken
+from riverlog.model.disk_errors import NO_ROOM
+from riverlog.model.errors import ErrorCode, InvariantBroken, Refusal
 from riverlog.model.ids import LeaderEpoch, NodeId, Offset
 from riverlog.model.machine import Instant
 from riverlog.model.ports import Clock, Disk, Random
+from riverlog.observe.logging import get_logger
 from riverlog.raft.control_records import encode_batch, records_of
 from riverlog.raft.effects import AppendControl, Committed, Effect, LeaderChanged, SaveElection
 from riverlog.raft.election import ElectionState
@@ -77,6 +79,7 @@ class MetadataQuorum:
         self._log = log
         self._disk = disk
         self._clock = clock
+        self._logger = get_logger("riverlog.metadata")
         replica = Replica(
             key=voter.key,
             endpoints=voter.endpoints,
@@ -167,17 +170,34 @@ class MetadataQuorum:
             self._save(unsaved)
 
     def _save(self, effect: SaveElection) -> None:
+        """Write `quorum-state`. The only voter may go on without it: nothing of an epoch counts before its first
+        record is in the log, and from there the next start knows it."""
         path = f"{self._log.folder}/{QUORUM_STATE_FILE}"
         content = encode_election(effect.election, kraft_version=effect.kraft_version, voters=self.voters.ids)
-        write_durably(self._disk, path + TEMPORARY_SUFFIX, content)
-        self._disk.rename(path + TEMPORARY_SUFFIX, path)
+        try:
+            write_durably(self._disk, path + TEMPORARY_SUFFIX, content)
+            self._disk.rename(path + TEMPORARY_SUFFIX, path)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            self._logger.warning("no room for the vote on the disk", detail=str(error))
         self._disk.sync_folder(self._log.folder)
 
     def _append(self, effect: AppendControl) -> None:
         records, base_offset, now_ms = records_of(effect), effect.base_offset, self._clock.wall_ms()
         assert base_offset == self._log.log_end_offset
         batch = memoryview(encode_batch(records, base_offset=base_offset, epoch=effect.epoch, timestamp_ms=now_ms))
-        self._log.append(batch, read_header(batch), leader_epoch=effect.epoch, now_ms=now_ms)
+        try:
+            self._log.append(batch, read_header(batch), leader_epoch=effect.epoch, now_ms=now_ms)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            raise no_room(error) from error
+
+
+def no_room(error: OSError) -> Refusal:
+    """Return the refusal of records for which the disk has no room."""
+    return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"No room for metadata on the disk ({error}).")
 
 
 def _read_election(disk: Disk, folder: str) -> SavedElection:

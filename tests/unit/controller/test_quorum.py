@@ -1,5 +1,6 @@
 """A quorum of one: each start begins an epoch, whose vote is kept before anything is written in it."""
 
+import errno
 from itertools import pairwise
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from riverlog.controller.snapshot_files import BadMetadata
 from riverlog.log.checkpoint import read_file
 from riverlog.log.identity import DirectoryRefused
+from riverlog.model.errors import Refusal
 from riverlog.model.ids import LeaderEpoch, NodeId, Offset
 from riverlog.raft.control_records import (
     KRaftVersionRecord,
@@ -171,3 +173,42 @@ async def test_a_log_of_kafkas_without_reconfiguration_stays_without():
     assert [type(each).__name__ for _, each in control_records(disk)] == ["LeaderChangeRecord"]
     assert b'"data_version":0' in (read_file(disk, STATE) or b"")
     await node.driver.close()
+
+
+def full_for(disk: MemoryDisk, suffix: str) -> None:
+    """Let there be no room for writes to some files."""
+
+    def before(kind: str, path: str) -> None:
+        if kind == "write" and path.endswith(suffix):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    disk.before_step = before
+
+
+@run
+async def test_a_full_disk_keeps_no_node_from_leading_itself():
+    disk = MemoryDisk()
+    node = Node(disk)
+    await node.register()
+    await node.create("kept")
+    await node.driver.close()
+    full_for(disk, "quorum-state.tmp")
+    again = Node(disk)
+    assert again.driver.quorum.epoch == 2
+    await again.create("more")
+    await again.driver.close()
+    assert vote_on(disk).epoch == 1, "there was no room"
+    disk.before_step = lambda _kind, _path: None
+    last = Node(disk)
+    assert last.driver.quorum.epoch == vote_on(disk).epoch == 3, "the log knows of epoch 2"
+    assert names(last.driver.image) == ["kept", "more"]
+    await last.driver.close()
+
+
+@run
+async def test_without_room_for_a_single_record_the_node_says_so():
+    disk = MemoryDisk()
+    await Node(disk).driver.close()
+    full_for(disk, ".log")
+    with pytest.raises(Refusal, match="No room for metadata on the disk"):
+        Node(disk)
