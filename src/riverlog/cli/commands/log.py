@@ -14,13 +14,14 @@ from typing import Final, NamedTuple
 
 import click
 
+from riverlog.cli.metadata_records import METADATA_FOLDER, facts_of
 from riverlog.cli.terminal.colours import wrong
 from riverlog.cli.terminal.exits import ExitCode, usage_error
 from riverlog.cli.terminal.options import Argument, text_output_option
 from riverlog.cli.terminal.record_formats import plain
 from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, plural, size_text
 from riverlog.log.checkpoint import BadCheckpoint
-from riverlog.log.dump.batches import DumpedBatch, dump_batches, dump_offsets, dump_times, segments_of
+from riverlog.log.dump.batches import DumpedBatch, dump_batches, dump_file, dump_offsets, dump_times, segments_of
 from riverlog.log.dump.transactions import DumpedProducer, dump_aborted, dump_snapshot, snapshots_of
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, AbortedRange
 from riverlog.log.segments.log_folder import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, path_of
@@ -36,7 +37,8 @@ KINDS: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_S
 Entry = tuple[str, Row, str]
 """The kind of an entry, its facts, and what is wrong with it."""
 
-_FILE_NAME: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
+METADATA_SNAPSHOT_SUFFIX: Final = ".checkpoint"
+_FILE_NAME: Final = re.compile(r"(\d{20})(\.log|\.index|\.timeindex|\.txnindex|\.snapshot|-\d{10}\.checkpoint)")
 
 
 class DumpedFile(NamedTuple):
@@ -51,6 +53,14 @@ class DumpedFile(NamedTuple):
         if self.kind == QUARANTINE_FILE:
             return f"{self.folder}/{self.kind}"
         return path_of(self.folder, self.base_offset, self.kind)
+
+    @property
+    def is_of_metadata(self) -> bool:
+        """Return whether its records are those of the cluster's metadata."""
+        return (
+            self.kind.endswith(METADATA_SNAPSHOT_SUFFIX)
+            or os.path.basename(os.path.abspath(self.folder)) == METADATA_FOLDER
+        )
 
 
 @click.command
@@ -131,9 +141,12 @@ def _entries(file: DumpedFile, *, records: bool) -> Iterator[Entry]:
                 yield "producer", _producer_facts(found), found.verdict
         case "quarantine":
             yield from _quarantine_entries(file)
-        case _:
+        case ".log":
             for batch in dump_batches(disk, folder, base_offset):
-                yield from _batch_entries(batch, records=records)
+                yield from _batch_entries(batch, records=records, metadata=file.is_of_metadata)
+        case _:
+            for batch in dump_file(disk, file.path, Offset(0)):
+                yield from _batch_entries(batch, records=records, metadata=True)
 
 
 class DumpTotals:
@@ -191,7 +204,12 @@ def _files_in(folder: Path) -> list[DumpedFile]:
         for kind in KINDS
     ]
     snapshots = [DumpedFile(str(folder), each, SNAPSHOT_SUFFIX) for each in snapshots_of(FileSystem(), str(folder))]
-    return [file for file in (_quarantine_in(folder), *files, *snapshots) if os.path.exists(file.path)]
+    metadata = [
+        DumpedFile(str(folder), Offset(int(name[1])), name[2])
+        for name in map(_FILE_NAME.fullmatch, sorted(os.listdir(folder)))
+        if name is not None and name[2].endswith(METADATA_SNAPSHOT_SUFFIX)
+    ]
+    return [file for file in (_quarantine_in(folder), *metadata, *files, *snapshots) if os.path.exists(file.path)]
 
 
 def _quarantine_in(folder: Path) -> DumpedFile:
@@ -249,7 +267,7 @@ def _producer_facts(found: DumpedProducer) -> dict[str, object]:
     }
 
 
-def _batch_entries(found: DumpedBatch, *, records: bool) -> Iterator[Entry]:
+def _batch_entries(found: DumpedBatch, *, records: bool, metadata: bool) -> Iterator[Entry]:
     header = found.header
     if header is None:
         zeros = found.verdict.startswith("zeros")  # what was allocated beforehand and not yet written
@@ -261,6 +279,11 @@ def _batch_entries(found: DumpedBatch, *, records: bool) -> Iterator[Entry]:
         return
     try:
         for record in read_batch(found.batch):
+            if metadata:
+                said = facts_of(record, control=header.is_control)
+                facts = {"offset": record.offset, "timestamp_ms": record.timestamp}
+                yield "record", {**facts, "type": said.type, "fields": said.fields}, said.problem
+                continue
             facts = {
                 "offset": record.offset,
                 "timestamp_ms": record.timestamp,
@@ -322,6 +345,11 @@ def _line(row: Row) -> str:
                 f"    {row['offset']} {_time(row['timestamp_ms'])} {row['marker']} "
                 f"coordinator_epoch={row['coordinator_epoch']}"
             )
+        case "record" if "fields" in row:
+            fields = row["fields"]
+            assert isinstance(fields, dict)
+            said = "".join(f" {name}={_text(value)}" for name, value in fields.items())
+            return f"    {row['offset']} {_time(row['timestamp_ms'])} {row['type']}{said}"
         case "record" if "timestamp_ms" in row:
             headers = row["headers"]
             assert isinstance(headers, Sequence)

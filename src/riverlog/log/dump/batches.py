@@ -55,7 +55,12 @@ def segments_of(disk: Disk, folder: str) -> list[Offset]:
 
 def dump_batches(disk: Disk, folder: str, base_offset: Offset) -> Iterator[DumpedBatch]:
     """Walk the batches of a segment, verifying checksums and the order of offsets."""
-    file = disk.open(path_of(folder, base_offset, LOG_SUFFIX))
+    return dump_file(disk, path_of(folder, base_offset, LOG_SUFFIX), base_offset)
+
+
+def dump_file(disk: Disk, path: str, base_offset: Offset) -> Iterator[DumpedBatch]:
+    """Walk the batches of any file of them, as a snapshot of the metadata log is one."""
+    file = disk.open(path)
     try:
         end = file.size()
         behind, next_offset = 0, base_offset

@@ -3,23 +3,30 @@
 import json
 from pathlib import Path
 from struct import pack
+from uuid import UUID
 
 import pytest
 
 from riverlog.cli.commands.log import files_at
 from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import CommandError, ExitCode
+from riverlog.controller.snapshot_files import encode_snapshot
 from riverlog.log.log import Log
 from riverlog.log.segments.flaws import Flaw
 from riverlog.log.segments.quarantine import Quarantine
-from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from riverlog.metadata.encoding import encode_record
+from riverlog.metadata.records import TopicRecord
+from riverlog.model.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TopicId
 from riverlog.model.settings import DEFAULT_TOPIC_CONFIG
+from riverlog.raft.control_records import LeaderChangeRecord, VoterId, encode_batch
+from riverlog.raft.voters import VoterSet
 from riverlog.records.batch import Compression, read_header
 from riverlog.records.control import Marker, build_marker
 from riverlog.records.record import BatchBuilder
 from riverlog.world.disk import FileSystem
 
 NAME = "00000000000000000000"
+TOPIC_ID = TopicId(UUID(int=7))
 
 
 def batch(base_offset: int, *values: bytes | None, compression: Compression = Compression.NONE) -> bytes:
@@ -169,3 +176,34 @@ def test_aborted_transactions_producers_and_markers_are_shown(
     for path in (tmp_path / f"{NAME}.txnindex", snapshot):
         assert main(["log", "dump", str(path)]) == ExitCode.FOUND
         assert "  nothing can be learnt from it  WRONG: " in capsys.readouterr().out
+
+
+def test_metadata_are_shown_by_their_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    frame = {"epoch": LeaderEpoch(3), "timestamp_ms": 0}
+    topic = TopicRecord(name="orders", topic_id=TOPIC_ID)
+    begins = [LeaderChangeRecord(leader_id=1, voters=(VoterId(1),), granting_voters=(VoterId(1),))]
+    facts = BatchBuilder()
+    facts.append(None, encode_record(topic), timestamp_ms=0)
+    facts.append(None, b"nonsense", timestamp_ms=0)
+    log = encode_batch(begins, base_offset=Offset(5), **frame) + facts.build(Offset(6), LeaderEpoch(3))
+    (folder / f"{5:020}.log").write_bytes(log)
+    snapshot = encode_snapshot([topic], LeaderEpoch(3), 0, voters=VoterSet(), kraft_version=1)
+    (folder / f"{5:020}-{3:010}.checkpoint").write_bytes(snapshot)
+    assert main(["log", "dump", str(folder), "--records", "-o", "json"]) == ExitCode.FOUND
+    records = [row for row in rows(capsys) if row["kind"] == "record"]
+    assert [row["type"] for row in records] == [
+        "SnapshotHeader",
+        "KRaftVersion",
+        "Voters",
+        "Topic",
+        "SnapshotFooter",
+        "LeaderChange",
+        "Topic",
+        "unknown",
+    ]
+    assert records[3]["fields"] == records[6]["fields"] == {"name": "orders", "topic_id": str(TOPIC_ID)}
+    assert [row["problem"] is None for row in records] == [True] * 7 + [False]
+    main(["log", "dump", str(folder / f"{5:020}-{3:010}.checkpoint"), "--records"])
+    assert f'3 1970-01-01T00:00:00.000Z Topic name="orders" topic_id="{TOPIC_ID}"\n' in capsys.readouterr().out
