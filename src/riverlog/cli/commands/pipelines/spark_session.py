@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,6 +80,8 @@ def session(
     if folder is not None:
         known = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = str(folder.resolve()) + (f"{os.pathsep}{known}" if known else "")
+    if sys.stderr.isatty():
+        print("Spark starts, which takes some seconds", file=sys.stderr, flush=True)
     try:
         with _deaf_children():
             spark = make(name, master=master, conf=given, bootstrap=bootstrap, checkpoints=store)
