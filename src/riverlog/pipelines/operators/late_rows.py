@@ -53,7 +53,9 @@ def recompute(lateness: Span, *, beyond: "Drop | SideOutput | str" = Drop()) -> 
     """Return the policy that updates results, up to an allowed lateness."""
     then = policy(beyond)
     if isinstance(then, Recompute):
-        raise ValueError("what comes behind the allowed lateness is dropped or a side output, not recomputed again")
+        raise ValueError(
+            "rows later than the allowed lateness are dropped or written to a side output, not recomputed again"
+        )
     return Recompute(span_ms(lateness, "the allowed lateness"), then)
 
 

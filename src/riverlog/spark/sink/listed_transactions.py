@@ -151,7 +151,8 @@ async def _finish(producer: AdoptingProducer, pipeline: str, listed: ListedBatch
         await write_list(producer, pipeline, listed.done())
         raise SinkRefused(
             f"a part of batch {listed.batch} is lost, and the rest of it is committed: {lost.message}. It was open for "
-            f"longer than kafka.transaction.timeout.ms={options.timeout_ms}; started again, the query goes on behind it"
+            f"longer than kafka.transaction.timeout.ms={options.timeout_ms}; started again, the query "
+            "continues after it"
         ) from lost
     await write_list(producer, pipeline, listed.done())
 

@@ -54,7 +54,8 @@ def stop(
     running = [str(row["pipeline"]) for row in rows if row["state"] == "running"]
     if running and seconds_max:
         raise CommandError(
-            f"{', '.join(running)} did not stop within {plural(seconds_max, 'second')}; it stays asked to"
+            f"{', '.join(running)} did not stop within {plural(seconds_max, 'second')}; the request stays, "
+            "and it stops after its batch"
         )
 
 
