@@ -45,6 +45,7 @@ from riverlog.observe.containment import keep_running
 from riverlog.observe.logging import get_logger
 from riverlog.observe.metrics import PipelineSample
 from riverlog.observe.metrics_server import MetricsServer
+from riverlog.observe.process import objects_that_stay
 from riverlog.observe.stats import NodeStats
 from riverlog.observe.web_guard import WebGuard, names_of_node
 from riverlog.partitions.assignment import DirectoryAssignment
@@ -229,7 +230,8 @@ class Node:
         )
         metadata = MetadataDriver(log=log, settings=settings, clock=world.clock, failed=self._metadata_failed)
         self._closing.push_async_callback(metadata.close)
-        metadata.start()
+        with objects_that_stay():
+            metadata.start()
         self._open_other_directories(known_directories(metadata.image, settings.node_id))
         assignment = DirectoryAssignment(settings.node_id, registry, metadata, world.random)
         assignment.start()

@@ -13,7 +13,7 @@ from riverlog.model.errors import Refusal
 from riverlog.model.ids import Address
 from riverlog.model.settings import NodeSettings
 from riverlog.node import Node
-from riverlog.observe.process import seconds_since_start
+from riverlog.observe.process import keep_objects, seconds_since_start
 
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -37,6 +37,7 @@ async def serve_until_stopped(settings: NodeSettings) -> int:
     except (DirectoryRefused, BadMetadata, Refusal) as error:
         raise CommandError(str(error)) from error
     try:
+        keep_objects()
         node.stats.startup_seconds = seconds_since_start()
         print(ready_line(node.endpoints[0].address, node.metrics, node.checkpoints, settings.log_dirs), flush=True)
         failing = asyncio.create_task(node.run())

@@ -5,5 +5,5 @@ from typing import Final
 TOPIC_NAME_CHARACTERS_MAX: Final = 249
 """The longest topic name: with the partition number it must fit a file name."""
 
-KEYS_PLACED_MAX: Final = 10_000
-"""Keys of the metadata's maps whose place is remembered; that of others is reckoned again."""
+TOPICS_OPEN_MAX: Final = 4_096
+"""Topics of a draft that are kept in pieces; beyond it those that changed are put together, and their pieces go."""

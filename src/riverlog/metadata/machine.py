@@ -1,7 +1,7 @@
 """The metadata machine: commands in, facts and replies out.
 
-All its state is one `MetadataImage`, which records alone change. It holds no soft state, has no deadlines and causes
-no effects: whoever follows the cluster's metadata watches the records as they are committed.
+All its state is one `MetadataImage` in the making, which records alone change. It holds no soft state, has no deadlines
+and causes no effects: whoever follows the cluster's metadata watches the records as they are committed.
 """
 
 from collections.abc import Iterable
@@ -12,6 +12,7 @@ from riverlog.metadata.commands.configs import AlterConfigs, alter_configs
 from riverlog.metadata.commands.partitions import CreatePartitions, create_partitions
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds, allocate_producer_ids
 from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, TopicDefaults, create_topics, delete_topics
+from riverlog.metadata.draft import MetadataDraft
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import MetadataRecord
 from riverlog.metadata.snapshot import snapshot_records
@@ -32,8 +33,13 @@ class MetadataMachine:
     """Decides about the cluster's topics, partitions, settings, brokers and producer ids."""
 
     def __init__(self, defaults: TopicDefaults) -> None:
-        self.image = MetadataImage()
+        self._draft = MetadataDraft(MetadataImage())
         self._defaults = defaults
+
+    @property
+    def image(self) -> MetadataImage:
+        """Return what all records so far come to."""
+        return self._draft.image()
 
     def decide(self, command: MetadataCommand, ticket: Ticket, now: Moment) -> Decision[MetadataRecord, Never]:
         """Name what follows from the command; change nothing."""
@@ -42,7 +48,7 @@ class MetadataMachine:
 
     def apply(self, record: MetadataRecord) -> None:
         """Remember one fact."""
-        self.image = self.image.after(record)
+        self._draft.apply(record)
 
     def withdraw(self, records: tuple[MetadataRecord, ...], now: Moment) -> Decision[MetadataRecord, Never]:
         """Go on without facts that will not be written: nothing else was noted."""

@@ -1,67 +1,86 @@
-"""A map that never changes: a changed one shares all but one small bucket with the one before.
+"""A map that never changes: a changed one shares all but a few small pieces with the one before.
 
-A cluster may have a hundred thousand topics, and handlers hold on to the view they started with; copying a whole
-dict for each change would make creating topics quadratic. Keys are text.
+A cluster may have a million topics, and handlers hold on to the view they started with; copying a whole dict for
+each change would make creating topics quadratic. The map is a tree by the bits of the keys' hash: up to 32 entries are
+a leaf, more are a branch of 32 trees. So its shape depends on what is in it, and not on how it came there.
 """
 
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import Final, Generic, TypeVar
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any, Final, Generic, TypeVar
 from zlib import crc32
 
-from riverlog.metadata.limits import KEYS_PLACED_MAX
-
+Key = TypeVar("Key", str, bytes)
 Value = TypeVar("Value")
 
-BRANCHES: Final = 32
-"""Buckets are reached in two steps of so many branches: a change copies one bucket and two short tuples."""
+LEAF_ENTRIES_MAX: Final = 32
+_BITS: Final = 5
+_BRANCHES: Final = 1 << _BITS
+_HASH_BITS: Final = 32
 
-Bucket = dict[str, Value]
+
+class Gone(Enum):
+    """In the place of a value: the key is to go."""
+
+    GONE = 0
 
 
-class SharedMap(Generic[Value]):
-    """An immutable mapping from text, cheap to derive from. Items come in the order of their keys."""
+GONE: Final = Gone.GONE
 
-    __slots__ = ("_branches", "_count")
+Tree = dict[Any, Any] | tuple[Any, ...]
+"""A leaf with its entries, or a branch with 32 trees."""
+
+
+class SharedMap(Generic[Key, Value]):
+    """An immutable mapping from text or bytes, cheap to derive from. Items come in the order of their keys.
+
+    No value is None.
+    """
+
+    __slots__ = ("_count", "_root")
 
     def __init__(self) -> None:
-        empty: Bucket[Value] = {}
-        self._branches: tuple[tuple[Bucket[Value], ...], ...] = ((empty,) * BRANCHES,) * BRANCHES
+        self._root: Tree = {}
         self._count = 0
 
-    def get(self, key: str) -> Value | None:
-        branch, twig = _place(key)
-        return self._branches[branch][twig].get(key)
+    def get(self, key: Key) -> Value | None:
+        node = self._root
+        if type(node) is tuple:
+            place = _hash(key)
+            while type(node) is tuple:
+                node = node[place & (_BRANCHES - 1)]
+                place >>= _BITS
+        assert type(node) is dict
+        value: Value | None = node.get(key)
+        return value
 
-    def __contains__(self, key: str) -> bool:
-        branch, twig = _place(key)
-        return key in self._branches[branch][twig]
+    def __contains__(self, key: Key) -> bool:
+        return self.get(key) is not None
 
     def __len__(self) -> int:
         return self._count
 
-    def items(self) -> Iterator[tuple[str, Value]]:
+    def items(self) -> Iterator[tuple[Key, Value]]:
         """Return all entries, sorted by key: the same on every node."""
-        entries = (item for branch in self._branches for bucket in branch for item in bucket.items())
-        return iter(sorted(entries, key=lambda item: item[0]))
+        return iter(sorted(_entries(self._root), key=lambda item: item[0]))
 
-    def with_entry(self, key: str, value: Value) -> "SharedMap[Value]":
+    def with_entry(self, key: Key, value: Value) -> "SharedMap[Key, Value]":
         """Return a map that has this entry and otherwise equals this one."""
-        branch, twig = _place(key)
-        bucket = self._branches[branch][twig]
-        return self._derived(branch, twig, {**bucket, key: value}, self._count + (key not in bucket))
+        return self.merged({key: value})
 
-    def without(self, key: str) -> "SharedMap[Value]":
+    def without(self, key: Key) -> "SharedMap[Key, Value]":
         """Return a map that lacks this key and otherwise equals this one."""
-        branch, twig = _place(key)
-        bucket = self._branches[branch][twig]
-        if key not in bucket:
-            return self
-        kept = {each: value for each, value in bucket.items() if each != key}
-        return self._derived(branch, twig, kept, self._count - 1)
+        return self.merged({key: GONE}) if key in self else self
+
+    def merged(self, changes: Mapping[Key, Value | Gone]) -> "SharedMap[Key, Value]":
+        """Return a map with all these entries, and without the keys that are to go."""
+        derived: SharedMap[Key, Value] = SharedMap.__new__(SharedMap)
+        derived._root, grown = _merged(self._root, [(_hash(key), key, value) for key, value in changes.items()], 0)
+        derived._count = self._count + grown
+        return derived
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SharedMap) and self._branches == other._branches
+        return isinstance(other, SharedMap) and self._root == other._root
 
     def __hash__(self) -> int:
         raise TypeError("a SharedMap is too large to be hashed")
@@ -69,17 +88,57 @@ class SharedMap(Generic[Value]):
     def __repr__(self) -> str:
         return f"SharedMap({dict(self.items())!r})"
 
-    def _derived(self, branch: int, twig: int, bucket: Bucket[Value], count: int) -> "SharedMap[Value]":
-        twigs = list(self._branches[branch])
-        twigs[twig] = bucket
-        branches = list(self._branches)
-        branches[branch] = tuple(twigs)
-        derived: SharedMap[Value] = SharedMap.__new__(SharedMap)
-        derived._branches = tuple(branches)
-        derived._count = count
-        return derived
+
+_Change = tuple[int, Any, Any]
+"""A key's hash, the key, and its value, or that it is to go."""
 
 
-@lru_cache(maxsize=KEYS_PLACED_MAX)
-def _place(key: str) -> tuple[int, int]:
-    return divmod(crc32(key.encode()) % (BRANCHES * BRANCHES), BRANCHES)
+def _hash(key: str | bytes) -> int:
+    return crc32(key.encode() if isinstance(key, str) else key)
+
+
+def _merged(node: Tree, changes: list[_Change], bits: int) -> tuple[Tree, int]:
+    """Return a tree with the changes, and by how many entries it is larger; `bits` of the hashes are used above it."""
+    if type(node) is dict:
+        leaf = dict(node)
+        for _place, key, value in changes:
+            if value is GONE:
+                leaf.pop(key, None)
+            else:
+                leaf[key] = value
+        return _grown(leaf, bits), len(leaf) - len(node)
+    by_branch: dict[int, list[_Change]] = {}
+    for change in changes:
+        by_branch.setdefault(change[0] >> bits & (_BRANCHES - 1), []).append(change)
+    branches, grown, shrinks = list(node), 0, False
+    for branch, those in by_branch.items():
+        branches[branch], more = _merged(branches[branch], those, bits + _BITS)
+        grown += more
+        shrinks |= more < 0
+    return (_shrunk(branches) if shrinks else tuple(branches)), grown
+
+
+def _grown(leaf: dict[Any, Any], bits: int) -> Tree:
+    """Return the tree for so many entries."""
+    if len(leaf) <= LEAF_ENTRIES_MAX or bits >= _HASH_BITS:
+        return leaf
+    branches: list[dict[Any, Any]] = [{} for _ in range(_BRANCHES)]
+    for key, value in leaf.items():
+        branches[_hash(key) >> bits & (_BRANCHES - 1)][key] = value
+    return tuple(_grown(branch, bits + _BITS) for branch in branches)
+
+
+def _shrunk(branches: list[Tree]) -> Tree:
+    """Return a leaf where the branches have no more entries than one may have."""
+    leaves = [branch for branch in branches if type(branch) is dict]
+    if len(leaves) < _BRANCHES or sum(map(len, leaves)) > LEAF_ENTRIES_MAX:
+        return tuple(branches)
+    return {key: value for leaf in leaves for key, value in leaf.items()}
+
+
+def _entries(node: Tree) -> Iterator[tuple[Any, Any]]:
+    if type(node) is dict:
+        yield from node.items()
+    else:
+        for branch in node:
+            yield from _entries(branch)

@@ -1,8 +1,14 @@
-"""What the system knows about this process. Where it has no /proc, only what can be had without."""
+"""What the system knows about this process. Where it has no /proc, only what can be had without.
 
+And what it does with its memory: Python looks through all objects again and again while many are made that stay.
+"""
+
+import gc
 import os
 import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 _HAS_PROC: Final = os.path.isdir("/proc/self/fd")
@@ -34,6 +40,23 @@ def seconds_since_start() -> float:
         return time.process_time()
     ticks = int(_read("stat").rpartition(")")[2].split()[_START_TIME_FIELD])
     return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def objects_that_stay() -> Iterator[None]:
+    """Look for no cycles while many objects are made that stay: there is nothing to find."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def keep_objects() -> None:
+    """Never look at the objects of this moment again: a process that has loaded what it works on calls it once."""
+    gc.freeze()
 
 
 def _read(name: str) -> str:

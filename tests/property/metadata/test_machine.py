@@ -12,6 +12,7 @@ from riverlog.metadata.commands.partitions import CreatePartitions, NewPartition
 from riverlog.metadata.commands.producer_ids import AllocateProducerIds, ProducerIdBlock
 from riverlog.metadata.commands.topics import CreateTopics, DeleteTopics, TopicCreation, TopicDefaults
 from riverlog.metadata.delta import delta_of
+from riverlog.metadata.draft import after
 from riverlog.metadata.encoding import BadMetadataRecord, decode_record, encode_record
 from riverlog.metadata.image import MetadataImage, folded
 from riverlog.metadata.machine import MetadataCommand, MetadataMachine
@@ -117,8 +118,8 @@ def test_whatever_is_asked_the_image_stays_whole_and_the_log_gives_it_back(comma
         life.live(command)
         check_image(life.machine.image)
     image = life.machine.image
-    assert MetadataImage().after_all(decode_record(encode_record(record)) for record in life.records) == image
-    assert MetadataImage().after_all(life.machine.snapshot()) == image
+    assert after(MetadataImage(), [decode_record(encode_record(record)) for record in life.records]) == image
+    assert after(MetadataImage(), life.machine.snapshot()) == image
     check_blocks(life.blocks)
 
 

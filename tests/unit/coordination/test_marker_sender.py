@@ -10,6 +10,7 @@ import pytest
 
 from riverlog.coordination.limits import MARKER_ANSWER_SECONDS_MAX, MARKER_RETRY_SECONDS_MAX
 from riverlog.coordination.marker_sender import MarkerSender
+from riverlog.metadata.draft import after
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import PartitionRecord, TopicRecord
 from riverlog.model.errors import ErrorCode
@@ -22,11 +23,12 @@ from tests.support.transactions import P0, P1, V2, producer_of
 from tests.support.virtual_time import run
 
 TOPIC_ID = UUID(int=1)
-IMAGE = MetadataImage().after_all(
+IMAGE = after(
+    MetadataImage(),
     [
         TopicRecord(name="t", topic_id=TOPIC_ID),
         *(PartitionRecord(partition_id=index, topic_id=TOPIC_ID, replicas=(1,), isr=(1,)) for index in range(3)),
-    ]
+    ],
 )
 WANTED = SendMarkers("tx", producer_of(7, 4), True, (P0, P1), V2)
 

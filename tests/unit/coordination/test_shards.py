@@ -8,6 +8,7 @@ import pytest
 from riverlog.coordination.shards import index_of
 from riverlog.groups.commands import ListGroups
 from riverlog.metadata.delta import delta_of
+from riverlog.metadata.draft import after
 from riverlog.metadata.records import PartitionChangeRecord
 from riverlog.model.errors import ErrorCode
 from riverlog.model.internal_topics import OFFSETS_TOPIC
@@ -84,7 +85,7 @@ def test_shards_know_in_which_epoch_their_partitions_are_led() -> None:
             topic = before.topic(OFFSETS_TOPIC)
             assert topic is not None
             moved = PartitionChangeRecord(partition_id=shard.name.partition, topic_id=topic.id, leader=1)
-            node.parts.groups._follow(delta_of(before, before.after(moved), [moved]))
+            node.parts.groups._follow(delta_of(before, after(before, [moved]), [moved]))
             assert shard.epoch == 1
 
     run(scenario())

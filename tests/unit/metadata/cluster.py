@@ -4,6 +4,7 @@ from uuid import UUID
 
 from riverlog.metadata.commands.brokers import RegisterBroker, register_broker
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, TopicDefaults, create_topics
+from riverlog.metadata.draft import after
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import NodeId, TopicId
@@ -21,7 +22,7 @@ def cluster(*racks: str | None) -> MetadataImage:
     image = MetadataImage()
     for number, rack in enumerate(racks, start=1):
         records, _ = register_broker(image, registration(number, rack=rack))
-        image = image.after_all(records)
+        image = after(image, records)
     return image
 
 
@@ -37,4 +38,4 @@ def with_topic(
     new = TopicCreation(name, topic_id(number), partitions, configs=settings)
     records, reply = create_topics(image, CreateTopics((new,)), DEFAULTS)
     assert reply.topics[0].outcome.message is None
-    return image.after_all(records)
+    return after(image, records)

@@ -2,13 +2,14 @@
 
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation, create_topics
 from riverlog.metadata.delta import MetadataDelta, delta_of
+from riverlog.metadata.draft import after
 from riverlog.metadata.image import ConfigResourceType, MetadataImage
 from riverlog.metadata.records import ConfigRecord, MetadataRecord, PartitionChangeRecord, RemoveTopicRecord
 from tests.unit.metadata.cluster import DEFAULTS, cluster, topic_id, with_topic
 
 
 def delta(before: MetadataImage, *records: MetadataRecord) -> MetadataDelta:
-    return delta_of(before, before.after_all(records), records)
+    return delta_of(before, after(before, records), records)
 
 
 def names(topics) -> list[str]:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from riverlog.metadata.draft import after
 from riverlog.metadata.image import PARTITIONS_PER_CHUNK, ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.records import (
     ClearElrRecord,
@@ -20,8 +21,8 @@ from tests.unit.metadata.cluster import cluster, topic_id, with_topic
 
 def test_a_view_does_not_change_under_its_holder():
     before = with_topic(cluster(None), "orders", partitions=2)
-    after = before.after(PartitionChangeRecord(partition_id=1, topic_id=topic_id(1), leader=1))
-    orders_before, orders_after = before.topic("orders"), after.topic("orders")
+    changed = after(before, [PartitionChangeRecord(partition_id=1, topic_id=topic_id(1), leader=1)])
+    orders_before, orders_after = before.topic("orders"), changed.topic("orders")
     assert orders_before is not None
     assert orders_after is not None
     assert [each.leader_epoch for each in orders_before.partitions] == [0, 0]
@@ -50,12 +51,12 @@ def test_partitions_are_numbered_without_gaps(count):
 
 def test_a_change_touches_what_it_names_and_counts_up():
     image = with_topic(cluster(None, None), "orders")
-    image = image.after(PartitionChangeRecord(partition_id=0, topic_id=topic_id(1), isr=(2,)))
+    image = after(image, [PartitionChangeRecord(partition_id=0, topic_id=topic_id(1), isr=(2,))])
     topic = image.topic("orders")
     assert topic is not None
     partition = topic.partition(0)
     assert (partition.isr, partition.leader, partition.leader_epoch, partition.partition_epoch) == ((2,), 1, 0, 1)
-    image = image.after(PartitionChangeRecord(partition_id=0, topic_id=topic_id(1), leader=2, replicas=(2,)))
+    image = after(image, [PartitionChangeRecord(partition_id=0, topic_id=topic_id(1), leader=2, replicas=(2,))])
     topic = image.topic("orders")
     assert topic is not None
     partition = topic.partition(0)
@@ -73,33 +74,34 @@ def test_equal_lists_of_replicas_are_one_object():
 def test_settings_go_with_their_topic():
     image = with_topic(cluster(None), "orders", retention_ms="5")
     assert dict(image.topic_overrides("orders")) == {"retention.ms": "5"}
-    image = image.after(RemoveTopicRecord(topic_id=topic_id(1)))
+    image = after(image, [RemoveTopicRecord(topic_id=topic_id(1))])
     assert dict(image.topic_overrides("orders")) == {}
     assert len(image.configs) == 0
 
 
 def test_a_setting_without_value_is_gone():
     nodes = ConfigResource(ConfigResourceType.BROKER, "")
-    image = MetadataImage().after(ConfigRecord(resource_type=4, resource_name="", name="max.connections", value="5"))
+    image = after(MetadataImage(), [ConfigRecord(resource_type=4, resource_name="", name="max.connections", value="5")])
     assert dict(image.config(nodes)) == {"max.connections": "5"}
-    image = image.after(ConfigRecord(resource_type=4, resource_name="", name="max.connections"))
+    image = after(image, [ConfigRecord(resource_type=4, resource_name="", name="max.connections")])
     assert dict(image.config(nodes)) == {}
 
 
 def test_features_and_producer_ids():
-    image = MetadataImage().after_all(
+    image = after(
+        MetadataImage(),
         [
             FeatureLevelRecord(name="x", feature_level=3),
             ProducerIdsRecord(next_producer_id=1000),
             NoOpRecord(),
             ClearElrRecord(topic_name="orders"),
-        ]
+        ],
     )
     assert image.features == {"x": 3}
     assert image.features_epoch == 3
     assert image.next_producer_id == 1000
     with pytest.raises(AssertionError, match="never given out twice"):
-        image.after(ProducerIdsRecord(next_producer_id=999))
+        after(image, [ProducerIdsRecord(next_producer_id=999)])
 
 
 def test_brokers_are_reached_by_listener():
@@ -123,7 +125,7 @@ def test_brokers_are_reached_by_listener():
 def test_a_record_that_cannot_be_is_our_own_mistake(record):
     image = with_topic(cluster(None), "orders")
     with pytest.raises(AssertionError):
-        image.after(record)
+        after(image, [record])
 
 
 def test_internal_topics_are_known():

@@ -1,5 +1,6 @@
 """The process measures itself, and the numbers are its own."""
 
+import gc
 import mmap
 import os
 import resource
@@ -7,7 +8,7 @@ import time
 
 import pytest
 
-from riverlog.observe.process import read_process, seconds_since_start
+from riverlog.observe.process import keep_objects, objects_that_stay, read_process, seconds_since_start
 
 needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system has no /proc")
 
@@ -44,3 +45,26 @@ def test_the_age_of_the_process_grows_with_the_clock() -> None:
     later = seconds_since_start()
     assert 0 < age < 3_600
     assert 0 <= later - age <= time.monotonic() - began + 0.001
+
+
+def test_the_collector_rests_while_objects_are_made_and_goes_on_as_it_was() -> None:
+    assert gc.isenabled()
+    with objects_that_stay():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with objects_that_stay():
+            pass
+        assert not gc.isenabled(), "who had switched it off is not overruled"
+    finally:
+        gc.enable()
+
+
+def test_what_is_kept_is_not_looked_at_again() -> None:
+    kept = gc.get_freeze_count()
+    try:
+        keep_objects()
+        assert gc.get_freeze_count() > kept
+    finally:
+        gc.unfreeze()

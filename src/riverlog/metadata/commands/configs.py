@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from riverlog.metadata.commands.outcome import DONE, Outcome, repeats
 from riverlog.metadata.commands.topics import check_kept, config_records
+from riverlog.metadata.draft import after
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage
 from riverlog.metadata.records import MetadataRecord
 from riverlog.model.errors import ErrorCode, Refusal
@@ -66,7 +67,7 @@ def alter_configs(
         except Refusal as refusal:
             outcomes.append(Outcome.of(refusal))
             continue
-        image = image.after_all(facts)
+        image = after(image, facts)
         records += facts
         outcomes.append(DONE)
     return [] if command.validate_only else records, ConfigsAltered(tuple(outcomes))

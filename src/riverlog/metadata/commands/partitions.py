@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from riverlog.metadata.commands.outcome import DONE, Outcome, named_twice, repeats
+from riverlog.metadata.draft import after
 from riverlog.metadata.image import MetadataImage, ReplicaIds, TopicImage
 from riverlog.metadata.placement import place, usable_brokers
 from riverlog.metadata.records import MetadataRecord, PartitionRecord
@@ -63,7 +64,7 @@ def create_partitions(
         except Refusal as refusal:
             outcomes.append(Outcome.of(refusal))
             continue
-        image = image.after_all(facts)
+        image = after(image, facts)
         records += facts
         outcomes.append(DONE)
     return [] if command.validate_only else records, PartitionsCreated(tuple(outcomes))

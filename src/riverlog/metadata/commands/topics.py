@@ -11,6 +11,7 @@ from riverlog.metadata.commands.partitions import (
     partition_records,
     replication_factor_of,
 )
+from riverlog.metadata.draft import after
 from riverlog.metadata.image import ConfigResource, ConfigResourceType, MetadataImage, TopicImage, folded
 from riverlog.metadata.limits import TOPIC_NAME_CHARACTERS_MAX
 from riverlog.metadata.placement import place
@@ -112,7 +113,7 @@ def create_topics(
         except Refusal as refusal:
             created.append(TopicCreationReply(new.name, Outcome.of(refusal)))
             continue
-        image = image.after_all(facts)
+        image = after(image, facts)
         topic = image.topic(new.name)
         assert topic is not None
         partitions_left -= topic.partition_count
@@ -130,7 +131,7 @@ def delete_topics(image: MetadataImage, command: DeleteTopics) -> tuple[list[Met
             outcomes.append(Outcome(ErrorCode.UNKNOWN_TOPIC_ID, f"There is no topic with the id {topic_id}."))
             continue
         record = RemoveTopicRecord(topic_id=topic_id)
-        image = image.after(record)
+        image = after(image, [record])
         records.append(record)
         outcomes.append(DONE)
     return records, TopicDeletionReplies(tuple(outcomes))

@@ -10,6 +10,7 @@ from riverlog.metadata.commands.brokers import (
     report_directories,
 )
 from riverlog.metadata.commands.partitions import LOST_DIRECTORY, UNASSIGNED_DIRECTORY
+from riverlog.metadata.draft import after
 from riverlog.metadata.features import SUPPORTED_FEATURES
 from riverlog.metadata.image import MetadataImage
 from riverlog.metadata.records import FeatureLevelRecord, PartitionChangeRecord, RegisterBrokerRecord
@@ -38,7 +39,7 @@ def test_after_a_crash_what_the_broker_leads_begins_a_new_leader_epoch():
     records, _ = register_broker(image, registration(1, clean=False))
     changes = [record for record in records if isinstance(record, PartitionChangeRecord)]
     assert [change.partition_id for change in changes] == [0, 2]
-    topic = image.after_all(records).topic("orders")
+    topic = after(image, records).topic("orders")
     assert topic is not None
     assert [each.leader_epoch for each in topic.partitions] == [1, 0, 1, 0]
 
@@ -48,7 +49,7 @@ def test_what_nobody_leads_is_led_by_the_one_in_sync() -> None:
     image = with_topic(cluster(None, None), "orders", partitions=2)
     topic = image.topic("orders")
     assert topic is not None
-    image = image.after(PartitionChangeRecord(partition_id=0, topic_id=topic.id, leader=-1))
+    image = after(image, [PartitionChangeRecord(partition_id=0, topic_id=topic.id, leader=-1)])
     records, _ = register_broker(image, registration(1, clean=True))
     changes = [record for record in records if isinstance(record, PartitionChangeRecord)]
     assert [(change.partition_id, change.leader) for change in changes] == [(0, 1)]
@@ -59,11 +60,12 @@ def test_a_lone_replica_is_eligible_however_empty_its_in_sync_set() -> None:
     image = with_topic(cluster(None), "orders", partitions=1)
     topic = image.topic("orders")
     assert topic is not None
-    image = image.after(
-        PartitionChangeRecord(partition_id=0, topic_id=topic.id, leader=-1, isr=(), eligible_leader_replicas=(1,))
+    image = after(
+        image,
+        [PartitionChangeRecord(partition_id=0, topic_id=topic.id, leader=-1, isr=(), eligible_leader_replicas=(1,))],
     )
     records, _ = register_broker(image, registration(1, clean=True))
-    topic = image.after_all(records).topic("orders")
+    topic = after(image, records).topic("orders")
     assert topic is not None
     partition = topic.partition(0)
     assert (partition.leader, partition.isr) == (1, (1,))
@@ -80,7 +82,7 @@ def directories_after(image: MetadataImage, *log_dirs: UUID, found: dict[int, UU
         log_dirs=log_dirs,
         found={(topic.id, index): directory for index, directory in (found or {}).items()},
     )
-    return image.after_all(register_broker(image, command)[0])
+    return after(image, register_broker(image, command)[0])
 
 
 def directories(image: MetadataImage) -> list[UUID]:
@@ -96,8 +98,8 @@ def an_unassigned_topic(*log_dirs: UUID) -> MetadataImage:
     assert topic is not None
     for index in range(4):
         change = PartitionChangeRecord(partition_id=index, topic_id=topic.id, directories=(UNASSIGNED_DIRECTORY,))
-        image = image.after(change)
-    return image.after(RegisterBrokerRecord(broker_id=1, fenced=False, log_dirs=log_dirs))
+        image = after(image, [change])
+    return after(image, [RegisterBrokerRecord(broker_id=1, fenced=False, log_dirs=log_dirs)])
 
 
 def test_partitions_without_a_directory_get_one_when_all_are_there() -> None:
@@ -119,5 +121,5 @@ def test_partitions_that_may_lie_in_a_directory_that_is_away_are_lost_until_they
 def test_nothing_new_is_placed_in_a_directory_that_is_offline() -> None:
     image = an_unassigned_topic(FIRST, SECOND)
     records, _ = report_directories(image, ReportDirectories(NodeId(1), (SECOND,)))
-    assert image.after_all(records).brokers[NodeId(1)].log_dirs == (SECOND,)
+    assert after(image, records).brokers[NodeId(1)].log_dirs == (SECOND,)
     assert report_directories(image, ReportDirectories(NodeId(1), ())) == ([], None)

@@ -3,6 +3,7 @@
 import pytest
 
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges, alter_configs, resource_of
+from riverlog.metadata.draft import after
 from riverlog.model.checkpoint_topic import CHECKPOINTS_TOPIC
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.settings import SettingLayers
@@ -17,7 +18,7 @@ def altered(*changes: ConfigChange, type_: int = TOPIC, name: str = "orders", re
     image = with_topic(cluster(None), "orders", retention_ms="5", cleanup_policy="delete")
     command = AlterConfigs((ResourceChanges(type_, name, changes),), replace=replace)
     records, reply = alter_configs(image, command, SettingLayers())
-    return reply.outcomes[0].code, dict(image.after_all(records).topic_overrides("orders"))
+    return reply.outcomes[0].code, dict(after(image, records).topic_overrides("orders"))
 
 
 def test_set_delete_append_and_subtract():

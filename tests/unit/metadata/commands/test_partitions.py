@@ -11,6 +11,7 @@ from riverlog.metadata.commands.partitions import (
     partition_records,
     replication_factor_of,
 )
+from riverlog.metadata.draft import after
 from riverlog.metadata.records import PartitionRecord, RegisterBrokerRecord
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import NodeId
@@ -91,7 +92,7 @@ def test_a_topics_partitions_go_round_the_directories():
     (one,) = partition_records(image, topic_id(1), [(NodeId(1),)], first=0)
     assert isinstance(one, PartitionRecord)
     assert one.directories == image.brokers[NodeId(1)].log_dirs
-    image = image.after(RegisterBrokerRecord(broker_id=1, fenced=False, log_dirs=(topic_id(5), topic_id(6))))
+    image = after(image, [RegisterBrokerRecord(broker_id=1, fenced=False, log_dirs=(topic_id(5), topic_id(6)))])
     several = partition_records(image, topic_id(1), [(NodeId(1),)] * 3, first=1)
     assert [each.directories for each in several if isinstance(each, PartitionRecord)] == [
         (topic_id(5),),
