@@ -50,7 +50,8 @@ def span_text(count_ms: int) -> str:
     return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
-def _read(text: str, what: str) -> int:
+def _read(span: object, what: str) -> int:
+    text = span if isinstance(span, str) else ""
     rest = text.strip().lower()
     total = 0.0
     while found := _PART.match(rest):
@@ -59,5 +60,5 @@ def _read(text: str, what: str) -> int:
         total += float(found[1]) * _UNITS_MS[found[2]]
         rest = rest[found.end() :].strip()
     if rest or not text.strip():
-        raise ValueError(f"{what} {text!r} is no length of time; write one as 10 seconds, 5 minutes, 1 hour or 2 days")
+        raise ValueError(f"{what} {span!r} is no length of time; write one as 10 seconds, 5 minutes, 1 hour or 2 days")
     return round(total)

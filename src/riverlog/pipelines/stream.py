@@ -19,7 +19,7 @@ from riverlog.pipelines.names import column_of
 from riverlog.pipelines.operators import joins
 from riverlog.pipelines.operators import windowing as windowed
 from riverlog.pipelines.operators.late_rows import Drop, Policy, Recompute, SideOutput, late_words, policy
-from riverlog.pipelines.operators.windows import Session, Window, words_of
+from riverlog.pipelines.operators.windows import Session, Window, check_window, words_of
 from riverlog.pipelines.outputs import ConsoleTarget, CustomTarget, ParquetTarget, Target, TopicTarget
 from riverlog.pipelines.row_functions import EachBatch, EachRow, Row, one
 from riverlog.pipelines.rows import LATE, carries_late_rows, is_timed, timed
@@ -172,6 +172,7 @@ class Stream:
         self.properties.need_time("a window")
         self.properties.need_other_time("a window")
         self.properties.refuse_side("a window")
+        check_window(window)
         chosen = policy(late)
         if self.properties.is_result and chosen != Drop():
             raise ValueError("results of a window or a join are never late for the next; say there what late rows do")

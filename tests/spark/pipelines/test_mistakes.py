@@ -31,5 +31,16 @@ def test_a_wrong_step_is_one_sentence(events: Stream, capfd: pytest.CaptureFixtu
         events.filter("key is is")
     with pytest.raises(WrongStep, match=r"^there is no column shop; did you mean"):
         events.to("results", key="shop")
+    for schema in ("key strng", {"key": "string"}):
+        with pytest.raises(
+            WrongStep, match=r"(Unsupported data type|Syntax error at or near|a schema is text, as in) "
+        ):
+            events.map(dict, schema)  # type: ignore[arg-type]
+    with pytest.raises(WrongStep, match=r"^a schema is text, as in 'customer string, amount double', or a StructType"):
+        events.pipeline.stream("orders", schema=5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^'1 minute' is no window; write tumbling\('1 minute'\), "):
+        events.window("1 minute")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^the window 60 is no length of time; write one as 10 seconds"):
+        tumbling(60)  # type: ignore[arg-type]
     assert events.pipeline.outputs == []
     assert capfd.readouterr().err == ""

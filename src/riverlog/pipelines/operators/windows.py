@@ -56,6 +56,15 @@ def session(gap: Span) -> Session:
     return Session(span_ms(gap, "the gap"))
 
 
+def check_window(given: object) -> None:
+    """Refuse what is no window, such as the text of its length; ValueError says which there are."""
+    if not isinstance(given, Window):
+        raise ValueError(
+            f"{given!r} is no window; write tumbling('1 minute'), sliding('10 minutes', every='1 minute') or "
+            "session('30 minutes')"
+        )
+
+
 def words_of(window: Window) -> str:
     """Describe a window."""
     match window:

@@ -22,6 +22,14 @@ def as_pyspark() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture
+def as_python() -> Iterator[None]:
+    """Let Python have the signal, whatever a test with a Spark of its own has left in this process."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.usefixtures("as_pyspark")
 def test_the_first_is_noted_and_the_second_is_raised() -> None:
     with interrupts() as found:
@@ -32,6 +40,7 @@ def test_the_first_is_noted_and_the_second_is_raised() -> None:
     assert signal.getsignal(signal.SIGINT) is theirs
 
 
+@pytest.mark.usefixtures("as_python")
 def test_whoever_else_takes_the_signal_keeps_it() -> None:
     with interrupts() as found, pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
