@@ -103,7 +103,7 @@ def test_each_damage_is_one_line_that_says_what_to_do(caplog: pytest.LogCaptureF
 
     with caplog.at_level(logging.ERROR, logger="riverlog"):
         run(scenario())
-    (line,) = [record.__dict__["fields"] for record in caplog.records if record.message == "damage found"]
+    (line,) = [record.__dict__["fields"] for record in caplog.records if record.getMessage() == "damage found"]
     assert line["partition"] == "orders-0"
     assert line["file"] == SECOND
     assert (line["first_offset"], line["last_offset"]) == (6, 6)

@@ -82,9 +82,9 @@ def session(
     """
     said = [app_name, master, dict(conf or {}), bootstrap, checkpoints, remote]
     asked = hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()  # may hold secrets
+    chosen = settings(checkpoints or _store_beside(bootstrap))
     if (running := _running()) is not None:
         return _the_same(running, asked)
-    chosen = settings(checkpoints or _store_beside(bootstrap))
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if remote is None and not submitted:
         master = master or os.environ.get("MASTER") or "local[*]"

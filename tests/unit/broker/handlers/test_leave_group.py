@@ -63,7 +63,7 @@ def test_why_a_member_came_and_went_is_in_the_log(caplog: pytest.LogCaptureFixtu
             leavers = [MemberIdentity(told.member_id, None, "too slow"), MemberIdentity("nobody", None, "not there")]
             await line.ask(ApiKey.LEAVE_GROUP, 5, LeaveGroupRequest(GROUP, leavers))
             said = [
-                (record.message, record.__dict__["fields"]["member"], record.__dict__["fields"]["reason"])
+                (record.getMessage(), record.__dict__["fields"]["member"], record.__dict__["fields"]["reason"])
                 for record in caplog.records
                 if record.name == "riverlog.groups"
             ]
