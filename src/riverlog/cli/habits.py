@@ -16,6 +16,8 @@ COMMANDS: Final = {
     "cluster config show": "cluster config get",
     "cluster describe": "cluster status",
     "cluster health": "doctor",
+    "cluster id": "cluster status",
+    "cluster partitions": "cluster under-replicated",
     "cluster info": "cluster status",
     "console-consumer": "consume",
     "console-producer": "produce",
@@ -47,6 +49,7 @@ COMMANDS: Final = {
     "topic": "topics",
     "topics add-partitions": "topics alter",
     "topics alter-config": "topics alter",
+    "topics config": "topics alter",
     "topics consume": "consume",
     "topics get-offsets": "topics offsets",
     "topics ls": "topics list",
@@ -120,7 +123,13 @@ OPTIONS: Final = {
         "-r": "--replication-factor N says how many copies",
         "-t": _TOPIC_NAME,
     },
+    "topics delete": {"--if-exists": "`topics list` shows what there is; a topic that is not there is an error"},
+    "topics describe": {
+        "--under-replicated-partitions": "`cluster under-replicated` lists them",
+        "--unavailable-partitions": "`cluster under-replicated` lists them",
+    },
     "topics list": {
+        "--exclude-internal": "without --internal they are left out",
         "--topic": "`topics describe NAME` shows one topic",
         "--name": "`topics describe NAME` shows one topic",
         "-n": "`topics describe NAME` shows one topic",
@@ -186,6 +195,7 @@ OPTIONS: Final = {
         "-g": "write the group's name after the command, or --group NAME",
         "-t": "--topic TOPIC says which topic",
     },
+    "groups delete": {"--all-groups": "name each group; `groups list` shows what there is"},
     "lag": {
         "--all-groups": "without a name, all groups are shown",
         "--name": "write the group's name after the command, or --group NAME",

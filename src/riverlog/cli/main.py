@@ -146,12 +146,13 @@ def _command_meant(group: str, word: str, rest: list[str]) -> str:
 
     below = f"{group} " if group else ""
     names = [each for each in (*GROUPS, *COMMAND_BY_WORDS) if each.startswith(below)]
-    plain = f"{below}{word.lstrip('-')}"
+    plain = f"{below}{word.lstrip('-')}".removeprefix("kafka-").removesuffix(".sh")
     meant = habits.of_command(plain) or (plain if plain in names else None)
     if meant is None:
         near = nearest(word.lstrip("-"), [each.removeprefix(below) for each in names])
         if near is None:
             return f"; `{program_name()} {below}--help` lists what there is"
         meant = below + near
-    following = rest[0] if rest and f"{meant} {rest[0]}" in COMMAND_BY_WORDS else ""
+    verb = rest[0].lstrip("-") if rest else ""
+    following = verb if f"{meant} {verb}" in COMMAND_BY_WORDS else ""
     return f"; did you mean `{program_name()} {meant} {following}".rstrip() + "`?"
