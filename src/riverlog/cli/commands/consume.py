@@ -17,6 +17,7 @@ import click
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, talking
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, Start, moment_ms, start
+from riverlog.cli.terminal.lines import reader_gone
 from riverlog.cli.terminal.options import Argument, choice_option, output_format_option, partitions_option
 from riverlog.cli.terminal.record_formats import (
     NULL,
@@ -334,6 +335,8 @@ async def _print(consumer: "Consumer", show: Piece, *, count: int | None, ends: 
         if records:
             out.write(b"".join([show(record) for record in records]))
             out.flush()
+        elif reader_gone(out.fileno()):
+            raise BrokenPipeError  # as the next record would, which may be long in coming
         elif not told:
             told = True
             print(waiting, file=sys.stderr)

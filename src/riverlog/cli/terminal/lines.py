@@ -1,4 +1,4 @@
-"""Input as records see it: bytes from a terminal, a pipe or a file, cut into lines.
+"""Input as records see it: bytes from a terminal, a pipe or a file, cut into lines; and whether output is still read.
 
 Waiting happens in the event loop and never in a thread, so that Ctrl-C ends it at once; and no more is read than
 the caller asks for, so that a slow cluster slows the writer at the other end of the pipe.
@@ -6,6 +6,7 @@ the caller asks for, so that a slow cluster slows the writer at the other end of
 
 import asyncio
 import os
+import select
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -56,3 +57,10 @@ async def _readable(descriptor: int) -> None:
         await ready.wait()
     finally:
         loop.remove_reader(descriptor)
+
+
+def reader_gone(descriptor: int) -> bool:
+    """Return whether nobody reads a pipe any more, without writing to it."""
+    looking = select.poll()
+    looking.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in looking.poll(0))

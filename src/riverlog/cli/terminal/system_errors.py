@@ -19,6 +19,9 @@ _SENTENCES: Final = {
 def system_sentence(error: OSError) -> str:
     """Return what to say about an error of the operating system."""
     reason = error.strerror or str(error)
-    if error.errno in _SENTENCES and (error.filename is not None or error.errno == errno.EMFILE):
-        return _SENTENCES[error.errno].format(file=error.filename)
+    sentence = _SENTENCES.get(error.errno or 0)
+    if sentence is not None and error.filename is None:
+        sentence = sentence.removeprefix("{file}: ")
+    if sentence is not None and (error.filename is not None or "{file}" not in sentence):
+        return sentence.format(file=error.filename)
     return reason if error.filename is None else f"{error.filename}: {reason}"

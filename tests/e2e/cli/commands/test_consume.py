@@ -74,3 +74,20 @@ def test_on_a_terminal_a_reader_says_why_it_ends_with_nothing(shell: Shell, node
         "Group done has nothing left to read; `riverlog groups reset-offsets` moves it back.\n",
     )
     assert shell.done(*member) == b"", "a script is told nothing"
+
+
+def test_a_reader_ends_when_nobody_reads_what_it_prints(shell: Shell, node: Node) -> None:
+    shell.done("topics", "create", "piped")
+    shell.done("produce", "piped", given=b"one\ntwo\n")
+    with subprocess.Popen(
+        [PROGRAM, "consume", "piped", "--from-beginning"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(node),
+    ) as reader:
+        assert reader.stdout is not None
+        assert reader.stderr is not None
+        assert reader.stdout.readline() == b"one\n"
+        reader.stdout.close()
+        assert reader.wait(SECONDS_MAX) == 0, "though no record comes any more"
+        assert reader.stderr.read() == b""

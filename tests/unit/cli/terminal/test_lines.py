@@ -9,7 +9,7 @@ import pytest
 
 from riverlog.cli.terminal import lines as module
 from riverlog.cli.terminal.exits import CommandError
-from riverlog.cli.terminal.lines import lines
+from riverlog.cli.terminal.lines import lines, reader_gone
 
 
 async def collect(descriptor: int) -> list[bytes]:
@@ -89,3 +89,13 @@ def test_waiting_for_input_can_be_interrupted(pipe: tuple[int, int]) -> None:
 
     asyncio.run(interrupt())
     os.close(writing)
+
+
+def test_a_pipe_that_nobody_reads_any_more_is_noticed(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    assert not reader_gone(writing)
+    os.close(reading)
+    assert reader_gone(writing)
+    os.close(writing)
+    with (tmp_path / "file").open("wb") as file:
+        assert not reader_gone(file.fileno())

@@ -14,6 +14,7 @@ from riverlog.cli.terminal.system_errors import system_sentence
         (errno.ENOENT, "a.txt", "there is no file or folder a.txt; check the path"),
         (errno.EACCES, "a.txt", "a.txt: this user may not open it; change its permissions, or choose another place"),
         (errno.EMFILE, None, "too many files are open; raise the limit with `ulimit -n`"),
+        (errno.ENOSPC, None, "the disk is full; make room"),
         (errno.ENOENT, None, "No such file or directory"),
         (errno.EIO, "a.txt", "a.txt: Input/output error"),
     ],
