@@ -101,9 +101,12 @@ class RemoteStore:
         try:
             self._connection.request(method, target, body, headers, encode_chunked=chunked)
             response = self._connection.getresponse()
+        except http.client.RemoteDisconnected as problem:
+            self._connection.close()
+            raise ConnectionResetError("it closes the connection") from problem
         except http.client.HTTPException as problem:
             self._connection.close()
-            raise OSError(f"the checkpoint store does not speak HTTP: {problem!r}") from problem
+            raise ConnectionError("it does not speak HTTP") from problem
         except OSError:
             self._connection.close()
             raise

@@ -82,3 +82,9 @@ def test_any_query_is_shown_and_more_where_its_driver_reports(node: Node, capsys
     assert "there is no pipeline other; `riverlog pipelines list` shows what there is" in capsys.readouterr().err
     assert main(["lag", "--group", "revenue", "-b", node.bootstrap, "-o", "json"]) == ExitCode.DONE
     assert json.loads(capsys.readouterr().out)["lag"] == 6
+
+
+def test_the_address_of_the_broker_is_no_checkpoint_store(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipelines", "list", "--store", node.bootstrap]) == ExitCode.UNREACHABLE
+    said = f"no checkpoint store answers at {node.bootstrap}: it closes the connection"
+    assert capsys.readouterr().err == f"riverlog: {said}; the ready line of a node names it\n"
