@@ -18,6 +18,8 @@ ASKED = [
     ["consume", "orders"],
     ["consume", "orders", "--group", "billing"],
     ["produce", "orders"],
+    ["bench", "--seconds", "1"],
+    ["verify", "--seconds", "1"],
 ]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from riverlog.cli.client_settings import created, settings_of
-from riverlog.cli.cluster_options import ClusterOptions, cluster_options
+from riverlog.cli.cluster_options import ClusterOptions, cluster_options, talking
 from riverlog.cli.commands.produce import ACKS, CODECS
 from riverlog.cli.load.latencies import PERCENTILES, Latencies
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
@@ -167,7 +167,7 @@ def bench(
             part="", bootstrap=cluster.bootstrap, topic=made_topic, producer=for_producer, consumer=for_consumer
         )
         async with (
-            created(Admin, cluster.bootstrap, for_admin) as admin,
+            talking(created(Admin, cluster.bootstrap, for_admin)) as admin,
             _topic(admin, topic, made_topic, partitions, replication_factor),
         ):
             return [row async for row in _measure(admin, plan, share)]

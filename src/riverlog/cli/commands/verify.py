@@ -138,6 +138,8 @@ def verify(
     )
 
     async def work() -> "Report":
+        async with cluster.admin_beside():
+            pass  # whoever does not answer is told of here; later on, silence is what a run is about
         with _progress() as say:
             return await verify_cluster(
                 cluster.bootstrap, load, producer=for_producer, consumer=for_consumer, say=say, warn=_warn
