@@ -21,8 +21,10 @@ from riverlog.broker.network.server import Server
 from riverlog.broker.requests.authorization import AllowEveryone
 from riverlog.broker.requests.context import Services
 from riverlog.broker.requests.dispatch import Dispatcher, HandlerLoader
+from riverlog.controller.controller import Controller
 from riverlog.controller.log import METADATA_FOLDER, MetadataLog
-from riverlog.controller.metadata import MetadataDriver
+from riverlog.controller.producer_ids import ProducerIds
+from riverlog.controller.view import MetadataView
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.marker_writer import MarkerWriter
 from riverlog.coordination.offsets import TransactionalOffsets
@@ -100,7 +102,9 @@ class World:
 class Parts:
     """What a node consists of once it has opened its data."""
 
-    metadata: MetadataDriver
+    metadata: MetadataView
+    controller: Controller
+    producer_ids: ProducerIds
     registry: PartitionRegistry
     assignment: DirectoryAssignment
     checkpoints: DirectoryCheckpoints
@@ -228,10 +232,12 @@ class Node:
             voter=Voter(ReplicaKey(settings.node_id, registry.directories[0].logs.identity.directory_id), ()),
             random=world.random,
         )
-        metadata = MetadataDriver(log=log, settings=settings, clock=world.clock, failed=self._metadata_failed)
-        self._closing.push_async_callback(metadata.close)
+        metadata = MetadataView(settings)
+        controller = Controller(log=log, view=metadata, clock=world.clock, failed=self._metadata_failed)
+        producer_ids = ProducerIds(controller, settings.node_id)
+        self._closing.push_async_callback(controller.close)
         with objects_that_stay():
-            metadata.start()
+            controller.start()
         self._open_other_directories(known_directories(metadata.image, settings.node_id))
         assignment = DirectoryAssignment(settings.node_id, registry, metadata, world.random)
         assignment.start()
@@ -248,13 +254,15 @@ class Node:
             turn=self._turn,
         )
         replicas.start()
-        groups = GroupCoordinator(metadata, replicas, clock=world.clock, random=world.random)
+        groups = GroupCoordinator(metadata, controller, replicas, clock=world.clock, random=world.random)
         groups.start()
         self._closing.push_async_callback(groups.close)
         marker_writer = MarkerWriter(replicas, groups, world.clock)
         transactions = TransactionCoordinator(
             metadata,
+            controller,
             replicas,
+            producer_ids=producer_ids,
             markers=marker_writer,
             clock=world.clock,
             random=world.random,
@@ -276,6 +284,8 @@ class Node:
         )
         return Parts(
             metadata,
+            controller,
+            producer_ids,
             registry,
             assignment,
             checkpoints,
@@ -353,6 +363,8 @@ class Node:
             node_id=settings.node_id,
             cluster_id=self.cluster_id,
             metadata=parts.metadata,
+            controller=parts.controller,
+            producer_ids=parts.producer_ids,
             registry=parts.registry,
             assignment=parts.assignment,
             checkpoints=parts.checkpoints,
@@ -451,7 +463,7 @@ class Node:
     async def _register(self, parts: Parts) -> None:
         """Register this node with the cluster: where it is reached, and whether it remembers everything."""
         directories = self._registry.directories
-        registered = await parts.metadata.submit(
+        registered = await parts.controller.submit(
             RegisterBroker(
                 node_id=self._settings.node_id,
                 incarnation_id=UUID(int=self._world.random.getrandbits(128), version=4),
@@ -539,7 +551,7 @@ class Node:
     async def _report_directories(self) -> None:
         """Report the directories that are online: no new partition is placed in another one."""
         try:
-            await self.parts.metadata.submit(ReportDirectories(self._settings.node_id, self._online_directories()))
+            await self.parts.controller.submit(ReportDirectories(self._settings.node_id, self._online_directories()))
         except (Refusal, Stopped, OSError) as error:  # requests for what is placed there are refused
             self._log.warning("the offline directory could not be reported", detail=str(error))
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from riverlog.controller.metadata import MetadataDriver
+from riverlog.controller.view import MetadataView
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.transactions import TransactionCoordinator
 from riverlog.metadata.image import PartitionImage, TopicImage
@@ -32,7 +32,7 @@ class NodeMetrics:
     cluster_id: str
     stats: NodeStats
     _registry: PartitionRegistry
-    _metadata: MetadataDriver
+    _metadata: MetadataView
     _groups: GroupCoordinator
     _transactions: TransactionCoordinator
     _clock: Clock

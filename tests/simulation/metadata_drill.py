@@ -51,13 +51,13 @@ class MetadataDrill:
         for _ in range(2):
             for _ in range(3):
                 await self._create(node)
-            node.log.begin_snapshot(node.driver.image)
+            node.log.begin_snapshot(node.view.image)
             await self._create(node)  # while it is written
             if writing := asyncio.all_tasks() - {asyncio.current_task()}:
                 await asyncio.wait(writing)
         await self._alter(node, self._answered[0])
         await self._delete(node, self._answered[-1])
-        await node.driver.close()
+        await node.controller.close()
 
     async def _create(self, node: Node) -> None:
         name = f"topic{self._created:02}"
@@ -67,12 +67,12 @@ class MetadataDrill:
 
     async def _alter(self, node: Node, name: str) -> None:
         change = ConfigChange("retention.ms", ConfigOperation.SET, "7")
-        await node.driver.submit(AlterConfigs((ResourceChanges(ConfigResourceType.TOPIC, name, (change,)),)))
+        await node.controller.submit(AlterConfigs((ResourceChanges(ConfigResourceType.TOPIC, name, (change,)),)))
         self._retention[name] = "7"
 
     async def _delete(self, node: Node, name: str) -> None:
         self._answered.remove(name)
-        await node.driver.submit(DeleteTopics((topic(name).id,)))
+        await node.controller.submit(DeleteTopics((topic(name).id,)))
         self._deleted.add(name)
 
     def aftermath(self) -> list[str]:
@@ -83,13 +83,13 @@ class MetadataDrill:
 
     async def _look(self, *, goes_on: bool) -> list[str]:
         node = Node(self.disk)
-        found = names(node.driver.image)
+        found = names(node.view.image)
         if [name for name in found if name in self._answered] != self._answered:
             return [f"the metadata holds {found}; {self._answered} were created"]
         if back := self._deleted.intersection(found):
             return [f"the metadata holds {back} again"]
         for name, value in self._retention.items():
-            if (held := node.driver.image.topic_overrides(name).get("retention.ms")) != value:
+            if (held := node.view.image.topic_overrides(name).get("retention.ms")) != value:
                 return [f"{name} has retention.ms={held}; {value} was answered"]
         if goes_on:
             await node.register()

@@ -15,7 +15,9 @@ async def transactions_of(universe: Universe, node: Node, markers: MarkerPort) -
     """Give coordinators that write to the node's logs and send markers through the given port."""
     transactions = TransactionCoordinator(
         node.parts.metadata,
+        node.parts.controller,
         node.parts.replicas,
+        producer_ids=node.parts.producer_ids,
         markers=markers,
         clock=universe.clock,
         random=universe.random,

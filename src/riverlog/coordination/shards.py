@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
-from riverlog.controller.metadata import MetadataDriver
+from riverlog.controller.controller import Controller
+from riverlog.controller.view import MetadataView
 from riverlog.coordination.futures import refused
 from riverlog.coordination.limits import (
     COORDINATED_NAMES_PLACED_MAX,
@@ -40,8 +41,11 @@ class Shards(ABC, Generic[Machine, Fact]):
 
     TOPIC: ClassVar[str]
 
-    def __init__(self, metadata: MetadataDriver, replicas: Replicas, *, clock: Clock, random: Random) -> None:
+    def __init__(
+        self, metadata: MetadataView, controller: Controller, replicas: Replicas, *, clock: Clock, random: Random
+    ) -> None:
         self._metadata = metadata
+        self._controller = controller
         self._replicas = replicas
         self._clock = clock
         self._random = random
@@ -126,7 +130,7 @@ class Shards(ABC, Generic[Machine, Fact]):
         """Create the topic that coordinators write to, unless it is there; Refusal where that fails."""
         if self._metadata.image.topic(self.TOPIC) is not None:
             return
-        (created,) = (await self._metadata.submit(CreateTopics((self._new_topic(),)))).topics
+        (created,) = (await self._controller.submit(CreateTopics((self._new_topic(),)))).topics
         if created.outcome.code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
             raise Refusal(
                 ErrorCode.COORDINATOR_NOT_AVAILABLE, created.outcome.message or "The topic cannot be created."

@@ -8,7 +8,9 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from riverlog.controller.metadata import MetadataDriver
+from riverlog.controller.controller import Controller
+from riverlog.controller.producer_ids import ProducerIds
+from riverlog.controller.view import MetadataView
 from riverlog.coordination.futures import answered, concluded, refused, unwatched
 from riverlog.coordination.shard import Shard
 from riverlog.coordination.shards import Shards
@@ -45,15 +47,18 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
 
     def __init__(
         self,
-        metadata: MetadataDriver,
+        metadata: MetadataView,
+        controller: Controller,
         replicas: Replicas,
         *,
+        producer_ids: ProducerIds,
         markers: MarkerPort,
         clock: Clock,
         random: Random,
         stats: TransactionStats,
     ) -> None:
-        super().__init__(metadata, replicas, clock=clock, random=random)
+        super().__init__(metadata, controller, replicas, clock=clock, random=random)
+        self._producer_ids = producer_ids
         self._markers = markers
         self._stats = stats
         self._sender: MarkerSender | None = None
@@ -84,7 +89,7 @@ class TransactionCoordinator(Shards["TransactionsMachine", "StateFact"]):
         from riverlog.transactions.commands import NeedsProducerId
 
         while isinstance(reply := await asked, NeedsProducerId):
-            new_id = await self._metadata.next_producer_id()
+            new_id = await self._producer_ids.next()
             asked = self.submit(command.transactional_id, command.with_id(new_id))
         return reply
 

@@ -7,7 +7,7 @@ one counts which the metadata name. A partition whose directory is not there is 
 from uuid import UUID
 
 from riverlog.controller.log import METADATA_FOLDER
-from riverlog.controller.metadata import MetadataDriver
+from riverlog.controller.view import MetadataView
 from riverlog.metadata.commands.partitions import LOST_DIRECTORY
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import PartitionImage, TopicImage
@@ -24,7 +24,7 @@ from riverlog.partitions.registry import NodeDirectory, PartitionRegistry
 class DirectoryAssignment:
     """Finds the log directory of each partition of this node."""
 
-    def __init__(self, node_id: NodeId, registry: PartitionRegistry, metadata: MetadataDriver, random: Random) -> None:
+    def __init__(self, node_id: NodeId, registry: PartitionRegistry, metadata: MetadataView, random: Random) -> None:
         self._node_id = node_id
         self._registry = registry
         self._metadata = metadata

@@ -6,7 +6,7 @@ metadata, not a thousand folders. After a crash, one with much to recover is ope
 
 import asyncio
 
-from riverlog.controller.metadata import MetadataDriver
+from riverlog.controller.view import MetadataView
 from riverlog.log.log import Log
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import TopicImage
@@ -34,7 +34,7 @@ class Replicas:
         registry: PartitionRegistry,
         assignment: DirectoryAssignment,
         removal: PartitionRemoval,
-        metadata: MetadataDriver,
+        metadata: MetadataView,
         *,
         clock: Clock,
         disk: Disk,

@@ -1,12 +1,14 @@
-"""A metadata driver over a disk in memory, from start to stop or crash."""
+"""A controller and its view over a disk in memory, from start to stop or crash."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
 from uuid import UUID
 
+from riverlog.controller.controller import Controller
 from riverlog.controller.log import METADATA_CONFIG, MetadataLog
-from riverlog.controller.metadata import MetadataDriver
+from riverlog.controller.producer_ids import ProducerIds
+from riverlog.controller.view import MetadataView
 from riverlog.metadata.commands.brokers import RegisterBroker
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.delta import MetadataDelta
@@ -44,7 +46,7 @@ class TurnLater:
 
 
 class Node:
-    """A metadata driver over a disk, from start to stop or crash."""
+    """A controller over a disk, from start to stop or crash."""
 
     def __init__(
         self, disk: MemoryDisk, *, config: TopicConfig = METADATA_CONFIG, voter: Voter = VOTER, **settings: str
@@ -56,24 +58,22 @@ class Node:
         self.log = MetadataLog.open(
             disk, StillClock(), TurnLater(), FOLDER, voter=voter, random=Random(1), config=config
         )
-        self.driver = MetadataDriver(
-            log=self.log,
-            settings=configure(flags={name.replace("_", "."): value for name, value in settings.items()}).settings,
-            clock=StillClock(),
-            failed=self.failures.append,
-        )
-        self.driver.start()
-        self.driver.watch(self.deltas.append)
+        given = configure(flags={name.replace("_", "."): value for name, value in settings.items()}).settings
+        self.view = MetadataView(given)
+        self.controller = Controller(log=self.log, view=self.view, clock=StillClock(), failed=self.failures.append)
+        self.producer_ids = ProducerIds(self.controller, given.node_id)
+        self.controller.start()
+        self.view.watch(self.deltas.append)
 
     async def register(self, *, clean: bool = True) -> None:
-        await self.driver.submit(
+        await self.controller.submit(
             RegisterBroker(
                 NodeId(1), UUID(int=7), (Endpoint("PLAINTEXT", "localhost", 9092),), None, (UUID(int=8),), clean
             )
         )
 
     async def create(self, *names: str, partitions: int = 1) -> None:
-        created = await self.driver.submit(CreateTopics(tuple(topic(name, partitions) for name in names)))
+        created = await self.controller.submit(CreateTopics(tuple(topic(name, partitions) for name in names)))
         assert [each.outcome.code for each in created.topics] == [ErrorCode.NONE] * len(names)
 
 

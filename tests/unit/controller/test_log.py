@@ -22,10 +22,10 @@ async def test_commands_that_come_together_share_a_flush():
     syncs = []
     step = disk.step
     disk.step = lambda kind, path: (syncs.append(path) if kind == "sync" else None, step(kind, path))[1]  # type: ignore[method-assign]  # counts
-    await asyncio.gather(*(node.driver.submit(CreateTopics((topic(f"t{number}"),))) for number in range(50)))
-    assert len(node.driver.image.topics) == 50
+    await asyncio.gather(*(node.controller.submit(CreateTopics((topic(f"t{number}"),))) for number in range(50)))
+    assert len(node.view.image.topics) == 50
     assert len([path for path in syncs if path == SEGMENT]) <= 2
-    await node.driver.close()
+    await node.controller.close()
 
 
 @run
@@ -37,13 +37,13 @@ async def test_a_full_disk_refuses_and_later_goes_on():
     with pytest.raises(Refusal) as refused:
         await node.create("orders")
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert names(node.driver.image) == []
+    assert names(node.view.image) == []
     disk.heal()
     await node.create("orders")
     assert node.failures == []
-    image = node.driver.image
-    await node.driver.close()
-    assert Node(disk).driver.image == image
+    image = node.view.image
+    await node.controller.close()
+    assert Node(disk).view.image == image
 
 
 @run
@@ -57,7 +57,7 @@ async def test_nothing_is_written_that_was_decided_on_records_that_were_not():
     def come() -> None:
         """Ask for something in the moment between the failure and the news of it; there is room again."""
         disk.heal()
-        late.append(node.driver.submit(CreateTopics((topic("late"),))))
+        late.append(node.controller.submit(CreateTopics((topic("late"),))))
 
     def fail(records):
         node.log._write = write
@@ -70,9 +70,9 @@ async def test_nothing_is_written_that_was_decided_on_records_that_were_not():
     with pytest.raises(Refusal):
         await late[0]
     await node.create("next")
-    assert names(node.driver.image) == ["next"]
-    await node.driver.close()
-    assert names(Node(disk).driver.image) == ["next"]
+    assert names(node.view.image) == ["next"]
+    await node.controller.close()
+    assert names(Node(disk).view.image) == ["next"]
 
 
 @run
@@ -84,7 +84,7 @@ async def test_a_failed_flush_is_final():
     with pytest.raises(OSError, match=r"."):
         await node.create("orders")
     assert len(node.failures) == 1
-    await node.driver.close()
+    await node.controller.close()
 
 
 @run
@@ -94,15 +94,15 @@ async def test_what_is_not_possible_for_want_of_descriptors_is_waited_out():
     await node.register()
     for kinds in (("write",), ("open",), ("open", "write", "read")):
         disk.fail(0, errno.EMFILE, on=kinds, lasting=True)
-        creating = asyncio.create_task(node.create(f"orders{len(names(node.driver.image))}"))
+        creating = asyncio.create_task(node.create(f"orders{len(names(node.view.image))}"))
         await asyncio.sleep(1)
         disk.heal()
         await creating
-    assert len(names(node.driver.image)) == 3
+    assert len(names(node.view.image)) == 3
     assert node.failures == []
-    image = node.driver.image
-    await node.driver.close()
-    assert Node(disk).driver.image == image
+    image = node.view.image
+    await node.controller.close()
+    assert Node(disk).view.image == image
 
 
 @run
@@ -114,7 +114,7 @@ async def test_a_flush_that_failed_for_want_of_memory_is_final():
     with pytest.raises(OSError, match=r"."):
         await node.create("orders")
     assert len(node.failures) == 1
-    await node.driver.close()
+    await node.controller.close()
 
 
 @run
@@ -127,7 +127,7 @@ async def test_a_node_that_can_write_no_metadata_for_long_ends():
         await node.create("orders")
     assert len(node.failures) == 1
     disk.heal()
-    await node.driver.close()
+    await node.controller.close()
 
 
 @run
@@ -138,18 +138,18 @@ async def test_a_snapshot_replaces_what_lies_below_it():
     for number in range(100):
         await node.create(f"t{number}", partitions=3)
         await asyncio.sleep(0)
-    image = node.driver.image
-    await node.driver.close()
+    image = node.view.image
+    await node.controller.close()
     files = disk.list(FOLDER)
     snapshots = [name for name in files if name.endswith(".checkpoint")]
     assert len(snapshots) == 1
     assert snapshot_id(snapshots[0]).end_offset > 100
     assert f"{0:020}.log" not in files
     again = Node(disk)
-    assert again.driver.image == image
+    assert again.view.image == image
     await again.create("more")
-    await again.driver.close()
-    assert "more" in names(Node(disk).driver.image)
+    await again.controller.close()
+    assert "more" in names(Node(disk).view.image)
 
 
 @run
@@ -161,11 +161,11 @@ async def test_segments_go_one_by_one_with_their_names_durable_before_each():
     disk.before_step = lambda kind, path: steps.append(f"{kind} {path[-4:]}")
     for number in range(3):
         await node.create(f"t{number}")
-        node.driver._log._log.roll(0)
+        node.controller._log._log.roll(0)
     for number in range(100):
         await node.create(f"more{number}")
         await asyncio.sleep(0)
-    await node.driver.close()
+    await node.controller.close()
     order = [step for step in steps if step == "rename .log" or step.startswith("sync_folder")]
     assert order.count("rename .log") > 3
     assert all(before.startswith("sync_folder") for before, step in pairwise(order) if step == "rename .log")
@@ -185,7 +185,7 @@ async def test_crashes_while_snapshots_are_written_lose_nothing():
                 break
         await asyncio.sleep(0)
         await crash(disk)
-        assert names(Node(disk).driver.image) == acknowledged
+        assert names(Node(disk).view.image) == acknowledged
 
 
 @run
@@ -207,7 +207,7 @@ async def test_names_that_a_failed_sync_lost_hold_nothing_that_is_acknowledged()
                 acknowledged.append(f"t{number:02}")
                 await asyncio.sleep(0)
             await crash(disk)
-            assert names(Node(disk).driver.image)[: len(acknowledged)] == acknowledged
+            assert names(Node(disk).view.image)[: len(acknowledged)] == acknowledged
     assert failed > 20
 
 
@@ -217,7 +217,7 @@ async def damaged_node(position: int) -> MemoryDisk:
     await node.register()
     await node.create("first")
     await node.create("second")
-    await node.driver.close()
+    await node.controller.close()
     disk.damage(SEGMENT, position)
     return disk
 
@@ -242,7 +242,7 @@ async def test_a_damaged_snapshot_stops_the_node():
     for number in range(30):
         await node.create(f"t{number}", partitions=2)
         await asyncio.sleep(0)
-    await node.driver.close()
+    await node.controller.close()
     snapshot = next(name for name in disk.list(FOLDER) if name.endswith(".checkpoint"))
     disk.damage(f"{FOLDER}/{snapshot}", 200)
     with pytest.raises(BadMetadata, match="checksum"):
@@ -257,7 +257,7 @@ async def test_a_missing_snapshot_stops_the_node():
     for number in range(30):
         await node.create(f"t{number}", partitions=2)
         await asyncio.sleep(0)
-    await node.driver.close()
+    await node.controller.close()
     for name in disk.list(FOLDER):
         if name.endswith(".checkpoint"):
             disk.remove(f"{FOLDER}/{name}")
@@ -273,9 +273,9 @@ async def test_what_was_acknowledged_survives_a_crash():
         await node.register()
         await node.create("first")
         await node.create("second")
-        under_way = node.driver.submit(CreateTopics((topic("third"),)))
+        under_way = node.controller.submit(CreateTopics((topic("third"),)))
         await asyncio.sleep(0)
         await crash(disk)
         under_way.cancel()
         again = Node(disk)
-        assert names(again.driver.image)[:2] == ["first", "second"]
+        assert names(again.view.image)[:2] == ["first", "second"]

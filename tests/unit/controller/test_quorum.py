@@ -51,11 +51,11 @@ async def test_a_new_log_begins_with_its_leader_and_its_voter():
     assert control_records(disk) == [
         (1, LeaderChangeRecord(leader_id=1, voters=(VoterId(1),), granting_voters=(VoterId(1),))),
         (1, KRaftVersionRecord(k_raft_version=1)),
-        (1, voters_record(node.driver.quorum.voters)),
+        (1, voters_record(node.controller.quorum.voters)),
     ]
-    assert list(node.driver.quorum.voters) == [VOTER]
-    assert node.driver.quorum.high_watermark == node.driver.end_offset == 3
-    await node.driver.close()
+    assert list(node.controller.quorum.voters) == [VOTER]
+    assert node.controller.quorum.high_watermark == node.controller.end_offset == 3
+    await node.controller.close()
 
 
 @run
@@ -65,14 +65,14 @@ async def test_each_start_begins_an_epoch_and_names_the_voter_no_more():
         node = Node(disk)
         await node.register()
         await node.create(f"t{epoch}")
-        assert node.driver.quorum.epoch == vote_on(disk).epoch == epoch
-        assert node.driver.quorum.high_watermark == node.driver.end_offset
-        await node.driver.close()
+        assert node.controller.quorum.epoch == vote_on(disk).epoch == epoch
+        assert node.controller.quorum.high_watermark == node.controller.end_offset
+        await node.controller.close()
     assert [(epoch, type(each).__name__) for epoch, each in control_records(disk)][3:] == [
         (2, "LeaderChangeRecord"),
         (3, "LeaderChangeRecord"),
     ]
-    assert names(Node(disk).driver.image) == ["t1", "t2", "t3"]
+    assert names(Node(disk).view.image) == ["t1", "t2", "t3"]
 
 
 @run
@@ -85,7 +85,7 @@ async def test_the_vote_is_durable_before_the_epoch_begins():
     written = next(place for place, (kind, path) in enumerate(steps) if kind == "write" and path.endswith(".log"))
     assert ("sync_folder", FOLDER.rpartition("/")[2]) in steps[saved:written]
     assert steps.count(("rename", "quorum-state.tmp")) == 1, "only the last of several elections is written"
-    await node.driver.close()
+    await node.controller.close()
 
 
 @run
@@ -94,18 +94,18 @@ async def test_a_log_from_before_there_were_elections_goes_on():
     node = Node(disk)
     await node.register()
     await node.create("kept")
-    await node.driver.close()
+    await node.controller.close()
     disk.remove(STATE)
     again = Node(disk)
-    assert again.driver.quorum.epoch == 2, "the log knows of epoch 1"
-    assert names(again.driver.image) == ["kept"]
-    await again.driver.close()
+    assert again.controller.quorum.epoch == 2, "the log knows of epoch 1"
+    assert names(again.view.image) == ["kept"]
+    await again.controller.close()
 
 
 @run
 async def test_a_vote_that_cannot_be_read_is_no_reason_to_begin_anew():
     disk = MemoryDisk()
-    await Node(disk).driver.close()
+    await Node(disk).controller.close()
     disk.damage(STATE, 3)
     before = {name: read_file(disk, f"{FOLDER}/{name}") for name in disk.list(FOLDER)}
     with pytest.raises(BadMetadata, match="quorum-state cannot be read") as refused:
@@ -117,7 +117,7 @@ async def test_a_vote_that_cannot_be_read_is_no_reason_to_begin_anew():
 @run
 async def test_the_metadata_of_another_disk_or_node_are_left_alone():
     disk = MemoryDisk()
-    await Node(disk).driver.close()
+    await Node(disk).controller.close()
     size = disk.open(SEGMENT).size()
     for other in (ReplicaKey(NodeId(1), voters(1).by_id[NodeId(1)].key.directory_id), ReplicaKey(NodeId(2), None)):
         with pytest.raises(DirectoryRefused, match=r"has the metadata of node 1 .* put back the meta\.properties"):
@@ -142,14 +142,14 @@ async def test_a_snapshot_keeps_epoch_and_voters():
     await node.register()
     for number in range(30):
         await node.create(f"t{number}", partitions=2)
-    await node.driver.close()
+    await node.controller.close()
     [snapshot] = [name for name in disk.list(FOLDER) if name.endswith(".checkpoint")]
     assert snapshot.endswith("-0000000001.checkpoint")
     again = Node(disk)
-    assert list(again.driver.quorum.voters) == [VOTER]
-    assert again.driver.quorum.epoch == 2
+    assert list(again.controller.quorum.voters) == [VOTER]
+    assert again.controller.quorum.epoch == 2
     await again.create("more")
-    await again.driver.close()
+    await again.controller.close()
     said = [each for each in disk.list(FOLDER) if each.endswith(".log")]
     last = read_file(disk, f"{FOLDER}/{sorted(said)[-1]}") or b""
     epochs = [header.leader_epoch for header, _ in read_batches(last)]
@@ -169,10 +169,10 @@ async def test_a_log_of_kafkas_without_reconfiguration_stays_without():
         ],
     )
     node = Node(disk)
-    assert (node.driver.quorum.epoch, node.driver.quorum.kraft_version) == (5, 0)
+    assert (node.controller.quorum.epoch, node.controller.quorum.kraft_version) == (5, 0)
     assert [type(each).__name__ for _, each in control_records(disk)] == ["LeaderChangeRecord"]
     assert b'"data_version":0' in (read_file(disk, STATE) or b"")
-    await node.driver.close()
+    await node.controller.close()
 
 
 def full_for(disk: MemoryDisk, suffix: str) -> None:
@@ -191,24 +191,24 @@ async def test_a_full_disk_keeps_no_node_from_leading_itself():
     node = Node(disk)
     await node.register()
     await node.create("kept")
-    await node.driver.close()
+    await node.controller.close()
     full_for(disk, "quorum-state.tmp")
     again = Node(disk)
-    assert again.driver.quorum.epoch == 2
+    assert again.controller.quorum.epoch == 2
     await again.create("more")
-    await again.driver.close()
+    await again.controller.close()
     assert vote_on(disk).epoch == 1, "there was no room"
     disk.before_step = lambda _kind, _path: None
     last = Node(disk)
-    assert last.driver.quorum.epoch == vote_on(disk).epoch == 3, "the log knows of epoch 2"
-    assert names(last.driver.image) == ["kept", "more"]
-    await last.driver.close()
+    assert last.controller.quorum.epoch == vote_on(disk).epoch == 3, "the log knows of epoch 2"
+    assert names(last.view.image) == ["kept", "more"]
+    await last.controller.close()
 
 
 @run
 async def test_without_room_for_a_single_record_the_node_says_so():
     disk = MemoryDisk()
-    await Node(disk).driver.close()
+    await Node(disk).controller.close()
     full_for(disk, ".log")
     with pytest.raises(Refusal, match="No room for metadata on the disk"):
         Node(disk)

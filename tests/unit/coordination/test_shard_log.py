@@ -52,7 +52,7 @@ async def a_node(universe: Universe, **settings: str) -> AsyncIterator[Node]:
         new = TopicCreation(
             OFFSETS_TOPIC, TOPIC_ID, 2, configs={"cleanup.policy": "compact", "segment.bytes": "2000000"}
         )
-        await node.parts.metadata.submit(CreateTopics((new,)))
+        await node.parts.controller.submit(CreateTopics((new,)))
     life = universe.disk.life
     yield node
     if universe.disk.life == life:

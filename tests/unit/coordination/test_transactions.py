@@ -149,7 +149,7 @@ def test_an_end_that_needs_a_new_id_gets_one() -> None:
 async def prepared(node: Node, transactions: TransactionCoordinator) -> ProducerIdentity:
     """Create the topics, and give a producer with an open transaction on two partitions."""
     await transactions.ensure_topic()
-    await node.parts.metadata.submit(CreateTopics((TopicCreation("t", TopicId(UUID(int=9)), 2, 1, configs={}),)))
+    await node.parts.controller.submit(CreateTopics((TopicCreation("t", TopicId(UUID(int=9)), 2, 1, configs={}),)))
     producer = (await transactions.decide(InitProducer(ID, 60_000))).producer
     await transactions.submit(ID, AddPartitions(ID, producer, (P0, P1), V2))
     return producer

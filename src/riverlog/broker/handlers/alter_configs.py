@@ -55,7 +55,7 @@ async def _alter(
     allowed = tuple(each for each, refusal in zip(resources, refused, strict=True) if refusal is None)
     try:
         command = AlterConfigs(allowed, replace=replace, validate_only=validate_only)
-        decided = iter((await context.services.metadata.submit(command)).outcomes if allowed else ())
+        decided = iter((await context.services.controller.submit(command)).outcomes if allowed else ())
     except Refusal as refusal:
         decided = iter([Outcome.of(refusal)] * len(allowed))
     outcomes = [next(decided) if each is None else each for each in refused]

@@ -44,7 +44,7 @@ async def _create(topics: list[CreatePartitionsTopic], context: Context, *, vali
         return []
     command = CreatePartitions(tuple(_new_partitions(topic) for topic in topics), validate_only)
     try:
-        return list((await context.services.metadata.submit(command)).outcomes)
+        return list((await context.services.controller.submit(command)).outcomes)
     except Refusal as refusal:
         return [Outcome.of(refusal)] * len(topics)
 

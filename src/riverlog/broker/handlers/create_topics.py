@@ -45,7 +45,7 @@ async def _create(
     if not wanted:
         return []
     try:
-        created = await context.services.metadata.submit(CreateTopics(tuple(wanted), request.validate_only))
+        created = await context.services.controller.submit(CreateTopics(tuple(wanted), request.validate_only))
     except Refusal as refusal:
         return [_refused(new.name, Outcome.of(refusal), context) for new in wanted]
     return [_result(each, context) for each in created.topics]

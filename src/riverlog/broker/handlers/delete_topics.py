@@ -52,7 +52,7 @@ async def _delete(found: list[tuple[DeletableTopicResult, TopicImage]], context:
     if not found:
         return
     try:
-        deleted = await context.services.metadata.submit(DeleteTopics(tuple(topic.id for _, topic in found)))
+        deleted = await context.services.controller.submit(DeleteTopics(tuple(topic.id for _, topic in found)))
     except Refusal as refusal:
         outcomes = [Outcome.of(refusal)] * len(found)
     else:

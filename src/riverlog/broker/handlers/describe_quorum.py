@@ -41,8 +41,8 @@ def _partition(topic: str, index: int, context: Context) -> PartitionData:
             error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             error_message=f"Only {METADATA_PARTITION} is voted on.",
         )
-    metadata = context.services.metadata
-    quorum = metadata.quorum
+    controller = context.services.controller
+    quorum = controller.quorum
     return PartitionData(
         partition_index=index,
         leader_id=context.services.node_id,
@@ -52,7 +52,7 @@ def _partition(topic: str, index: int, context: Context) -> PartitionData:
             ReplicaState(
                 replica_id=voter.key.id,
                 replica_directory_id=voter.key.directory_id or NO_UUID,
-                log_end_offset=metadata.end_offset,
+                log_end_offset=controller.end_offset,
                 last_fetch_timestamp=context.now_ms,
                 last_caught_up_timestamp=context.now_ms,
             )

@@ -35,7 +35,7 @@ async def _new_producer(context: Context) -> ProducerIdentity:
     """A producer that lost its state simply asks again."""
     if not context.allows_on_cluster(Operation.IDEMPOTENT_WRITE):
         raise Refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not allowed to write with an id.")
-    return ProducerIdentity(await context.services.metadata.next_producer_id(), ProducerEpoch(0))
+    return ProducerIdentity(await context.services.producer_ids.next(), ProducerEpoch(0))
 
 
 async def _next_producer(transactional_id: str, request: InitProducerIdRequest, context: Context) -> ProducerIdentity:

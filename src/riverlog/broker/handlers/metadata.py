@@ -85,7 +85,7 @@ async def _create_missing(
         return refused
     new = tuple(TopicCreation(name, services.new_topic_id()) for name in missing)
     try:
-        created = await services.metadata.submit(CreateTopics(new))
+        created = await services.controller.submit(CreateTopics(new))
     except Refusal as refusal:
         return refused | dict.fromkeys(missing, refusal.code)
     return refused | {

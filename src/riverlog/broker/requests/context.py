@@ -14,7 +14,9 @@ from uuid import UUID
 
 from riverlog.broker.requests.memory import RequestMemory
 from riverlog.broker.requests.routes import Routes
-from riverlog.controller.metadata import MetadataDriver
+from riverlog.controller.controller import Controller
+from riverlog.controller.producer_ids import ProducerIds
+from riverlog.controller.view import MetadataView
 from riverlog.coordination.groups import GroupCoordinator
 from riverlog.coordination.marker_writer import MarkerWriter
 from riverlog.coordination.offsets import TransactionalOffsets
@@ -104,7 +106,9 @@ class Services:
 
     node_id: NodeId
     cluster_id: str
-    metadata: MetadataDriver
+    metadata: MetadataView
+    controller: Controller
+    producer_ids: ProducerIds
     registry: PartitionRegistry
     assignment: DirectoryAssignment
     checkpoints: DirectoryCheckpoints
