@@ -35,7 +35,7 @@ class RunningBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Give the address in the form that clients take: `127.0.0.1:40123`."""
+        """Return the address in the form that clients take: `127.0.0.1:40123`."""
         return str(self.address)
 
     def create_topic(self, name: str, *, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from riverlog import Admin
 
 FILES: Final = ":files"
-"""Says to the shell's script that names of files can follow."""
+"""Shows the shell's script that names of files can follow."""
 SECONDS_MAX: Final = 1.0
 
 _SUBJECTS: Final = {"topics": "topic", "groups": "group", "lag": "group", "transactions": "transactional id"}

@@ -161,7 +161,7 @@ class Tally:
             self._under_way[0][0].result()
 
     def summary(self) -> str | None:
-        """Say at an early end what is known about each record; None where there is nothing to tell."""
+        """Describe at an early end what is known about each record; None where there is nothing to tell."""
         refused = 0
         for delivery, read_bytes in self._under_way:
             if not delivery.done or (delivery.error is not None and delivery.error.code in _UNKNOWN):

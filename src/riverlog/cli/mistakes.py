@@ -52,7 +52,7 @@ def _missing(parameter: click.Parameter | None) -> str:
 
 
 def _bad_value(error: click.BadParameter, command: CliCommand) -> str:
-    """Say which values an option takes; click names the given one at the beginning of its message."""
+    """Return which values an option takes; click names the given one at the beginning of its message."""
     parameter = error.param
     assert parameter is not None
     given = re.match(r"'(.*?)' is not |(\S+) is not in the range", error.message, re.DOTALL)

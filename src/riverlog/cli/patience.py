@@ -14,7 +14,7 @@ NOTICE_SECONDS: Final = 2.0
 LOOK_SECONDS: Final = 0.2
 
 Unanswered = Callable[[], "tuple[float, KafkaError | None]"]
-"""Tells for how many seconds an answer has been missing, and the last failure if there was one."""
+"""Hears for how many seconds an answer has been missing, and the last failure if there was one."""
 
 
 class Talking(Protocol):
@@ -30,7 +30,7 @@ class Talking(Protocol):
 
 
 class Notices:
-    """Says each thing once: that there is no answer, why as far as that is known, and that there is one again."""
+    """Prints each thing once: that there is no answer, why as far as that is known, and that there is one again."""
 
     def __init__(self, unanswered: Unanswered, waits_for: str) -> None:
         """Watch what `unanswered` tells; `waits_for` completes `no … for 2 s`."""

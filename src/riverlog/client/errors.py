@@ -17,7 +17,7 @@ class KafkaError(Exception):
 
     @property
     def retriable(self) -> bool:
-        """Tell whether the same call may succeed later without being changed."""
+        """Return whether the same call may succeed later without being changed."""
         return self.code.retriable
 
     def __str__(self) -> str:
@@ -32,7 +32,7 @@ class Unreachable(KafkaError):
 
     @classmethod
     def all_of(cls, reasons: Sequence[str]) -> "Unreachable":
-        """Say for each address that was tried why it did not work."""
+        """Explain for each address that was tried why it did not work."""
         return cls(f"no broker could be reached: {'; '.join(reasons)}. Is one running, and is the address right?")
 
 

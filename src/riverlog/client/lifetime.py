@@ -14,7 +14,7 @@ class Startable(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Release all connections."""
 
     async def __aenter__(self) -> Self:
         return await self.start()

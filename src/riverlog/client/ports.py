@@ -17,5 +17,5 @@ class Ports(NamedTuple):
 
 
 def real_ports() -> Ports:
-    """Give TCP, the system's clocks and an unseeded source of chance."""
+    """Return TCP, the system's clocks and an unseeded source of chance."""
     return Ports(TcpNetwork(), SystemClock(), random.Random())

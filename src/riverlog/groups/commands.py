@@ -90,7 +90,7 @@ class Join(Command[GroupFact, "JoinReply"]):
 
     @property
     def new_member_id(self) -> str:
-        """Give the id that the member gets if it needs a new one: a name that people know, and chance."""
+        """Return the id that the member gets if it needs a new one: a name that people know, and chance."""
         name = self.client.id if self.group_instance_id is None else self.group_instance_id
         return f"{name[:MEMBER_NAME_CHARACTERS_MAX]}-{self.new_id}"
 
@@ -143,7 +143,7 @@ class SyncReply:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat(Command[GroupFact, "HeartbeatReply"]):
-    """Say that a member is alive."""
+    """Report that a member is alive."""
 
     group_id: str
     member_id: str
@@ -311,7 +311,7 @@ class OffsetsOfTopic:
 
 @dataclass(frozen=True, slots=True)
 class FetchOffsets(Command[GroupFact, "FetchOffsetsReply"]):
-    """Give committed offsets of one group: of the named topics, or of all."""
+    """Ask for committed offsets of one group: of the named topics, or of all."""
 
     group_id: str
     topics: tuple[OffsetsOfTopic, ...] | None

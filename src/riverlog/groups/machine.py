@@ -105,15 +105,15 @@ class GroupsMachine:
         return effects.decision()
 
     def snapshot(self) -> Iterable[GroupFact]:
-        """Give records which make an empty machine remember what this one does."""
+        """Return records which make an empty machine remember what this one does."""
         return self.state.records()
 
     def next_deadline(self) -> Instant | None:
-        """Say when time runs out for somebody; after a replay, at once, so that sessions begin."""
+        """Return when time runs out for somebody; after a replay, at once, so that sessions begin."""
         return self.soft.timers.next() if self._is_awake else _AT_ONCE
 
     def standings(self) -> Iterator[Standing]:
-        """Say how each group stands."""
+        """Return how each group stands."""
         for group_id in self._group_ids():
             group = self._membership(group_id)
             committed = self.state.offsets.of(group_id)

@@ -19,31 +19,31 @@ class Membership(Protocol):
     """The groups of one protocol, by their ids."""
 
     def commit_refusal(self, command: CommitOffsets, effects: GroupEffects) -> ErrorCode:
-        """Say whether the sender may commit offsets; a member that may is alive."""
+        """Return whether the sender may commit offsets; a member that may is alive."""
         ...
 
     def offset_refusal(self, command: CommitOffsets, offset: OffsetToCommit) -> ErrorCode:
-        """Say whether a sender that may commit may commit this offset."""
+        """Return whether a sender that may commit may commit this offset."""
         ...
 
     def fetch_refusal(self, command: FetchOffsets) -> ErrorCode:
-        """Say whether the sender may see offsets."""
+        """Return whether the sender may see offsets."""
         ...
 
     def reads(self, group_id: str, topic: str) -> bool:
-        """Tell whether the group has members that read the topic, or might."""
+        """Return whether the group has members that read the topic, or might."""
         ...
 
     def retention(self, group_id: str) -> Retention | None:
-        """Say from when on offsets of topics that nobody reads expire; None if they do not."""
+        """Return from when on offsets of topics that nobody reads expire; None if they do not."""
         ...
 
     def delete_offsets_refusal(self, group_id: str) -> ErrorCode:
-        """Say whether offsets may be deleted at all."""
+        """Return whether offsets may be deleted at all."""
         ...
 
     def is_empty(self, group_id: str) -> bool:
-        """Tell whether the group has no members."""
+        """Return whether the group has no members."""
         ...
 
     def member_count(self, group_id: str) -> int:

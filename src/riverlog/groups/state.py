@@ -52,7 +52,7 @@ class GroupsState:
                 self._apply_to_consumers(fact.key, fact.value)
 
     def records(self) -> Iterator[GroupRecord]:
-        """Give records which make an empty state equal to this one."""
+        """Return records which make an empty state equal to this one."""
         for group_id, value in self.classic.items():
             yield GroupRecord(GroupMetadataKey(group_id), value)
         for group in self.consumers.values():

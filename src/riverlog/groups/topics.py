@@ -43,12 +43,12 @@ class NoTopics:
 
 
 def found(topics: Topics, names: Iterable[str]) -> list[Topic]:
-    """Give those of the named topics that exist."""
+    """Return those of the named topics that exist."""
     return [topic for name in names if (topic := topics.topic(name)) is not None]
 
 
 def digest(topics: Iterable[Topic]) -> int:
-    """Give a number that changes when topics come, go or grow: all that an assignment depends on."""
+    """Return a number that changes when topics come, go or grow: all that an assignment depends on."""
     described = sorted((topic.id.bytes, topic.partition_count) for topic in topics)
     written = b"".join(topic_id + count.to_bytes(4, "big") for topic_id, count in described)
     return int.from_bytes(blake2b(written, digest_size=8).digest(), "big", signed=True) if written else 0

@@ -80,7 +80,7 @@ class VoteResponse:
 
 @dataclass(frozen=True, slots=True)
 class BeginEpochRequest:
-    """Tell a voter who leads now."""
+    """Announce to a voter who leads now."""
 
     voter: ReplicaKey | None
     leader_id: NodeId
@@ -90,7 +90,7 @@ class BeginEpochRequest:
 
 @dataclass(frozen=True, slots=True)
 class EndEpochRequest:
-    """Tell a voter that the leader resigns; the first of the successors may stand for election at once."""
+    """Announce to a voter that the leader resigns; the first of the successors may stand for election at once."""
 
     leader_id: NodeId
     epoch: LeaderEpoch
@@ -168,7 +168,7 @@ class RemoveVoterRequest:
 
 @dataclass(frozen=True, slots=True)
 class UpdateVoterRequest:
-    """Tell the leader where a voter listens now, and which levels of kraft.version it knows."""
+    """Report to the leader where a voter listens now, and which levels of kraft.version it knows."""
 
     voter: ReplicaKey
     epoch: LeaderEpoch

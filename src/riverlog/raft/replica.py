@@ -186,7 +186,7 @@ class Replica:
             self.emit(LeaderChanged(election.epoch, election.leader_id))
 
     def vote(self, candidate: ReplicaKey) -> None:
-        """Give this epoch's vote away."""
+        """Spend this epoch's vote on a candidate."""
         self.remember(self.election._replace(voted_for=candidate), self.leader_address)
 
     def commit(self, high_watermark: Offset) -> None:

@@ -42,7 +42,7 @@ class AddPartitions(Command[StateFact, "PartitionsReply"]):
 
 @dataclass(frozen=True, slots=True)
 class VerifyPartitions(Command[StateFact, "PartitionsReply"]):
-    """Say whether partitions belong to the producer's open transaction."""
+    """Ask whether partitions belong to the producer's open transaction."""
 
     transactional_id: str
     producer: ProducerIdentity
@@ -66,7 +66,7 @@ class EndTransaction(Command[StateFact, "ProducerReply | NeedsProducerId"]):
 
 @dataclass(frozen=True, slots=True)
 class JoinBatch(Command[StateFact, "ProducerReply | NeedsProducerId"]):
-    """Let an attempt of a task write in a batch; the first to join opens it."""
+    """Join an attempt of a task to a batch; the first to join opens it."""
 
     transactional_id: str
     owner: ProducerIdentity
@@ -117,7 +117,7 @@ class PartitionsReply:
 
 @dataclass(frozen=True, slots=True)
 class DescribeBatches(Command[StateFact, "BatchesReply"]):
-    """Say how far an incarnation of a pipeline has come."""
+    """Return how far an incarnation of a pipeline has come."""
 
     transactional_id: str
     incarnation: str

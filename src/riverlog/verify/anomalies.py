@@ -21,13 +21,13 @@ class Anomaly(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Give the words of the class's name: `aborted but read`."""
+        """Return the words of the class's name: `aborted but read`."""
         return _CAPITAL.sub(" ", cls.__name__).lower()
 
     @property
     @abstractmethod
     def sentence(self) -> str:
-        """Say what is wrong."""
+        """Return what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def commit_anomalies(history: History, evidence: Evidence) -> Iterator[Anomaly]:
 
 
 def _counts(commit: Commit) -> bool:
-    """Tell whether a commit may have taken effect."""
+    """Return whether a commit may have taken effect."""
     if commit.outcome is Outcome.REFUSED:
         return False
     transaction = commit.transaction

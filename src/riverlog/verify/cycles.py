@@ -16,7 +16,7 @@ Followers = Mapping[Transaction, set[Transaction]]
 
 
 def cycles(evidence: Evidence) -> Iterator[Cycle]:
-    """Give for each transaction that comes before itself a shortest way around, unless it is on one given before."""
+    """Return for each transaction that comes before itself a shortest way around, unless it is on one given before."""
     followers = _followers(evidence)
     known: set[Transaction] = set()
     for transaction in sorted(_without_an_order(followers), key=lambda each: each.began):

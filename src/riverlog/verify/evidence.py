@@ -34,7 +34,7 @@ class Evidence:
     """What readers of committed records were given of each transaction."""
 
     def visible(self, write: Write | None, isolation: Isolation) -> bool:
-        """Tell whether a record that is there must be given to a reader; unknown transactions oblige nobody."""
+        """Return whether a record that is there must be given to a reader; unknown transactions oblige nobody."""
         if isolation is Isolation.READ_UNCOMMITTED or write is None or write.transaction is None:
             return True
         return write.transaction in self.committed

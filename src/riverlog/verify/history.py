@@ -121,7 +121,7 @@ class History:
         self._now = 0
 
     def moment(self) -> Moment:
-        """Give a moment after all that were given before."""
+        """Return a moment after all that were given before."""
         self._now += 1
         return Moment(self._now)
 

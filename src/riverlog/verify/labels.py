@@ -12,14 +12,14 @@ _SHOWN_BYTES: Final = 32
 
 
 def value_of(name: Value, size: int) -> bytes:
-    """Give the bytes of the record of this name, as many as wanted if the name has room in them."""
+    """Return the bytes of the record of this name, as many as wanted if the name has room in them."""
     head = f"{name} {size}|".encode()
     filling = head * (size // len(head) + 1)
     return (head + filling)[: max(size, len(head))]
 
 
 def name_of(key: bytes | None, value: bytes | None) -> Value:
-    """Give the name of the record that was read; the key must be the name."""
+    """Return the name of the record that was read; the key must be the name."""
     value = value or b""
     name, _, size = value.partition(b"|")[0].decode(errors="replace").partition(" ")
     if size.isdecimal() and int(size[:9]) <= len(value) and value_of(name, int(size[:9])) == value:

@@ -39,7 +39,7 @@ class Portioned:
     size: int = REQUEST_PORTION
     """How many parts are done together."""
     fold: Callable[[Any], Any] | None = None
-    """Says by what to tell parts apart that are answered once, however often they are asked for."""
+    """Returns by what to tell parts apart that are answered once, however often they are asked for."""
     unless: str = ""
     """Who names this is served at once: a no about its transaction is kept only for who comes again in that turn."""
 

@@ -49,7 +49,7 @@ class Routes:
         self.head_bytes = 1 << 31
         """Where known heads end in a frame; beyond all frames while none is known."""
         self.take_apart: Callable[[memoryview], tuple[int, int, bytes]] = _shape(0)
-        """Gives kind, correlation id and head of a frame."""
+        """Returns kind, correlation id and head of a frame."""
 
     def learn(self, frame: memoryview, head_bytes: int, route: Route, rules: int) -> None:
         """Remember where requests lead that begin like this frame."""

@@ -306,7 +306,7 @@ def _show_moves(moves: Sequence[Move]) -> None:
 
 
 def _amounts(moves: Sequence[Move]) -> str:
-    """Say how far a group moves: `2 partitions, 5 records replayed, 0 skipped`."""
+    """Describe how far a group moves: `2 partitions, 5 records replayed, 0 skipped`."""
     if all(move.before is None for move in moves):
         return f"{plural(len(moves), 'partition')}, where it had committed nothing"
     replayed, skipped = sum(move.replayed for move in moves), sum(move.skipped for move in moves)

@@ -105,7 +105,7 @@ class ClientOutcome:
 
 
 Gate = Callable[[], Awaitable[None]]
-"""Says that this process is ready, and returns when all others are, too."""
+"""Reports that this process is ready, and returns when all others are, too."""
 
 
 async def produce(share: ClientLoad, counter: LoadCounter, gate: Gate) -> None:

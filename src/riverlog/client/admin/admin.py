@@ -244,12 +244,12 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
         await self._until_done(attempt)
 
     async def list_topics(self, *, internal: bool = False) -> list[Topic]:
-        """Give all topics by name; those that the cluster keeps for itself only with `internal`."""
+        """Return all topics by name; those that the cluster keeps for itself only with `internal`."""
         topics = await self._until_done(lambda: self._describe(None))
         return [topic for topic in topics if internal or not topic.is_internal]
 
     async def describe_topics(self, names: str | Iterable[str]) -> list[Topic]:
-        """Give these topics, in this order."""
+        """Return these topics, in this order."""
         wanted = _names(names)
         topics = {topic.name: topic for topic in await self._until_done(lambda: self._describe(wanted))}
         return [topics[name] for name in wanted]
@@ -280,7 +280,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
     async def describe_configs(
         self, *, topic: str | None = None, broker: int | None = None, names: Iterable[str] | None = None
     ) -> dict[str, ConfigEntry]:
-        """Give the settings of a topic, of a broker, or of ALL_BROKERS, with where each value comes from."""
+        """Return the settings of a topic, of a broker, or of ALL_BROKERS, with where each value comes from."""
         kind, resource = _resource(topic, broker)
         request = DescribeConfigsRequest(
             resources=[
@@ -339,7 +339,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
     # The cluster ------------------------------------------------------------------------------------------
 
     async def describe_cluster(self) -> ClusterDescription:
-        """Say who is in the cluster."""
+        """Return who is in the cluster."""
 
         async def attempt() -> ClusterDescription:
             response: DescribeClusterResponse = await self._cluster.ask_any(DescribeClusterRequest())
@@ -352,7 +352,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
         return await self._until_done(attempt)
 
     async def describe_log_dirs(self, broker: int | None = None) -> list[LogDirectory]:
-        """Give the log directories of one broker, or of all, with the size of each partition in them."""
+        """Return the log directories of one broker, or of all, with the size of each partition in them."""
         if broker is not None:
             checked_int32("broker", broker)
 
@@ -409,7 +409,7 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
         *,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[TopicPartition, FoundOffset]:
-        """Give offsets: "earliest", "latest", "max_timestamp", or the first at or after a time in milliseconds."""
+        """Return offsets: "earliest", "latest", "max_timestamp", or the first at or after a time in milliseconds."""
         return await list_offsets(self._cluster, questions, isolation=isolation, seconds=self._timeout_ms / 1000)
 
     # Inside -----------------------------------------------------------------------------------------------

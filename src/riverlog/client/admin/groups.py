@@ -101,7 +101,7 @@ class GroupAdmin:
         return await self._until_done(attempt)
 
     async def describe_group(self, name: str) -> GroupDescription:
-        """Give a group with its members; raise KafkaError (GROUP_ID_NOT_FOUND) where there is none."""
+        """Return a group with its members; raise KafkaError (GROUP_ID_NOT_FOUND) where there is none."""
         _check_name(name)
 
         async def attempt() -> GroupDescription:
@@ -112,12 +112,12 @@ class GroupAdmin:
         return await self._until_done(attempt)
 
     async def group_offsets(self, name: str) -> dict[TopicPartition, CommittedOffset]:
-        """Give all that a group has committed."""
+        """Return all that a group has committed."""
         _check_name(name)
         return await all_committed_offsets(self._cluster, GroupCoordinator(self._cluster, name))
 
     async def alter_group_offsets(self, name: str, offsets: Mapping[TopicPartition, int | CommittedOffset]) -> None:
-        """Let a group that has no members go on elsewhere; CommitFailed where it has."""
+        """Move the offsets of a group that has no members; CommitFailed where it has."""
         _check_name(name)
         moved = {checked_partition(partition): checked_commit(at) for partition, at in offsets.items()}
         await commit_offsets(self._cluster, GroupCoordinator(self._cluster, name), OUTSIDE, moved)

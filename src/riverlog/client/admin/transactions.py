@@ -115,7 +115,7 @@ class TransactionAdmin:
         return await self._until_done(attempt)
 
     async def describe_transaction(self, transactional_id: str) -> TransactionDescription:
-        """Give what a transactional id is doing; raise KafkaError (TRANSACTIONAL_ID_NOT_FOUND) where there is none."""
+        """Return what a transactional id is doing; KafkaError (TRANSACTIONAL_ID_NOT_FOUND) where there is none."""
         checked_text("a transactional id", transactional_id)
         request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
 
@@ -157,7 +157,7 @@ class TransactionAdmin:
         await self._until_done(attempt)
 
     async def describe_producers(self, partitions: Iterable[TopicPartition]) -> list[ProducerDescription]:
-        """Give the producers that partitions remember, as their leaders do."""
+        """Return the producers that partitions remember, as their leaders do."""
         wanted = sorted(checked_partition(partition) for partition in partitions)
 
         async def attempt() -> list[ProducerDescription]:
@@ -171,7 +171,7 @@ class TransactionAdmin:
     async def hung_transactions(
         self, partitions: Iterable[TopicPartition], *, older_than_ms: int
     ) -> list[ProducerDescription]:
-        """Give the transactions that are open in partitions without their coordinators' knowledge.
+        """Return the transactions that are open in partitions without their coordinators' knowledge.
 
         Those that wrote something within `older_than_ms` are passed over: they may be about to end.
         """

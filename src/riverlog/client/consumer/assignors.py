@@ -33,7 +33,7 @@ class GroupMember:
 def share_out(
     assignor: str, members: Iterable[GroupMember], partition_counts: Mapping[str, int]
 ) -> dict[str, list[TopicPartition]]:
-    """Give every partition of every topic that is there to one of the topic's subscribers."""
+    """Assign every partition of every topic that is there to one of the topic's subscribers."""
     members = list(members)
     ids = {name: UUID(int=number) for number, name in enumerate(sorted(partition_counts))}
     names = {topic_id: name for name, topic_id in ids.items()}
@@ -65,7 +65,7 @@ def from_shares(shares: Iterable[TopicShare]) -> list[TopicPartition]:
 
 
 def _owners(members: list[GroupMember]) -> dict[TopicPartition, str]:
-    """Say who has what. Of two who claim the same, the one of the younger generation is right; of equals neither."""
+    """Find who has what. Of two who claim the same, the one of the younger generation is right; of equals neither."""
     owners: dict[TopicPartition, str] = {}
     since: dict[TopicPartition, int] = {}
     for member in members:

@@ -70,7 +70,7 @@ class ClassicMember(Membership):
     # Joining ----------------------------------------------------------------------------------------------
 
     async def _let_go_first(self) -> None:
-        """Let the reader finish what it is at, and without cooperation let it give up everything."""
+        """Wait until the reader has finished what it is at, and without cooperation has given up everything."""
         await self._until(lambda: not self._applying)
         if self._rules.assignor == COOPERATIVE_STICKY:
             self.target = None
@@ -156,7 +156,7 @@ class ClassicMember(Membership):
         ]
 
     def _accepted(self, number: int, what: str) -> bool:
-        """Tell whether to go on; where not, the state is such that joining again is the right thing."""
+        """Return whether to go on; where not, the state is such that joining again is the right thing."""
         code = error_code(number)
         if code is ErrorCode.NONE:
             return True
@@ -211,7 +211,7 @@ class ClassicMember(Membership):
         return self._counts is not None and self._counts_of(set(self._counts) | self._subscribed) != self._counts
 
     async def _beat(self) -> bool:
-        """Tell the coordinator that the member lives; False where it must join again."""
+        """Report to the coordinator that the member lives; False where it must join again."""
         request = HeartbeatRequest(
             group_id=self._rules.group,
             generation_id=self._generation,

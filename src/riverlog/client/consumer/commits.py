@@ -106,7 +106,7 @@ async def committed_offsets(
     identity: Identity = OUTSIDE,
     require_stable: bool = False,
 ) -> dict[TopicPartition, CommittedOffset | None]:
-    """Give what the group has committed, None where that is nothing."""
+    """Return what the group has committed, None where that is nothing."""
     wanted = sorted(partitions)
     if not wanted:
         return {}
@@ -121,14 +121,14 @@ async def committed_offsets(
 async def all_committed_offsets(
     cluster: Cluster, coordinator: GroupCoordinator
 ) -> dict[TopicPartition, CommittedOffset]:
-    """Give all that the group has committed."""
+    """Return all that the group has committed."""
     cluster.watch_all()
     await cluster.refresh()
     return await asking_again(cluster, lambda: _fetch(cluster, coordinator, OUTSIDE, None, require_stable=False))
 
 
 def by_topic(offsets: Mapping[TopicPartition, CommittedOffset], entry: Callable[..., T]) -> list[tuple[str, list[T]]]:
-    """Give each topic with the entries of its partitions, as every request that commits offsets lists them."""
+    """Return each topic with the entries of its partitions, as every request that commits offsets lists them."""
     return [
         (
             topic,

@@ -151,13 +151,13 @@ class Consumer(Startable):
 
     @property
     def isolation_level(self) -> str:
-        """Give "read_committed" or "read_uncommitted"."""
+        """Return "read_committed" or "read_uncommitted"."""
         return self._rules.isolation.name.lower()
 
     # What is read -----------------------------------------------------------------------------------------
 
     async def partitions(self, topic: str) -> list[TopicPartition]:
-        """Give all partitions of a topic."""
+        """Return all partitions of a topic."""
         found = await self._cluster.topic(topic)
         return [TopicPartition(topic, partition.index) for partition in found.partitions]
 
@@ -204,7 +204,7 @@ class Consumer(Startable):
         self.hold({})
 
     def held(self) -> dict[TopicPartition, Offset | None]:
-        """Give the partitions that are read, with the position in each as far as it is known."""
+        """Return the partitions that are read, with the position in each as far as it is known."""
         return {partition: state.position for partition, state in self._fetcher.assigned.items()}
 
     def hold(self, partitions: Mapping[TopicPartition, Offset | None]) -> None:
@@ -223,11 +223,11 @@ class Consumer(Startable):
         self._fetcher.wake()
 
     def assignment(self) -> list[TopicPartition]:
-        """Give the partitions that are read."""
+        """Return the partitions that are read."""
         return list(self._fetcher.assigned)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Give out no records of these partitions until `resume`; their positions stay."""
+        """Return no records of these partitions until `resume`; their positions stay."""
         for state in self._states(partitions):
             state.paused = True
             if self._reading is not None and self._reading.state is state:
@@ -265,7 +265,7 @@ class Consumer(Startable):
         return found
 
     async def position(self, partition: TopicPartition) -> Offset:
-        """Give the offset of the next record that the reader will get."""
+        """Return the offset of the next record that the reader will get."""
         state = self._state(partition)
         while state.position is None:
             self._raise_problem()
@@ -284,7 +284,7 @@ class Consumer(Startable):
             await group.commit({checked_partition(partition): checked_commit(at) for partition, at in offsets.items()})
 
     def group_metadata(self) -> GroupMetadata:
-        """Give the group and this member's place in it, for a transaction that commits its offsets."""
+        """Return the group and this member's place in it, for a transaction that commits its offsets."""
         return self._require_group().metadata()
 
     async def rewind(self) -> None:
@@ -294,28 +294,28 @@ class Consumer(Startable):
                 self._jump(self._fetcher.assigned[partition], None if found is None else found.offset)
 
     async def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, CommittedOffset | None]:
-        """Give what the group has committed, None where that is nothing; without arguments of all assigned ones."""
+        """Return what the group has committed, None where that is nothing; without arguments of all assigned ones."""
         wanted = [TopicPartition(*partition) for partition in partitions or self._fetcher.assigned]
         return await self._require_group().committed(wanted)
 
     async def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
-        """Give the offset of each partition's first record."""
+        """Return the offset of each partition's first record."""
         found = await self.list_offsets(dict.fromkeys(partitions, "earliest"))
         return {partition: entry.offset for partition, entry in found.items()}
 
     async def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
-        """Give the offset behind each partition's last record, as far as the isolation level lets it be read."""
+        """Return the offset behind each partition's last record, as far as the isolation level lets it be read."""
         found = await self.list_offsets(dict.fromkeys(partitions, "latest"))
         return {partition: entry.offset for partition, entry in found.items()}
 
     async def list_offsets(self, questions: dict[TopicPartition, OffsetQuestion]) -> dict[TopicPartition, FoundOffset]:
-        """Give offsets by place or time, as `Admin.list_offsets` does, at this consumer's isolation level."""
+        """Return offsets by place or time, as `Admin.list_offsets` does, at this consumer's isolation level."""
         return await list_offsets(self._cluster, questions, isolation=self._rules.isolation)
 
     # Reading ----------------------------------------------------------------------------------------------
 
     async def poll(self, timeout_ms: float = 500, max_records: int = 500) -> list[ConsumerRecord]:
-        """Give what has been fetched, waiting up to `timeout_ms` for the first record; an empty list when none came."""
+        """Return what has been fetched after up to `timeout_ms` for the first record; an empty list when none came."""
         await asyncio.sleep(0)  # a reader with much in store must not keep others, nor its own fetches, from running
         group = self._group
         if group is not None:
@@ -364,7 +364,7 @@ class Consumer(Startable):
     # Inside -----------------------------------------------------------------------------------------------
 
     def _take(self, max_records: int) -> list[ConsumerRecord]:
-        """Give up to `max_records` of what is here, and move the positions behind them."""
+        """Return up to `max_records` of what is here, and move the positions behind them."""
         self._raise_problem()
         taken: list[ConsumerRecord] = []
         while len(taken) < max_records:

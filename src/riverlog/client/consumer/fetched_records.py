@@ -77,7 +77,7 @@ class Chunk:
         return DecodedBatch(_consumer_records(partition, header, records, from_offset), header.next_offset)
 
     def next_raw(self, partition: TopicPartition, from_offset: Offset) -> RawBatch | None:
-        """Give the next batch that reaches beyond `from_offset`, with its records as they are."""
+        """Return the next batch that reaches beyond `from_offset`, with its records as they are."""
         while len(self._data) - self._position >= HEADER_BYTES:
             header = read_header(self._data, self._position)
             if header.size > len(self._data) - self._position:
@@ -95,7 +95,7 @@ class Chunk:
         return None
 
     def _is_visible(self, header: BatchHeader, batch: memoryview) -> bool:
-        """Tell whether the reader sees this batch; keeps track of the transactions that are aborted at this place."""
+        """Return whether the reader sees this batch; keeps track of the transactions that are aborted at this place."""
         if self._aborted is None:
             return not header.is_control
         while self._aborted and self._aborted[0][0] <= header.last_offset:
@@ -136,12 +136,12 @@ class AssignedPartition:
 
     @property
     def is_being_fetched(self) -> bool:
-        """Tell whether an answer is due that still counts."""
+        """Return whether an answer is due that still counts."""
         return self._fetching == self.generation
 
     @property
     def is_fetched(self) -> bool:
-        """Tell whether all is here that the reader will want."""
+        """Return whether all is here that the reader will want."""
         return self.until_offset is not None and self.fetch_offset >= self.until_offset
 
     def begin_fetch(self) -> int:

@@ -39,7 +39,7 @@ class Reader(Protocol):
     """What a group needs of the consumer that reads for it."""
 
     def held(self) -> dict[TopicPartition, Offset | None]:
-        """Give the partitions that are read and where the reader stands in each, if that is known."""
+        """Return the partitions that are read and where the reader stands in each, if that is known."""
         ...
 
     def hold(self, partitions: Mapping[TopicPartition, Offset | None]) -> None:
@@ -90,11 +90,11 @@ class Group:
 
     @property
     def member_id(self) -> str:
-        """Give the id under which the coordinator knows this member; empty before it has joined."""
+        """Return the id under which the coordinator knows this member; empty before it has joined."""
         return "" if self._member is None else self._member.identity.member_id
 
     def metadata(self) -> GroupMetadata:
-        """Give what a transaction needs in order to commit for this member; raise where it must not."""
+        """Return what a transaction needs in order to commit for this member; raise where it must not."""
         if self._auto_commit_seconds is not None:
             raise ValueError(
                 "this consumer commits by itself, and its offsets would not wait for the transaction; "
@@ -140,7 +140,7 @@ class Group:
     # In the reader's time ---------------------------------------------------------------------------------
 
     def needs_attention(self) -> bool:
-        """Tell whether `attend` has something to do before the next record."""
+        """Return whether `attend` has something to do before the next record."""
         member = self._member
         return member is not None and (member.wants_reader or self._attending is not None)
 
@@ -163,7 +163,7 @@ class Group:
             self._member.polled()
 
     async def attend(self, reader: Reader) -> None:
-        """Let the reader have what the group says it should; a caller that gives up leaves it to go on by itself."""
+        """Bring the reader to what the group says it should have; a caller may give up, and it goes on by itself."""
         if self._attending is None:
             assert self._member is not None
             self._attending = asyncio.create_task(self._attend(self._member, reader))
@@ -230,13 +230,13 @@ class Group:
         await self.commit(_positions(reader))
 
     async def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, CommittedOffset | None]:
-        """Give what the group has committed."""
+        """Return what the group has committed."""
         return await committed_offsets(
             self._cluster, self._coordinator, partitions, require_stable=self._require_stable
         )
 
     def _identity(self) -> Identity:
-        """Give who commits now; raise where the group has gone on."""
+        """Return who commits now; raise where the group has gone on."""
         if self._member is None:
             return OUTSIDE
         if self._member.lost:  # by now it may be a member again, but not with what the reader has

@@ -44,7 +44,7 @@ class Interest:
     pattern: str | None = None
 
     def among(self, cluster: Cluster) -> frozenset[str]:
-        """Give the names of the topics that are meant, as far as the cluster has them."""
+        """Return the names of the topics that are meant, as far as the cluster has them."""
         if self.pattern is None:
             return self.topics
         matches = re.compile(self.pattern).fullmatch
@@ -83,11 +83,11 @@ class Membership(ABC):
     @property
     @abstractmethod
     def identity(self) -> Identity:
-        """Give who commits are from."""
+        """Return who commits are from."""
 
     @abstractmethod
     async def leave(self) -> None:
-        """Give the membership up, so that others need not wait for its end."""
+        """Leave the group, so that others need not wait for the end of the session."""
 
     async def run(self) -> None:
         """Be a member until cancelled; what cannot be mended by trying again is left in `problem`."""
@@ -106,7 +106,7 @@ class Membership(ABC):
 
     @property
     def wants_reader(self) -> bool:
-        """Tell whether the reader should look here before it goes on."""
+        """Return whether the reader should look here before it goes on."""
         return self.lost or self.target is not None or self.problem is not None
 
     def begin(self) -> Partitions | None:
@@ -116,7 +116,7 @@ class Membership(ABC):
         return target
 
     def applied(self, owned: Partitions, *, target: Partitions | None = None) -> None:
-        """Say what the reader has now; where that is not the target that was taken in hand, it is offered again."""
+        """Report what the reader has now; where that is not the target that was taken in hand, it is offered again."""
         self.owned = owned
         self._applying = False
         if target is not None and self.target is None and not self.lost:
@@ -143,13 +143,13 @@ class Membership(ABC):
         """Join where need be, and stay for as long as all goes well."""
 
     def _offer(self, target: Partitions) -> None:
-        """Let the reader come to have this."""
+        """Bring the reader to have this."""
         self.target = None if target == self.owned else target
         if self.target is not None:
             self._signal()
 
     def _lose(self) -> None:
-        """Tell the reader that what it has is no longer its own."""
+        """Report to the reader that what it has is no longer its own."""
         self.target = None
         self.lost = self.lost or bool(self.owned) or self._applying
         self.owned = NOTHING
@@ -157,7 +157,7 @@ class Membership(ABC):
 
     @property
     def _overdue(self) -> bool:
-        """Tell whether the reader has been at work on its last portion for too long."""
+        """Return whether the reader has been at work on its last portion for too long."""
         age = asyncio.get_running_loop().time() - self.polled_at
         return not self.reader_waits and age * 1000 > self._rules.max_poll_interval_ms
 

@@ -18,7 +18,7 @@ _ATTEMPTS_MAX: Final = 10
 async def read_at(
     cluster: Cluster, partition: TopicPartition, offset: int, *, bytes_max: int = 1024 * 1024
 ) -> ConsumerRecord | None:
-    """Give the record at this offset; None where compaction has removed it. Transactions are not looked at.
+    """Return the record at this offset; None where compaction has removed it. Transactions are not looked at.
 
     `bytes_max` should hold its batch; a larger one comes all the same, with nothing beside it.
     """

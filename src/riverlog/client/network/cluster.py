@@ -129,7 +129,7 @@ class Cluster:
         await self.disconnect()
 
     async def disconnect(self) -> None:
-        """Let go of every connection; whoever asks again opens another."""
+        """Release every connection; whoever asks again opens another."""
         if self._aging is not None:
             self._aging.cancel()
         tasks = [*self._connecting.values(), *([self._refreshing] if self._refreshing else [])]
@@ -143,7 +143,7 @@ class Cluster:
     # Metadata ---------------------------------------------------------------------------------------------
 
     def leader_of(self, partition: TopicPartition) -> NodeId | None:
-        """Give the leader's id, or None while it is not known or there is none."""
+        """Return the leader's id, or None while it is not known or there is none."""
         topic = self.topics.get(partition.topic)
         if topic is None or partition.partition >= len(topic.partitions):
             return None
@@ -151,7 +151,7 @@ class Cluster:
         return leader if leader in self.brokers else None
 
     async def topic(self, name: str, *, seconds: float = 60.0) -> Topic:
-        """Give the topic, asking for it where it is not known yet; raise KafkaError where there is none."""
+        """Return the topic, asking for it where it is not known yet; raise KafkaError where there is none."""
         found = self.topics.get(name)
         if found is not None:
             return found
@@ -211,13 +211,13 @@ class Cluster:
         self.unanswered_since = self.last_problem = None
 
     def waiting_since(self) -> float | None:
-        """Tell since when something that is answered at once has not been, or has been asked in vain."""
+        """Return since when something that is answered at once has not been, or has been asked in vain."""
         asked = [each.waiting_since for (_, lane), each in self._connections.items() if lane == CONTROL_LANE]
         since = [at for at in (self.unanswered_since, *self._connecting_since.values(), *asked) if at is not None]
         return min(since, default=None)
 
     def backoff(self, attempt: int) -> float:
-        """Give the seconds to wait before the next attempt, the first being 1: doubling, with a fifth of chance."""
+        """Return the seconds to wait before the next attempt, the first being 1: doubling, with a fifth of chance."""
         seconds = min(self._backoff_seconds_max, self._backoff_seconds * 2.0 ** (min(attempt, 30) - 1))
         return seconds * (0.8 + 0.4 * self.ports.random.random())
 
@@ -308,14 +308,14 @@ class Cluster:
         return await self.ask_any(message, seconds=seconds)
 
     async def connection(self, node: NodeId, lane: str = CONTROL_LANE) -> Connection:
-        """Give a connection to this broker, opening it if need be."""
+        """Return a connection to this broker, opening it if need be."""
         broker = self.brokers.get(node)
         if broker is None:
             raise Unreachable(f"node {node} is not in the cluster's metadata")
         return await self._connect(broker.address, lane)
 
     def open_connection(self, node: NodeId, lane: str) -> Connection | None:
-        """Give the connection to this broker if it is open."""
+        """Return the connection to this broker if it is open."""
         broker = self.brokers.get(node)
         found = None if broker is None else self._connections.get((broker.address, lane))
         return None if found is None or found.closed else found

@@ -97,17 +97,17 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """Tell how many requests wait for their answer."""
+        """Return how many requests wait for their answer."""
         return len(self._waiting)
 
     @property
     def waiting_since(self) -> float | None:
-        """Tell since when the oldest request waits for its answer, by the loop's clock."""
+        """Return since when the oldest request waits for its answer, by the loop's clock."""
         return self._waiting[0].sent_at if self._waiting else None
 
     @property
     def has_room(self) -> bool:
-        """Tell whether another request may be sent now: not too many unsent or unanswered, not asked to pause."""
+        """Return whether another request may be sent now: not too many unsent or unanswered, not asked to pause."""
         return (
             len(self._waiting) < REQUESTS_IN_FLIGHT_PER_BROKER_MAX
             and self._unsent_bytes < UNSENT_BYTES_PER_CONNECTION_MAX
@@ -117,16 +117,16 @@ class Connection:
 
     @property
     def room_bytes(self) -> int:
-        """Tell what the broker's window has left; one request may be larger if no other is under way."""
+        """Return what the broker's window has left; one request may be larger if no other is under way."""
         return maxsize if self._window is None else self._window - self._unanswered_bytes
 
     @property
     def muted_seconds(self) -> float:
-        """Tell how long the broker wants to be left alone (KIP-219)."""
+        """Return how long the broker wants to be left alone (KIP-219)."""
         return self._muted_until - self._loop.time()
 
     def version_of(self, key: ApiKey) -> int:
-        """Give the highest version that both sides speak, or raise KafkaError."""
+        """Return the highest version that both sides speak, or raise KafkaError."""
         version = self._versions.get(key)
         if version is None:
             raise KafkaError(
@@ -136,7 +136,7 @@ class Connection:
         return version
 
     def offers(self, key: ApiKey) -> bool:
-        """Tell whether there is a version of a request that both sides speak."""
+        """Return whether there is a version of a request that both sides speak."""
         return key in self._versions
 
     async def request(self, message: object, *, seconds: float | None = None, version_max: int | None = None) -> Any:
@@ -340,7 +340,7 @@ class _Waiting(NamedTuple):
 
 
 def _reason(error: OSError) -> str:
-    """Say why there is no connection; what TLS has against it is said in words of its own."""
+    """Explain why there is no connection; what TLS has against it is said in words of its own."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

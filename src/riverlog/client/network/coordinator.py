@@ -61,7 +61,7 @@ class Coordinator:
         self._node = None
 
     async def connection(self, lane: str = COORDINATOR_LANE) -> Connection:
-        """Give a connection to it, looking for it and opening one if need be."""
+        """Return a connection to it, looking for it and opening one if need be."""
         if self._node is None:
             self._node = await self._find()
         return await self._cluster.connection(self._node, lane)

@@ -21,7 +21,7 @@ class Line(Protocol):
 
 
 async def log_in(line: Line, login: Login, seconds: float) -> None:
-    """Say who is there; raise AuthenticationFailed where the broker does not believe it."""
+    """Authenticate; raise AuthenticationFailed where the broker does not believe it."""
     agreed: SaslHandshakeResponse = await line.request(SaslHandshakeRequest(login.mechanism), seconds=seconds)
     if agreed.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
         raise AuthenticationFailed(

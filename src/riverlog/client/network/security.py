@@ -118,7 +118,7 @@ def _tls(given: Mapping[str, str]) -> Tls:
 
 
 def _pem(given: Mapping[str, str], *names: str) -> str | None:
-    """Give the first of these that is set: a text as it is, or what is in the file that it names."""
+    """Return the first of these that is set: a text as it is, or what is in the file that it names."""
     for name in names:
         if name not in given:
             continue

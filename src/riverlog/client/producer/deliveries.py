@@ -100,7 +100,7 @@ class Batch:
 
     @property
     def error(self) -> KafkaError | None:
-        """Say why the batch failed, if it did."""
+        """Return why the batch failed, if it did."""
         error = self.future.exception() if self.future.done() else None
         assert error is None or isinstance(error, KafkaError)
         return error
@@ -120,7 +120,7 @@ class Batch:
             self._builder = None
 
     def number(self, producer_id: ProducerId, producer_epoch: ProducerEpoch, base_sequence: int) -> None:
-        """Give the batch its place in the partition's sequence."""
+        """Assign the batch its place in the partition's sequence."""
         self.close()
         assert self._bytes is not None
         self.base_sequence = base_sequence
@@ -178,17 +178,17 @@ class Delivery:
 
     @property
     def batch_future(self) -> "asyncio.Future[Offset] | None":
-        """Give the future of the whole batch, for those who watch many records; None while there is no batch yet."""
+        """Return the future of the whole batch, for those who watch many records; None while there is no batch yet."""
         return None if self._batch is None else self._batch.future
 
     @property
     def done(self) -> bool:
-        """Tell whether the outcome is known."""
+        """Return whether the outcome is known."""
         return self._batch.done if self._batch is not None else self.error is not None
 
     @property
     def error(self) -> KafkaError | None:
-        """Say why the record was not delivered, if that is known; this does not count as having been told."""
+        """Return why the record was not delivered, if that is known; this does not count as having been told."""
         if self._batch is not None:
             error = self._batch.error
             return error.of_record(self._delta) if isinstance(error, RecordsRefused) else error
@@ -197,7 +197,7 @@ class Delivery:
         return problem
 
     def result(self) -> RecordMetadata:
-        """Give where the record lies or raise why it was not delivered; InvalidStateError before that is known."""
+        """Return where the record lies or raise why it was not delivered; InvalidStateError before that is known."""
         self._observe()
         batch = self._batch
         if batch is None:

@@ -94,7 +94,7 @@ async def _settle(consumer: Consumer, producer: Producer, portion: Sequence[Cons
 
 
 async def _go_back(consumer: Consumer, portion: Sequence[ConsumerRecord]) -> None:
-    """Let the reader stand before these records, in partitions that it still has."""
+    """Seek the reader to these records, in partitions that it still has."""
     held = consumer.held()
     first: dict[TopicPartition, Offset] = {}
     for record in portion:
@@ -119,7 +119,7 @@ async def _process(
 
 
 def _behind(consumer: Consumer, records: Sequence[ConsumerRecord]) -> dict[TopicPartition, int]:
-    """Give where the reader stands behind these records, which may be behind a marker that follows them."""
+    """Return where the reader stands behind these records, which may be behind a marker that follows them."""
     positions: dict[TopicPartition, Offset | None] = consumer.held()
     offsets: dict[TopicPartition, int] = {}
     for record in records:

@@ -67,7 +67,7 @@ class PartitionQueue:
         yield from self._waiting
 
     def open_batch(self, size: int, batch_bytes_max: int) -> Batch | None:
-        """Give the batch that takes a record of `size` more bytes, if there is one."""
+        """Return the batch that takes a record of `size` more bytes, if there is one."""
         if self._waiting:
             last = self._waiting[-1]
             if last.is_open and last.size + size <= batch_bytes_max:
@@ -103,7 +103,7 @@ class PartitionQueue:
             self._last_acknowledged = 0
 
     def ready_at(self, *, linger_seconds: float, batch_bytes_max: int, hurry: bool) -> float:
-        """Say from when on the next batch may be sent; NEVER while something else must happen first."""
+        """Return from when on the next batch may be sent; NEVER while something else must happen first."""
         # A broker that knows no batch of this producer takes any sequence as the first: a second batch that overtakes
         # a refused first one would be accepted. So the first is alone until it is acknowledged.
         span = PRODUCER_BATCHES_REMEMBERED if self._is_known else 1
@@ -129,19 +129,19 @@ class PartitionQueue:
 
     @property
     def has_gap(self) -> bool:
-        """Tell whether the broker may lack a sequence that no batch has any more."""
+        """Return whether the broker may lack a sequence that no batch has any more."""
         return self._has_gap
 
     def must_be_there(self, batch: Batch) -> bool:
-        """Tell whether the broker has a batch for certain, because it took a later one."""
+        """Return whether the broker has a batch for certain, because it took a later one."""
         return batch.order < self._last_acknowledged
 
     def is_first_under_way(self, batch: Batch) -> bool:
-        """Tell whether no batch before this one is still under way."""
+        """Return whether no batch before this one is still under way."""
         return self.in_flight[0] is batch and not self._retrying
 
     def needs_new_epoch(self) -> bool:
-        """Tell whether sequences must start again before the next batch is sent."""
+        """Return whether sequences must start again before the next batch is sent."""
         if not self._idempotent or self._transactional or self.in_flight:
             return False  # of a transaction, the coordinator gives the epochs
         numbered = bool(self._waiting) and self._waiting[0].base_sequence != NO_SEQUENCE
@@ -157,7 +157,7 @@ class PartitionQueue:
             batch.base_sequence = NO_SEQUENCE
 
     def number(self, batch: Batch, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> None:
-        """Give a batch that is sent for the first time its sequence; a repeated one keeps what it has."""
+        """Assign its sequence to a batch that is sent for the first time; a repeated one keeps what it has."""
         if batch.base_sequence != NO_SEQUENCE:
             return
         if self._producer is None:

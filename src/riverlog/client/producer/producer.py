@@ -55,11 +55,11 @@ class OffsetSource(Protocol):
     """What a transaction needs of the consumer whose offsets it commits."""
 
     def group_metadata(self) -> GroupMetadata:
-        """Give the group and this member's place in it."""
+        """Return the group and this member's place in it."""
         ...
 
     def held(self) -> dict[TopicPartition, Offset | None]:
-        """Give the partitions that are read and where the reader stands in each, if that is known."""
+        """Return the partitions that are read and where the reader stands in each, if that is known."""
         ...
 
 
@@ -217,7 +217,7 @@ class Producer(Startable):
         return len((await self._cluster.topic(topic, seconds=self._block_seconds)).partitions)
 
     async def ready(self, size: int | None = None) -> None:
-        """Let others run, and wait until there is room for `size` bytes more, by default a quarter of the buffer.
+        """Wait, so that others run, until there is room for `size` bytes more, by default a quarter of the buffer.
 
         A loop around `send_soon` awaits this every so many records, so that sending goes on beside it. TimedOut
         after `block_ms_max`.
@@ -262,7 +262,7 @@ class Producer(Startable):
 
     @property
     def in_doubt(self) -> bool:
-        """Tell whether a commit was asked for and nobody has said yet whether it is done."""
+        """Return whether a commit was asked for and nobody has said yet whether it is done."""
         return self._transactions is not None and self._transactions.state == Ending(committed=True)
 
     async def abort(self) -> None:
@@ -303,11 +303,11 @@ class Producer(Startable):
         return max(0.0, seconds), problem or self._cluster.last_problem
 
     def backoff(self, attempt: int) -> float:
-        """Give the seconds to wait before something is tried again, the first attempt being 1."""
+        """Return the seconds to wait before something is tried again, the first attempt being 1."""
         return self._cluster.backoff(attempt)
 
     def partitions_of(self, topic: str) -> int | None:
-        """Tell how many partitions a topic has, as far as this producer knows."""
+        """Return how many partitions a topic has, as far as this producer knows."""
         known = self._cluster.topics.get(topic)
         return None if known is None else len(known.partitions)
 
@@ -381,7 +381,7 @@ class Producer(Startable):
         return accepted
 
     def _check_accepts(self) -> Sender:
-        """Give the sender, or raise why nothing may be written now."""
+        """Return the sender, or raise why nothing may be written now."""
         if self._sender is None:
             raise self._end or _not_started()
         if self._transactions is not None:
@@ -512,7 +512,7 @@ class Producer(Startable):
             self._end_placing(topic, entry)
 
     def _end_placing(self, topic: str, entry: "_Placing") -> None:
-        """Let go of the records that have a place now, and refuse the others."""
+        """Release the records that have a place now, and refuse the others."""
         if self._placing.get(topic) is not entry:
             return
         del self._placing[topic]

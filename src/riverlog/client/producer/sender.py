@@ -168,7 +168,7 @@ class Sender:
 
     @property
     def has_gap(self) -> bool:
-        """Tell whether some broker may lack a sequence that no batch has any more."""
+        """Return whether some broker may lack a sequence that no batch has any more."""
         return any(queue.has_gap for queue in self.queues.values())
 
     def abandon(self, error: KafkaError) -> None:

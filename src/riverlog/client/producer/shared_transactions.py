@@ -133,23 +133,23 @@ class SharedTransactions(Startable):
         return self
 
     async def close(self) -> None:
-        """Let go of all connections. A batch that is open stays so until its time is up, or another takes over."""
+        """Release all connections. A batch that is open stays so until its time is up, or another takes over."""
         await self._cluster.close()
 
     async def is_offered(self) -> bool:
-        """Tell whether the cluster has shared transactions: riverlog's own does."""
+        """Return whether the cluster has shared transactions: riverlog's own does."""
         connection = await self._coordinator.connection()
         return connection.offers(ApiKey.JOIN_TRANSACTION)
 
     async def committed(self) -> CommittedBatch | None:
-        """Give the last batch that is committed, if one is: those up to it need not be written again."""
+        """Return the last batch that is committed, if one is: those up to it need not be written again."""
         response = await self._again(self._describe)
         if response.committed_batch < 0:
             return None
         return CommittedBatch(response.committed_batch, bytes(response.marker))
 
     async def open_batch(self) -> int | None:
-        """Give the batch that somebody has joined and that is not ended, if there is one."""
+        """Return the batch that somebody has joined and that is not ended, if there is one."""
         response = await self._again(self._describe)
         return None if response.open_batch < 0 else response.open_batch
 
@@ -322,7 +322,7 @@ class Member(Startable):
         return self._producer.part.finish()
 
     async def close(self) -> None:
-        """Let go of all connections; what was not sent yet is not sent any more."""
+        """Release all connections; what was not sent yet is not sent any more."""
         await self._producer.close()
 
 

@@ -35,7 +35,7 @@ class OnlyWriter(Producer):
     async def lock_out(
         self, partition: TopicPartition, others: Iterable[ProducerId], records: Sequence[KeyAndValue]
     ) -> None:
-        """Let the partition take nothing any more of those who wrote to it before, by writing these records.
+        """Fence those who wrote to the partition before, by writing these records.
 
         That is right behind `start`. Whoever had the transactional id last has the same producer id, in an older epoch;
         `others` are those whom the partition remembers, since an id whose epochs are used up is replaced.
@@ -86,12 +86,12 @@ class _Batches(Transactions):
             super().check_open()
 
     def admits(self, partition: TopicPartition) -> bool:
-        """Tell whether a batch may be sent now: the coordinator need not know of one that belongs to no transaction."""
+        """Return whether a batch may be sent now: the coordinator need not know of one outside of transactions."""
         return self._is_alone or super().admits(partition)
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """Let one batch pass; where it fails, nothing passes any more."""
+        """Allow one batch to pass; where it fails, nothing passes any more."""
         if not isinstance(self._state, Idle) or self._is_alone:
             raise self._refusal()
         self._is_alone = True
@@ -107,7 +107,7 @@ class _Batches(Transactions):
 
     @contextmanager
     def written_as(self, producer_id: ProducerId, producer_epoch: ProducerEpoch) -> Iterator[None]:
-        """Let batches pass in the name of another; then go on as oneself, who has written nothing yet."""
+        """Allow batches to pass in the name of another; then go on as oneself, who has written nothing yet."""
         self._sender.write_as(producer_id, producer_epoch)
         yield
         self._sender.write_as(self._producer_id, self._producer_epoch)

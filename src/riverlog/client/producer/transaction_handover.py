@@ -75,7 +75,7 @@ class AdoptingProducer(Producer):
 
     @property
     def identity(self) -> tuple[int, int]:
-        """Give the id and epoch that it writes as now; each transaction may bring another epoch."""
+        """Return the id and epoch that it writes as now; each transaction may bring another epoch."""
         assert isinstance(self._transactions, _Adopted), "it was started"
         return self._transactions.identity
 

@@ -250,7 +250,7 @@ class Transactions:
     # Partitions and offsets -------------------------------------------------------------------------------
 
     def admits(self, partition: TopicPartition) -> bool:
-        """Tell whether a batch may be sent now; a partition that must be announced first is."""
+        """Return whether a batch may be sent now; a partition that must be announced first is."""
         if not isinstance(self._state, Open | Settling):
             return False
         if self._by_epoch:
@@ -264,7 +264,7 @@ class Transactions:
         return False
 
     async def send_offsets(self, metadata: GroupMetadata, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Let the group go on here if the transaction is committed."""
+        """Commit that the group goes on here if the transaction is committed."""
         self.check_open()
         if not offsets:
             return
@@ -408,7 +408,7 @@ class Transactions:
         self._state = Idle()
 
     def _is_aborted(self, problem: KafkaError) -> bool:
-        """Tell whether a commit was refused because the transaction is aborted, or has to be: its time may be up."""
+        """Return whether a commit was refused because the transaction is aborted, or has to be: its time may be up."""
         ended = problem.code is ErrorCode.INVALID_TXN_STATE and self._by_epoch
         return ended or problem.code is ErrorCode.TRANSACTION_ABORTABLE
 
@@ -454,7 +454,7 @@ class Transactions:
             self._sender.discard(error)
 
     def _refusal(self) -> KafkaError:
-        """Say why what was asked for is not possible now."""
+        """Return why what was asked for is not possible now."""
         match self._state:
             case Lost(error):
                 return error
@@ -470,12 +470,12 @@ class Transactions:
 
 
 def is_by_epoch(connection: Connection) -> bool:
-    """Tell whether the cluster gives each transaction an epoch of its own."""
+    """Return whether the cluster gives each transaction an epoch of its own."""
     return connection.features.get(_FEATURE, 0) >= TransactionVersion.EPOCH_PER_TRANSACTION
 
 
 def version_max(key: ApiKey, connection: Connection) -> int | None:
-    """Give the newest version of a request that may be used in transactions of this cluster; None for any."""
+    """Return the newest version of a request that may be used in transactions of this cluster; None for any."""
     return None if is_by_epoch(connection) else _FIRST_BY_EPOCH[key] - 1
 
 

@@ -57,7 +57,7 @@ def read_assignment(assignment: bytes) -> Assignment | None:
 
 
 def must_give_up(metadata: bytes, assignment: bytes) -> bool:
-    """Tell whether a consumer has partitions that it is not assigned: it lets go of them and joins again (KIP-429)."""
+    """Return whether a consumer has partitions that it is not assigned: it releases them and joins again (KIP-429)."""
     subscription, assigned = read_subscription(metadata), read_assignment(assignment)
     if subscription is None or assigned is None:
         return False
@@ -76,7 +76,7 @@ def write_assignment(partitions: Partitions, topics: Topics, metadata: bytes) ->
 
 
 def by_id(named: tuple[TopicShare, ...], topics: Topics) -> Partitions:
-    """Give partitions by the ids of their topics; topics that do not exist are left out."""
+    """Return partitions by the ids of their topics; topics that do not exist are left out."""
     return {
         topic.id: frozenset(each.partitions)
         for each in named

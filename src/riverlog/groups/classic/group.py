@@ -173,7 +173,7 @@ class ClassicGroup:
         effects.timers.cancel(SessionEnds(self.id, member_id))
 
     def replace(self, old_id: str, new_id: str, effects: GroupEffects) -> ClassicMember:
-        """Give a static member that came back its new id and fence the old one; the member keeps its role."""
+        """Take a static member that came back under its new id, and fence the old one; the member keeps its role."""
         self.answer_join(old_id, JoinReply(ErrorCode.FENCED_INSTANCE_ID, old_id), effects)
         self.answer_sync(old_id, SyncReply(ErrorCode.FENCED_INSTANCE_ID), effects)
         self.mark_synced(old_id, effects)

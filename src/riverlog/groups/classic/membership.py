@@ -28,7 +28,7 @@ class ClassicMembership:
         self._groups = groups
 
     def commit_refusal(self, command: CommitOffsets, effects: GroupEffects) -> ErrorCode:
-        """Say whether a member, a simple consumer or a tool may commit; a member that may is alive."""
+        """Return whether a member, a simple consumer or a tool may commit; a member that may is alive."""
         group = self._groups.find(command.group_id)
         in_transaction = command.producer is not None
         named = command.generation_id >= 0 or command.member_id != NO_MEMBER or command.group_instance_id is not None
@@ -61,7 +61,7 @@ class ClassicMembership:
         return ErrorCode.NONE
 
     def delete_offsets_refusal(self, group_id: str) -> ErrorCode:
-        """Say whether offsets may be deleted; of members that are not consumers it is not known what they read."""
+        """Return whether offsets may be deleted; of members that are not consumers it is not known what they read."""
         group = self._groups.find(group_id)
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
@@ -71,12 +71,12 @@ class ClassicMembership:
         return ErrorCode.NON_EMPTY_GROUP if is_opaque else ErrorCode.NONE
 
     def reads(self, group_id: str, topic: str) -> bool:
-        """Tell whether a member subscribes to the topic, or might."""
+        """Return whether a member subscribes to the topic, or might."""
         group = self._groups.find(group_id)
         return group is not None and group.phase is not ClassicPhase.EMPTY and group.reads(topic)
 
     def retention(self, group_id: str) -> Retention | None:
-        """Say from when on offsets expire: in a group without members, from when it lost them."""
+        """Return from when on offsets expire: in a group without members, from when it lost them."""
         group = self._groups.find(group_id)
         if group is None or group.protocol_type is None:
             return Retention()
@@ -86,7 +86,7 @@ class ClassicMembership:
         return Retention() if is_known_what_it_reads else None
 
     def is_empty(self, group_id: str) -> bool:
-        """Tell whether the group has no members."""
+        """Return whether the group has no members."""
         group = self._groups.find(group_id)
         return group is None or group.phase is ClassicPhase.EMPTY
 

@@ -54,7 +54,7 @@ def check_epoch(member: ConsumerMember, epoch: int, reported: Partitions | None)
 
 
 def checked_holder(holder: ConsumerMember | None, member_id: str, instance_id: str) -> ConsumerMember:
-    """Give the member that holds an instance, if that is who asks."""
+    """Return the member that holds an instance, if that is who asks."""
     if holder is None:
         raise Refusal(ErrorCode.UNKNOWN_MEMBER_ID, f"There is no member with instance {instance_id!r}.")
     if holder.id != member_id:

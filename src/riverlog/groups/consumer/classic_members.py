@@ -61,7 +61,7 @@ class ClassicConsumers:
         effects.answer(ticket, reply)
 
     def sync(self, command: Sync, ticket: Ticket, effects: GroupEffects) -> None:
-        """Give a member what it is to have."""
+        """Hand a member what it is to have."""
         try:
             reply = self._sync(command, effects)
         except Refusal as refusal:
@@ -196,7 +196,7 @@ def _leaver(group: ConsumerGroup, leaver: Leaver) -> str:
 
 
 def _can_step(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Tell whether joining again would move the member on."""
+    """Return whether joining again would move the member on."""
     if member.epoch < group.target_epoch or member.state is ConsumerMemberState.UNREVOKED:
         return True
     missing = (
@@ -211,7 +211,7 @@ def _can_step(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def _agrees(group: ConsumerGroup, command: Join) -> bool:
-    """Tell whether the member offers a protocol that all others offer which speak the classic protocol."""
+    """Return whether the member offers a protocol that all others offer which speak the classic protocol."""
     others = [each for each in group.members.values() if each.is_classic and each.id != command.member_id]
     offered = [{protocol.name for protocol in _classic(each).supported_protocols} for each in others]
     return any(all(protocol.name in names for names in offered) for protocol in command.protocols)

@@ -91,21 +91,21 @@ class ConsumerMember:
 
     @property
     def is_classic(self) -> bool:
-        """Tell whether the member speaks the classic protocol."""
+        """Return whether the member speaks the classic protocol."""
         return self.metadata.classic_member_metadata is not None
 
     def has_reached(self, target_epoch: int) -> bool:
         return self.state is ConsumerMemberState.STABLE and self.epoch == target_epoch
 
     def owns_since(self, topic_id: UUID, partition: int) -> int | None:
-        """Give the epoch since which the member has a partition; None if it has not."""
+        """Return the epoch since which the member has a partition; None if it has not."""
         for owned in (self.assigned, self.revoking):
             if partition in owned.get(topic_id, ()):
                 return owned[topic_id][partition]
         return None
 
     def record(self) -> ConsumerGroupCurrentMemberAssignmentValue:
-        """Say what is to be remembered of where the member stands."""
+        """Return what is to be remembered of where the member stands."""
         return ConsumerGroupCurrentMemberAssignmentValue(
             member_epoch=self.epoch,
             previous_member_epoch=self.previous_epoch,
@@ -135,7 +135,7 @@ class ConsumerGroup:
     """Members that have not reached their target; follows from `members`."""
 
     def copy(self) -> "ConsumerGroup":
-        """Give a group that can be changed alone."""
+        """Return a group that can be changed alone."""
         return replace(
             self,
             members=dict(self.members),
@@ -155,7 +155,7 @@ class ConsumerGroup:
         return ConsumerPhase.RECONCILING if self.behind else ConsumerPhase.STABLE
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """Give the member of a static instance, if it has one."""
+        """Return the member of a static instance, if it has one."""
         return None if instance_id is None else self.members.get(self.static_ids.get(instance_id, ""))
 
     def target_of(self, member_id: str) -> Partitions:
@@ -173,7 +173,7 @@ class ConsumerGroup:
         return frozenset(named).union(*(pattern.topics for pattern in self.patterns.values()))
 
     def reads(self, topic: str) -> bool:
-        """Tell whether a member subscribes to the topic."""
+        """Return whether a member subscribes to the topic."""
         return topic in self.subscribed_topics()
 
     def apply(self, key: ConsumerGroupKey, value: ConsumerGroupValue | None) -> None:
@@ -212,7 +212,7 @@ class ConsumerGroup:
                 assert_never(key)
 
     def records(self) -> Iterator[GroupRecord]:
-        """Give records which make an empty group equal to this one."""
+        """Return records which make an empty group equal to this one."""
         for member_id, member in self.members.items():
             yield GroupRecord(ConsumerGroupMemberMetadataKey(self.id, member_id), member.metadata)
         for pattern, value in self.patterns.items():
@@ -291,7 +291,7 @@ class ConsumerGroup:
 
 
 def target_record(partitions: Partitions) -> ConsumerGroupTargetAssignmentMemberValue:
-    """Say what is to be remembered of a member's target."""
+    """Return what is to be remembered of a member's target."""
     return ConsumerGroupTargetAssignmentMemberValue(
         tuple(TargetTopicPartitions(topic_id, tuple(sorted(found))) for topic_id, found in sorted(partitions.items()))
     )

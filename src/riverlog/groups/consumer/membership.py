@@ -35,7 +35,7 @@ class ConsumerMembership:
         self._sessions = ConsumerSessions(soft, settings)
 
     def commit_refusal(self, command: CommitOffsets, effects: GroupEffects) -> ErrorCode:
-        """Say whether a member may commit; without members, a tool may."""
+        """Return whether a member may commit; without members, a tool may."""
         group = self._state.consumers[command.group_id]
         in_transaction = command.producer is not None
         named = command.generation_id >= 0 or command.member_id != NO_MEMBER or command.group_instance_id is not None
@@ -50,7 +50,7 @@ class ConsumerMembership:
         return _stale(member) if command.generation_id > member.epoch else ErrorCode.NONE
 
     def offset_refusal(self, command: CommitOffsets, offset: OffsetToCommit) -> ErrorCode:
-        """Say whether a member may commit this offset: one that is behind may, for what it has had since then."""
+        """Return whether a member may commit this offset: one that is behind may, for what it has had since then."""
         member = self._state.consumers[command.group_id].members.get(command.member_id)
         if member is None or command.generation_id == member.epoch:
             return ErrorCode.NONE
@@ -60,7 +60,7 @@ class ConsumerMembership:
         return _stale(member) if since is None or command.generation_id < since else ErrorCode.NONE
 
     def fetch_refusal(self, command: FetchOffsets) -> ErrorCode:
-        """Say whether the sender is the member that it says to be, if it says so."""
+        """Return whether the sender is the member that it says to be, if it says so."""
         if command.member_id is None and command.member_epoch < 0:
             return ErrorCode.NONE
         member = self._state.consumers[command.group_id].members.get(command.member_id or NO_MEMBER)
@@ -73,7 +73,7 @@ class ConsumerMembership:
         return ErrorCode.NONE
 
     def reads(self, group_id: str, topic: str) -> bool:
-        """Tell whether a member subscribes to the topic."""
+        """Return whether a member subscribes to the topic."""
         return self._state.consumers[group_id].reads(topic)
 
     def retention(self, group_id: str) -> Retention | None:
@@ -81,7 +81,7 @@ class ConsumerMembership:
         return Retention()
 
     def is_empty(self, group_id: str) -> bool:
-        """Tell whether the group has no members."""
+        """Return whether the group has no members."""
         return not self._state.consumers[group_id].members
 
     def member_count(self, group_id: str) -> int:

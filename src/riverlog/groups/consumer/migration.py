@@ -139,7 +139,7 @@ def _downgraded(member: ConsumerMember, topics: Topics) -> ClassicMember:
 
 
 def classic_metadata(session_timeout_ms: int, protocols: tuple[Protocol, ...]) -> ClassicMemberMetadata:
-    """Say what is to be remembered of a member that speaks the classic protocol."""
+    """Return what is to be remembered of a member that speaks the classic protocol."""
     return ClassicMemberMetadata(
         session_timeout_ms, tuple(ClassicProtocol(each.name, each.metadata) for each in protocols)
     )

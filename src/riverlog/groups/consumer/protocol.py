@@ -234,7 +234,7 @@ class ConsumerProtocol:
             self._rebalance.sessions.dissolve(draft.group)
 
     def is_for_classic(self, members: Mapping[str, ConsumerMember]) -> bool:
-        """Tell whether a group of these members is to be a classic one."""
+        """Return whether a group of these members is to be a classic one."""
         fits = 0 < len(members) <= self._settings.group_max_size and may_downgrade(self._settings)
         return fits and all(member.is_classic for member in members.values())
 
@@ -254,12 +254,12 @@ def _says_all(command: ConsumerHeartbeat) -> bool:
 
 
 def without_epochs(owned: Owned) -> Partitions:
-    """Give partitions alone."""
+    """Return partitions alone."""
     return {topic: frozenset(epochs) for topic, epochs in owned.items()}
 
 
 def _metadata(member: ConsumerMember, command: ConsumerHeartbeat) -> ConsumerGroupMemberMetadataValue:
-    """Say what a member says of itself now; what it leaves out is as it was."""
+    """Return what a member says of itself now; what it leaves out is as it was."""
     old, names, pattern = member.metadata, command.subscribed_topic_names, command.subscribed_topic_regex
     return ConsumerGroupMemberMetadataValue(
         instance_id=old.instance_id if command.instance_id is None else command.instance_id,

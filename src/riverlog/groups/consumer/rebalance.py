@@ -64,7 +64,7 @@ class ConsumerRebalance:
         return (old.subscribed_topic_names, old.subscribed_topic_regex) != (metadata.subscribed_topic_names, pattern)
 
     def replace_static(self, draft: Draft, old: ConsumerMember, new_id: str) -> ConsumerMember:
-        """Let a static member come back under another id; it keeps what it has and what it is to have."""
+        """Take a static member back under another id; it keeps what it has and what it is to have."""
         group_id, target = draft.group.id, draft.group.target_of(old.id)
         self._remove(draft, old.id)
         member = replace(old, id=new_id, epoch=JOINING, previous_epoch=JOINING)
@@ -165,7 +165,7 @@ class ConsumerRebalance:
     def reconcile(
         self, draft: Draft, member_id: str, reported: Partitions | None, effects: GroupEffects, *, resubscribed: bool
     ) -> ConsumerMember:
-        """Let a member take its next step."""
+        """Take a member a step further."""
         group = draft.group
         member = group.members[member_id]
         if member.has_reached(group.target_epoch) and not resubscribed:
@@ -195,6 +195,6 @@ class ConsumerRebalance:
 
 
 def left_for_a_while(member: ConsumerMember, epoch: int) -> ConsumerMember:
-    """Give a static member that will come back: it keeps what it has, and may have read none of it yet."""
+    """Return a static member that will come back: it keeps what it has, and may have read none of it yet."""
     kept = {topic: dict.fromkeys(epochs, 0) for topic, epochs in member.assigned.items()}
     return replace(member, epoch=epoch, state=ConsumerMemberState.STABLE, assigned=kept, revoking=NOTHING_OWNED)

@@ -32,7 +32,7 @@ def reconciled(
     reported: Partitions | None,
     owners: Mapping[tuple[UUID, int], str],
 ) -> ConsumerMember:
-    """Give the member as it stands after one more step; the same one if it cannot take a step."""
+    """Return the member as it stands after one more step; the same one if it cannot take a step."""
     if member.state is ConsumerMemberState.UNREVOKED and _has_any(reported, member.revoking):
         return _asked_for_more(member, subscribed)
     # A topic that the member no longer wants is given up at once, even if the target does not know yet.
@@ -71,12 +71,12 @@ def _asked_for_more(member: ConsumerMember, subscribed: frozenset[UUID]) -> Cons
 
 
 def _has_any(reported: Partitions | None, owned: Owned) -> bool:
-    """Tell whether a member still has any of these partitions, by what it reports."""
+    """Return whether a member still has any of these partitions, by what it reports."""
     return reported is None or any(not reported.get(topic, _NONE).isdisjoint(owned[topic]) for topic in owned)
 
 
 def _only(owned: Owned, wanted: Partitions) -> Owned:
-    """Give what is owned and wanted."""
+    """Return what is owned and wanted."""
     kept = {
         topic: {index: epoch for index, epoch in owned[topic].items() if index in wanted[topic]}
         for topic in owned
@@ -86,7 +86,7 @@ def _only(owned: Owned, wanted: Partitions) -> Owned:
 
 
 def _without(owned: Owned, wanted: Partitions) -> Owned:
-    """Give what is owned and not wanted."""
+    """Return what is owned and not wanted."""
     rest = {
         topic: {index: epoch for index, epoch in epochs.items() if index not in wanted.get(topic, _NONE)}
         for topic, epochs in owned.items()

@@ -34,7 +34,7 @@ class ConsumerSessions:
         self._usual = group_config({}, settings)
 
     def config(self, group_id: str) -> GroupConfig:
-        """Give the settings that hold for a group."""
+        """Return the settings that hold for a group."""
         overrides = self._soft.topics.group_overrides(group_id)
         return group_config(overrides, self._settings) if overrides else self._usual
 
@@ -57,7 +57,7 @@ class ConsumerSessions:
             self._soft.timers.cancel(ConsumerSessionEnds(group_id, member.id))
 
     def called(self, group_id: str, member: ConsumerMember, effects: GroupEffects) -> None:
-        """Give a member that speaks the classic protocol so long to join and to sync; a second call gives no more."""
+        """Allow a member that speaks the classic protocol so long to join and to sync; a second call adds nothing."""
         deadline = ClassicMemberEnds(group_id, member.id)
         if self._soft.timers.get(deadline) is None:
             effects.set_timer(deadline, max(0, member.metadata.rebalance_timeout_ms))
@@ -74,13 +74,13 @@ class ConsumerSessions:
         effects.set_timer(ConsumerSessionEnds(group_id, member_id), left_ms)
 
     def away(self, group_id: str, member_id: str, effects: GroupEffects) -> None:
-        """Give a member that has left for a while one session to come back; nobody need look out for it."""
+        """Allow a member that has left for a while one session to come back; nobody need look out for it."""
         self.forget(group_id, member_id)
         ends = effects.in_ms(self.config(group_id).consumer_session_timeout_ms)
         self._soft.timers.set(ConsumerSessionEnds(group_id, member_id), ends)
 
     def forget(self, group_id: str, member_id: str) -> None:
-        """Let no time run out any more for a member."""
+        """Stop all timers of a member."""
         for deadline in (SilenceNoticed, ConsumerSessionEnds, RevocationEnds, ClassicMemberEnds):
             self._soft.timers.cancel(deadline(group_id, member_id))
         soft = self._soft.consumers.get(group_id)
@@ -97,7 +97,7 @@ class ConsumerSessions:
         self._soft.consumers.pop(group.id, None)
 
     def interval_ms(self, group: ConsumerGroup, member: ConsumerMember, effects: GroupEffects) -> int:
-        """Say when a member is to come again: soon, while the group has not settled or somebody is missing."""
+        """Return when a member is to come again: soon, while the group has not settled or somebody is missing."""
         usual_ms = self.config(group.id).consumer_heartbeat_interval_ms
         soft = self.soft(group.id, effects)
         is_settled = group.phase is ConsumerPhase.STABLE and effects.now.instant - soft.changed >= usual_ms / 1000

@@ -29,7 +29,7 @@ def check_pattern(text: str) -> None:
 
 
 def matching(text: str, names: Iterable[str]) -> frozenset[str]:
-    """Give the names that the pattern matches from end to end."""
+    """Return the names that the pattern matches from end to end."""
     match = _compiled(text).Match
     return frozenset(name for name in names if match(name))
 

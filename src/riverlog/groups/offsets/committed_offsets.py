@@ -24,11 +24,11 @@ class Offsets:
     """Where each producer has offsets pending: the index of `pending`."""
 
     def of(self, group_id: str) -> Committed:
-        """Give what a group has committed; not to be changed."""
+        """Return what a group has committed; not to be changed."""
         return self.by_group.get(group_id, {})
 
     def is_pending(self, group_id: str, partition: TopicPartition) -> bool:
-        """Tell whether a transaction may yet change the partition's offset."""
+        """Return whether a transaction may yet change the partition's offset."""
         return partition in self.pending.get(group_id, ())
 
     def known(self, group_id: str) -> set[TopicPartition]:
@@ -53,7 +53,7 @@ class Offsets:
         yield from (each for each in pending if each.topic in topics and each not in committed)
 
     def values(self, group_id: str, partition: TopicPartition) -> Iterator[OffsetCommitValue]:
-        """Give the partition's offset and those that may take its place."""
+        """Return the partition's offset and those that may take its place."""
         if (committed := self.of(group_id).get(partition)) is not None:
             yield committed
         yield from self.pending.get(group_id, {}).get(partition, {}).values()
@@ -74,7 +74,7 @@ class Offsets:
             self.open_transactions.setdefault(producer_id, set()).add((key.group, partition))
 
     def end_transaction(self, producer_id: ProducerId, *, committed: bool) -> None:
-        """Let a producer's pending offsets take effect, or forget them."""
+        """Commit a producer's pending offsets, or forget them."""
         for group_id, partition in sorted(self.open_transactions.get(producer_id, ())):
             producers = self._producers(group_id, partition)
             if committed:
@@ -84,7 +84,7 @@ class Offsets:
                 self._forget_pending(group_id, partition, [producer_id])
 
     def records(self) -> Iterator[GroupRecord]:
-        """Give records which make an empty store equal to this one."""
+        """Return records which make an empty store equal to this one."""
         for group_id, committed in self.by_group.items():
             for (topic, number), value in committed.items():
                 yield GroupRecord(OffsetCommitKey(group_id, topic, number), value)

@@ -92,7 +92,7 @@ class GroupOffsets:
         return ErrorCode.NONE
 
     def end_transaction(self, command: EndTransaction, ticket: Ticket, effects: GroupEffects) -> None:
-        """Let what a transaction committed take effect, or not."""
+        """Commit what a transaction has pending, or forget it."""
         producer = command.producer
         effects.facts.append(
             TransactionMarker(producer.id, producer.epoch, command.committed, command.coordinator_epoch)
@@ -100,7 +100,7 @@ class GroupOffsets:
         effects.answer(ticket, None)
 
     def fetch(self, command: FetchOffsets, ticket: Ticket, effects: GroupEffects) -> None:
-        """Give what was committed."""
+        """Return what was committed."""
         code = self._membership(command.group_id).fetch_refusal(command)
         if code is not ErrorCode.NONE:
             effects.answer(ticket, FetchOffsetsReply(code))

@@ -10,7 +10,7 @@ from riverlog.model.machine import Command
 
 @dataclass(frozen=True, slots=True)
 class AllocateProducerIds(Command[MetadataRecord, "ProducerIdBlock"]):
-    """Give a broker producer ids that nobody else has."""
+    """Allocate producer ids for a broker that nobody else has."""
 
     node_id: NodeId
     count: int

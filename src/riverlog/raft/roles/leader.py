@@ -251,7 +251,7 @@ class Leader:
         return Instant(now + self._replica.timing.fetch_timeout * _CHECK_QUORUM_FACTOR)
 
     def _tell_silent_voters(self, now: Instant) -> None:
-        """Tell the voters that do not fetch who leads."""
+        """Announce to voters that do not fetch who leads."""
         replica, interval = self._replica, self._replica.timing.fetch_timeout / 2
         self._begin_at = Instant(now + interval)
         for node in self.progress.silent_voters(now, interval):

@@ -132,7 +132,7 @@ class VoterChanges:
         return None
 
     def failed(self, number: int) -> None:
-        """Give the change up whose voter could not be asked."""
+        """Drop the change whose voter could not be asked."""
         if self._pending is not None and self._pending.call == number:
             self._end(ErrorCode.REQUEST_TIMED_OUT, "The node to be added does not answer.")
 
@@ -143,12 +143,12 @@ class VoterChanges:
             self._end(ErrorCode.NONE)
 
     def wake(self, now: Instant) -> None:
-        """Tell who has waited for too long; a record that is written stays, and may be committed yet."""
+        """Answer who has waited for too long; a record that is written stays, and may be committed yet."""
         if self._pending is not None and now >= self._pending.deadline:
             self._end(ErrorCode.REQUEST_TIMED_OUT, "The change could not be committed in time; it may be later.")
 
     def lost(self) -> None:
-        """Tell whoever waits that this node leads no longer."""
+        """Answer whoever waits: this node leads no longer."""
         self._end(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def _is_held_up(self, ticket: Ticket, committed: Offset, now: Instant) -> bool:

@@ -62,7 +62,7 @@ class Report:
 
     @property
     def clean(self) -> bool:
-        """Tell whether all promises were kept, and all could be looked at."""
+        """Return whether all promises were kept, and all could be looked at."""
         return self.verdict.clean and not self.unfinished
 
 
@@ -118,7 +118,7 @@ async def _work(
     say: Callable[[str, History], None],
     transactional: Sequence[TransactionalWriter],
 ) -> list[str]:
-    """Let producers write and members read; give what the group did not come to the end of."""
+    """Run producers that write and members that read; return what the group did not come to the end of."""
     loop = asyncio.get_running_loop()
     chance = Random(load.seed)
     members = [

@@ -21,7 +21,7 @@ class AddRaftVoterRequest:
 
 @message(ApiKey.ADD_RAFT_VOTER)
 class AddRaftVoterResponse:
-    """Say whether it votes now."""
+    """Whether it votes now."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -22,7 +22,7 @@ class AlterReplicaLogDir:
 
 @message(ApiKey.ALTER_REPLICA_LOG_DIRS)
 class AlterReplicaLogDirsRequest:
-    """Say what is to lie where."""
+    """Ask for what is to lie where."""
 
     dirs: list[AlterReplicaLogDir] = array(AlterReplicaLogDir)
 

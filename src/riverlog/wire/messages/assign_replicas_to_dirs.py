@@ -31,7 +31,7 @@ class AssignedDirectory:
 
 @message(ApiKey.ASSIGN_REPLICAS_TO_DIRS)
 class AssignReplicasToDirsRequest:
-    """Say what lies where."""
+    """Report what lies where."""
 
     broker_id: int = int32()
     broker_epoch: int = int64(default=-1)

@@ -27,7 +27,7 @@ class BeginEpochTopic:
 
 @message(ApiKey.BEGIN_QUORUM_EPOCH)
 class BeginQuorumEpochRequest:
-    """Tell one voter, with all listeners of the leader."""
+    """Announce it to one voter, with all listeners of the leader."""
 
     cluster_id: str | None = string(nullable_since=0)
     voter_id: int = int32(since=1, default=-1)

@@ -19,7 +19,7 @@ class TopicPartitions:
 
 @message(ApiKey.CONSUMER_GROUP_HEARTBEAT)
 class ConsumerGroupHeartbeatRequest:
-    """Say that a member is there, what it wants and what it has; epoch 0 joins, -1 leaves, -2 leaves for a while."""
+    """Report that a member is there, what it wants and what it has; epoch 0 joins, -1 leaves, -2 leaves for a while."""
 
     group_id: str = string()
     member_id: str = string()

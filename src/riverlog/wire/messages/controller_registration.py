@@ -20,7 +20,7 @@ class ControllerRegistrationRequest:
 
 @message(ApiKey.CONTROLLER_REGISTRATION)
 class ControllerRegistrationResponse:
-    """Say whether it is written."""
+    """Whether it is written."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -36,7 +36,7 @@ class EndEpochTopic:
 
 @message(ApiKey.END_QUORUM_EPOCH)
 class EndQuorumEpochRequest:
-    """Tell one voter."""
+    """Announce it to one voter."""
 
     cluster_id: str | None = string(nullable_since=0)
     topics: list[EndEpochTopic] = array(EndEpochTopic)

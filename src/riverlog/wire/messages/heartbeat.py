@@ -6,7 +6,7 @@ from riverlog.wire.types import int16, int32, message, string
 
 @message(ApiKey.HEARTBEAT)
 class HeartbeatRequest:
-    """Say that a member is there."""
+    """Report that a member is there."""
 
     group_id: str = string()
     generation_id: int = int32()

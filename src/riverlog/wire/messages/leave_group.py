@@ -18,7 +18,7 @@ class MemberIdentity:
 
 @message(ApiKey.LEAVE_GROUP)
 class LeaveGroupRequest:
-    """Let members go."""
+    """Remove members."""
 
     group_id: str = string()
     members: list[MemberIdentity] = array(MemberIdentity, since=3)

@@ -17,7 +17,7 @@ class RemoveRaftVoterRequest:
 
 @message(ApiKey.REMOVE_RAFT_VOTER)
 class RemoveRaftVoterResponse:
-    """Say whether it is removed."""
+    """Whether it is removed."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -39,7 +39,7 @@ class LeaderEndpoint:
 
 @message(ApiKey.UPDATE_RAFT_VOTER)
 class UpdateRaftVoterResponse:
-    """Say whether the entry is written."""
+    """Whether the entry is written."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -195,7 +195,7 @@ def opened(address: str) -> "Iterator[RemoteStore]":
 
 
 def refusal_sentence(message: str) -> str:
-    """Say why a store does not do something: a checkpoint that is not there is one of a pipeline, or has a path."""
+    """Explain why a store does not do something: a checkpoint that is not there is one of a pipeline, or has a path."""
     from riverlog.checkpoints.files.refusals import MISSING
     from riverlog.checkpoints.pipelines.pipeline import name_of
 

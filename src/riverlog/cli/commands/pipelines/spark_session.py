@@ -106,7 +106,7 @@ def _first_cause(said: str) -> str:
 
 
 def _silence_failures(spark: "SparkSession") -> None:
-    """Let Java not log with which trace a query has failed: the commands say why, in one line."""
+    """Keep Java from logging with which trace a query has failed: the commands say why, in one line."""
     jvm: Any = spark.sparkContext._jvm
     log4j = jvm.org.apache.logging.log4j
     log4j.core.config.Configurator.setLevel(_QUERIES, log4j.Level.OFF)

@@ -86,7 +86,7 @@ def _keep(ordered: list[Subscriber], pools: list[_Pool], partition_counts: Mappi
 
 
 def _hand_out(pool: _Pool, loads: list[int]) -> None:
-    """Give each free partition to the member that has least."""
+    """Assign each free partition to the member that has least."""
     least = [(loads[number], number) for number in pool.members]
     heapify(least)
     for partition in pool.free:
