@@ -2,8 +2,10 @@
 
 import http.client
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
+from threading import Timer
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import quote, urlsplit
@@ -15,6 +17,7 @@ from riverlog.observe.web_guard import CALL_HEADER
 
 _SECONDS_MAX: Final = 60.0
 _PART_BYTES: Final = 256 * 1024
+_SILENT_SECONDS: Final = 2.0
 
 
 class RemoteFile(NamedTuple):
@@ -29,8 +32,14 @@ class RemoteFile(NamedTuple):
 class RemoteStore:
     """One connection to a store; OSError where it breaks, RequestRefused where the store says no."""
 
-    def __init__(self, address: str, *, seconds_max: float = _SECONDS_MAX) -> None:
-        """Take `host:port`, with or without `webhdfs://` before it."""
+    def __init__(
+        self, address: str, *, seconds_max: float = _SECONDS_MAX, on_silence: Callable[[], None] | None = None
+    ) -> None:
+        """Take `host:port`, with or without `webhdfs://` before it.
+
+        `on_silence` is called in a thread where the store has not answered for 2 seconds.
+        """
+        self._on_silence = on_silence
         host = urlsplit(address if "://" in address else f"webhdfs://{address}").netloc
         self._connection = http.client.HTTPConnection(host, timeout=seconds_max)
 
@@ -99,8 +108,12 @@ class RemoteStore:
         chunked = body is not None and not isinstance(body, bytes)
         headers = {CALL_HEADER: "client", **({"Transfer-Encoding": "chunked"} if chunked else {})}
         try:
+            with self._noticing():
+                if self._connection.sock is None:
+                    self._connection.connect()
             self._connection.request(method, target, body, headers, encode_chunked=chunked)
-            response = self._connection.getresponse()
+            with self._noticing():
+                response = self._connection.getresponse()
         except http.client.RemoteDisconnected as problem:
             self._connection.close()
             raise ConnectionResetError("it closes the connection") from problem
@@ -113,6 +126,19 @@ class RemoteStore:
         if response.status not in (HTTPStatus.OK, HTTPStatus.CREATED):
             raise _refusal(response)
         return response
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        if self._on_silence is None:
+            yield
+            return
+        timer = Timer(_SILENT_SECONDS, self._on_silence)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
 
 def _target(path: str, operation: str) -> str:

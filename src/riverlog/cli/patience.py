@@ -51,7 +51,7 @@ class Notices:
         if self._silent and (self._reason is not None or reason is None):
             return
         self._silent, self._reason = True, reason
-        _say(f"no {self._waits_for} for {seconds:.0f} s{f' ({reason})' if reason else ''}; still trying, Ctrl-C ends")
+        say_silence(self._waits_for, seconds, reason)
 
 
 @asynccontextmanager
@@ -73,6 +73,11 @@ async def noticing(
     finally:
         watching.cancel()
         await asyncio.wait([watching])
+
+
+def say_silence(waits_for: str = "answer", seconds: float = NOTICE_SECONDS, reason: str | None = None) -> None:
+    """Print that an answer is missing, and why where that is known."""
+    _say(f"no {waits_for} for {seconds:.0f} s{f' ({reason})' if reason else ''}; still trying, Ctrl-C ends")
 
 
 def _say(sentence: str) -> None:

@@ -20,11 +20,14 @@ ASKED = [
     ["produce", "orders"],
     ["bench", "--seconds", "1"],
     ["verify", "--seconds", "1"],
+    ["pipelines", "list"],
 ]
 
 
 def test_every_command_says_that_nobody_answers(tmp_path: Path) -> None:
-    with Node(tmp_path / "node") as node, ExitStack() as at_the_end:
+    settings = {"checkpoints.port": "0"}
+    with Node(tmp_path / "node", settings=settings) as node, ExitStack() as at_the_end:
+        asking_all = {**environment(node), "RIVERLOG_CHECKPOINTS": node.addresses["checkpoints"]}
         os.kill(node.pid, signal.SIGSTOP)
         at_the_end.callback(os.kill, node.pid, signal.SIGCONT)
         asking = []
@@ -32,7 +35,7 @@ def test_every_command_says_that_nobody_answers(tmp_path: Path) -> None:
             said = tmp_path / f"said-{number}"
             with said.open("wb") as errors:
                 process = subprocess.Popen(
-                    [PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env=environment(node)
+                    [PROGRAM, *words], stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env=asking_all
                 )
             at_the_end.callback(process.kill)
             asking.append((process, said))

@@ -182,8 +182,9 @@ def opened(address: str) -> "Iterator[RemoteStore]":
 
     from riverlog.checkpoints.files.refusals import RequestRefused
     from riverlog.checkpoints.remote import RemoteStore
+    from riverlog.cli.patience import say_silence
 
-    with RemoteStore(address) as store:
+    with RemoteStore(address, on_silence=say_silence) as store:
         try:
             yield store
         except RequestRefused as refusal:
