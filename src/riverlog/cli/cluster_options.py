@@ -129,9 +129,9 @@ class ClusterOptions:
         """Print rows as -o chose."""
         emit(rows, self.output, text)
 
-    def emit_table(self, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    def emit_table(self, rows: Sequence[Row], columns: Sequence[str], nothing: str | None = None) -> None:
         """Print rows as -o chose; their first values are the columns of the table."""
-        emit_table(rows, self.output, columns)
+        emit_table(rows, self.output, columns, nothing)
 
     def delete(
         self, noun: str, names: Sequence[str], contents: str, by: "Callable[[Admin], Awaitable[object]]", *, yes: bool

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from riverlog import Admin
 
 GROUP: Final = Naming("group", "--group")
+_NO_GROUPS: Final = "There are no groups"
+_NO_SUCH_GROUPS: Final = "There are no such groups"
 
 STATES: Final = (
     "Empty",
@@ -76,7 +78,7 @@ def list_groups(
     rows = [
         {"group": each.name, "state": each.state, "type": each.kind, "protocol": each.protocol_type} for each in groups
     ]
-    cluster.emit_table(rows, ["group", "state", "type", "protocol"])
+    cluster.emit_table(rows, ["group", "state", "type", "protocol"], _NO_SUCH_GROUPS if state or kind else _NO_GROUPS)
 
 
 @click.command
@@ -263,7 +265,7 @@ def _one_by_one(found: list[GroupLag], show: Callable[[GroupLag], None]) -> None
             print()
         show(each)
     if not found:
-        print("There are no groups")
+        print(_NO_GROUPS)
 
 
 def _show(found: GroupLag) -> None:

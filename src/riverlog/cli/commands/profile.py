@@ -19,6 +19,8 @@ from riverlog.cli.terminal.render import OutputFormat, Row, emit, emit_table
 PROFILE = Naming("profile", "--name")
 _SECRETS = ("password", "jaas", "keystore.key", "key.pem", "secret")
 
+_NO_PROFILES = "There are no profiles; `riverlog profile create NAME -b HOST:PORT` creates one"
+
 
 @click.command
 @PROFILE.one
@@ -63,7 +65,7 @@ def list_profiles(output: OutputFormat | None) -> None:
         for name in profiles.names()
     ]
     shown = [{**row, "in_use": "yes" if row["in_use"] else ""} for row in rows]
-    emit(rows, output, lambda: emit_table(shown, OutputFormat.TABLE, ["profile", "brokers", "in use"]))
+    emit(rows, output, lambda: emit_table(shown, OutputFormat.TABLE, ["profile", "brokers", "in use"], _NO_PROFILES))
 
 
 @click.command

@@ -89,6 +89,9 @@ def create(
         raise_failures(failures, len(names))
 
 
+_NO_TOPICS: Final = "There are no topics; `riverlog topics create NAME` creates one"
+
+
 @click.command
 @click.option("--internal", is_flag=True, help="List internal topics too.")
 @cluster_options
@@ -103,7 +106,7 @@ def list_topics(internal: bool, cluster: ClusterOptions) -> None:
         }
         for topic in cluster.ask(lambda admin: admin.list_topics(internal=internal))
     ]
-    cluster.emit_table(rows, ["topic", "partitions", "replication"])
+    cluster.emit_table(rows, ["topic", "partitions", "replication"], _NO_TOPICS)
 
 
 @click.command

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TRANSACTIONAL_ID: Final = Naming("transactional id", "--transactional-id")
 _NOT_ABORTED: Final = "nothing was aborted"
 _OPEN: Final = "Ongoing"
+_NO_IDS: Final = "There are no transactional ids"
+_NO_SUCH_IDS: Final = "There are no such transactional ids"
 STATES: Final = (
     "Empty",
     "Ongoing",
@@ -95,7 +97,9 @@ def list_transactions(
         }
         for each in listed
     ]
-    cluster.emit_table(rows, ["transactional id", "state", "producer id", "coordinator"])
+    filtered = state or producer_ids or older_than or pattern
+    nothing = _NO_SUCH_IDS if filtered else _NO_IDS
+    cluster.emit_table(rows, ["transactional id", "state", "producer id", "coordinator"], nothing)
 
 
 @click.command

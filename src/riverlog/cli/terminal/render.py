@@ -41,9 +41,21 @@ def chosen(output: OutputFormat | None) -> OutputFormat:
     return output or (OutputFormat.TABLE if sys.stdout.isatty() else OutputFormat.JSON)
 
 
-def emit_table(rows: Sequence[Row], output: OutputFormat | None, columns: Sequence[str]) -> None:
-    """Print rows in the chosen format; the text is a table of as many of their values as there are columns."""
-    emit(rows, output, lambda: draw_table(columns, [list(row.values())[: len(columns)] for row in rows]))
+def emit_table(
+    rows: Sequence[Row], output: OutputFormat | None, columns: Sequence[str], nothing: str | None = None
+) -> None:
+    """Print rows in the chosen format; the text is a table of as many of their values as there are columns.
+
+    Where there are no rows, people read the sentence `nothing` instead of an empty table.
+    """
+
+    def text() -> None:
+        if rows or nothing is None:
+            draw_table(columns, [list(row.values())[: len(columns)] for row in rows])
+        else:
+            print(nothing)
+
+    emit(rows, output, text)
 
 
 def as_json(row: Row) -> str:

@@ -46,7 +46,7 @@ def list_checkpoints(path: str | None, address: str, output: OutputFormat | None
         else:
             rows = checkpoints(store.walk("/"))
             columns = ["checkpoint", "planned", "committed", "files", "bytes"]
-    emit_table(rows, output, columns)
+    emit_table(rows, output, columns, "There are no checkpoints" if path is None else "There are no files")
 
 
 @click.command
