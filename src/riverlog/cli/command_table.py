@@ -264,7 +264,7 @@ COMMANDS: Final = (
     CliCommand(
         "cluster status",
         "cluster:status",
-        "Show brokers, controller, partitions and log directories",
+        "Show brokers, quorum, partitions and log directories",
         ("", "-b broker:9092 -o json"),
     ),
     CliCommand(

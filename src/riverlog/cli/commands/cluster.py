@@ -1,6 +1,6 @@
 """`cluster status`: who is there, what is led, how full disks are; `cluster under-replicated`: what lacks copies."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -9,19 +9,27 @@ from riverlog.cli.terminal.colours import Wrong, wrong
 from riverlog.cli.terminal.render import Row, plural, size_text
 from riverlog.cli.terminal.screen import watch_options
 from riverlog.cli.terminal.tables import draw_table
+from riverlog.client.errors import KafkaError
 from riverlog.client.reasons import reason
+from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE, Address
 
 if TYPE_CHECKING:
     from riverlog import Admin
     from riverlog.client.admin.admin import ClusterDescription, LogDirectory
+    from riverlog.client.admin.quorum import QuorumDescription
     from riverlog.client.network.cluster import Topic
+
+
+_NO_QUORUM: Final = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 class ClusterFacts(NamedTuple):
     """What the cluster was asked."""
 
     cluster: "ClusterDescription"
+    quorum: "QuorumDescription | None"
+    """None where the cluster keeps its metadata otherwise, or does not tell."""
     topics: "list[Topic]"
     directories: "list[LogDirectory]"
 
@@ -30,11 +38,12 @@ class ClusterFacts(NamedTuple):
 @watch_options
 @cluster_options
 def status(watch: bool, interval: float, cluster: ClusterOptions) -> None:
-    """Show brokers, controller, partitions and log directories."""
+    """Show brokers, quorum, partitions and log directories."""
 
     async def work(admin: "Admin") -> ClusterFacts:
         topics = await admin.list_topics(internal=True)
-        return ClusterFacts(await admin.describe_cluster(), topics, await admin.describe_log_dirs())
+        quorum = await _quorum_of(admin)
+        return ClusterFacts(await admin.describe_cluster(), quorum, topics, await admin.describe_log_dirs())
 
     def present(facts: ClusterFacts) -> None:
         row = summary(facts)
@@ -83,6 +92,7 @@ def summary(facts: ClusterFacts) -> Row:
             {"id": broker.node_id, "address": str(broker.address), "rack": broker.rack}
             for broker in facts.cluster.brokers
         ],
+        "quorum": _quorum_row(facts.quorum),
         "topics": len(facts.topics),
         "partitions": len(partitions),
         "offline_partitions": sum(partition.leader == NO_NODE for partition in partitions),
@@ -101,6 +111,43 @@ def summary(facts: ClusterFacts) -> Row:
             for directory in facts.directories
         ],
     }
+
+
+async def _quorum_of(admin: "Admin") -> "QuorumDescription | None":
+    try:
+        return await admin.describe_quorum()
+    except KafkaError as error:
+        if error.code in _NO_QUORUM:
+            return None
+        raise
+
+
+def _quorum_row(quorum: "QuorumDescription | None") -> Row | None:
+    if quorum is None:
+        return None
+    return {
+        "leader": None if quorum.leader == NO_NODE else quorum.leader,
+        "epoch": quorum.epoch,
+        "high_watermark": quorum.high_watermark,
+        **{
+            kind: [{"id": each.node_id, "end_offset": each.end_offset, "lag": quorum.lag(each)} for each in replicas]
+            for kind, replicas in (("voters", quorum.voters), ("observers", quorum.observers))
+        },
+    }
+
+
+def _show_quorum(quorum: "QuorumDescription") -> None:
+    leader = wrong("nobody leads") if quorum.leader == NO_NODE else f"node {quorum.leader} leads"
+    voters = plural(len(quorum.voters), "voter")
+    print(f"Metadata: {leader} in epoch {quorum.epoch}, {voters}, committed up to offset {quorum.high_watermark}")
+    if len(quorum.voters) + len(quorum.observers) > 1:
+        rows = [
+            (each.node_id, kind, each.end_offset, quorum.lag(each))
+            for kind, replicas in (("voter", quorum.voters), ("observer", quorum.observers))
+            for each in replicas
+        ]
+        draw_table(["node", "role", "end offset", "lag"], rows)
+        print()
 
 
 def _show_lacking(rows: list[Row]) -> None:
@@ -126,6 +173,8 @@ def _show(facts: ClusterFacts, row: Row) -> None:
     known = f"controller is broker {row['controller']}"
     controller = wrong("there is no controller") if row["controller"] is None else known
     print(f"Cluster {row['cluster_id']}; {controller}")
+    if facts.quorum is not None:
+        _show_quorum(facts.quorum)
     partitions = sum(len(topic.partitions) for topic in facts.topics)
     print(
         f"{plural(len(facts.topics), 'topic')}, {plural(partitions, 'partition')}, "

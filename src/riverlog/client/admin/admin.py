@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import Any, Final, Self, TypeVar
 
 from riverlog.client.admin.groups import GroupAdmin
+from riverlog.client.admin.quorum import QuorumDescription, describe_quorum
 from riverlog.client.admin.transactions import TransactionAdmin
 from riverlog.client.arguments import (
     check_whole,
@@ -350,6 +351,10 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
             return ClusterDescription(response.cluster_id, NodeId(response.controller_id), brokers)
 
         return await self._until_done(attempt)
+
+    async def describe_quorum(self) -> QuorumDescription:
+        """Return who leads and who votes on the metadata, and how far each has come."""
+        return await self._until_done(lambda: describe_quorum(self._cluster))
 
     async def describe_log_dirs(self, broker: int | None = None) -> list[LogDirectory]:
         """Return the log directories of one broker, or of all, with the size of each partition in them."""

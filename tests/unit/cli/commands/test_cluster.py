@@ -1,12 +1,16 @@
 """What `cluster status` counts."""
 
+from dataclasses import replace
 from uuid import UUID
 
-from riverlog.cli.commands.cluster import ClusterFacts, lacking, summary
+import pytest
+
+from riverlog.cli.commands.cluster import ClusterFacts, _show_quorum, lacking, summary
 from riverlog.client.admin.admin import ClusterDescription, LogDirectory
+from riverlog.client.admin.quorum import QuorumDescription, QuorumReplica
 from riverlog.client.network.cluster import Broker, Partition, Topic
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import NodeId, TopicId, TopicPartition
+from riverlog.model.ids import LeaderEpoch, NodeId, Offset, TopicId, TopicPartition
 
 ONE, TWO, NOBODY = NodeId(1), NodeId(2), NodeId(-1)
 
@@ -19,6 +23,15 @@ TOPIC = Topic(
         Partition(1, ONE, 0, (ONE, TWO), (ONE,)),
         Partition(2, NOBODY, 0, (TWO,), (TWO,)),
     ),
+)
+
+
+QUORUM = QuorumDescription(
+    ONE,
+    LeaderEpoch(7),
+    Offset(90),
+    tuple(QuorumReplica(NodeId(node), UUID(int=0), Offset(end), -1, -1) for node, end in ((1, 95), (2, 90))),
+    (QuorumReplica(NodeId(3), UUID(int=0), Offset(20), -1, -1),),
 )
 
 
@@ -35,7 +48,7 @@ def test_partitions_and_directories_are_counted() -> None:
         LogDirectory(TWO, "/bad", {}, error=ErrorCode.KAFKA_STORAGE_ERROR),
     ]
     brokers = (Broker(ONE, "a", 9092, "rack-1"), Broker(TWO, "::1", 9093))
-    row = summary(ClusterFacts(ClusterDescription("id", ONE, brokers), [TOPIC], directories))
+    row = summary(ClusterFacts(ClusterDescription("id", ONE, brokers), QUORUM, [TOPIC], directories))
     assert row == {
         "cluster_id": "id",
         "controller": 1,
@@ -43,6 +56,13 @@ def test_partitions_and_directories_are_counted() -> None:
             {"id": 1, "address": "a:9092", "rack": "rack-1"},
             {"id": 2, "address": "[::1]:9093", "rack": None},
         ],
+        "quorum": {
+            "leader": 1,
+            "epoch": 7,
+            "high_watermark": 90,
+            "voters": [{"id": 1, "end_offset": 95, "lag": 0}, {"id": 2, "end_offset": 90, "lag": 5}],
+            "observers": [{"id": 3, "end_offset": 20, "lag": 75}],
+        },
         "topics": 1,
         "partitions": 3,
         "offline_partitions": 1,
@@ -73,4 +93,17 @@ def test_partitions_and_directories_are_counted() -> None:
 
 
 def test_a_cluster_without_controller_says_so() -> None:
-    assert summary(ClusterFacts(ClusterDescription("id", NOBODY, ()), [], []))["controller"] is None
+    assert summary(ClusterFacts(ClusterDescription("id", NOBODY, ()), None, [], []))["controller"] is None
+
+
+def test_the_quorum_is_one_line_where_there_is_one_voter(capsys: pytest.CaptureFixture[str]) -> None:
+    _show_quorum(replace(QUORUM, voters=QUORUM.voters[:1], observers=()))
+    assert capsys.readouterr().out == "Metadata: node 1 leads in epoch 7, 1 voter, committed up to offset 90\n"
+    _show_quorum(replace(QUORUM, leader=NOBODY))
+    out = capsys.readouterr().out
+    assert "nobody leads" in out
+    assert [line.split() for line in out.splitlines()[3:6]] == [
+        ["1", "voter", "95", "0"],
+        ["2", "voter", "90", "0"],
+        ["3", "observer", "20", "0"],
+    ]
