@@ -11,6 +11,7 @@ from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.options import INT32_MAX, Argument
 from riverlog.cli.terminal.render import Row
 from riverlog.cli.terminal.suggestions import did_you_mean
+from riverlog.cli.terminal.tables import draw_table
 
 if TYPE_CHECKING:
     from riverlog import Admin
@@ -54,7 +55,9 @@ def get(
     found = cluster.ask(work)
     _check_known(names, found, "")
     chosen = names or sorted(name for name, each in found.items() if everything or each.source.name != "DEFAULT")
-    cluster.emit_table([_row(found[name]) for name in chosen], ["setting", "value", "comes from"])
+    rows = [_row(found[name]) for name in chosen]
+    cells = [[row["setting"], row["value"], row["source"]] for row in rows]
+    cluster.emit(rows, lambda: draw_table(["setting", "value", "comes from"], cells, whole=1))
 
 
 @click.command("set")

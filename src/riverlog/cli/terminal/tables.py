@@ -17,24 +17,32 @@ COLUMN_WIDTH_MIN: Final = 6
 """A column is not cut to less, and one that is no wider is not cut at all."""
 
 
-def draw_table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None) -> None:
-    """Print a table; a cell that is `Wrong` is drawn in red."""
+def draw_table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], title: str | None = None, *, whole: int = 0
+) -> None:
+    """Print a table; a cell that is `Wrong` is drawn in red. The first `whole` columns are never cut."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if title is not None:
         print(title)
-    for line in table_lines(columns, rows, width):
+    for line in table_lines(columns, rows, width, whole=whole):
         print(line)
 
 
-def table_lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int | None) -> list[str]:
-    """Return the lines of a table that is no wider than this."""
+def table_lines(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], width: int | None, *, whole: int = 0
+) -> list[str]:
+    """Return the lines of a table that is no wider than this. A number is never cut: what is left would be another."""
     cells = [[_text(cell) for cell in row] for row in rows]
     numeric = [_is_numeric(column) for column in zip(*rows, strict=True)] or [False] * len(columns)
     widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
     gap = GAP
     if width is not None and sum(widths) + len(GAP) * (len(widths) - 1) > width:
         gap = NARROW_GAP
-        widths = fitted(widths, width - len(gap) * (len(widths) - 1))
+        content = [max(map(_width, column), default=0) for column in zip(*cells, strict=True)] or [0] * len(columns)
+        least = [
+            widths[index] if index < whole else content[index] if numeric[index] else 0 for index in range(len(widths))
+        ]
+        widths = fitted(widths, width - len(gap) * (len(widths) - 1), least)
 
     def line(texts: Sequence[str]) -> str:
         padded = (_padded(*each) for each in zip(texts, widths, numeric, strict=True))
@@ -43,12 +51,16 @@ def table_lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width:
     return [line(columns), "─" * (sum(widths) + len(gap) * (len(widths) - 1)), *map(line, cells)]
 
 
-def fitted(widths: Sequence[int], room: int) -> list[int]:
-    """Cut the widest columns to one width, so that all have room; none to less than the least there is."""
+def fitted(widths: Sequence[int], room: int, least: Sequence[int]) -> list[int]:
+    """Cut the widest columns to one width, so that all have room; none to less than what it needs at least."""
+
+    def cut_to(most: int) -> list[int]:
+        return [min(each, max(most, needed)) for each, needed in zip(widths, least, strict=True)]
+
     most = max(widths, default=0)
-    while most > COLUMN_WIDTH_MIN and sum(min(each, most) for each in widths) > room:
+    while most > COLUMN_WIDTH_MIN and sum(cut_to(most)) > room:
         most -= 1
-    cut = [min(each, most) for each in widths]
+    cut = cut_to(most)
     for index, each in enumerate(widths):  # what is left over goes to the first of those that were cut
         cut[index] += min(each - cut[index], max(0, room - sum(cut)))
     return cut

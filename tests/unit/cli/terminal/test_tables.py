@@ -47,7 +47,15 @@ def test_missing_numbers_do_not_make_a_column_text() -> None:
     ],
 )
 def test_the_widest_are_cut_first(widths: list[int], room: int, cut: list[int]) -> None:
-    assert fitted(widths, room) == cut
+    assert fitted(widths, room, [0] * len(widths)) == cut
+
+
+def test_numbers_are_never_cut_nor_what_is_to_stay_whole() -> None:
+    rows = [["orders-of-yesterday", 1234567890123, "x" * 30]]
+    lines = table_lines(["topic", "a-long-heading-here", "note"], rows, 30)
+    assert lines[0] == "topic    a-long-headi…  note"
+    assert lines[2] == "orders…  1234567890123  xxxxx…"
+    assert table_lines(["topic", "n", "note"], rows, 30, whole=1)[2] == "orders-of-yesterday  1234567890123  xxxxx…"
 
 
 def test_what_is_wrong_is_red_on_a_terminal_alone(
