@@ -544,6 +544,7 @@ def session_output(node: Node, line: str) -> str:
 
 VARYING = (
     (r"clock .*", "CLOCK"),
+    (r"committed up to offset \d+", "COMMITTED"),
     (r"\d+ APIs", "APIS"),
     (r"Connect call failed \(.*\)|Connection refused", "REFUSED"),
     (r"127\.0\.0\.1:\d{4,5}", "ADDRESS"),
