@@ -5,6 +5,7 @@ import re
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 _REACHED_MS: Final = "5000"
 _CAUSE: Final = "Caused by: "
 _MASTER_SECONDS: Final = 5.0
+"""For one attempt to connect."""
+_MASTER_SECONDS_MAX: Final = 60.0
+_MASTER_PAUSE_SECONDS: Final = 0.5
 _MASTER: Final = re.compile(r"local(-cluster)?(\[(\d+|\*)(,\d+)*\])?|yarn|k8s://.+|spark://[^,/]+:\d+(,[^,/]+:\d+)*")
 _QUERIES: Final = "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution"
 
@@ -183,18 +187,29 @@ def need_spark() -> None:
         raise CommandError(str(missing)) from missing
 
 
-def check_master(master: str) -> None:
-    """Refuse a master that Spark does not know, or that does not answer: of either it would print pages."""
+def check_master(master: str, *, seconds_max: float = _MASTER_SECONDS_MAX) -> None:
+    """Refuse a master that Spark does not know, or that does not answer: of either it would print pages.
+
+    One that was started a moment ago is waited for, as Spark does.
+    """
     if not _MASTER.fullmatch(master):
         raise usage_error(
             f"'{master}' is no master of Spark; --master takes local[2], spark://host:7077, yarn or k8s://https://host"
         )
     named = master.removeprefix("spark://")
-    problems = [_unreached(address) for address in named.split(",")] if named != master else []
-    if problems and all(problems):
-        raise CommandError(
-            f"no master of Spark answers at {named}: {problems[0]}; its log names the address", ExitCode.UNREACHABLE
-        )
+    addresses_there = named.split(",") if named != master else []
+    deadline = time.monotonic() + seconds_max
+    is_told = False
+    while (problems := [_unreached(address) for address in addresses_there]) and all(problems):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise CommandError(
+                f"no master of Spark answers at {named}: {problems[0]}; its log names the address", ExitCode.UNREACHABLE
+            )
+        if not is_told:
+            print(f"no master of Spark answers at {named} yet: waiting for {left:.0f} s", file=sys.stderr, flush=True)
+            is_told = True
+        time.sleep(_MASTER_PAUSE_SECONDS)
 
 
 def _unreached(address: str) -> str:

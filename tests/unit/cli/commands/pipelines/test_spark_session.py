@@ -3,12 +3,14 @@
 import os
 import socket
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from riverlog.cli.commands.pipelines import spark_session
 from riverlog.cli.terminal.exits import CommandError, ExitCode
+from tests.support.waiting import until
 
 
 def test_a_missing_pyspark_is_said_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,8 +43,20 @@ def test_one_master_of_several_has_to_answer() -> None:
     with pytest.raises(
         CommandError, match=r"no master of Spark answers at 127\.0\.0\.1:1: Connection refused"
     ) as raised:
-        spark_session.check_master("spark://127.0.0.1:1")
+        spark_session.check_master("spark://127.0.0.1:1", seconds_max=0)
     assert raised.value.exit_code is ExitCode.UNREACHABLE
+
+
+def test_a_master_that_starts_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as starting:
+        starting.bind(("127.0.0.1", 0))
+        port = starting.getsockname()[1]
+        waiting = threading.Thread(target=spark_session.check_master, args=(f"spark://127.0.0.1:{port}",))
+        waiting.start()
+        until(lambda: "yet: waiting for 60 s" in capsys.readouterr().err, lambda: "nobody waits")
+        starting.listen()
+        waiting.join(30)
+        assert not waiting.is_alive()
 
 
 @pytest.mark.parametrize("conf", ["memory", "a=1"])
