@@ -138,7 +138,7 @@ class Log:
         for segment in self.segments.known() if changed else ():
             if not segment.closed:
                 self.segments.close(segment)
-        plan = self.pending_sync()
+        plan = self.sync_planner.plan(self.log_end_offset, self.epochs, self.producers, closing=True)
         if changed:
             # It has a checksum: one that a power loss takes costs a scan.
             plan.hints.append((path_of(self.folder, self.log_end_offset, SNAPSHOT_SUFFIX), 0, self.producers.encode()))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from riverlog.log.epoch_checkpoint import encode_epochs
+from riverlog.log.producers.aborted_checkpoint import ABORTED_FILE
 from riverlog.log.producers.snapshots import Snapshots
 from riverlog.log.producers.state import Producers
 from riverlog.log.recovery.replay import EPOCHS_FILE
@@ -49,10 +50,11 @@ class SyncPlanner:
         """Return whether a flush now spares the first roll one, which would wait on the loop."""
         return not self._first_name_synced and 2 * self._segments.active.size > segment_bytes
 
-    def plan(self, upto: Offset, epochs: Epochs, producers: Producers | None) -> SyncPlan:
+    def plan(self, upto: Offset, epochs: Epochs, producers: Producers | None, *, closing: bool = False) -> SyncPlan:
         """Plan what must be done to make everything below an offset durable.
 
-        Without producers while they know of batches that are not in the log yet.
+        Without producers while they know of batches that are not in the log yet. How large the indexes of aborted
+        transactions are is written down with the producers, and when the log is closing.
         """
         self.check_idle()
         segments = self._segments
@@ -71,7 +73,9 @@ class SyncPlanner:
         plan.hints += hints
         if self.unsynced_epochs:
             plan.replacements[f"{folder.path}/{EPOCHS_FILE}"] = encode_epochs(epochs)
-        self.snapshots.add_to(plan, segments.active.size, producers)
+        closing |= self.snapshots.add_to(plan, segments.active.size, producers)
+        if closing and segments.aborted.has_new_sums:
+            plan.replacements[f"{folder.path}/{ABORTED_FILE}"] = segments.aborted.encode_sums()
         if quarantine.unsaved:
             plan.replacements[f"{folder.path}/{QUARANTINE_FILE}"] = quarantine.encode()
             quarantine.unsaved = False

@@ -22,7 +22,7 @@ from riverlog.cli.terminal.record_formats import plain
 from riverlog.cli.terminal.render import OutputFormat, Row, as_json, as_yaml, plural, size_text
 from riverlog.log.checkpoint import BadCheckpoint
 from riverlog.log.dump.batches import DumpedBatch, dump_batches, dump_file, dump_offsets, dump_times, segments_of
-from riverlog.log.dump.transactions import DumpedProducer, dump_aborted, dump_snapshot, snapshots_of
+from riverlog.log.dump.transactions import DumpedProducer, aborted_sums, dump_aborted, dump_snapshot, snapshots_of
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, AbortedRange
 from riverlog.log.segments.log_folder import INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, TIME_INDEX_SUFFIX, path_of
 from riverlog.log.segments.quarantine import QUARANTINE_FILE, Quarantine
@@ -209,7 +209,11 @@ def _files_in(folder: Path) -> list[DumpedFile]:
         for name in map(_FILE_NAME.fullmatch, sorted(os.listdir(folder)))
         if name is not None and name[2].endswith(METADATA_SNAPSHOT_SUFFIX)
     ]
-    return [file for file in (_quarantine_in(folder), *metadata, *files, *snapshots) if os.path.exists(file.path)]
+    missed = {
+        DumpedFile(str(folder), each, TRANSACTION_INDEX_SUFFIX) for each in aborted_sums(FileSystem(), str(folder))
+    }
+    wanted = (_quarantine_in(folder), *metadata, *files, *snapshots)
+    return [file for file in wanted if os.path.exists(file.path) or file in missed]
 
 
 def _quarantine_in(folder: Path) -> DumpedFile:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from riverlog.log.checkpoint import read_file
+from riverlog.log.checkpoint import BadCheckpoint, read_file
 from riverlog.log.dump.batches import DumpedBatch, dump_batches
+from riverlog.log.producers.aborted_checkpoint import ABORTED_FILE, IndexSum, decode_sums
 from riverlog.log.producers.aborted_transactions import ENTRY_BYTES, TRANSACTION_INDEX_SUFFIX, AbortedRange, decode
 from riverlog.log.producers.state import BadSnapshot, Producers, ProducerState
 from riverlog.log.recovery.recovery import list_folder
@@ -35,8 +36,20 @@ def snapshots_of(disk: Disk, folder: str) -> list[Offset]:
     return sorted(list_folder(disk, folder).snapshots)
 
 
+def aborted_sums(disk: Disk, folder: str) -> dict[Offset, IndexSum]:
+    """Read how large the indexes of aborted transactions should be; nothing where that cannot be read."""
+    path = f"{folder}/{ABORTED_FILE}"
+    try:
+        return decode_sums(read_file(disk, path) or b"", path)
+    except BadCheckpoint:
+        return {}
+
+
 def dump_aborted(disk: Disk, folder: str, base_offset: Offset) -> Iterator[DumpedAborted]:
-    """Walk the entries of an index of aborted transactions, each compared with the marker it names."""
+    """Walk the entries of an index of aborted transactions, each compared with the marker it names.
+
+    If all of them could be right but others were there before, that comes last, as no entry.
+    """
     content = read_file(disk, path_of(folder, base_offset, TRANSACTION_INDEX_SUFFIX)) or b""
     controls = {
         found.header.last_offset: found
@@ -44,13 +57,21 @@ def dump_aborted(disk: Disk, folder: str, base_offset: Offset) -> Iterator[Dumpe
         if found.header is not None and found.header.is_control and not found.verdict
     }
     behind = base_offset
+    sound = True
     for start in range(0, len(content), ENTRY_BYTES):
         entry = decode(content[start : start + ENTRY_BYTES])
         if entry is None:
+            sound = False
             yield DumpedAborted(None, f"what lies at position {start} is no entry")
             continue
-        yield DumpedAborted(entry, _verdict(entry, behind, controls.get(entry.last_offset)))
+        verdict = _verdict(entry, behind, controls.get(entry.last_offset))
+        sound &= not verdict
+        yield DumpedAborted(entry, verdict)
         behind = Offset(entry.last_offset + 1)
+    known = aborted_sums(disk, folder).get(base_offset)
+    if sound and known is not None and not known.begins(content):
+        lost = f"{len(content)} of its {known.size} bytes are there" if len(content) < known.size else "it was altered"
+        yield DumpedAborted(None, f"{lost}; a node builds it again when it is read")
 
 
 def dump_snapshot(disk: Disk, folder: str, offset: Offset) -> Iterator[DumpedProducer]:

@@ -2,15 +2,17 @@
 
 Each segment has an index of those whose marker lies in it, in Kafka's `.txnindex` form, and no file where there are
 none. An entry is written before its marker is, and is on the medium before that counts as flushed; what lies above the
-recovery point is found again by a replay. A file that is garbled is `BadAbortedIndex`, and is made again from the log.
+recovery point is found again by a replay. A file that is garbled, or not what it was when it was last written down how
+large it is (`aborted_checkpoint.py`), is `BadAbortedIndex`, and is made again from the log.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from struct import Struct
 from typing import Final, NamedTuple, Self, overload
 
+from riverlog.log.producers.aborted_checkpoint import IndexSum, encode_sums, sum_of
 from riverlog.log.segments.log_folder import LogFolder, path_of
 from riverlog.log.segments.open_files import HeldFile, read_file, write_file
 from riverlog.model.disk_errors import may_pass
@@ -105,9 +107,15 @@ def decode(content: bytes) -> AbortedRange | None:
 class AbortedTransactions:
     """The indexes of all segments of a log; each is read when it is first needed."""
 
-    def __init__(self, folder: LogFolder, bases: Iterable[Offset] = ()) -> None:
+    def __init__(
+        self, folder: LogFolder, bases: Iterable[Offset] = (), sums: Mapping[Offset, IndexSum] | None = None
+    ) -> None:
         self.folder = folder
-        self._bases = sorted(bases)
+        self._sums = dict(sums or {})
+        """How large the indexes were when that was written down last; each still begins with that."""
+        self.has_new_sums = False
+        """Some have changed since."""
+        self._bases = sorted({*bases, *self._sums})
         """The segments that have an index, empty or not."""
         self._indexes: dict[Offset, AbortedIndex] = {}
         self._unsynced: set[Offset] = set()
@@ -127,6 +135,9 @@ class AbortedTransactions:
                 else None
             )
             index = AbortedIndex.decode(content or b"", base_offset)
+            known = self._sums.get(base_offset)
+            if known is not None and not known.begins(index.content):
+                raise BadAbortedIndex(base_offset)
             if content is not None:
                 self._indexes[base_offset] = index
         return index
@@ -143,6 +154,12 @@ class AbortedTransactions:
                 if entry.last_stable_offset >= upto:  # whatever was aborted later began later, too
                     return sorted(found, key=attrgetter("first_offset"))
         return sorted(found, key=attrgetter("first_offset"))
+
+    def encode_sums(self) -> bytes:
+        """Write down how large the indexes are, to be replaced on the medium with the next snapshot of producers."""
+        self._sums |= {base_offset: sum_of(index.content) for base_offset, index in self._indexes.items()}
+        self.has_new_sums = False
+        return encode_sums(self._sums)
 
     def append(self, base_offset: Offset, entries: Iterable[AbortedRange]) -> None:
         """Add entries to a segment's index and write them behind the others; on OSError nothing has changed."""
@@ -187,6 +204,7 @@ class AbortedTransactions:
             self._unsynced.discard(base_offset)
             self._unwritten.discard(base_offset)
             self._indexes.pop(base_offset, None)
+            self.has_new_sums |= self._sums.pop(base_offset, None) is not None
             if self._has(base_offset):
                 self._bases.remove(base_offset)
 
@@ -209,6 +227,7 @@ class AbortedTransactions:
 
     def _keep(self, base_offset: Offset, index: AbortedIndex) -> None:
         self._indexes[base_offset] = index
+        self.has_new_sums = True
         if not self._has(base_offset):
             insort(self._bases, base_offset)
 

@@ -29,8 +29,11 @@ class Snapshots:
         self._unsynced[offset] = producers.encode()
         self._position = 0
 
-    def add_to(self, plan: SyncPlan, active_bytes: int, producers: Producers | None) -> None:
-        """Add to a plan what is to be written; no producers while they know of batches that are not in the log yet."""
+    def add_to(self, plan: SyncPlan, active_bytes: int, producers: Producers | None) -> bool:
+        """Add to a plan what is to be written, and return whether there was any.
+
+        No producers while they know of batches that are not in the log yet.
+        """
         interim: list[Offset] = []
         if producers is not None and active_bytes - self._position >= _INTERVAL_BYTES:
             interim.append(plan.upto)
@@ -39,9 +42,10 @@ class Snapshots:
         if self._unsynced:
             plan.removals += (self._path(offset) for offset in self._interim)
             self._interim = interim
-        for offset, content in self._unsynced.items():
+        unsynced, self._unsynced = self._unsynced, {}
+        for offset, content in unsynced.items():
             plan.replacements[self._path(offset)] = content
-        self._unsynced = {}
+        return bool(unsynced)
 
     def keep_past(self, segments: Segments, count: int, now_ms: int) -> None:
         """Prepare the first segments to go: write down the producers where those behind them begin.

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from riverlog.log.checkpoint import PARTITION_FILE, BadCheckpoint, read_file
 from riverlog.log.compaction.swap import finish_swaps
-from riverlog.log.recovery.recovery import list_folder, recover
+from riverlog.log.producers.aborted_checkpoint import ABORTED_FILE, UNKNOWN, IndexSum, decode_sums
+from riverlog.log.recovery.recovery import FolderListing, list_folder, recover
 from riverlog.log.recovery.replay import LogReplay
 from riverlog.log.segments.log_folder import LogFolder
 from riverlog.log.segments.open_files import OpenFiles
@@ -52,7 +53,14 @@ def open_folder(
         found = list_folder(disk, folder)
     for path in found.leftovers:
         disk.remove(path)
-    segments = Segments(log_folder, found.segments, now_ms=now_ms, dense=dense, with_aborted=found.aborted)
+    segments = Segments(
+        log_folder,
+        found.segments,
+        now_ms=now_ms,
+        dense=dense,
+        with_aborted=found.aborted,
+        aborted_sums=_read_sums(disk, folder, found) if found.knows_aborted else {},
+    )
     first_offset = segments.bases[0] if len(segments) else Offset(0)
     # A snapshot where the log begins is all that is left of what was deleted, whatever the recovery point says.
     snapshots_upto = max(first_offset, recovery_point)
@@ -102,3 +110,12 @@ def _read_quarantine(disk: Disk, folder: str) -> Quarantine:
         return Quarantine() if content is None else Quarantine.decode(content, path)
     except BadCheckpoint:
         return Quarantine()
+
+
+def _read_sums(disk: Disk, folder: str, found: FolderListing) -> dict[Offset, IndexSum]:
+    """Read how large the indexes of aborted transactions are; if that is damaged, any of them may be wrong."""
+    path = f"{folder}/{ABORTED_FILE}"
+    try:
+        return decode_sums(read_file(disk, path) or b"", path)
+    except BadCheckpoint:
+        return dict.fromkeys(found.segments, UNKNOWN)

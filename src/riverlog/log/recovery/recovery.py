@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX
+from riverlog.log.producers.aborted_checkpoint import ABORTED_FILE
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX
 from riverlog.log.segments.flaws import Flaw, TailContent
 from riverlog.log.segments.log_folder import (
@@ -40,6 +41,8 @@ class FolderListing:
     snapshots: list[Offset] = field(default_factory=list)
     aborted: list[Offset] = field(default_factory=list)
     """Segments with an index of aborted transactions."""
+    knows_aborted: bool = False
+    """It is written down which segments have one, and how large it is."""
     swaps: list[Offset] = field(default_factory=list)
     """Cleaned segments that a crash kept from taking their place."""
     half_swaps: list[Offset] = field(default_factory=list)
@@ -63,6 +66,8 @@ def list_folder(disk: Disk, folder: str) -> FolderListing:
             found.half_swaps.append(Offset(int(name[:20])))
         elif name.endswith((DELETED_SUFFIX, TEMPORARY_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX)):
             found.leftovers.append(f"{folder}/{name}")
+        elif name == ABORTED_FILE:
+            found.knows_aborted = True
         elif len(stem) == 20 and stem.isascii() and stem.isdigit():
             if dot + suffix == LOG_SUFFIX:
                 found.segments.append(Offset(int(stem)))

@@ -6,12 +6,13 @@ holds. Deleting renames the files at once and removes them later; a range that i
 
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Final
 
 from riverlog.log.checkpoint import read_file
+from riverlog.log.producers.aborted_checkpoint import IndexSum
 from riverlog.log.producers.aborted_transactions import TRANSACTION_INDEX_SUFFIX, AbortedTransactions
 from riverlog.log.retention import SegmentFacts
 from riverlog.log.segments.flaws import Flaw
@@ -43,11 +44,13 @@ class Segments:
         now_ms: int,
         dense: bool = False,
         with_aborted: Iterable[Offset] = (),
+        aborted_sums: Mapping[Offset, IndexSum] | None = None,
     ) -> None:
         self.folder = folder
         self.files = folder.files
         self.quarantine = folder.quarantine
-        self.aborted = AbortedTransactions(folder, set(with_aborted).intersection(bases))
+        sums = {base_offset: known for base_offset, known in (aborted_sums or {}).items() if base_offset in bases}
+        self.aborted = AbortedTransactions(folder, set(with_aborted).intersection(bases), sums)
         """What readers of committed records pass over."""
         self.dense = dense
         """Each segment ends where the next begins: compaction, as Kafka does it, may leave gaps."""

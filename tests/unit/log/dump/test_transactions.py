@@ -109,3 +109,10 @@ def test_a_snapshot_that_is_damaged_or_ahead_of_itself_is_wrong(disk: MemoryDisk
     written_over(disk, path, bytes(content[:-1]))
     (damaged,) = dump_snapshot(disk, FOLDER, Offset(6))
     assert (damaged.producer, damaged.verdict) == (None, "the producer snapshot is damaged")
+
+
+def test_an_index_that_is_gone_or_shorter_than_it_was_is_wrong(disk: MemoryDisk) -> None:
+    disk.remove(INDEX)
+    (missing,) = dump_aborted(disk, FOLDER, ZERO)
+    assert missing.entry is None
+    assert missing.verdict.startswith("0 of its 34 bytes are there")

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from riverlog.log.log import Log
+from riverlog.log.producers.aborted_checkpoint import ABORTED_FILE
 from riverlog.log.producers.aborted_transactions import (
     AbortedIndex,
     AbortedRange,
@@ -152,6 +153,60 @@ def test_a_damaged_index_is_made_again() -> None:
     log.close()
     assert committed_values(open_log(disk, recovery_point=48, clean=True)) == KEPT
     assert disk.open(f"{FOLDER}/{names[0]}").size() % 34 == 0
+
+
+@pytest.mark.parametrize("lost", ["removed", "emptied", "shortened", "altered"])
+def test_an_index_that_is_lost_is_missed_and_built_again(lost: str) -> None:
+    disk = MemoryDisk()
+    log = open_log(disk)
+    fill(log)
+    log.close()
+    names = [f"{FOLDER}/{name}" for name in disk.list(FOLDER) if name.endswith(".txnindex")]
+    written = {name: disk.content(name) for name in names}
+    for name in names:
+        match lost:
+            case "removed":
+                disk.remove(name)
+            case "emptied" | "shortened":
+                disk.open(name).truncate(0 if lost == "emptied" else len(written[name]) - 34)
+            case _:
+                disk.open(name).write(9, (b"\xff",))  # of the producer's id: such an entry could be right
+    log = open_log(disk, recovery_point=48, clean=True)
+    assert committed_values(log) == KEPT
+    log.close()
+    assert {name: disk.content(name) for name in names} == written
+
+
+def test_an_index_that_is_lost_after_a_crash_is_missed_where_nothing_is_replayed() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk)
+    fill(log)
+    log.flush()
+    for name in disk.list(FOLDER):
+        if name.endswith(".txnindex"):
+            disk.remove(f"{FOLDER}/{name}")
+    assert committed_values(open_log(disk, recovery_point=48)) == KEPT
+
+
+def test_where_it_is_not_known_how_large_indexes_were_all_are_built_again() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk)
+    fill(log)
+    log.close()
+    disk.open(f"{FOLDER}/{ABORTED_FILE}").truncate(20)
+    for name in disk.list(FOLDER):
+        if name.endswith(".txnindex"):
+            disk.remove(f"{FOLDER}/{name}")
+    assert committed_values(open_log(disk, recovery_point=48, clean=True)) == KEPT
+
+
+def test_a_log_without_aborted_transactions_has_no_file_about_them() -> None:
+    disk = MemoryDisk()
+    log = open_log(disk)
+    append(log, transactional_batch(7, 0, b"kept"))
+    end(log, 7, committed=True)
+    log.close()
+    assert not disk.exists(f"{FOLDER}/{ABORTED_FILE}")
 
 
 def test_an_index_is_cut_and_deleted_with_its_log() -> None:
