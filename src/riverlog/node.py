@@ -22,7 +22,7 @@ from riverlog.broker.requests.authorization import AllowEveryone
 from riverlog.broker.requests.context import Services
 from riverlog.broker.requests.dispatch import Dispatcher, HandlerLoader
 from riverlog.controller.controller import Controller
-from riverlog.controller.log import METADATA_FOLDER, MetadataLog
+from riverlog.controller.log import METADATA_FOLDER, METADATA_PARTITION, MetadataLog
 from riverlog.controller.producer_ids import ProducerIds
 from riverlog.controller.view import MetadataView
 from riverlog.coordination.groups import GroupCoordinator
@@ -224,13 +224,17 @@ class Node:
         self._closing.push_async_callback(removal.finish)
         check_first(world.disk, settings.log_dirs, METADATA_FOLDER, cluster_id=settings.cluster_id)
         registry.directories.append(self._open_directory(settings.log_dirs[0]))
+        logs = registry.directories[0].logs
         log = MetadataLog.open(
             world.disk,
             world.clock,
             world.workers,
             f"{settings.log_dirs[0]}/{METADATA_FOLDER}",
-            voter=Voter(ReplicaKey(settings.node_id, registry.directories[0].logs.identity.directory_id), ()),
+            voter=Voter(ReplicaKey(settings.node_id, logs.identity.directory_id), ()),
             random=world.random,
+            flushed=logs.recovery_point(METADATA_PARTITION),
+            after_clean_stop=logs.clean,
+            note_flushed=partial(logs.note_flushed, METADATA_PARTITION),
         )
         metadata = MetadataView(settings)
         controller = Controller(log=log, view=metadata, clock=world.clock, failed=self._metadata_failed)

@@ -10,10 +10,10 @@ snapshots have Kafka's form. A log that cannot be read whole raises BadMetadata 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import zip_longest
 from typing import Final, TypeVar
 
 from riverlog.controller.limits import METADATA_TRIES_MAX
+from riverlog.controller.log_check import check_segments, voters_in_snapshot
 from riverlog.controller.quorum import MetadataQuorum, QuorumPast, no_room
 from riverlog.controller.snapshot_files import (
     SNAPSHOT_SUFFIX,
@@ -23,11 +23,9 @@ from riverlog.controller.snapshot_files import (
     encode_snapshot,
     snapshot_id,
     snapshot_name,
-    voters_said,
 )
 from riverlog.log.checkpoint import TEMPORARY_SUFFIX, read_file, write_durably
 from riverlog.log.log import Log
-from riverlog.log.recovery.recovery import list_folder
 from riverlog.log.segment_deletion import enforce_retention, find_expired
 from riverlog.metadata.encoding import BadMetadataRecord, decode_record, encode_record
 from riverlog.metadata.image import MetadataImage
@@ -43,7 +41,7 @@ from riverlog.observe.logging import get_logger
 from riverlog.raft.control_records import BadControlRecord
 from riverlog.raft.log_tail import SnapshotId
 from riverlog.raft.voters import Voter
-from riverlog.records.batch import HEADER_BYTES, LOG_OVERHEAD, MAGIC, MAGIC_POSITION, checksum, read_header
+from riverlog.records.batch import read_header
 from riverlog.records.errors import CorruptBatch
 from riverlog.records.record import BatchBuilder, read_batches
 
@@ -62,14 +60,24 @@ class MetadataLog:
     """Appends metadata records and gives them back. Made by `MetadataLog.open`."""
 
     def __init__(
-        self, log: Log, disk: Disk, clock: Clock, workers: Workers, quorum: MetadataQuorum, *, snapshot: str | None
+        self,
+        log: Log,
+        disk: Disk,
+        clock: Clock,
+        workers: Workers,
+        quorum: MetadataQuorum,
+        note_flushed: Callable[[Offset], None],
+        *,
+        snapshots: list[str],
     ) -> None:
         self.quorum = quorum
+        self._note_flushed = note_flushed
         self._log = log
         self._disk = disk
         self._clock = clock
         self._workers = workers
-        self._snapshot = snapshot
+        self._snapshot = snapshots[-1] if snapshots else None
+        self._replaced = snapshots[:-1]  # by the newest one: a crash has left them
         self._waiting: list[tuple[Sequence[MetadataRecord], asyncio.Future[None]]] = []
         self._rounds: asyncio.Task[None] | None = None
         self._snapshotting: asyncio.Task[None] | None = None
@@ -88,34 +96,37 @@ class MetadataLog:
         *,
         voter: Voter,
         random: Random,
-        recovery_point: Offset = _BEGINNING,
+        flushed: Offset = _BEGINNING,
+        after_clean_stop: bool = False,
         config: TopicConfig = METADATA_CONFIG,
+        note_flushed: Callable[[Offset], None] = lambda _offset: None,
     ) -> "MetadataLog":
         """Open or begin the log in this folder, on which this node votes; `lead` comes before the first record.
 
-        Raises BadMetadata where it is damaged, DirectoryRefused where it is another voter's.
+        All below `flushed` is known to have been on the medium, and `note_flushed` is told how far that is from now on.
+        Raises BadMetadata where something of it is missing or damaged, DirectoryRefused where it is another voter's.
         """
         disk.make_folder(folder)
-        said = _check_segments(disk, folder)
-        snapshots = sorted(name for name in disk.list(folder) if name.endswith(SNAPSHOT_SUFFIX))
-        snapshot = f"{folder}/{snapshots[-1]}" if snapshots else None
-        begins_at, sizes = _BEGINNING, dict[SnapshotId, int]()
-        if snapshot is not None:
-            newest = snapshot_id(snapshot)
+        snapshots = sorted(f"{folder}/{name}" for name in disk.list(folder) if name.endswith(SNAPSHOT_SUFFIX))
+        begins_at, sizes, said = _BEGINNING, dict[SnapshotId, int](), list[VotersSaid]()
+        if snapshots:
+            newest = snapshot_id(snapshots[-1])
             begins_at = newest.end_offset
-            content = read_file(disk, snapshot) or b""
+            content = read_file(disk, snapshots[-1]) or b""
             sizes[newest] = len(content)
-            try:
-                replaced = [each._replace(offset=Offset(begins_at - 1)) for each in voters_said(content)]
-            except (BadControlRecord, CorruptBatch) as error:
-                raise BadMetadata(folder, str(error)) from error
-            said = [*replaced, *(each for each in said if each.offset >= begins_at)]
+            said += voters_in_snapshot(folder, content, newest)
+        found = check_segments(disk, folder, after_clean_stop=after_clean_stop)
+        if max(found.end, begins_at) < flushed:
+            raise BadMetadata(
+                folder, f"its records end at offset {max(found.end, begins_at)}, and were there up to {flushed}"
+            )
+        said += [each for each in found.said if each.offset >= begins_at]
         past = QuorumPast.read(disk, folder, voter, said)
         log = Log.open(
             disk,
             folder,
             config,
-            recovery_point=max(recovery_point, begins_at),
+            recovery_point=begins_at,
             clean=False,
             now_ms=clock.wall_ms(),
             log_start_offset=begins_at,  # what the snapshot replaces may be half deleted
@@ -127,11 +138,15 @@ class MetadataLog:
                 folder, f"its records begin at {log.log_start_offset}, but are needed from {begins_at} on"
             )
         quorum = MetadataQuorum(log, disk, clock, random, voter=voter, past=past, snapshots=sizes.items())
-        return cls(log, disk, clock, workers, quorum, snapshot=snapshot)
+        return cls(log, disk, clock, workers, quorum, note_flushed, snapshots=snapshots)
 
     def lead(self) -> None:
         """Begin an epoch and lead it, once everything that is here was read; waits for the disk."""
         self.quorum.start()
+        self._note_flushed(self.quorum.high_watermark)
+        for path in self._replaced:  # a newer snapshot was read whole
+            self._disk.remove(path)
+        self._replaced.clear()
 
     @property
     def end_offset(self) -> Offset:
@@ -204,6 +219,7 @@ class MetadataLog:
                 self._log.synced(plan)
                 self.quorum.flushed(plan.upto)
                 assert self.quorum.high_watermark == plan.upto, "what is flushed is committed where nobody else votes"
+                self._note_flushed(plan.upto)
             except Exception as error:
                 self._fail(group, error)
                 break
@@ -240,7 +256,7 @@ class MetadataLog:
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
-            raise no_room(error) from error
+            raise no_room(self._log.folder, error) from error
         self.quorum.appended(len(records))
 
     def _fail(self, group: list[tuple[Sequence[MetadataRecord], asyncio.Future[None]]], error: Exception) -> None:
@@ -316,55 +332,3 @@ class MetadataLog:
             if not may_pass(error):
                 self._failure = error
             raise
-
-
-def _check_segments(disk: Disk, folder: str) -> list[VotersSaid]:
-    """Refuse damage that opening the log would take for a torn write and cut: only the last batch can be torn.
-
-    Returns what the whole batches say of voters.
-    """
-    said = list[VotersSaid]()
-    bases = list_folder(disk, folder).segments
-    for base_offset, next_base in zip_longest(bases, bases[1:]):
-        path = f"{folder}/{base_offset:020}.log"
-        content = memoryview(read_file(disk, path) or b"")
-        damaged_at, next_offset = _whole_batches(content)
-        rest = content[damaged_at:]
-        # What a failed write left lies before a segment that begins exactly behind the good batches.
-        torn = not _holds_batch(rest) if next_base is None else next_offset == next_base
-        if any(rest) and not torn:
-            raise BadMetadata(folder, f"{path} is damaged at position {damaged_at}")
-        try:
-            said += voters_said(content[:damaged_at])
-        except (BadControlRecord, CorruptBatch) as error:
-            raise BadMetadata(folder, f"in {path} {error}") from error
-    return said
-
-
-def _whole_batches(content: memoryview) -> tuple[int, Offset | None]:
-    """Find where the first batch begins that is not whole, and at which offset those before it end."""
-    position, next_offset = 0, None
-    while _is_batch(content[position:]):
-        header = read_header(content, position)
-        position, next_offset = position + header.size, header.next_offset
-    return position, next_offset
-
-
-def _holds_batch(content: memoryview) -> bool:
-    """Return whether there is a whole batch anywhere behind the beginning."""
-    data = bytes(content)
-    magic = data.find(MAGIC, MAGIC_POSITION + 1)
-    while magic >= 0:
-        if _is_batch(content[magic - MAGIC_POSITION :]):
-            return True
-        magic = data.find(MAGIC, magic + 1)
-    return False
-
-
-def _is_batch(content: memoryview) -> bool:
-    if len(content) < HEADER_BYTES or content[MAGIC_POSITION] != MAGIC:
-        return False
-    header = read_header(content)
-    if not HEADER_BYTES - LOG_OVERHEAD <= header.length <= len(content) - LOG_OVERHEAD:
-        return False
-    return checksum(content[: header.size]) == header.crc

@@ -31,7 +31,7 @@ from riverlog.raft.quorum_state import (
     encode_election,
 )
 from riverlog.raft.replica import Replica, Timing
-from riverlog.raft.voters import RECONFIGURABLE, LogHistory, Voter, VoterSet
+from riverlog.raft.voters import KRAFT_VERSIONS, RECONFIGURABLE, LogHistory, ReplicaKey, Voter, VoterSet
 from riverlog.records.batch import read_header
 
 _CONTROLLER_LISTENER: Final = "CONTROLLER"
@@ -51,14 +51,20 @@ class QuorumPast(NamedTuple):
         Raises BadMetadata where the vote cannot be read, DirectoryRefused where others vote. Nothing is changed.
         """
         saved = _read_election(disk, folder)
-        voters, kraft_version = LogHistory(VoterSet.of([voter])), LogHistory(saved.kraft_version)
-        for offset, named, level in said:
-            if named is not None:
-                voters.append(offset, named)
-            if level is not None:
-                kraft_version.append(offset, level)
+        voters, kraft_version = LogHistory(VoterSet.of([voter])), LogHistory(RECONFIGURABLE)
+        electorate = () if saved is None else saved.voters
+        for each in said:
+            if each.voters is not None:
+                voters.append(each.offset, each.voters)
+            if each.kraft_version is not None:
+                _check_level(folder, each.kraft_version)
+                kraft_version.append(each.offset, each.kraft_version)
+            electorate = each.electorate or electorate
+        if voters.latest_offset is None and electorate:  # a log of Kafka's in which voters are not named by disks
+            _check_only_voter(folder, voter, VoterSet.of(Voter(ReplicaKey(each), ()) for each in electorate))
+            kraft_version.restart(0, None)
         _check_only_voter(folder, voter, voters.latest)
-        return cls(voters, kraft_version, saved.election)
+        return cls(voters, kraft_version, ElectionState() if saved is None else saved.election)
 
 
 class MetadataQuorum:
@@ -192,22 +198,31 @@ class MetadataQuorum:
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
-            raise no_room(error) from error
+            raise no_room(self._log.folder, error) from error
 
 
-def no_room(error: OSError) -> Refusal:
+def no_room(folder: str, error: OSError) -> Refusal:
     """Return the refusal of records for which the disk has no room."""
-    return Refusal(ErrorCode.KAFKA_STORAGE_ERROR, f"No room for metadata on the disk ({error}).")
+    return Refusal(
+        ErrorCode.KAFKA_STORAGE_ERROR, f"There is no room for metadata in {folder} ({error.strerror}); free some."
+    )
 
 
-def _read_election(disk: Disk, folder: str) -> SavedElection:
+def _read_election(disk: Disk, folder: str) -> SavedElection | None:
+    """Read the own vote; None where the log is new, or from before there were elections."""
     content = read_file(disk, f"{folder}/{QUORUM_STATE_FILE}")
-    if content is None:  # a new log, or one from before there were elections
-        return SavedElection(ElectionState(), RECONFIGURABLE)
+    if content is None:
+        return None
     try:
         return decode_election(content)
     except BadQuorumState as error:
         raise BadMetadata(folder, f"{QUORUM_STATE_FILE} cannot be read, {error}") from error
+
+
+def _check_level(folder: str, kraft_version: int) -> None:
+    least, most = KRAFT_VERSIONS
+    if not least <= kraft_version <= most:
+        raise DirectoryRefused(f"{folder} has kraft.version {kraft_version}, and this version knows {least} to {most}")
 
 
 def _check_only_voter(folder: str, voter: Voter, voters: VoterSet) -> None:

@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 
 from riverlog.metadata.encoding import decode_record, encode_record
 from riverlog.metadata.records import MetadataRecord, TransactionRecord
-from riverlog.model.ids import LeaderEpoch, Offset
+from riverlog.model.ids import LeaderEpoch, NodeId, Offset
 from riverlog.model.ports import Buffer
 from riverlog.raft.control_records import (
     ControlRecord,
     KRaftVersionRecord,
+    LeaderChangeRecord,
     SnapshotFooterRecord,
     SnapshotHeaderRecord,
     VotersRecord,
@@ -36,8 +37,10 @@ class VotersSaid(NamedTuple):
     """What a control record says of voters, or of kraft.version, and at which offset."""
 
     offset: Offset
-    voters: VoterSet | None
-    kraft_version: int | None
+    voters: VoterSet | None = None
+    kraft_version: int | None = None
+    electorate: tuple[NodeId, ...] = ()
+    """Who might vote when a leader was elected; other records leave it empty."""
 
 
 class BadMetadata(Exception):
@@ -111,9 +114,12 @@ def voters_said(content: Buffer) -> list[VotersSaid]:
         for record in read_batch(view[position : position + header.size]):
             match decode_control(record):
                 case VotersRecord() as found:
-                    said.append(VotersSaid(record.offset, voter_set(found), None))
+                    said.append(VotersSaid(record.offset, voters=voter_set(found)))
                 case KRaftVersionRecord() as found:
-                    said.append(VotersSaid(record.offset, None, found.k_raft_version))
+                    said.append(VotersSaid(record.offset, kraft_version=found.k_raft_version))
+                case LeaderChangeRecord() as found:
+                    electorate = tuple(NodeId(each.voter_id) for each in found.voters)
+                    said.append(VotersSaid(record.offset, electorate=electorate))
                 case _:
                     pass
     return said

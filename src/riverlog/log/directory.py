@@ -192,6 +192,14 @@ class LogDirectory:
         """Return whether something of this partition was on the medium, and then its topic's id too."""
         return self._recovery_points.get(partition, Offset(0)) > 0
 
+    def recovery_point(self, partition: TopicPartition) -> Offset:
+        """Return the offset below which a partition was on the medium when that was written down; 0 where none was."""
+        return self._recovery_points.get(partition, Offset(0))
+
+    def note_flushed(self, partition: TopicPartition, offset: Offset) -> None:
+        """Note how far a log is flushed that is not opened here; the next checkpoint writes it down."""
+        self._recovery_points[partition] = offset
+
     def high_watermark(self, partition: TopicPartition) -> Offset:
         """Return the high watermark that was written down last; 0 where none was."""
         return self._high_watermarks.get(partition, Offset(0))

@@ -39,11 +39,16 @@ def find(disk: Disk, folder: str) -> DirectoryIdentity | None:
 
 
 def check_first(disk: Disk, folders: Sequence[str], metadata_folder: str, *, cluster_id: str) -> None:
-    """Refuse to begin new metadata in the first directory where another one has them or is of a cluster already, or
-    where the cluster that it must belong to is named."""
+    """Refuse to begin new metadata in the first directory where partitions lie, where another one has the metadata or
+    is of a cluster already, or where the cluster that it must belong to is named."""
     first, *others = folders
-    if disk.exists(f"{first}/{metadata_folder}"):
+    if _holds_log(disk, f"{first}/{metadata_folder}"):
         return
+    if disk.exists(f"{first}/{META_FILE}") and _holds_partitions(disk, first):
+        raise DirectoryRefused(
+            f"{first} holds partitions, but not the metadata that name their topics ({metadata_folder}); put that "
+            "folder back from a copy, or, to begin a new cluster, start in an empty folder"
+        )
     for folder in others:
         if disk.exists(f"{folder}/{metadata_folder}"):
             raise DirectoryRefused(f"the cluster's metadata lie in {folder}; name that one first in log.dirs")
@@ -66,6 +71,10 @@ def claim(
     path = f"{folder}/{META_FILE}"
     found = find(disk, folder)
     if found is None:
+        if _holds_partitions(disk, folder):
+            raise DirectoryRefused(
+                f"{folder} holds partitions, but no {META_FILE}, which says whose they are; put it back from a copy"
+            )
         identity = DirectoryIdentity(cluster_id or encode_uuid(_new_id(random)), node_id, _new_id(random), region)
         _write(disk, path, identity)
         return identity
@@ -78,6 +87,22 @@ def claim(
         identity = identity._replace(region=region)
         _write(disk, path, identity)
     return identity
+
+
+def _holds_partitions(disk: Disk, folder: str) -> bool:
+    """Return whether a directory has a partition's folder with records, the metadata's among them."""
+    if not disk.exists(folder):
+        return False
+    names = (name for name in disk.list(folder) if name.rpartition("-")[2].isdigit())
+    return any(_holds_log(disk, f"{folder}/{name}") for name in names)
+
+
+def _holds_log(disk: Disk, folder: str) -> bool:
+    """Return whether a folder has segments, or snapshots of the metadata."""
+    try:
+        return any(name.endswith((".log", ".checkpoint")) for name in disk.list(folder))
+    except OSError:  # it is not there, or no folder
+        return False
 
 
 def _write(disk: Disk, path: str, identity: DirectoryIdentity) -> None:

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from riverlog.model.ids import LeaderEpoch, NodeId
 from riverlog.raft.log_tail import EPOCH_ZERO
 from riverlog.raft.voters import ReplicaKey
+
+EPOCH_MAX: Final = LeaderEpoch(2**31 - 1)
+"""The last epoch that files and messages can name; nobody is followed so far, since nobody could come after."""
 
 
 class ElectionState(NamedTuple):

@@ -8,11 +8,11 @@ before anybody hears of them: effects are carried out in their order. Voters hav
 
 from typing import assert_never
 
-from riverlog.model.errors import ErrorCode
+from riverlog.model.errors import ErrorCode, InvariantBroken
 from riverlog.model.ids import NO_OFFSET, LeaderEpoch, NodeId, Offset
 from riverlog.model.machine import Instant, Ticket
 from riverlog.raft.effects import Effect, LeaderChanged, SaveElection
-from riverlog.raft.election import ElectionState
+from riverlog.raft.election import EPOCH_MAX, ElectionState
 from riverlog.raft.events import (
     Answered,
     Appended,
@@ -183,7 +183,12 @@ class Raft:
     def _vote(self, request: VoteRequest, now: Instant) -> VoteResponse:
         replica = self._replica
         last_epoch_max = request.epoch if request.pre_vote else request.epoch - 1  # nobody wrote in the epoch to come
-        if request.last_offset < 0 or not 0 <= request.last_epoch <= last_epoch_max or request.candidate.id < 0:
+        if (
+            request.epoch >= EPOCH_MAX
+            or request.last_offset < 0
+            or not 0 <= request.last_epoch <= last_epoch_max
+            or request.candidate.id < 0
+        ):
             return VoteResponse(replica.leadership(ErrorCode.INVALID_REQUEST))
         if request.epoch < self.epoch:
             return VoteResponse(replica.leadership(ErrorCode.FENCED_LEADER_EPOCH))
@@ -254,7 +259,7 @@ class Raft:
         return ErrorCode.NONE if isinstance(self._role, Leader) else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def _epoch_error(self, leader_id: NodeId, epoch: LeaderEpoch) -> ErrorCode:
-        if leader_id < 0 or leader_id == self._replica.key.id:
+        if leader_id < 0 or leader_id == self._replica.key.id or epoch >= EPOCH_MAX:
             return ErrorCode.INVALID_REQUEST
         return ErrorCode.FENCED_LEADER_EPOCH if epoch < self.epoch else ErrorCode.NONE
 
@@ -321,6 +326,8 @@ class Raft:
             case AskForVotes():
                 return Prospective(replica, Instant(now + replica.election_timeout()))
             case Campaign():
+                if election.epoch + 1 >= EPOCH_MAX:
+                    raise InvariantBroken(f"behind epoch {election.epoch} no other one can begin")
                 replica.remember(ElectionState(LeaderEpoch(election.epoch + 1), None, replica.key))
                 return Candidate(replica, Instant(now + replica.election_timeout()))
             case Lead(elected_by):

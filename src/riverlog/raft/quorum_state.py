@@ -10,13 +10,14 @@ from typing import Any, Final, NamedTuple
 
 from riverlog.model.ids import LeaderEpoch, NodeId
 from riverlog.model.uuids import decode_uuid, encode_uuid
-from riverlog.raft.election import ElectionState
+from riverlog.raft.election import EPOCH_MAX, ElectionState
 from riverlog.raft.voters import RECONFIGURABLE, ReplicaKey
 from riverlog.wire.types import NO_UUID
 
 QUORUM_STATE_FILE: Final = "quorum-state"
 _NOBODY: Final = -1
-_EPOCH_MAX: Final = 2**31 - 1
+_EPOCH_MAX: Final = EPOCH_MAX - 1
+"""The last epoch but one: whoever begins another must have one left."""
 
 
 class BadQuorumState(ValueError):
@@ -46,6 +47,8 @@ class SavedElection(NamedTuple):
     election: ElectionState
     kraft_version: int
     """The level at which it was written."""
+    voters: tuple[NodeId, ...] = ()
+    """Who votes, where the level is 0."""
 
 
 def decode_election(content: bytes) -> SavedElection:
@@ -57,13 +60,15 @@ def decode_election(content: bytes) -> SavedElection:
         epoch = _integer(document, "leaderEpoch", least=0)
         leader, voted = _integer(document, "leaderId", least=_NOBODY), _integer(document, "votedId", least=_NOBODY)
         directory = decode_uuid(document["votedDirectoryId"]) if document["data_version"] == 1 else NO_UUID
+        listed = document.get("currentVoters") or ()
+        voters = tuple(NodeId(_integer(each, "voterId", least=0)) for each in listed)
     except BadQuorumState:
         raise
     except (ValueError, KeyError, TypeError, RecursionError):
         raise BadQuorumState("it does not name an epoch, a leader and a vote") from None
     vote = None if voted == _NOBODY else ReplicaKey(NodeId(voted), None if directory == NO_UUID else directory)
     election = ElectionState(LeaderEpoch(epoch), None if leader == _NOBODY else NodeId(leader), vote)
-    return SavedElection(election, document["data_version"])
+    return SavedElection(election, document["data_version"], voters)
 
 
 def _integer(document: dict[str, Any], name: str, *, least: int) -> int:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.ids import Address, NodeId, Offset
+from riverlog.model.uuids import encode_uuid
 
 KRAFT_VERSIONS: Final = (0, 1)
 """The levels of the feature kraft.version that we know: with 1 the voters are in the log."""
@@ -27,7 +28,7 @@ class ReplicaKey(NamedTuple):
     directory_id: UUID | None = None
 
     def __str__(self) -> str:
-        return f"{self.id}" if self.directory_id is None else f"{self.id} ({self.directory_id})"
+        return f"{self.id}" if self.directory_id is None else f"{self.id} ({encode_uuid(self.directory_id)})"
 
     def is_met_by(self, other: "ReplicaKey") -> bool:
         """Return whether the other is this replica, as far as is known of this one's directory."""

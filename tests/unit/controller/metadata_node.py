@@ -15,7 +15,7 @@ from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import MetadataImage
 from riverlog.model.endpoints import Endpoint
 from riverlog.model.errors import ErrorCode
-from riverlog.model.ids import NodeId, TopicId
+from riverlog.model.ids import NodeId, Offset, TopicId
 from riverlog.model.resolution import configure
 from riverlog.model.settings import TopicConfig
 from riverlog.raft.voters import ReplicaKey, Voter
@@ -49,14 +49,31 @@ class Node:
     """A controller over a disk, from start to stop or crash."""
 
     def __init__(
-        self, disk: MemoryDisk, *, config: TopicConfig = METADATA_CONFIG, voter: Voter = VOTER, **settings: str
+        self,
+        disk: MemoryDisk,
+        *,
+        config: TopicConfig = METADATA_CONFIG,
+        voter: Voter = VOTER,
+        flushed: int = 0,
+        after_clean_stop: bool = False,
+        **settings: str,
     ) -> None:
+        self.flushed = Offset(flushed)
         self.failures: list[Exception] = []
         self.deltas: list[MetadataDelta] = []
         disk.make_folder("/data")
         disk.sync_folder("/")
         self.log = MetadataLog.open(
-            disk, StillClock(), TurnLater(), FOLDER, voter=voter, random=Random(1), config=config
+            disk,
+            StillClock(),
+            TurnLater(),
+            FOLDER,
+            voter=voter,
+            random=Random(1),
+            config=config,
+            flushed=self.flushed,
+            after_clean_stop=after_clean_stop,
+            note_flushed=self.note_flushed,
         )
         given = configure(flags={name.replace("_", "."): value for name, value in settings.items()}).settings
         self.view = MetadataView(given)
@@ -64,6 +81,9 @@ class Node:
         self.producer_ids = ProducerIds(self.controller, given.node_id)
         self.controller.start()
         self.view.watch(self.deltas.append)
+
+    def note_flushed(self, offset: Offset) -> None:
+        self.flushed = offset
 
     async def register(self, *, clean: bool = True) -> None:
         await self.controller.submit(

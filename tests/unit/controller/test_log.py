@@ -7,8 +7,10 @@ from itertools import pairwise
 import pytest
 
 from riverlog.controller.snapshot_files import BadMetadata, snapshot_id
+from riverlog.log.checkpoint import read_file
 from riverlog.metadata.commands.topics import CreateTopics
 from riverlog.model.errors import ErrorCode, Refusal
+from riverlog.records.record import read_batches
 from riverlog.runner import Stopped
 from tests.support.disk import MemoryDisk
 from tests.unit.controller.metadata_node import FOLDER, SEGMENT, Node, crash, names, run, topic
@@ -232,6 +234,67 @@ async def test_damage_in_the_middle_stops_the_node_and_changes_nothing():
         assert FOLDER in str(refused.value)
         assert str(refused.value).endswith("put the folder back from a copy and start again.")
         assert disk.open(SEGMENT).size() == size
+
+
+@run
+async def test_what_no_checksum_covers_is_checked_all_the_same():
+    for position, batch in ((7, 0), (15, 0), (7, 1), (15, 1), (7, 2)):
+        disk = await damaged_node(0)
+        disk.damage(SEGMENT, 0)  # as it was
+        starts = [header.base_offset for header, _ in read_batches(read_file(disk, SEGMENT) or b"")]
+        at = 0
+        for header, _ in list(read_batches(read_file(disk, SEGMENT) or b""))[:batch]:
+            at += header.size
+        disk.damage(SEGMENT, at + position)
+        before = read_file(disk, SEGMENT)
+        with pytest.raises(BadMetadata, match="behind offset"):
+            Node(disk)
+        assert read_file(disk, SEGMENT) == before, starts
+
+
+@run
+async def test_after_a_clean_stop_nothing_can_be_torn():
+    disk = await damaged_node(0)
+    disk.damage(SEGMENT, 0)  # as it was
+    size = disk.open(SEGMENT).size()
+    disk.damage(SEGMENT, size - 5)
+    with pytest.raises(BadMetadata, match="is damaged at position"):
+        Node(disk, after_clean_stop=True)
+    assert disk.open(SEGMENT).size() == size
+    await Node(disk).controller.close()  # after a crash it may have been torn
+
+
+@run
+async def test_records_that_were_flushed_are_missed():
+    disk = MemoryDisk()
+    node = Node(disk)
+    await node.register()
+    await node.create("orders")
+    assert node.flushed == node.controller.end_offset > 3
+    await node.controller.close()
+    disk.damage(SEGMENT, disk.open(SEGMENT).size() - 5)
+    with pytest.raises(BadMetadata, match=f"and were there up to {node.flushed}"):
+        Node(disk, flushed=node.flushed)
+    for name in disk.list(FOLDER):
+        disk.remove(f"{FOLDER}/{name}")
+    with pytest.raises(BadMetadata, match=f"end at offset 0, and were there up to {node.flushed}"):
+        Node(disk, flushed=node.flushed)
+
+
+@run
+async def test_older_snapshots_that_a_crash_left_go_once_the_newest_was_read():
+    disk = MemoryDisk()
+    node = Node(disk, metadata_log_max_record_bytes_between_snapshots="1024")
+    await node.register()
+    for number in range(30):
+        await node.create(f"t{number}", partitions=2)
+    await node.controller.close()
+    [newest] = [name for name in disk.list(FOLDER) if name.endswith(".checkpoint")]
+    content = read_file(disk, f"{FOLDER}/{newest}") or b""
+    for name in (f"{5:020}-{1:010}.checkpoint", f"{7:020}-{1:010}.checkpoint"):
+        disk.open(f"{FOLDER}/{name}", create=True).write(0, [content])
+    await Node(disk).controller.close()
+    assert [name for name in disk.list(FOLDER) if name.endswith(".checkpoint")] == [newest]
 
 
 @run

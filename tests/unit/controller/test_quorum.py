@@ -136,6 +136,38 @@ async def test_a_quorum_of_several_is_not_led_alone():
 
 
 @run
+async def test_a_quorum_without_disks_in_its_log_is_not_led_alone_either():
+    disk = MemoryDisk()
+    disk.make_folder(FOLDER)
+    elected = LeaderChangeRecord(leader_id=2, voters=tuple(map(VoterId, (1, 2, 3))), granting_voters=(VoterId(2),))
+    batch = encode_batch([elected], base_offset=Offset(0), epoch=LeaderEpoch(4), timestamp_ms=1)
+    disk.open(SEGMENT, create=True).write(0, [bytes(batch)])
+    with pytest.raises(DirectoryRefused, match=r"a quorum of 3 controllers \(1, 2, 3\)"):
+        Node(disk)
+    disk.remove(SEGMENT)
+    disk.open(STATE, create=True).write(
+        0,
+        [
+            b'{"clusterId":"","leaderId":2,"leaderEpoch":5,"votedId":-1,"appliedOffset":0,'
+            b'"currentVoters":[{"voterId":1},{"voterId":2},{"voterId":3}],"data_version":0}'
+        ],
+    )
+    with pytest.raises(DirectoryRefused, match=r"a quorum of 3 controllers \(1, 2, 3\)"):
+        Node(disk)
+
+
+@run
+async def test_a_level_that_is_not_known_is_refused():
+    disk = MemoryDisk()
+    disk.make_folder(FOLDER)
+    level = KRaftVersionRecord(k_raft_version=2)
+    batch = encode_batch([level], base_offset=Offset(0), epoch=LeaderEpoch(1), timestamp_ms=1)
+    disk.open(SEGMENT, create=True).write(0, [bytes(batch)])
+    with pytest.raises(DirectoryRefused, match=r"has kraft\.version 2, and this version knows 0 to 1"):
+        Node(disk)
+
+
+@run
 async def test_a_snapshot_keeps_epoch_and_voters():
     disk = MemoryDisk()
     node = Node(disk, metadata_log_max_record_bytes_between_snapshots="1024")
@@ -210,5 +242,5 @@ async def test_without_room_for_a_single_record_the_node_says_so():
     disk = MemoryDisk()
     await Node(disk).controller.close()
     full_for(disk, ".log")
-    with pytest.raises(Refusal, match="No room for metadata on the disk"):
+    with pytest.raises(Refusal, match="There is no room for metadata in"):
         Node(disk)

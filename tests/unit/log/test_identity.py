@@ -82,6 +82,7 @@ def test_metadata_are_not_begun_anew_beside_a_directory_of_a_cluster() -> None:
     disk.open(f"/first/{META_FILE}", create=True)
     check_first(disk, ["/first", "/second"], "metadata", cluster_id="")  # the first start was interrupted
     disk.make_folder("/second/metadata")
+    disk.open(f"/second/metadata/{0:020}.log", create=True)
     with pytest.raises(DirectoryRefused, match="name that one first"):
         check_first(disk, ["/first", "/second"], "metadata", cluster_id="")
     check_first(disk, ["/second", "/first"], "metadata", cluster_id="ours")
@@ -93,3 +94,27 @@ def test_an_empty_directory_is_refused_where_its_cluster_is_named() -> None:
         check_first(disk, ["/data"], "metadata", cluster_id="ours")
     claimed(disk)
     check_first(disk, ["/data"], "metadata", cluster_id="ours")
+
+
+def test_metadata_are_not_begun_anew_beside_their_partitions() -> None:
+    disk = MemoryDisk()
+    claimed(disk)
+    for folder in ("/data/metadata-0", "/data/orders-0"):
+        disk.make_folder(folder)
+    check_first(disk, ["/data"], "metadata-0", cluster_id="")  # nothing was ever written
+    disk.open(f"/data/orders-0/{0:020}.log", create=True)
+    with pytest.raises(DirectoryRefused, match=r"/data holds partitions, but not the metadata .*\(metadata-0\)"):
+        check_first(disk, ["/data"], "metadata-0", cluster_id="")
+    disk.open(f"/data/metadata-0/{7:020}-{1:010}.checkpoint", create=True)
+    check_first(disk, ["/data"], "metadata-0", cluster_id="")
+
+
+def test_nobody_becomes_the_owner_of_partitions_that_are_there() -> None:
+    disk = MemoryDisk()
+    disk.make_folder("/data")
+    disk.open("/data/notes-1", create=True)
+    disk.make_folder("/data/orders-0")
+    disk.open(f"/data/orders-0/{0:020}.log", create=True)
+    with pytest.raises(DirectoryRefused, match=r"holds partitions, but no meta\.properties"):
+        claimed(disk)
+    assert disk.list("/data") == ["notes-1", "orders-0"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.model.errors import ErrorCode
+from riverlog.model.errors import ErrorCode, InvariantBroken
 from riverlog.model.ids import NO_OFFSET, LeaderEpoch, NodeId, Offset
 from riverlog.raft.effects import Answer, AppendControl, Call, Committed, LeaderChanged, SaveElection
 from riverlog.raft.election import ElectionState
@@ -16,7 +16,9 @@ from riverlog.raft.messages import (
     RemoveVoterRequest,
     UpdateVoterRequest,
     VoteRequest,
+    VoteResponse,
 )
+from riverlog.raft.roles.role import learnt
 from riverlog.raft.voters import ReplicaKey
 from tests.support.raft import Rig, address, directory, endpoints, key, tail, voters
 
@@ -206,3 +208,23 @@ def test_who_was_away_does_not_count_the_silence() -> None:
     assert rig.role == "Leader"
     rig.wait(1.0)
     assert rig.role != "Leader", "but nobody came in the time that was given"
+
+
+@pytest.mark.parametrize("pre_vote", [True, False])
+def test_the_last_epoch_is_nobodys(pre_vote: bool) -> None:
+    rig = Rig()
+    last = 2**31 - 1
+    assert rig.ask(vote(9, last, pre_vote=pre_vote)).leadership.error is ErrorCode.INVALID_REQUEST
+    assert rig.ask(BeginEpochRequest(None, NodeId(2), LeaderEpoch(last), endpoints(2))).leadership.error is (
+        ErrorCode.INVALID_REQUEST
+    )
+    assert learnt(rig.replica, rig.leadership(epoch=last, leader=2)) is None
+    assert rig.raft.epoch == 0
+
+
+def test_behind_the_last_epoch_but_one_no_election_begins() -> None:
+    rig = Rig(quorum=voters(1, 2), election=ElectionState(LeaderEpoch(2**31 - 2)))
+    rig.wait(2.0)
+    assert rig.role == "Prospective"
+    with pytest.raises(InvariantBroken, match="no other one can begin"):
+        rig.answer(rig.calls(VoteRequest)[-1], VoteResponse(rig.leadership(), True))

@@ -27,12 +27,12 @@ def test_without_reconfiguration_it_names_the_voters() -> None:
 
 @pytest.mark.parametrize("state", [ElectionState(), VOTED, LED, ElectionState(LeaderEpoch(1), NodeId(1), key(1))])
 def test_what_is_written_is_read_again(state: ElectionState) -> None:
-    assert decode_election(encode_election(state, kraft_version=1, voters=[])) == (state, 1)
+    assert decode_election(encode_election(state, kraft_version=1, voters=[])) == (state, 1, ())
 
 
 def test_without_reconfiguration_the_disk_is_not_known() -> None:
-    state, kraft_version = decode_election(encode_election(VOTED, kraft_version=0, voters=[NodeId(2)]))
-    assert kraft_version == 0
+    state, kraft_version, voters = decode_election(encode_election(VOTED, kraft_version=0, voters=[NodeId(2)]))
+    assert (kraft_version, voters) == (0, (2,))
     assert state.voted_for == ReplicaKey(NodeId(2))
     assert state.voted_for.is_met_by(ReplicaKey(NodeId(2), directory(5)))
 
@@ -50,6 +50,8 @@ def test_without_reconfiguration_the_disk_is_not_known() -> None:
         b'{"leaderId":1,"leaderEpoch":7,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":2}',
         b'{"leaderId":1,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}',
         b'{"leaderId":1,"leaderEpoch":-1,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}',
+        b'{"leaderId":1,"leaderEpoch":2147483647,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}',
+        b'{"leaderId":1,"leaderEpoch":7,"votedId":-1,"currentVoters":[1],"data_version":0}',
         b'{"leaderId":1,"leaderEpoch":2147483648,"votedId":-1,"votedDirectoryId":"A","data_version":1}',
         b'{"leaderId":true,"leaderEpoch":7,"votedId":-1,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}',
         b'{"leaderId":1,"leaderEpoch":7,"votedId":-1,"votedDirectoryId":"zz","data_version":1}',

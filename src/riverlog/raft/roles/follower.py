@@ -133,6 +133,8 @@ class Follower:
         replica = self._replica
         if response.diverging is not None:
             end = replica.log.common_end(response.diverging)
+            if end == replica.log.end:  # nothing diverges: asking again at once would be no use
+                return False
             replica.truncate(end)
             replica.emit(Truncate(end))
             return True

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from riverlog.model.errors import ErrorCode
 from riverlog.model.machine import Instant
-from riverlog.raft.election import ElectionState
+from riverlog.raft.election import EPOCH_MAX, ElectionState
 from riverlog.raft.messages import Leadership, Response, VersionsResponse
 from riverlog.raft.replica import Replica
 from riverlog.raft.transitions import Detach, Follow, Transition
@@ -58,6 +58,8 @@ def may_vote_for(election: ElectionState, candidate: ReplicaKey, *, has_all: boo
 
 def learnt(replica: Replica, heard: Leadership) -> Transition | None:
     """Return what to do about an epoch or a leader that was not known here."""
+    if heard.epoch >= EPOCH_MAX:
+        return None
     if heard.epoch < replica.epoch or heard.leader_id == replica.key.id:
         # That this node led before it was started again is no news, and no leader.
         return Detach(heard.epoch) if heard.epoch > replica.epoch else None
