@@ -65,3 +65,6 @@ TOPICS_CREATED_PER_TURN_MAX: Final = 400
 
 BATCH_MARKER_BYTES_MAX: Final = 1_024
 """Bytes that an owner may leave with a committed batch; more are refused."""
+
+DAMAGED_PARTITIONS_NAMED_MAX: Final = 100
+"""Damaged partitions that DescribeLogDirs names for each log directory; the log names all."""

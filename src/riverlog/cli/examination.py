@@ -25,7 +25,7 @@ from riverlog.client.network.tls import TlsNetwork
 from riverlog.model.checkpoint_topic import CLEANUP_POLICY
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_NODE, Address
-from riverlog.model.internal_topics import WAS_DELETED
+from riverlog.model.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, WAS_DELETED
 from riverlog.model.ports import Connecting
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -234,11 +234,15 @@ class Examination:
             if each.error_code:
                 reason = error_code(each.error_code).title
                 self._fail(subject, "disk", f"{each.log_dir} is offline: {reason}", _OFFLINE_ADVICE)
-            elif each.usable_bytes == 0:
-                self._fail(subject, "disk", f"{each.log_dir} is full: it takes no more records", _FULL_ADVICE)
-            else:
+                sound = False
                 continue
-            sound = False
+            if each.damaged:
+                count = plural(len(each.damaged), "partition")
+                found = f"{each.log_dir} holds {count} with damage: {_some(each.damaged)}"
+                self._fail(subject, "damage", found, _damage_advice(each.damaged))
+            if each.usable_bytes == 0:
+                self._fail(subject, "disk", f"{each.log_dir} is full: it takes no more records", _FULL_ADVICE)
+                sound = False
         if sound:
             free = [each.usable_bytes for each in described.results if each.usable_bytes > 0]
             least = " where there is least" if len(free) > 1 else ""
@@ -282,6 +286,15 @@ class Examination:
 _TOPIC: Final = 2
 _OFFLINE_ADVICE: Final = "Partitions there can be neither written nor read: repair the disk and restart the broker."
 _FULL_ADVICE: Final = "Free some room on that disk or shorten retention; a riverlog node then takes records again."
+
+
+def _damage_advice(names: Sequence[str]) -> str:
+    advice = "Some records there are not served: the broker's log names them. Restore the files from a copy"
+    if any(name.startswith(f"{TRANSACTIONS_TOPIC}-") for name in names):
+        return f"{advice}; until then, transactional ids that belong there cannot be used."
+    if any(name.startswith(f"{OFFSETS_TOPIC}-") for name in names):
+        return f"{advice}; groups that belong there may have gone back to older commits."
+    return f"{advice}, or let consumers seek past them."
 
 
 def _deleted_advice(name: str) -> str:

@@ -44,6 +44,7 @@ class GroupCoordinator(Shards["GroupsMachine", "GroupFact"]):
             batches=batches,
             woken=Woken(),
             failed=self._failed,
+            price="what groups committed there is lost; they go on from an older commit, or from none",
         )
 
     def _loaded(self, shard: "Shard[GroupsMachine, GroupFact]") -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from riverlog.coordination.futures import refused
-from riverlog.coordination.shard_log import Batches, ShardLog
+from riverlog.coordination.shard_log import Batches, Damaged, ShardLog
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import LeaderEpoch, TopicPartition
 from riverlog.model.machine import Command, ReplicatedMachine
@@ -38,16 +38,19 @@ class Shard(Generic[Machine, Fact]):
         woken: Command[Fact, None],
         failed: "Callable[[Shard[Machine, Fact], Exception], None]",
         carry_out: "Callable[[Shard[Machine, Fact], tuple[Any, ...]], None]" = lambda shard, effects: None,
+        price: str | None = None,
     ) -> None:
         self.name = name
         self.epoch = epoch
         self.loaded = False
+        self.damage: Damaged | None = None
+        """Why it will not be there before somebody restores its log."""
         self._clock = clock
         self._woken = woken
         self._failed = failed
         self._timer: asyncio.Handle | None = None
         self._timer_deadline = 0.0  # on our clock: asking the loop for its own costs more than most commands
-        self._log = ShardLog(name, replicas, clock, batches)
+        self._log = ShardLog(name, replicas, clock, batches, price=price)
         self._runner: Runner[Machine, Fact, Any] = Runner(
             new_machine=new_machine,
             log=self._log,
@@ -80,7 +83,11 @@ class Shard(Generic[Machine, Fact]):
 
     async def load(self) -> None:
         """Read the log, and let the machine go on from there, before it is asked anything."""
-        await self._runner.load()
+        try:
+            await self._runner.load()
+        except Damaged as damage:
+            self.damage = damage
+            raise
         self.loaded = True
         self._wake()
 
@@ -92,7 +99,7 @@ class Shard(Generic[Machine, Fact]):
     def submit(self, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
         """Decide now; the future ends with the reply once it rests on committed records, or with a Refusal."""
         if not self.loaded:
-            return refused(still_loading())
+            return refused(self.damage or still_loading())
         if self._runner.crowded:
             return refused(
                 Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "Too many wait for the coordinator; try again.")

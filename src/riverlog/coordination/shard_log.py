@@ -2,7 +2,8 @@
 
 What a decision writes is one batch, so that a crash leaves all of it or nothing, and it is committed as any batch of
 that topic is. Only the machine writes here. Refusals are in the words that clients of coordinators know: they look
-for the coordinator again, and try again. What no segment could hold is refused alone.
+for the coordinator again, and try again. What no segment could hold is refused alone. Damage is gone round where the
+machine can do without what is lost; else it is `Damaged`, until somebody restores the file.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 from riverlog.coordination.limits import REPLAY_READ_BYTES
+from riverlog.log.segments.quarantine import Quarantined
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.model.ports import Clock
@@ -35,11 +37,27 @@ class Batches(Protocol[Fact]):
     def decode_facts(self, header: BatchHeader, records: Sequence[Record], /) -> Iterable[Fact]: ...
 
 
-class ShardLog(Generic[Fact]):
-    """Appends facts to a partition and reads them back; the partition's file is begun by the first of them."""
+class Damaged(Refusal):
+    """Some of the facts cannot be read, and the others must not be believed without them."""
 
-    def __init__(self, name: TopicPartition, replicas: Replicas, clock: Clock, batches: Batches[Fact]) -> None:
+
+class ShardLog(Generic[Fact]):
+    """Appends facts to a partition and reads them back; the partition's file is begun by the first of them.
+
+    With `price`, which says what the loss of some facts means, damaged ones are left out; without it none may be.
+    """
+
+    def __init__(
+        self,
+        name: TopicPartition,
+        replicas: Replicas,
+        clock: Clock,
+        batches: Batches[Fact],
+        *,
+        price: str | None = None,
+    ) -> None:
         self._name = name
+        self._price = price
         self._replicas = replicas
         self._clock = clock
         self._batches = batches
@@ -95,13 +113,38 @@ class ShardLog(Generic[Fact]):
         try:
             partition = self._partition()
             offset = partition.log.log_start_offset
-            while found := partition.replay(offset, bytes_max=REPLAY_READ_BYTES):
+            while True:
+                try:
+                    found = partition.replay(offset, bytes_max=REPLAY_READ_BYTES)
+                except Refusal:
+                    flaw = partition.log.quarantine.at(offset)
+                    if flaw is None:
+                        raise
+                    self._left_out(flaw, partition.log.folder)
+                    offset = flaw.flaw.next_offset
+                    continue
+                if not found:
+                    return
                 for position, header in headers(found):
                     batch = memoryview(found)[position : position + header.size]
                     yield from self._facts(check_batch(batch), batch)
                     offset = header.next_offset
+        except Damaged:
+            raise
         except Refusal as refusal:
             raise _refusal(refusal) from refusal
+
+    def _left_out(self, known: Quarantined, folder: str) -> None:
+        """Report facts that are lost; Damaged where none may be."""
+        offsets = f"offsets {known.flaw.first_offset} to {known.flaw.next_offset - 1} of {self._name} are damaged"
+        if self._price is None:
+            detail = (
+                f"{offsets}; restore {folder} from a copy, or remove it while the node is stopped to give up all in it"
+            )
+            raise Damaged(ErrorCode.COORDINATOR_NOT_AVAILABLE, detail)
+        _LOG.error(
+            "facts of a coordinator are lost", folder=folder, damage=str(known), detail=f"{offsets}: {self._price}"
+        )
 
     def _facts(self, header: BatchHeader, batch: memoryview) -> Iterator[Fact]:
         """Return the facts of one batch; a record that cannot be read is told and left out: all others count."""

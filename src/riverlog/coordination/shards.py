@@ -3,7 +3,7 @@
 What is coordinated (a group, a transactional id) belongs to the partition that its name hashes to. A partition that was
 never written has an empty machine at once; the others are read in the background after a start, and whoever asks
 meanwhile is told to ask again. When a partition's log fails, those who wait are told, and it is read again a little
-later.
+later. One whose log is damaged stays away if its machine needs all of it; the others do not wait for it.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ from riverlog.coordination.limits import (
     COORDINATOR_RELOAD_SECONDS_MIN,
 )
 from riverlog.coordination.shard import Shard, still_loading
+from riverlog.coordination.shard_log import Damaged
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.model.errors import ErrorCode, Refusal
@@ -77,6 +78,8 @@ class Shards(ABC, Generic[Machine, Fact]):
                     await self._replicas.wait_recovered(shard.name)
                     await shard.load()
                     self._loaded(shard)
+                except Damaged as damage:
+                    self._log.error("coordinator offline", partition=str(shard.name), detail=damage.message)
                 except Exception as error:  # of the disk, or in what it holds
                     self._failed(shard, error)
 
@@ -106,8 +109,12 @@ class Shards(ABC, Generic[Machine, Fact]):
         return self._shard(index).submit(command)
 
     def submit_to_all(self, command: Command[Fact, Reply]) -> "list[asyncio.Future[Reply]]":
-        """Ask every shard that was ever used, as above."""
-        return [shard.submit(command) for shard in self]
+        """Ask every shard that was ever used, as above; not one that is damaged, because waiting is of no use."""
+        return [shard.submit(command) for shard in self if shard.damage is None]
+
+    def damage(self) -> dict[int, Damaged]:
+        """Return the partitions whose logs are too damaged for their machines, and why."""
+        return {shard.name.partition: shard.damage for shard in self if shard.damage is not None}
 
     def partition_of(self, name: str) -> TopicPartition:
         """Find the partition that a name belongs to; Refusal where there are no coordinators."""
@@ -115,12 +122,13 @@ class Shards(ABC, Generic[Machine, Fact]):
 
     def check_loaded(self, index: int) -> None:
         """Begin the shard of a partition if nobody has; Refusal where it is still reading its log."""
-        if not self._shard(index).loaded:
-            raise still_loading()
+        shard = self._shard(index)
+        if not shard.loaded:
+            raise shard.damage or still_loading()
 
     def loading(self) -> int:
         """Count the shards that are not there yet."""
-        return sum(not shard.loaded for shard in self)
+        return sum(not shard.loaded and shard.damage is None for shard in self)
 
     def machines(self) -> Iterator[Machine]:
         """Go through the machines that are there, for those who look and change nothing."""

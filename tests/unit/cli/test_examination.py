@@ -91,6 +91,21 @@ def test_log_directories_that_take_no_records_are_found() -> None:
     assert all(step.advice for step in examination.steps)
 
 
+def test_damaged_partitions_are_found() -> None:
+    for name, advice in (
+        ("__transaction_state-7", "transactional ids that belong there cannot be used"),
+        ("__consumer_offsets-7", "gone back to older commits"),
+        ("orders-0", "seek past them"),
+    ):
+        examination = Examination(1.0)
+        described = DescribeLogDirsResult(log_dir="/data", usable_bytes=1_024, damaged=[name])
+        examination.judge_log_dirs("broker 1", DescribeLogDirsResponse(results=[described]))
+        damage, disk = examination.steps
+        assert (damage.ok, damage.found) == (False, f"/data holds 1 partition with damage: {name}")
+        assert advice in (damage.advice or "")
+        assert disk.ok
+
+
 def test_log_directories_with_room_are_fine_also_where_the_room_is_unknown() -> None:
     for described, found in (
         ([DescribeLogDirsResult(log_dir="/good", usable_bytes=1_024)], "1 log directory, 1.0 KiB free"),

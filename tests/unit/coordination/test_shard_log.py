@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from riverlog.coordination.limits import REPLAY_READ_BYTES
-from riverlog.coordination.shard_log import Batches, ShardLog
+from riverlog.coordination.shard_log import Batches, Damaged, ShardLog
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.ids import TopicId, TopicPartition
@@ -39,9 +39,11 @@ def decode(header: BatchHeader, records: Sequence[Record]) -> Iterable[str]:
 BATCHES: Final = SimpleNamespace(encode_facts=encode, decode_facts=decode)
 
 
-def log_of(universe: Universe, node: Node, index: int = 0, batches: Batches[str] = BATCHES) -> ShardLog[str]:
+def log_of(
+    universe: Universe, node: Node, index: int = 0, batches: Batches[str] = BATCHES, price: str | None = None
+) -> ShardLog[str]:
     name = TopicPartition(OFFSETS_TOPIC, index)
-    return ShardLog(name, node.parts.replicas, universe.clock, batches)
+    return ShardLog(name, node.parts.replicas, universe.clock, batches, price=price)
 
 
 @asynccontextmanager
@@ -178,5 +180,27 @@ def test_a_record_that_cannot_be_read_is_told_and_left_out() -> None:
             log = log_of(universe, node, batches=SimpleNamespace(encode_facts=encode, decode_facts=picky))
             assert list(log.replay()) == ["a", "b", "c"]
             assert node.stats.contained == 2
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("lost", ["a", "b", "c"])
+def test_damage_is_told_and_gone_round_where_facts_may_be_lost_and_refused_where_not(
+    lost: str,
+) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with a_node(universe) as node:
+            for fact in "abc":
+                log_of(universe, node).append([fact * 100])
+        path = f"/data/{OFFSETS_TOPIC}-0/{0:020d}.log"
+        universe.disk.damage(path, universe.disk.content(path).index(lost.encode() * 100))
+        async with a_node(universe) as node:
+            with pytest.raises(Damaged, match=f"offsets {'abc'.index(lost)} to"):
+                list(log_of(universe, node).replay())
+            replayed = list(log_of(universe, node, price="a word").replay())
+            assert replayed == [fact * 100 for fact in "abc" if fact != lost]
+            log_of(universe, node).append(["d"])
+            assert list(log_of(universe, node, price="a word").replay()) == [*replayed, "d"]
 
     run(scenario())

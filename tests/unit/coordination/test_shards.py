@@ -13,11 +13,17 @@ from riverlog.metadata.records import PartitionChangeRecord
 from riverlog.model.errors import ErrorCode
 from riverlog.model.internal_topics import OFFSETS_TOPIC
 from riverlog.wire.apis import ApiKey
+from riverlog.wire.messages.api_versions import OWN_SOFTWARE, ApiVersionsRequest
 from riverlog.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from riverlog.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from riverlog.wire.messages.heartbeat import HeartbeatRequest
-from tests.support.asking import serving
+from riverlog.wire.messages.list_groups import ListGroupsRequest
+from riverlog.wire.messages.list_transactions import ListTransactionsRequest
+from tests.support import coordinator_lines
+from tests.support.asking import Line, serving
 from tests.support.group_lines import GROUP, commit, committed, prepared
 from tests.support.virtual_time import run
+from tests.support.world import Universe
 
 
 @pytest.mark.parametrize(
@@ -87,5 +93,58 @@ def test_shards_know_in_which_epoch_their_partitions_are_led() -> None:
             moved = PartitionChangeRecord(partition_id=shard.name.partition, topic_id=topic.id, leader=1)
             node.parts.groups._follow(delta_of(before, after(before, [moved]), [moved]))
             assert shard.epoch == 1
+
+    run(scenario())
+
+
+async def damage_told(line: Line) -> tuple[list[str], list[int]]:
+    """Ask, as a client of ours, which partitions and which coordinators of transactions are damaged."""
+    await line.ask(ApiKey.API_VERSIONS, 4, ApiVersionsRequest(OWN_SOFTWARE, "1"))
+    (described,) = (await line.ask(ApiKey.DESCRIBE_LOG_DIRS, 4, DescribeLogDirsRequest([]))).results
+    listed = await line.ask(ApiKey.LIST_TRANSACTIONS, 1, ListTransactionsRequest())
+    return described.damaged, listed.damaged_partitions
+
+
+def test_a_damaged_record_takes_neither_its_groups_away_nor_those_of_other_shards() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, _node):
+            await prepared(line, "t")
+            for offset in range(4):
+                await commit(line, "t", offset)
+        (path,) = (path for path in universe.disk.everything() if OFFSETS_TOPIC in path and path.endswith(".log"))
+        universe.disk.damage(path, 300)
+        async with serving(universe) as (line, _node):
+            await asyncio.sleep(5)
+            listed = await line.ask(ApiKey.LIST_GROUPS, 5, ListGroupsRequest())
+            assert listed.error_code == ErrorCode.NONE
+            assert [each.group_id for each in listed.groups] == [GROUP]
+            assert await committed(line, "t") == 3
+            assert await damage_told(line) == ([path.split("/")[2]], [])
+
+    run(scenario())
+
+
+def test_a_damaged_record_takes_its_transactional_ids_away_and_no_others() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe) as (line, node):
+            await coordinator_lines.prepared(line)
+            assert (await coordinator_lines.init(line)).error_code == ErrorCode.NONE
+            assert (await coordinator_lines.init(line, transactional_id="refunds")).error_code == ErrorCode.NONE
+            damaged = node.parts.transactions.partition_of(coordinator_lines.ID)
+            assert damaged != node.parts.transactions.partition_of("refunds")
+        universe.disk.damage(f"/data/{damaged}/{0:020d}.log", 80)
+        async with serving(universe) as (line, node):
+            await asyncio.sleep(5)
+            assert node.parts.transactions.loading() == 0
+            assert (await coordinator_lines.init(line)).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert (await coordinator_lines.init(line, transactional_id="refunds")).error_code == ErrorCode.NONE
+            listed = await line.ask(ApiKey.LIST_TRANSACTIONS, 1, ListTransactionsRequest())
+            assert listed.error_code == ErrorCode.NONE
+            assert [each.transactional_id for each in listed.transaction_states] == ["refunds"]
+            found = await line.ask(ApiKey.LIST_TRANSACTIONS, 1, ListTransactionsRequest(producer_id_filters=[0]))
+            assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert await damage_told(line) == ([str(damaged)], [damaged.partition])
 
     run(scenario())

@@ -1,7 +1,8 @@
-"""DescribeLogDirs: which partition lies in which folder of this node, and how large it is."""
+"""DescribeLogDirs: which partition lies in which folder of this node, how large it is, and which are damaged."""
 
 from collections.abc import Iterator
 
+from riverlog.broker.limits import DAMAGED_PARTITIONS_NAMED_MAX
 from riverlog.broker.requests.context import Context
 from riverlog.metadata.image import PartitionImage
 from riverlog.model.access import Operation
@@ -62,8 +63,21 @@ def _result(health: DirectoryHealth, names: list[TopicPartition], context: Conte
         context.stats.failed(ErrorCode.KAFKA_STORAGE_ERROR)
         return DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=health.path)
     return DescribeLogDirsResult(
-        log_dir=health.path, topics=list(topics.values()), total_bytes=total_bytes, usable_bytes=usable_bytes
+        log_dir=health.path,
+        topics=list(topics.values()),
+        total_bytes=total_bytes,
+        usable_bytes=usable_bytes,
+        damaged=_damaged(health, context) if context.client.takes_credits else [],  # a client of ours
     )
+
+
+def _damaged(health: DirectoryHealth, context: Context) -> list[str]:
+    """Name the open partitions of which some records are lost, whichever were asked for."""
+    registry = context.services.registry
+    directory = next(each for each in registry.directories if each.health is health)
+    logs = ((str(partition.name), partition.log) for partition in registry.opened_in(directory))
+    damaged = sorted(name for name, log in logs if log.quarantine.behind(log.log_start_offset))
+    return damaged[:DAMAGED_PARTITIONS_NAMED_MAX]
 
 
 def _size(name: TopicPartition, context: Context) -> int:

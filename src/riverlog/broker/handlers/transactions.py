@@ -59,7 +59,11 @@ async def _find(transactional_id: str, context: Context) -> Transaction:
 
 
 def list_transactions(request: ListTransactionsRequest, context: Context) -> HandlerResult[ListTransactionsResponse]:
-    """Ask every coordinator, and name the states in the filter that do not exist."""
+    """Ask every coordinator, and name the states in the filter that do not exist.
+
+    Those whose log is damaged cannot be asked. Who looks for a producer is refused then: to take it for unknown would
+    be to end its transaction by hand.
+    """
     unknown = [title for title in request.state_filters if title not in _STATE_BY_TITLE]
     response = ListTransactionsResponse(unknown_state_filters=unknown)
     if unknown and len(unknown) == len(request.state_filters):
@@ -74,6 +78,11 @@ def list_transactions(request: ListTransactionsRequest, context: Context) -> Han
         matching(request.transactional_id_pattern or "", ())
     except Refusal as refusal:
         return _refused(response, refusal, context)
+    damage = context.services.transactions.damage()
+    if damage and request.producer_id_filters:
+        return _refused(response, next(iter(damage.values())), context)
+    if context.client.takes_credits:  # a client of ours
+        response.damaged_partitions = sorted(damage)
     asked = context.services.transactions.submit_to_all(command)
     return Later(_listed(response, asked, request.transactional_id_pattern, context)) if asked else response
 

@@ -1,5 +1,6 @@
 """`transactions`: list and describe transactional ids, find transactions that hang, and abort them."""
 
+import sys
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -100,6 +101,8 @@ def list_transactions(
     filtered = state or producer_ids or older_than or pattern
     nothing = _NO_SUCH_IDS if filtered else _NO_IDS
     cluster.emit_table(rows, ["transactional id", "state", "producer id", "coordinator"], nothing)
+    for each in cluster.ask(lambda admin: admin.damaged_coordinators()):
+        print(f"{each} is damaged: its transactional ids are not listed; the node's log says more", file=sys.stderr)
 
 
 @click.command

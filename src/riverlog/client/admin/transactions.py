@@ -16,6 +16,7 @@ from riverlog.client.network.cluster import Cluster
 from riverlog.client.network.coordinator import TransactionCoordinator
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NodeId, Offset, ProducerEpoch, ProducerId, TopicPartition
+from riverlog.model.internal_topics import TRANSACTIONS_TOPIC
 from riverlog.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -111,6 +112,24 @@ class TransactionAdmin:
                     for each in response.transaction_states
                 ]
             return sorted(found, key=lambda each: each.transactional_id)
+
+        return await self._until_done(attempt)
+
+    async def damaged_coordinators(self) -> list[TopicPartition]:
+        """Name the partitions of which the coordinators have lost records: none of their ids is listed or can be used.
+
+        Only riverlog nodes say so.
+        """
+        request = ListTransactionsRequest(state_filters=["Dead"])  # the ids themselves are not wanted
+
+        async def attempt() -> list[TopicPartition]:
+            damaged = []
+            for node in sorted(self._cluster.brokers):
+                response: ListTransactionsResponse = await self._cluster.ask(node, request)
+                if response.error_code != ErrorCode.NONE:
+                    raise failure(response.error_code, "the list of transactions")
+                damaged += [TopicPartition(TRANSACTIONS_TOPIC, index) for index in response.damaged_partitions]
+            return damaged
 
         return await self._until_done(attempt)
 

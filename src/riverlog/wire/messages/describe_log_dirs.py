@@ -1,7 +1,7 @@
 """DescribeLogDirs: which partitions lie in which folder of a broker, and how large they are."""
 
 from riverlog.wire.apis import ApiKey
-from riverlog.wire.types import INT32, array, boolean, int16, int32, int64, message, string, struct
+from riverlog.wire.types import INT32, OWN_TAG, STRING, array, boolean, int16, int32, int64, message, string, struct
 
 
 @struct
@@ -47,6 +47,7 @@ class DescribeLogDirsResult:
     total_bytes: int = int64(since=4, default=-1)
     usable_bytes: int = int64(since=4, default=-1)
     is_cordoned: bool = boolean(since=5)
+    damaged: list[str] = array(STRING, since=2, tag=OWN_TAG)  # ours: some of its partitions with damage, by name
 
 
 @message(ApiKey.DESCRIBE_LOG_DIRS)

@@ -1,7 +1,7 @@
 """ListTransactions: the transactional ids that a broker looks after."""
 
 from riverlog.wire.apis import ApiKey
-from riverlog.wire.types import INT64, STRING, array, int16, int32, int64, message, string, struct
+from riverlog.wire.types import INT32, INT64, OWN_TAG, STRING, array, int16, int32, int64, message, string, struct
 
 
 @message(ApiKey.LIST_TRANSACTIONS)
@@ -31,3 +31,4 @@ class ListTransactionsResponse:
     error_code: int = int16()
     unknown_state_filters: list[str] = array(STRING)
     transaction_states: list[TransactionState] = array(TransactionState)
+    damaged_partitions: list[int] = array(INT32, tag=OWN_TAG)  # ours: of the coordinators that could not be asked
