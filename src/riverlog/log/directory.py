@@ -205,8 +205,9 @@ class LogDirectory:
         return self._high_watermarks.get(partition, Offset(0))
 
     def cleaned_offset(self, partition: TopicPartition) -> Offset:
-        """Return the offset below which a partition was compacted; 0 where it never was."""
-        return self._cleaned_offsets.get(partition, Offset(0))
+        """Return the offset below which a partition was compacted; 0 where it never was, or where it cannot be true."""
+        cleaned, log = self._cleaned_offsets.get(partition, Offset(0)), self.opened.get(partition)
+        return cleaned if log is None or cleaned <= log.log_end_offset else Offset(0)
 
     def note_cleaned(self, partition: TopicPartition, offset: Offset) -> None:
         """Note how far a partition is compacted; the next checkpoint writes it down."""
@@ -264,6 +265,7 @@ class LogDirectory:
             clean=self.clean,
             now_ms=now_ms,
             log_start_offset=self._log_starts.get(partition, Offset(0)),
+            high_watermark=self.high_watermark(partition),
             folder_is_durable=partition not in self._made,
             compacted=partition in self._cleaned_offsets,
         )
@@ -376,8 +378,8 @@ class LogDirectory:
     def _checkpoints(self) -> tuple[tuple[str, dict[TopicPartition, Offset]], ...]:
         return (
             (RECOVERY_POINTS_FILE, self._recovery_points),
+            (HIGH_WATERMARKS_FILE, self._high_watermarks),  # before the log starts, which are believed below them
             (LOG_STARTS_FILE, self._log_starts),
-            (HIGH_WATERMARKS_FILE, self._high_watermarks),
             (CLEANED_OFFSETS_FILE, self._cleaned_offsets),
         )
 

@@ -61,6 +61,8 @@ class Log:
             GatheredBatch
         ] = []  # they have their offsets, from the log's end on, but no place in the file
         self._gathered_bytes = 0
+        self.start_not_believed: Offset | None = None
+        """The log start that was written down and cannot be: it lies beyond all that was ever known to be here."""
         self.swapping = False
         """A cleaned segment is taking the place of others; until it is done none is deleted."""
         self.unchanged_end: Offset | None = None
@@ -77,13 +79,15 @@ class Log:
         clean: bool,
         now_ms: int,
         log_start_offset: Offset = _NO_START,
+        high_watermark: Offset | None = None,
         files: OpenFiles | None = None,
         folder_is_durable: bool = False,
         compacted: bool = False,
     ) -> "Log":
         """Open the log in this folder, which is created if it is missing; recover it after a crash.
 
-        One that was compacted, be it by Kafka, may have gaps between its segments.
+        One that was compacted, be it by Kafka, may have gaps between its segments. A log start above all records is
+        believed if the recovery point or the high watermark was there; without a high watermark it always is.
         """
         opened = open_folder(
             disk,
@@ -96,7 +100,8 @@ class Log:
             now_ms=now_ms,
         )
         log = cls(config, opened, is_new=not (opened.clean or folder_is_durable))
-        log._find_ends(recovery_point, log_start_offset, clean=opened.clean, now_ms=now_ms)
+        known_end = None if high_watermark is None else max(recovery_point, high_watermark)
+        log._find_ends(recovery_point, log_start_offset, known_end, clean=opened.clean, now_ms=now_ms)
         opened.past.remove_snapshots(opened.segments)
         log.epochs.truncate_end(log.log_end_offset)
         log.sync_planner.unsynced_epochs = opened.past.has_new_epochs
@@ -105,9 +110,19 @@ class Log:
             log.flush()
         return log
 
-    def _find_ends(self, recovery_point: Offset, log_start_offset: Offset, *, clean: bool, now_ms: int) -> None:
+    def _find_ends(
+        self,
+        recovery_point: Offset,
+        log_start_offset: Offset,
+        known_end: Offset | None,
+        *,
+        clean: bool,
+        now_ms: int,
+    ) -> None:
         segments = self.segments
         end = segments.active.next_offset if len(segments) else Offset(0)
+        if known_end is not None and max(end, known_end) < log_start_offset and self.size:
+            self.start_not_believed, log_start_offset = log_start_offset, _NO_START
         # Offsets that were given away or given up are not given to other records.
         floor = max(recovery_point, log_start_offset)
         if end < log_start_offset:

@@ -7,6 +7,7 @@ metadata, not a thousand folders. After a crash, one with much to recover is ope
 import asyncio
 
 from riverlog.controller.view import MetadataView
+from riverlog.log.directory import LOG_STARTS_FILE
 from riverlog.log.log import Log
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import TopicImage
@@ -134,6 +135,15 @@ class Replicas:
         if log.bytes_cut:
             self._log.warning(
                 "torn end of log cut off", partition=str(name), bytes=log.bytes_cut, log_end_offset=log.log_end_offset
+            )
+        if log.start_not_believed is not None:
+            self._log.error(
+                "log start not believed",
+                partition=str(name),
+                written_down=log.start_not_believed,
+                log_start_offset=log.log_start_offset,
+                log_end_offset=log.log_end_offset,
+                detail=f"{LOG_STARTS_FILE} names an offset that the log never reached; nothing was deleted",
             )
         partition = self._opened[name] = Partition(
             name,

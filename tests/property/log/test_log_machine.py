@@ -68,6 +68,7 @@ class LogMachine(RuleBasedStateMachine):
             clean=clean,
             now_ms=self.now_ms,
             log_start_offset=Offset(self.checkpointed_start),
+            high_watermark=Offset(self.checkpointed_start),
         )
 
     @property

@@ -7,7 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from riverlog.log.directory import CLEAN_FILE, LogDirectory
+from riverlog.log.checkpoint import encode_offsets, replace_file
+from riverlog.log.directory import CLEAN_FILE, LOG_STARTS_FILE, RECOVERY_POINTS_FILE, LogDirectory
 from riverlog.log.identity import DirectoryRefused
 from riverlog.log.log import Log
 from riverlog.log.segments.open_files import OpenFiles, write_file
@@ -30,9 +31,13 @@ def opened(disk: MemoryDisk, node: int = 1) -> LogDirectory:
 def created(directory: LogDirectory, partition: TopicPartition = ORDERS, records: int = 0) -> Log:
     log = directory.create_log(partition, TOPIC_ID, CONFIG, now_ms=0)
     for number in range(records):
-        batch = batch_of([b"value"], timestamp_ms=number)
-        log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=0)
+        append(log, number)
     return log
+
+
+def append(log: Log, number: int) -> None:
+    batch = batch_of([b"value"], timestamp_ms=number)
+    log.append(batch, read_header(batch), leader_epoch=LeaderEpoch(0), now_ms=0)
 
 
 def checkpoint(directory: LogDirectory) -> None:
@@ -120,6 +125,51 @@ def test_a_damaged_checkpoint_is_reported_and_costs_only_a_scan(disk: MemoryDisk
     directory = opened(disk)
     assert len(directory.damage) == 1
     assert directory.open_log(ORDERS, CONFIG, now_ms=0).log_end_offset == 7
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_log_start_that_was_never_reached_deletes_nothing(disk: MemoryDisk, clean: bool) -> None:
+    directory = opened(disk)
+    created(directory, records=30)
+    directory.close({ORDERS: Offset(30)})
+    replace_file(disk, f"{FOLDER}/{LOG_STARTS_FILE}", encode_offsets({ORDERS: Offset(999)}))
+    if not clean:
+        disk.remove(f"{FOLDER}/{CLEAN_FILE}")
+    directory = opened(disk)
+    log = directory.open_log(ORDERS, CONFIG, now_ms=0)
+    assert log.start_not_believed == 999
+    assert (log.log_start_offset, log.log_end_offset, log.damage) == (0, 30, [])
+    directory.close({ORDERS: Offset(30)})
+    assert opened(disk).open_log(ORDERS, CONFIG, now_ms=0).start_not_believed is None
+
+
+def test_a_log_start_that_was_committed_once_is_believed_although_the_records_below_are_lost(disk: MemoryDisk) -> None:
+    directory = opened(disk)
+    log = created(directory, records=10)
+    log.flush()
+    for number in range(20):
+        append(log, number)
+    log.advance_log_start(Offset(25))
+    plan = directory.pending_checkpoint({ORDERS: Offset(30)})
+    plan.run()
+    directory.checkpointed(plan)
+    replace_file(disk, f"{FOLDER}/{RECOVERY_POINTS_FILE}", encode_offsets({ORDERS: Offset(10)}))
+    disk.kill()
+    for name in disk.list(f"{FOLDER}/orders-0"):
+        if name.endswith(".log") and int(name[:20]) >= 10:
+            disk.remove(f"{FOLDER}/orders-0/{name}")
+    log = opened(disk).open_log(ORDERS, CONFIG, now_ms=0)
+    assert log.start_not_believed is None
+    assert (log.log_start_offset, log.log_end_offset) == (25, 25)
+
+
+def test_compaction_that_was_never_reached_is_not_believed(disk: MemoryDisk) -> None:
+    directory = opened(disk)
+    created(directory, records=30)
+    directory.note_cleaned(ORDERS, Offset(31))
+    assert directory.cleaned_offset(ORDERS) == 0
+    directory.note_cleaned(ORDERS, Offset(30))
+    assert directory.cleaned_offset(ORDERS) == 30
 
 
 def test_a_deleted_partition_leaves_nothing_to_a_new_one_of_its_name(disk: MemoryDisk) -> None:

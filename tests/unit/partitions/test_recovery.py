@@ -54,7 +54,9 @@ class Room:
     def add(self, number: int, size: int = RECOVERY_STEP_BYTES) -> TopicPartition:
         name = TopicPartition("orders", number)
         config = DEFAULT_TOPIC_CONFIG
-        self.recovery.add(LogOpening(name, f"/{name}", config, Offset(0), False, 0, Offset(0), False, False), size)
+        self.recovery.add(
+            LogOpening(name, f"/{name}", config, Offset(0), False, 0, Offset(0), Offset(0), False, False), size
+        )
         return name
 
     async def run_for(self, seconds: float) -> None:

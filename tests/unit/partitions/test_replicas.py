@@ -1,11 +1,14 @@
 """The partitions of a node: opened when asked for, found again after a crash."""
 
 import asyncio
+import logging
 
 import pytest
 
 from riverlog import Admin, Producer
-from riverlog.model.ids import Offset
+from riverlog.log.checkpoint import encode_offsets, replace_file
+from riverlog.log.directory import LOG_STARTS_FILE
+from riverlog.model.ids import Offset, TopicPartition
 from riverlog.partitions.recovery import Recovering
 from tests.support.batches import batch_of
 from tests.support.virtual_time import run
@@ -103,3 +106,26 @@ def test_clients_wait_for_a_partition_that_recovers_and_metadata_does_not() -> N
         await node.stop()
 
     run(scenario())
+
+
+def test_a_log_start_that_was_never_reached_is_one_error_line(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=1)
+        append(node)
+        await node.stop()
+        starts = encode_offsets({TopicPartition("orders", 0): Offset(999)})
+        replace_file(universe.disk, f"/data/{LOG_STARTS_FILE}", starts)
+        node = await started(universe)
+        partition = node.parts.replicas.get("orders", 0)
+        assert partition is not None
+        assert (partition.log.log_start_offset, partition.high_watermark) == (0, 1)
+        await node.stop()
+
+    with caplog.at_level(logging.ERROR, logger="riverlog"):
+        run(scenario())
+    (line,) = caplog.records
+    assert line.getMessage() == "log start not believed"
+    assert line.__dict__["fields"]["written_down"] == 999

@@ -31,6 +31,7 @@ class LogOpening:
     clean: bool
     now_ms: int
     log_start_offset: Offset
+    high_watermark: Offset
     folder_is_durable: bool
     compacted: bool
 
@@ -44,6 +45,7 @@ class LogOpening:
             clean=self.clean,
             now_ms=self.now_ms,
             log_start_offset=self.log_start_offset,
+            high_watermark=self.high_watermark,
             files=files,
             folder_is_durable=self.folder_is_durable,
             compacted=self.compacted,

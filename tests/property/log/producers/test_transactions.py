@@ -52,6 +52,7 @@ class TransactionsMachine(RuleBasedStateMachine):
             clean=clean,
             now_ms=1_000,
             log_start_offset=Offset(self.start),
+            high_watermark=Offset(self.start),
         )
 
     def next_value(self) -> bytes:

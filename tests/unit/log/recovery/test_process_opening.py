@@ -44,6 +44,7 @@ def opening(folder: str, *, recovery_point: int = 0, clean: bool = False) -> Log
         clean=clean,
         now_ms=0,
         log_start_offset=Offset(0),
+        high_watermark=Offset(0),
         folder_is_durable=True,
         compacted=False,
     )
