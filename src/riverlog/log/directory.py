@@ -92,9 +92,10 @@ class LogDirectory:
         """Grows whenever an offset was lowered or forgotten, so that an older plan does not bring it back."""
         self._made: set[TopicPartition] = set()
         """Partitions whose folders were made since the directory was opened: their names may not be durable."""
+        self._resumed: set[TopicPartition] = set()
+        """Partitions whose folders are gone, and that go on where they ended once they are created again."""
         self._forgotten: set[str] = set()
         """Checkpoints from which a partition was dropped, and that were not written since."""
-        """The checkpoints on the disk still name partitions that are gone."""
 
     @classmethod
     def open(
@@ -188,6 +189,31 @@ class LogDirectory:
         except BadCheckpoint:
             return None
 
+    def missing(self) -> dict[TopicPartition, Offset]:
+        """Return the partitions that had durable records and have no folder, with the highest offset that is known.
+
+        Not those that were deleted or set aside: a crash may have kept them from being forgotten.
+        """
+        names = set(self._disk.list(self.folder))
+        renamed = [name for name in names if name.endswith((DELETED_FOLDER_SUFFIX, STRAY_FOLDER_SUFFIX))]
+        return {
+            partition: max(offset, self.high_watermark(partition), self._log_starts.get(partition, Offset(0)))
+            for partition, offset in self._recovery_points.items()
+            if offset > 0 and str(partition) not in names and not any(_is_of(name, partition) for name in renamed)
+        }
+
+    def resume(self, partition: TopicPartition, offset: Offset) -> None:
+        """Let a partition whose folder is gone begin at this offset when it is created: no offset is used twice.
+
+        `write_forgotten` makes that durable.
+        """
+        self._resumed.add(partition)
+        self._cleaned_offsets.pop(partition, None)
+        for offsets in (self._recovery_points, self._high_watermarks, self._log_starts):
+            offsets[partition] = offset
+        self._generation += 1
+        self._forgotten |= {name for name, _ in self._checkpoints()}
+
     def was_flushed(self, partition: TopicPartition) -> bool:
         """Return whether something of this partition was on the medium, and then its topic's id too."""
         return self._recovery_points.get(partition, Offset(0)) > 0
@@ -222,8 +248,9 @@ class LogDirectory:
             return self.opened[partition]
         folder = self._folder_of(partition)
         if not self._disk.exists(folder):
-            # Offsets of an earlier partition of this name would make the new one look damaged.
-            self.forget(partition)
+            if partition not in self._resumed:
+                # Offsets of an earlier partition of this name would make the new one look damaged.
+                self.forget(partition)
             self.write_forgotten()
             self._disk.make_folder(folder)
             self._made.add(partition)
@@ -353,6 +380,7 @@ class LogDirectory:
 
     def forget(self, partition: TopicPartition) -> None:
         """Drop a partition from the checkpoints; they are written when it matters, or at the next occasion."""
+        self._resumed.discard(partition)
         for name, offsets in self._checkpoints():
             if offsets.pop(partition, None) is not None:
                 self._generation += 1
@@ -364,7 +392,7 @@ class LogDirectory:
         return bool(self._forgotten)
 
     def write_forgotten(self) -> None:
-        """Write the checkpoints that still name partitions that are gone; most were written since, beside the loop."""
+        """Write the checkpoints that still speak of what is gone; most were written since, beside the loop."""
         if not self._forgotten:
             return
         for name, offsets in self._checkpoints():
@@ -393,6 +421,13 @@ class LogDirectory:
         except BadCheckpoint as bad:
             self.damage.append(str(bad))
             return {}
+
+
+def _is_of(name: str, partition: TopicPartition) -> bool:
+    """Return whether a folder that was deleted or set aside was this partition's; long names are cut."""
+    topic, number, _ = name.rpartition(f"-{partition.partition}.")
+    is_cut = len(name) == _FILE_NAME_CHARACTERS_MAX and partition.topic.startswith(topic)
+    return bool(number) and (topic == partition.topic or is_cut)
 
 
 def _make_folder_durably(disk: Disk, folder: str) -> None:

@@ -2,6 +2,7 @@
 
 At the start the folders are looked for. One that belongs to no topic is set aside; of several for one partition that
 one counts which the metadata name. A partition whose directory is not there is offline, and never begun anew elsewhere.
+One whose folder alone is gone begins anew, behind the offsets that it is known to have had.
 """
 
 from uuid import UUID
@@ -56,6 +57,12 @@ class DirectoryAssignment:
             if len(directories) == 1 or self._choose(name, directories):
                 self._registry.directory_of.setdefault(name, directories[0])
         self._registry.is_complete = True
+        for directory in self._registry.directories:
+            try:
+                if not directory.health.offline:
+                    self._find_missing(directory)
+            except OSError as error:
+                directory.health.failed(error)
         self._metadata.watch(self._follow)
 
     def _follow(self, delta: MetadataDelta) -> None:
@@ -77,6 +84,26 @@ class DirectoryAssignment:
         except PermissionError:  # whoever opens it gets the error
             return True
         return topic_id == topic.id or (topic_id is None and directory.logs.was_flushed(name))
+
+    def _find_missing(self, directory: NodeDirectory) -> None:
+        """Find the partitions whose folders are gone from a directory where the metadata say they are, and log them."""
+        for name, end in directory.logs.missing().items():
+            topic = self._metadata.image.topic(name.topic)
+            if topic is None or name.partition >= topic.partition_count:
+                continue
+            if name in self._registry.directory_of or name in self._ambiguous:
+                continue
+            if self._named(topic.partition(name.partition)) == directory.logs.identity.directory_id:
+                directory.logs.resume(name, end)
+                self._log.error(
+                    "folder of a partition is missing",
+                    partition=str(name),
+                    folder=f"{directory.logs.folder}/{name}",
+                    known_end_offset=end,
+                    detail=f"its records are lost, and it goes on at offset {end}; to have them back, stop the node "
+                    "before anything is written there and restore the folder from a copy",
+                )
+        directory.logs.write_forgotten()
 
     def _set_aside(self) -> None:
         """Set aside the folders that belong to no topic; try again later with one that cannot be moved now."""

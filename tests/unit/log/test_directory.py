@@ -192,6 +192,56 @@ def test_a_deleted_partition_leaves_nothing_to_a_new_one_of_its_name(disk: Memor
     assert directory.deleted_folders() == []
 
 
+def test_a_partition_whose_folder_is_gone_goes_on_where_it_ended(disk: MemoryDisk) -> None:
+    directory = opened(disk)
+    created(directory, records=30)
+    directory.note_cleaned(ORDERS, Offset(30))
+    directory.close({ORDERS: Offset(30)})
+    disk.remove_folder(f"{FOLDER}/{ORDERS}")
+    directory = opened(disk)
+    assert directory.missing() == {ORDERS: 30}
+    directory.resume(ORDERS, Offset(30))
+    directory.write_forgotten()
+    disk.crash()  # before it was created
+    directory = opened(disk)
+    assert directory.missing() == {ORDERS: 30}
+    directory.resume(ORDERS, Offset(30))
+    log = created(directory, records=1)
+    assert (log.log_start_offset, log.log_end_offset, log.damage) == (30, 31, [])
+    assert directory.cleaned_offset(ORDERS) == 0
+    log.flush()
+    disk.crash()
+    directory = opened(disk)
+    assert directory.missing() == {}
+    log = directory.open_log(ORDERS, CONFIG, now_ms=0)
+    assert (log.log_start_offset, log.log_end_offset, log.damage) == (30, 31, [])
+    directory.delete_logs([ORDERS], Random(2))()
+    assert created(directory, records=1).log_end_offset == 1
+
+
+@pytest.mark.parametrize("topic", ["orders", "o" * 249])
+def test_a_partition_that_was_deleted_before_a_crash_is_not_missed(disk: MemoryDisk, topic: str) -> None:
+    name = TopicPartition(topic, 0)
+    directory = opened(disk)
+    created(directory, name, records=30).flush()
+    created(directory, TopicPartition(topic[:200], 10), records=30).flush()
+    checkpoint(directory)
+    directory.delete_logs([name], Random(2))()
+    disk.crash()
+    disk.remove_folder(f"{FOLDER}/{topic[:200]}-10")
+    assert opened(disk).missing() == {TopicPartition(topic[:200], 10): 30}
+
+
+def test_a_folder_that_was_never_durable_is_not_missed(disk: MemoryDisk) -> None:
+    directory = opened(disk)
+    created(directory, records=3)
+    checkpoint(directory)  # the high watermark is, and nothing else
+    disk.remove_folder(f"{FOLDER}/{ORDERS}")
+    disk.kill()
+    directory = opened(disk)
+    assert (directory.high_watermark(ORDERS), directory.missing()) == (3, {})
+
+
 def test_a_checkpoint_planned_before_a_deletion_does_not_bring_it_back(disk: MemoryDisk) -> None:
     directory = opened(disk)
     created(directory, records=30).flush()

@@ -1,6 +1,7 @@
 """The directories of partitions: found where their folders are, and offline where those are not there."""
 
 import errno
+import logging
 from collections.abc import Callable
 
 import pytest
@@ -48,6 +49,37 @@ def test_a_partition_that_lost_the_file_with_its_topics_id_is_served_all_the_sam
         await node.stop()
 
     run(scenario())
+
+
+def test_a_partition_whose_folder_is_gone_is_an_error_line_and_uses_no_offset_twice(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=2)
+        for index in (0, 0, 0, 1):
+            append(node, index=index)
+        await node.stop()
+        universe.disk.remove_folder("/data/orders-0")
+        node = await started(universe)
+        (line,) = caplog.records
+        assert line.getMessage() == "folder of a partition is missing"
+        assert line.__dict__["fields"]["partition"] == "orders-0"
+        assert line.__dict__["fields"]["known_end_offset"] == 3
+        append(node)
+        partition = node.parts.replicas.get("orders", 0)
+        assert partition is not None
+        assert (partition.log.log_start_offset, partition.log.log_end_offset) == (3, 4)
+        await node.stop()
+        caplog.clear()
+        node = await started(universe)
+        await node.stop()
+        assert caplog.records == []
+
+    with caplog.at_level(logging.ERROR, logger="riverlog"):
+        run(scenario())
 
 
 def test_several_directories_share_the_partitions() -> None:
