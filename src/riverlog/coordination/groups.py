@@ -34,6 +34,7 @@ class GroupCoordinator(Shards["GroupsMachine", "GroupFact"]):
         from riverlog.groups import batches
         from riverlog.groups.commands import Woken
         from riverlog.groups.machine import GroupsMachine
+        from riverlog.groups.records import are_asked_again
 
         return Shard(
             name,
@@ -44,6 +45,7 @@ class GroupCoordinator(Shards["GroupsMachine", "GroupFact"]):
             batches=batches,
             woken=Woken(),
             failed=self._failed,
+            asked_again=are_asked_again,
             price="what groups committed there is lost; they go on from an older commit, or from none",
         )
 

@@ -5,7 +5,7 @@ there, and it is another one to those who check in each epoch in which this node
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from riverlog.coordination.futures import refused
@@ -39,6 +39,7 @@ class Shard(Generic[Machine, Fact]):
         failed: "Callable[[Shard[Machine, Fact], Exception], None]",
         carry_out: "Callable[[Shard[Machine, Fact], tuple[Any, ...]], None]" = lambda shard, effects: None,
         price: str | None = None,
+        asked_again: Callable[[Sequence[Fact]], bool] = lambda facts: False,
     ) -> None:
         self.name = name
         self.epoch = epoch
@@ -50,7 +51,7 @@ class Shard(Generic[Machine, Fact]):
         self._failed = failed
         self._timer: asyncio.Handle | None = None
         self._timer_deadline = 0.0  # on our clock: asking the loop for its own costs more than most commands
-        self._log = ShardLog(name, replicas, clock, batches, price=price)
+        self._log = ShardLog(name, replicas, clock, batches, price=price, asked_again=asked_again)
         self._runner: Runner[Machine, Fact, Any] = Runner(
             new_machine=new_machine,
             log=self._log,

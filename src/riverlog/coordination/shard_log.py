@@ -7,7 +7,7 @@ machine can do without what is lost; else it is `Damaged`, until somebody restor
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 from riverlog.coordination.limits import REPLAY_READ_BYTES
@@ -45,6 +45,8 @@ class ShardLog(Generic[Fact]):
     """Appends facts to a partition and reads them back; the partition's file is begun by the first of them.
 
     With `price`, which says what the loss of some facts means, damaged ones are left out; without it none may be.
+    A decision of which `asked_again` says so is refused alone while the disk is full; any other one ends the machine,
+    so that it begins anew with what the log says.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class ShardLog(Generic[Fact]):
         batches: Batches[Fact],
         *,
         price: str | None = None,
+        asked_again: Callable[[Sequence[Fact]], bool] = lambda facts: False,
     ) -> None:
         self._name = name
+        self._asked_again = asked_again
         self._price = price
         self._replicas = replicas
         self._clock = clock
@@ -70,6 +74,7 @@ class ShardLog(Generic[Fact]):
     def append(self, records: Sequence[Fact]) -> "asyncio.Future[None] | None":
         """Write the facts as one batch; the future ends once it is committed, and None says that it is."""
         now_ms = self._clock.wall_ms()
+        partition: Partition | None = None
         try:
             partition = self._partition()
             batch = memoryview(self._encoded(records, now_ms, partition.log.config.segment_bytes))
@@ -79,6 +84,9 @@ class ShardLog(Generic[Fact]):
         except Refusal as refusal:
             if refusal.code in _OF_THE_BATCH:
                 raise Unwritable(refusal.code, refusal.message) from refusal
+            is_for_now = refusal.code is ErrorCode.KAFKA_STORAGE_ERROR and (partition is None or partition.keeps_files)
+            if is_for_now and self._asked_again(records):
+                raise Unwritable(ErrorCode.COORDINATOR_NOT_AVAILABLE, refusal.message) from refusal
             raise _refusal(refusal) from refusal
         if appended.last_offset < partition.high_watermark:
             return None

@@ -184,7 +184,10 @@ class Shards(ABC, Generic[Machine, Fact]):
         return shard
 
     def _failed(self, shard: Shard[Machine, Fact], error: Exception) -> None:
-        self._log.error("coordinator away", partition=str(shard.name), cause=error)
+        if isinstance(error, Refusal):  # the disk is in the way, which has a line of its own
+            self._log.error("coordinator away", partition=str(shard.name), detail=error.message)
+        else:
+            self._log.error("coordinator away", partition=str(shard.name), cause=error)
         seconds = self._seconds_away(shard.name.partition)
         asyncio.get_running_loop().call_later(seconds, self._to_load.put_nowait, shard)
 

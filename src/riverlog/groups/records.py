@@ -255,6 +255,11 @@ class TransactionMarker:
 GroupFact = GroupRecord | TransactionMarker
 
 
+def are_asked_again(facts: Iterable[GroupFact]) -> bool:
+    """Return whether somebody asks again for what could not be written: only what is to be forgotten is said once."""
+    return all(isinstance(fact, TransactionMarker) or fact.value is not None for fact in facts)
+
+
 def groups_in(facts: Iterable[GroupFact]) -> dict[str, set[str]]:
     """Name the groups whose membership these facts change, and those of their members that speak for themselves."""
     groups: dict[str, set[str]] = {}

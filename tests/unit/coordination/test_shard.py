@@ -1,6 +1,7 @@
 """A shard, with groups as the example: what it says while it cannot decide, and who is told when it goes away."""
 
 import asyncio
+import errno
 from dataclasses import replace
 from typing import Any, Final
 
@@ -59,7 +60,7 @@ def test_while_a_coordinator_reads_its_log_clients_ask_again() -> None:
 
 def test_a_coordinator_whose_log_failed_comes_back_with_what_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
-        raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "no room")
+        raise Refusal(ErrorCode.KAFKA_STORAGE_ERROR, "broken")
 
     async def scenario() -> None:
         universe = Universe()
@@ -71,10 +72,11 @@ def test_a_coordinator_whose_log_failed_comes_back_with_what_is_committed(monkey
             parked = (await connected(universe)).send(ApiKey.JOIN_GROUP, 3, join_request())
             await asyncio.sleep(0.01)
             assert not parked.done()
-            with monkeypatch.context() as full:
+            with monkeypatch.context() as broken:
                 health = node.parts.registry.directories[0].health
-                full.setattr(health, "writable", False)
-                full.setattr(health, "check_writable", refuse)
+                broken.setattr(health, "_failure", "broken")
+                broken.setattr(health, "writable", False)
+                broken.setattr(health, "check_writable", refuse)
                 assert await commit(line, "t", 2, **member) is ErrorCode.NOT_COORDINATOR
                 assert (await parked).error_code == ErrorCode.NOT_COORDINATOR
                 assert await commit(line, "t", 2) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
@@ -84,6 +86,36 @@ def test_a_coordinator_whose_log_failed_comes_back_with_what_is_committed(monkey
                 assert synced.error_code == ErrorCode.REBALANCE_IN_PROGRESS
             await asyncio.sleep(COORDINATOR_RELOAD_SECONDS_MIN + 0.1)
             assert await committed(line, "t") == 1
+
+    run(scenario())
+
+
+def test_while_the_disk_is_full_commits_are_refused_and_the_coordinator_stays() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with serving(universe, **ONE_SMALL_LOG) as (line, node):
+            await prepared(line, "t")
+            await commit(line, "t", 1)
+            told = await in_a_group(line)
+            member = {"member_id": told.member_id, "generation_id_or_member_epoch": told.generation_id}
+            universe.disk.fail(0, errno.ENOSPC, on=("write",), lasting=True)
+            for _ in range(3):
+                assert await commit(line, "t", 2, **member) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+                assert await beats(line, told) is ErrorCode.NONE
+                assert await committed(line, "t") == 1
+            other = await connected(universe)
+            joining = other.send(ApiKey.JOIN_GROUP, 3, join_request())
+            again = await line.ask(ApiKey.JOIN_GROUP, 3, join_request(member_id=told.member_id))
+            assert (again.error_code, (await joining).error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+            synced = await line.ask(ApiKey.SYNC_GROUP, 3, sync_request(again))
+            assert synced.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert never_read_again(node)
+            universe.disk.heal()
+            node.parts.registry.directories[0].health.look()
+            assert await commit(line, "t", 2, group_id="other") is ErrorCode.NONE
+            await asyncio.sleep(60)  # the sessions of those who were refused end, and that can be written
+            await in_a_group(line)
+            assert never_read_again(node)
 
     run(scenario())
 

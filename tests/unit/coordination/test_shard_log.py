@@ -1,5 +1,6 @@
 """A partition of an internal topic as the log under a machine."""
 
+import errno
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
@@ -43,7 +44,9 @@ def log_of(
     universe: Universe, node: Node, index: int = 0, batches: Batches[str] = BATCHES, price: str | None = None
 ) -> ShardLog[str]:
     name = TopicPartition(OFFSETS_TOPIC, index)
-    return ShardLog(name, node.parts.replicas, universe.clock, batches, price=price)
+    return ShardLog(
+        name, node.parts.replicas, universe.clock, batches, price=price, asked_again=lambda facts: "once" not in facts
+    )
 
 
 @asynccontextmanager
@@ -202,5 +205,30 @@ def test_damage_is_told_and_gone_round_where_facts_may_be_lost_and_refused_where
             assert replayed == [fact * 100 for fact in "abc" if fact != lost]
             log_of(universe, node).append(["d"])
             assert list(log_of(universe, node, price="a word").replay()) == [*replayed, "d"]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("is_begun", [True, False])
+def test_on_a_full_disk_one_decision_is_refused_unless_nobody_asks_for_it_again(is_begun: bool) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        async with a_node(universe) as node:
+            log = log_of(universe, node)
+            if is_begun:
+                log.append(["a"])
+            universe.disk.fail(0, errno.ENOSPC, on=("write", "make_folder"), lasting=True)
+            for _ in range(2):
+                with pytest.raises(Unwritable, match="is full") as refused:
+                    log.append(["b"])
+                assert refused.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+            with pytest.raises(Refusal) as away:
+                log.append(["c", "once"])
+            assert away.value.code is ErrorCode.NOT_COORDINATOR
+            assert not isinstance(away.value, Unwritable)
+            universe.disk.heal()
+            node.parts.registry.directories[0].health.look()
+            log.append(["d"])
+            assert list(log.replay()) == (["a", "d"] if is_begun else ["d"])
 
     run(scenario())

@@ -26,10 +26,21 @@ from riverlog.groups.records import (
     CurrentTopicPartitions,
     GroupRecord,
     TargetTopicPartitions,
+    TransactionMarker,
+    are_asked_again,
 )
+from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.wire.types import fields_of
 
 TOPIC = UUID(int=1)
+
+
+def test_only_what_is_to_be_forgotten_is_said_once() -> None:
+    said = GroupRecord(ConsumerGroupMetadataKey("g"), ConsumerGroupMetadataValue(1))
+    forgotten = GroupRecord(ConsumerGroupMetadataKey("g"), None)
+    ended = TransactionMarker(ProducerId(1), ProducerEpoch(0), True, 0)
+    assert are_asked_again([said, ended])
+    assert not are_asked_again([said, forgotten])
 
 
 def test_every_kind_has_one_number() -> None:
