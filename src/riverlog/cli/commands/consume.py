@@ -38,11 +38,19 @@ if TYPE_CHECKING:
 POLL_MS: Final = 200
 RECORDS_PER_POLL: Final = 1_000
 SHARE_SECONDS_MAX: Final = 10.0
-"""A member that was given no partition for so long will get none: a rebalance takes less."""
+"""A member that has joined and was given no partition for so long will get none: others let go sooner."""
+RELEASE_SECONDS_MAX: Final = 60.0
+"""The same with the consumer protocol, where what a member had that died is kept until its session ends."""
+JOIN_SECONDS: Final = 5.0
+"""What takes longer to join is told: brokers let the first member of a group wait 3 s for others."""
 _WAITS_AT_END: Final = "Waiting for new records of {}; --from-beginning prints those that are there. Ctrl-C ends."
 _NOTHING_TO_READ: Final = "Only new records would be read, and it ends before them; try --from-beginning."
 _READ_BY_GROUP: Final = "Group {} has nothing left to read; `riverlog groups reset-offsets` moves it back."
 _WAITS_FOR_MORE: Final = "Waiting for more records of {}; with --exit it stops here. Ctrl-C ends."
+_WAITS_FOR_GROUP: Final = (
+    "the group has assigned no partitions yet: it waits for its other members, and for one that died until its "
+    "session ends; still waiting, Ctrl-C ends"
+)
 _WAITS_AS_MEMBER: Final = "Waiting for records of {} that the group has not read. Ctrl-C ends."
 
 
@@ -140,7 +148,9 @@ def consume(
         reader = cluster.client(Consumer, {**settings, "isolation_level": isolation})
         async with talking(reader) as consumer:
             chosen = [each for topic in wanted for each in await consumer.partitions(topic)]
-            ends = None if until is None else Ends(consumer, await consumer.end_offsets(chosen))
+            protocol = cluster.settings.all.get("group.protocol")
+            patience = RELEASE_SECONDS_MAX if protocol == "consumer" else SHARE_SECONDS_MAX
+            ends = None if until is None else Ends(consumer, await consumer.end_offsets(chosen), patience)
             consumer.subscribe(topics, pattern=pattern)
             waiting = _WAITS_AS_MEMBER.format(about)
             printed = await _print(consumer, show, count=count, ends=ends, waiting=waiting)
@@ -286,23 +296,47 @@ async def _stops(
 class Ends:
     """Where to stop in each partition. What lies behind is not printed, and not committed."""
 
-    def __init__(self, consumer: "Consumer", ends: Mapping[TopicPartition, int]) -> None:
+    def __init__(
+        self,
+        consumer: "Consumer",
+        ends: Mapping[TopicPartition, int],
+        share_seconds_max: float = SHARE_SECONDS_MAX,
+    ) -> None:
         self._consumer = consumer
         self._ends = dict(ends)
-        self._without: float | None = None
+        self._share_seconds_max = share_seconds_max
+        self._joining_since: float | None = None
+        self._empty_since: float | None = None
         """Since when the others of the group have all partitions."""
+        self._told = False
 
     async def reached(self) -> bool:
-        """Return whether nothing is left to print; a member that is given no partition has nothing after a while."""
-        partitions = self._consumer.assignment()
-        if not partitions:
-            now = asyncio.get_running_loop().time()
-            self._without = now if self._without is None else self._without
-            return now - self._without > SHARE_SECONDS_MAX
-        self._without = None
-        if unknown := [each for each in partitions if each not in self._ends]:
+        """Return whether nothing is left to print; raise where nobody answers in the time that a request has."""
+        seconds, problem = self._consumer.unanswered()
+        if seconds > self._consumer.request_seconds:
+            from riverlog.client.errors import TimedOut
+
+            raise TimedOut(f"no answer for {seconds:.0f} s{f': {problem.message}' if problem else ''}")
+        if not self._consumer.held():
+            return self._share_is_empty(asyncio.get_running_loop().time())
+        self._joining_since = self._empty_since = None
+        if unknown := [each for each in self._consumer.held() if each not in self._ends]:
             self._ends |= await self._consumer.end_offsets(unknown)
-        return all([await self._consumer.position(each) >= self._ends[each] for each in partitions])
+        held = self._consumer.held()
+        return all(at is not None and each in self._ends and at >= self._ends[each] for each, at in held.items())
+
+    def _share_is_empty(self, now: float) -> bool:
+        """Return whether the group has given this member nothing for a while; as long as it joins, it may get some."""
+        if self._consumer.is_settled():
+            self._joining_since = None
+            self._empty_since = now if self._empty_since is None else self._empty_since
+            return now - self._empty_since > self._share_seconds_max
+        self._empty_since = None
+        self._joining_since = now if self._joining_since is None else self._joining_since
+        if not self._told and now - self._joining_since > JOIN_SECONDS and self._consumer.unanswered()[0] == 0:
+            self._told = True
+            print(f"riverlog: {_WAITS_FOR_GROUP}", file=sys.stderr)
+        return False
 
     async def before(self, records: "list[ConsumerRecord]") -> "list[ConsumerRecord]":
         """Return the records before the ends; a partition that is read to its end stays there."""

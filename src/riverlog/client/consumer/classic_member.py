@@ -61,9 +61,11 @@ class ClassicMember(Membership):
             await self._coordinator.ask(request)
 
     async def _take_part(self) -> None:
+        self.assigned = False
         await self._let_go_first()
         joined = await self._join()
         if joined is not None and (assigned := await self._sync(joined)) is not None:
+            self.assigned = True
             self._offer(assigned)
             await self._stay()
 
@@ -158,11 +160,12 @@ class ClassicMember(Membership):
     def _accepted(self, number: int, what: str) -> bool:
         """Return whether to go on; where not, the state is such that joining again is the right thing."""
         code = error_code(number)
-        if code is ErrorCode.NONE:
-            return True
         if code in MOVED:
             self._coordinator.moved()
             raise failure(number, f"{what} in group {self._rules.group!r}")
+        self._answered()
+        if code is ErrorCode.NONE:
+            return True
         if code in _AGAIN:
             return False
         if code in _NOT_KNOWN:
@@ -223,10 +226,12 @@ class ClassicMember(Membership):
         except KafkaError as problem:
             if not problem.retriable:
                 raise
+            self._asked_in_vain(problem)
             return True  # the session lasts longer than one beat
         code = error_code(response.error_code)
         if code in MOVED:
             self._coordinator.moved()
+            self._asked_in_vain(failure(code, f"a heartbeat in group {self._rules.group!r}"))
             return True
         return self._accepted(code, "a heartbeat")
 

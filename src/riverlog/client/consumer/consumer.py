@@ -150,6 +150,11 @@ class Consumer(Startable):
         await self._cluster.close()
 
     @property
+    def request_seconds(self) -> float:
+        """Return for how long an answer is waited for."""
+        return self._cluster.request_seconds
+
+    @property
     def isolation_level(self) -> str:
         """Return "read_committed" or "read_uncommitted"."""
         return self._rules.isolation.name.lower()
@@ -225,6 +230,10 @@ class Consumer(Startable):
     def assignment(self) -> list[TopicPartition]:
         """Return the partitions that are read."""
         return list(self._fetcher.assigned)
+
+    def is_settled(self) -> bool:
+        """Return whether `assignment` is what the group gave this member, be it nothing; False while it joins."""
+        return self._group is None or self._group.is_settled
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Return no records of these partitions until `resume`; their positions stay."""
@@ -335,9 +344,12 @@ class Consumer(Startable):
 
     def unanswered(self) -> tuple[float, KafkaError | None]:
         """Return for how many seconds the cluster has owed this reader an answer, and the last failure if any."""
-        since = [at for at in (self._fetcher.unanswered_since(), self._cluster.waiting_since()) if at is not None]
+        group_since = None if self._group is None else self._group.failing_since()
+        group_problem = None if self._group is None else self._group.last_problem()
+        known = (self._fetcher.unanswered_since(), self._cluster.waiting_since(), group_since)
+        since = [at for at in known if at is not None]
         seconds = asyncio.get_running_loop().time() - min(since) if since else 0.0
-        return max(0.0, seconds), self._cluster.last_problem or self._fetcher.last_problem()
+        return max(0.0, seconds), self._cluster.last_problem or self._fetcher.last_problem() or group_problem
 
     def __aiter__(self) -> Self:
         return self

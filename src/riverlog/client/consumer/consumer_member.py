@@ -87,6 +87,8 @@ class ConsumerMember(Membership):
         self._beat_at = asyncio.get_running_loop().time()
         code = error_code(response.error_code)
         if code is ErrorCode.NONE:
+            self._answered()
+            self.assigned = True
             self._member_id = response.member_id or self._member_id
             self._epoch = response.member_epoch
             self._interval = response.heartbeat_interval_ms / 1000
@@ -102,6 +104,7 @@ class ConsumerMember(Membership):
             self._coordinator.moved()
         if code in _NOT_KNOWN:
             self._epoch, self._assigned, self._interval = _JOINING, (), 0.0
+            self.assigned = False
             self._lose()
             return
         raise failure(response.error_code, f"group {self._rules.group!r}", response.error_message)

@@ -89,6 +89,19 @@ class Group:
         return self._member is not None
 
     @property
+    def is_settled(self) -> bool:
+        """Return whether the reader has what the group assigned to it, be it nothing; False while it joins."""
+        return self._member is not None and self._member.is_settled
+
+    def failing_since(self) -> float | None:
+        """Return since when the coordinator has not answered this member; None while it does."""
+        return None if self._member is None else self._member.failing_since
+
+    def last_problem(self) -> KafkaError | None:
+        """Return why the coordinator did not answer."""
+        return None if self._member is None else self._member.last_problem
+
+    @property
     def member_id(self) -> str:
         """Return the id under which the coordinator knows this member; empty before it has joined."""
         return "" if self._member is None else self._member.identity.member_id

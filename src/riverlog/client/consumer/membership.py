@@ -70,6 +70,12 @@ class Membership(ABC):
         """Why the member cannot join; it tries again once the reader has been told."""
         self.owned: Partitions = NOTHING
         """What the reader has, as it said itself."""
+        self.assigned = False
+        """The coordinator has assigned this member something, be it nothing; False while it joins."""
+        self.failing_since: float | None = None
+        """Since when the coordinator has been asked in vain, by the loop's clock; None once it answers."""
+        self.last_problem: KafkaError | None = None
+        """Why it was in vain."""
         self.reader_waits = False
         self.polled_at = asyncio.get_running_loop().time()
         self._cluster = cluster
@@ -98,7 +104,9 @@ class Membership(ABC):
                 attempt = 0
             except KafkaError as problem:
                 attempt += 1
-                if not problem.retriable:
+                if problem.retriable:
+                    self._asked_in_vain(problem)
+                else:
                     self.problem = problem
                     self._signal()
                     await self._until(lambda: self.problem is None)
@@ -108,6 +116,11 @@ class Membership(ABC):
     def wants_reader(self) -> bool:
         """Return whether the reader should look here before it goes on."""
         return self.lost or self.target is not None or self.problem is not None
+
+    @property
+    def is_settled(self) -> bool:
+        """Return whether the reader has what the coordinator assigned last, be it nothing."""
+        return self.assigned and not self.wants_reader and not self._applying
 
     def begin(self) -> Partitions | None:
         """Take the target in hand: until `applied` it will not change."""
@@ -141,6 +154,13 @@ class Membership(ABC):
     @abstractmethod
     async def _take_part(self) -> None:
         """Join where need be, and stay for as long as all goes well."""
+
+    def _asked_in_vain(self, problem: KafkaError) -> None:
+        self.failing_since = self.failing_since or asyncio.get_running_loop().time()
+        self.last_problem = problem
+
+    def _answered(self) -> None:
+        self.failing_since = self.last_problem = None
 
     def _offer(self, target: Partitions) -> None:
         """Bring the reader to have this."""

@@ -1,15 +1,34 @@
-"""Where reading starts, which partitions are read, and how records are written."""
+"""Where reading starts and ends, which partitions are read, and how records are written."""
+
+import asyncio
+from typing import Any
 
 import pytest
 
-from riverlog.cli.commands.consume import TimestampMs, choose, position_of, printer, where_to_start, where_to_stop
+from riverlog import Admin, Consumer
+from riverlog.cli.commands.consume import (
+    RELEASE_SECONDS_MAX,
+    SHARE_SECONDS_MAX,
+    Ends,
+    TimestampMs,
+    _print,
+    choose,
+    position_of,
+    printer,
+    where_to_start,
+    where_to_stop,
+)
 from riverlog.cli.main import main
 from riverlog.cli.terminal.exits import CommandError, ExitCode
 from riverlog.cli.terminal.expressions import LogEdge
 from riverlog.cli.terminal.render import OutputFormat
 from riverlog.client.consumer.fetched_records import ConsumerRecord
+from riverlog.client.errors import TimedOut
 from riverlog.model.ids import LeaderEpoch, Offset, TopicPartition
 from riverlog.records.record import Header
+from tests.support.members import ADDRESS, TOPIC, Member, with_node, write
+from tests.support.virtual_time import run
+from tests.support.world import Universe
 
 PARTITION = TopicPartition("orders", 0)
 RECORD = ConsumerRecord("orders", 0, Offset(5), 7, None, b"\x1b[1m", (Header("h", b"v"),), LeaderEpoch(0))
@@ -108,3 +127,71 @@ def test_null_is_shown_where_that_is_wanted() -> None:
 def test_a_format_and_an_output_are_one_too_many() -> None:
     with pytest.raises(CommandError, match="exclude each other"):
         printer("%s", OutputFormat.JSON, null=False, terminal=False)
+
+
+def a_member(universe: Universe, **settings: Any) -> Consumer:
+    return Consumer(ADDRESS, group="billing", auto_offset_reset="earliest", ports=universe.ports, **settings)
+
+
+async def read_to_the_end(consumer: Consumer, share_seconds_max: float = SHARE_SECONDS_MAX) -> int:
+    chosen = await consumer.partitions(TOPIC)
+    ends = Ends(consumer, await consumer.end_offsets(chosen), share_seconds_max)
+    consumer.subscribe([TOPIC])
+    return await _print(consumer, lambda _record: b"", count=None, ends=ends, waiting="")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "share_seconds_max"), [("classic", SHARE_SECONDS_MAX), ("consumer", RELEASE_SECONDS_MAX)]
+)
+def test_a_member_waits_for_what_one_had_that_died(
+    protocol: Any, share_seconds_max: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def scenario(universe: Universe) -> None:
+        died = Member(universe, "died", group_protocol=protocol, session_timeout_ms=45_000)
+        await asyncio.sleep(10)
+        await died.die()
+        await write(universe, 8)
+        async with a_member(universe, group_protocol=protocol) as consumer:
+            assert await read_to_the_end(consumer, share_seconds_max) == 8
+
+    with_node(scenario)
+    assert capfd.readouterr().err.count("has assigned no partitions yet") == (protocol == "classic")
+
+
+def test_a_member_for_which_no_partition_is_left_ends_with_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    async def scenario(universe: Universe) -> None:
+        await write(universe, 4, partitions=1)
+        other = Member(universe, "other")
+        await asyncio.sleep(10)
+        async with a_member(universe) as consumer:
+            assert await read_to_the_end(consumer) == 0
+            assert other.partitions == [0]
+        await other.stop()
+
+    with_node(scenario, partitions=1)
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("seconds", [0.5, 10.0], ids=["while joining", "as a member without partitions"])
+def test_a_member_that_nobody_answers_does_not_end_as_if_it_were_done(
+    seconds: float, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node(group_initial_rebalance_delay_ms="3000")
+        await node.start()
+        async with Admin(ADDRESS, ports=universe.ports) as admin:
+            await admin.create_topic(TOPIC, partitions=1)
+        await write(universe, 4, partitions=1)
+        other = Member(universe, "other")
+        await asyncio.sleep(10)
+        async with a_member(universe) as consumer:
+            reading = asyncio.create_task(read_to_the_end(consumer, share_seconds_max=60.0))
+            await asyncio.sleep(seconds)
+            await node.stop()
+            with pytest.raises(TimedOut, match="no answer for 30 s: no broker could be reached"):
+                await reading
+        await other.die()
+
+    run(scenario())
+    assert capfd.readouterr().out == ""
