@@ -17,7 +17,7 @@ import click
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options, talking
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import LogEdge, Start, moment_ms, start
-from riverlog.cli.terminal.lines import reader_gone
+from riverlog.cli.terminal.lines import reader_gone, write_all
 from riverlog.cli.terminal.options import Argument, choice_option, output_format_option, partitions_option
 from riverlog.cli.terminal.record_formats import (
     NULL,
@@ -367,8 +367,11 @@ async def _print(consumer: "Consumer", show: Piece, *, count: int | None, ends: 
         if ends is not None:
             records = await ends.before(records)
         if records:
-            out.write(b"".join([show(record) for record in records]))
-            out.flush()
+            try:
+                write_all(out, b"".join([show(record) for record in records]))
+            except BaseException:
+                await _go_back(consumer, records)  # what was not printed is not committed
+                raise
         elif reader_gone(out.fileno()):
             raise BrokenPipeError  # as the next record would, which may be long in coming
         elif not told:
@@ -376,3 +379,13 @@ async def _print(consumer: "Consumer", show: Piece, *, count: int | None, ends: 
             print(waiting, file=sys.stderr)
         printed += len(records)
     return printed
+
+
+async def _go_back(consumer: "Consumer", records: "list[ConsumerRecord]") -> None:
+    """Stand where these records begin, as if they had not been read."""
+    begins: dict[TopicPartition, int] = {}
+    for record in records:
+        begins.setdefault(TopicPartition(record.topic, record.partition), record.offset)
+    for partition, offset in begins.items():
+        if partition in consumer.assignment():
+            await consumer.seek(partition, offset)

@@ -1,4 +1,4 @@
-"""Input as records see it: bytes from a terminal, a pipe or a file, cut into lines; and whether output is still read.
+"""Input as records see it: bytes from a terminal, a pipe or a file, cut into lines; and output, if it is still read.
 
 Waiting happens in the event loop and never in a thread, so that Ctrl-C ends it at once; and no more is read than
 the caller asks for, so that a slow cluster slows the writer at the other end of the pipe.
@@ -8,7 +8,7 @@ import asyncio
 import os
 import select
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import BinaryIO, Final
 
 from riverlog.cli.terminal.exits import usage_error
 
@@ -64,3 +64,11 @@ def reader_gone(descriptor: int) -> bool:
     looking = select.poll()
     looking.register(descriptor, 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in looking.poll(0))
+
+
+def write_all(out: BinaryIO, content: bytes) -> None:
+    """Write everything, or raise; with PYTHONUNBUFFERED a stream may take a part only, as when its reader goes."""
+    left = memoryview(content)
+    while left:
+        left = left[out.write(left) :]
+    out.flush()

@@ -1,5 +1,6 @@
 """A reader that gets nothing says why: there is nothing yet, or nobody answers."""
 
+import json
 import os
 import signal
 import subprocess
@@ -91,3 +92,44 @@ def test_a_reader_ends_when_nobody_reads_what_it_prints(shell: Shell, node: Node
         reader.stdout.close()
         assert reader.wait(SECONDS_MAX) == 0, "though no record comes any more"
         assert reader.stderr.read() == b""
+
+
+def committed(shell: Shell, group: str) -> int | None:
+    (line,) = shell.done("lag", group, "-o", "json").splitlines()
+    offset: int | None = json.loads(line)["committed"]
+    return offset
+
+
+def test_a_member_does_not_commit_what_it_could_not_print(shell: Shell, node: Node) -> None:
+    shell.done("topics", "create", "unprinted")
+    shell.done("produce", "unprinted", given=b"one\n" * 10)
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [PROGRAM, "consume", "unprinted", "--from-beginning", "--group", "full", "--max-messages", "10"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment(node),
+            timeout=SECONDS_MAX,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == b"riverlog: the disk is full; make room\n"
+    assert committed(shell, "full") in (None, 0)
+    assert shell.done("consume", "unprinted", "--from-beginning", "--group", "full", "--exit") == b"one\n" * 10
+    assert committed(shell, "full") == 10
+
+
+def test_a_member_commits_what_went_into_a_pipe_before_its_reader_went(shell: Shell, node: Node) -> None:
+    shell.done("topics", "create", "headed")
+    shell.done("produce", "headed", given=b"one\n" * 5_000)
+    with subprocess.Popen(
+        [PROGRAM, "consume", "headed", "--from-beginning", "--group", "head", "--format", r"%s" + "." * 200 + r"\n"],
+        stdout=subprocess.PIPE,
+        env=environment(node),
+    ) as reader:
+        assert reader.stdout is not None
+        read = reader.stdout.read(210_000)  # the first portion, and some more: the pipe holds less than the second
+        reader.stdout.close()
+        assert reader.wait(SECONDS_MAX) == 0
+    assert read.startswith(b"one...")
+    assert committed(shell, "head") == 1_000

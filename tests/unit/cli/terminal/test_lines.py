@@ -3,13 +3,15 @@
 import asyncio
 import os
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from riverlog.cli.terminal import lines as module
 from riverlog.cli.terminal.exits import CommandError
-from riverlog.cli.terminal.lines import lines, reader_gone
+from riverlog.cli.terminal.lines import lines, reader_gone, write_all
 
 
 async def collect(descriptor: int) -> list[bytes]:
@@ -99,3 +101,16 @@ def test_a_pipe_that_nobody_reads_any_more_is_noticed(tmp_path: Path) -> None:
     os.close(writing)
     with (tmp_path / "file").open("wb") as file:
         assert not reader_gone(file.fileno())
+
+
+class Sipping(BytesIO):
+    """Takes three bytes at a time, as an unbuffered stream may."""
+
+    def write(self, content: Any) -> int:
+        return super().write(content[:3])
+
+
+def test_what_a_stream_takes_in_parts_is_written_whole() -> None:
+    out = Sipping()
+    write_all(out, b"one\ntwo\nthree\n")
+    assert out.getvalue() == b"one\ntwo\nthree\n"
