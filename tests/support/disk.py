@@ -270,6 +270,7 @@ class MemoryDisk:
         self.waited: Callable[[str], None] = lambda _path: None
         """Called when bytes are read that are not in memory; whoever reads would wait for the medium."""
         self._root = _Folder()
+        self._boots = 0
         self.fails_in: int | None = None
         self._failure: OSError | Crashed | None = None
         self._fail_on: tuple[str, ...] = ()
@@ -279,6 +280,7 @@ class MemoryDisk:
 
     def crash(self) -> None:
         """Lose power: some of what was not synced is gone, and so is every handle."""
+        self._boots += 1
         self._root = self._root.lose(self.random)
         self.failed_syncs = 0
         self.kill()
@@ -286,6 +288,7 @@ class MemoryDisk:
     def after_crash(self, random: Random) -> "MemoryDisk":
         """Give the disk that a crash would leave now; this one goes on."""
         left = MemoryDisk(random.randrange(1 << 32))
+        left._boots = self._boots + 1
         left._root = self._root.lose(random)
         return left
 
@@ -430,6 +433,9 @@ class MemoryDisk:
     def total_bytes(self, folder: str) -> int:
         self.names_in(folder)
         return 1 << 41
+
+    def boot_id(self) -> str:
+        return f"boot {self._boots}"
 
     def lock(self, path: str) -> MemoryLock:
         self.open(path, create=True).close()

@@ -70,6 +70,14 @@ class Universe:
     async def lose_power(self) -> None:
         """End everything that runs, without a word; the disk forgets what was not synced, and all streams are cut."""
         self.disk.crash()
+        await self._end()
+
+    async def kill(self) -> None:
+        """End everything that runs, without a word; the disk keeps what was written."""
+        self.disk.kill()
+        await self._end()
+
+    async def _end(self) -> None:
         self.network = MemoryNetwork()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:

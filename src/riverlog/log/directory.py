@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from riverlog.log.checkpoint import (
@@ -27,14 +28,21 @@ from riverlog.log.checkpoint import (
 from riverlog.log.identity import META_FILE, DirectoryIdentity, DirectoryRefused, claim
 from riverlog.log.log import Log
 from riverlog.log.recovery.process_opening import LogOpening
+from riverlog.log.recovery.recovery import list_folder
+from riverlog.log.segments.log_folder import LOG_SUFFIX, path_of
 from riverlog.log.segments.open_files import OpenFiles, write_file
+from riverlog.log.segments.scan import scan_batches
 from riverlog.log.sync import SyncPlan
 from riverlog.log.truncation import truncate
+from riverlog.model.disk_errors import may_pass
 from riverlog.model.ids import NodeId, Offset, TopicId, TopicPartition
 from riverlog.model.ports import Disk, FileLock, Random
 from riverlog.model.settings import TopicConfig
+from riverlog.records.batch import checksum
 
 LOCK_FILE: Final = ".lock"
+BOOT_FILE: Final = ".boot"
+"""In which run of the system the directory was used last."""
 CLEAN_FILE: Final = ".kafka_cleanshutdown"
 RECOVERY_POINTS_FILE: Final = "recovery-point-offset-checkpoint"
 LOG_STARTS_FILE: Final = "log-start-offset-checkpoint"
@@ -78,6 +86,8 @@ class LogDirectory:
         """Whether the directory was closed cleanly before it was opened."""
         self.broker_epoch = self._last_broker_epoch() if clean else NO_BROKER_EPOCH
         """The epoch of the broker that holds the directory, which a clean stop leaves to the next start."""
+        self.lost_nothing = False
+        """Whether the system has run since the directory was used last: what was written is there, synced or not."""
         self.is_new = False
         """Whether it had no owner before it was opened."""
         self.damage: list[str] = []
@@ -121,6 +131,7 @@ class LogDirectory:
             clean = disk.exists(f"{folder}/{CLEAN_FILE}")
             directory = cls(disk, folder, lock, identity, OpenFiles(descriptors_max=descriptors_max), clean=clean)
             directory.is_new = is_new
+            directory.lost_nothing = _note_boot(disk, f"{folder}/{BOOT_FILE}")
             if clean:
                 disk.remove(f"{folder}/{CLEAN_FILE}")
             disk.sync_folder(folder)  # all names that are there now are durable, whatever a crash left
@@ -217,6 +228,12 @@ class LogDirectory:
     def was_flushed(self, partition: TopicPartition) -> bool:
         """Return whether something of this partition was on the medium, and then its topic's id too."""
         return self._recovery_points.get(partition, Offset(0)) > 0
+
+    def holds_batches(self, partition: TopicPartition) -> bool:
+        """Return whether a segment of this partition begins with a whole batch."""
+        folder = self._folder_of(partition)
+        paths = (path_of(folder, base_offset, LOG_SUFFIX) for base_offset in list_folder(self._disk, folder).segments)
+        return any(_begins_whole(self._disk, path) for path in paths)
 
     def recovery_point(self, partition: TopicPartition) -> Offset:
         """Return the offset below which a partition was on the medium when that was written down; 0 where none was."""
@@ -421,6 +438,26 @@ class LogDirectory:
         except BadCheckpoint as bad:
             self.damage.append(str(bad))
             return {}
+
+
+def _note_boot(disk: Disk, path: str) -> bool:
+    """Return whether the system still runs that is noted in the file, and note the one that runs now."""
+    noted, runs = read_file(disk, path), disk.boot_id().encode()
+    if runs and noted != runs:
+        try:
+            write_file(disk, path, runs)
+        except OSError as error:  # a full disk is no reason not to start
+            if not may_pass(error):
+                raise
+    return bool(runs) and noted == runs
+
+
+def _begins_whole(disk: Disk, path: str) -> bool:
+    file = disk.open(path)
+    try:
+        return any(checksum(batch) == header.crc for _, header, batch in islice(scan_batches(file, 0, file.size()), 1))
+    finally:
+        file.close()
 
 
 def _is_of(name: str, partition: TopicPartition) -> bool:

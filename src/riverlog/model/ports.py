@@ -120,6 +120,9 @@ class Disk(Protocol):
     def total_bytes(self, folder: str) -> int:
         """Return the size of the file system that holds the folder."""
 
+    def boot_id(self) -> str:
+        """Name this run of the system: while it lasts, what was written is there, synced or not. Empty if unknown."""
+
     def lock(self, path: str) -> FileLock:
         """Take the lock on this file, creating it; BlockingIOError where another process holds it."""
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from riverlog.controller.log import METADATA_FOLDER
 from riverlog.controller.view import MetadataView
+from riverlog.log.checkpoint import PARTITION_FILE
 from riverlog.metadata.commands.partitions import LOST_DIRECTORY
 from riverlog.metadata.delta import MetadataDelta
 from riverlog.metadata.image import PartitionImage, TopicImage
@@ -73,17 +74,29 @@ class DirectoryAssignment:
     def _is_ours(self, name: TopicPartition, directory: NodeDirectory) -> bool:
         """Return whether a folder is a live partition's: it has the id of a topic that the metadata know.
 
-        One without an id that was never flushed may be what is left of a deleted topic of the same name. One that was
-        flushed has lost its id since: that is damage, and no reason to hide its records.
+        One without an id that was never flushed may be what a power loss left of a deleted topic of the same name. One
+        that was flushed, or that has records although no power was lost, has lost its id since: that is damage, and no
+        reason to hide its records.
         """
         topic = self._metadata.image.topic(name.topic)
         if topic is None or name.partition >= topic.partition_count:
             return False
         try:
             topic_id = directory.logs.topic_id(name)
+            if topic_id is not None:
+                return topic_id == topic.id
+            logs = directory.logs
+            is_ours = logs.was_flushed(name) or (logs.lost_nothing and logs.holds_batches(name))
         except PermissionError:  # whoever opens it gets the error
             return True
-        return topic_id == topic.id or (topic_id is None and directory.logs.was_flushed(name))
+        if is_ours:
+            self._log.warning(
+                "topic id of a folder is lost",
+                partition=str(name),
+                folder=f"{logs.folder}/{name}",
+                detail=f"{PARTITION_FILE} is missing or damaged, and is written again",
+            )
+        return is_ours
 
     def _find_missing(self, directory: NodeDirectory) -> None:
         """Find the partitions whose folders are gone from a directory where the metadata say they are, and log them."""

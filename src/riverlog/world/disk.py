@@ -134,6 +134,9 @@ class SystemLock:
             self._descriptor = -1
 
 
+_BOOT_ID_FILE: Final = "/proc/sys/kernel/random/boot_id"
+
+
 class FileSystem:
     """The Disk port over the operating system."""
 
@@ -175,6 +178,13 @@ class FileSystem:
     def total_bytes(self, folder: str) -> int:
         facts = os.statvfs(folder)
         return facts.f_blocks * facts.f_frsize
+
+    def boot_id(self) -> str:
+        try:
+            with open(_BOOT_ID_FILE, encoding="ascii") as file:
+                return file.read().strip()
+        except OSError:  # not every system has it
+            return ""
 
     def lock(self, path: str) -> SystemLock:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -51,6 +51,58 @@ def test_a_partition_that_lost_the_file_with_its_topics_id_is_served_all_the_sam
     run(scenario())
 
 
+@pytest.mark.parametrize("power_lost", [False, True])
+@pytest.mark.parametrize("lost", ["emptied", "removed"])
+def test_records_without_their_topics_id_count_unless_power_was_lost(
+    power_lost: bool, lost: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=1)
+        append(node)
+        partition = node.parts.replicas.get("orders", 0)
+        assert partition is not None
+        if power_lost:  # all of it happens to be on the medium
+            partition.log.flush()
+            await universe.lose_power()
+        else:
+            await universe.kill()
+        path = "/data/orders-0/partition.metadata"
+        if lost == "emptied":
+            universe.disk.open(path).truncate(0)
+        else:
+            universe.disk.remove(path)
+        node = await started(universe)
+        partition = node.parts.replicas.get("orders", 0)
+        assert partition is not None
+        assert partition.log.log_end_offset == (0 if power_lost else 1)
+        told = [record.getMessage() for record in caplog.records]
+        expected = "folder set aside: it belongs to no topic" if power_lost else "topic id of a folder is lost"
+        assert expected in told
+        await node.stop()
+
+    run(scenario())
+
+
+def test_a_folder_without_its_topics_id_and_without_a_whole_batch_is_set_aside() -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = await started(universe)
+        async with Admin(AT, ports=universe.ports) as admin:
+            await admin.create_topic("orders", partitions=1)
+        append(node)
+        await universe.kill()
+        universe.disk.remove("/data/orders-0/partition.metadata")
+        universe.disk.damage(f"/data/orders-0/{0:020d}.log", 70)
+        node = await started(universe)
+        assert [name for name in folders(universe) if name.endswith("-stray")]
+        await node.stop()
+
+    run(scenario())
+
+
 def test_a_partition_whose_folder_is_gone_is_an_error_line_and_uses_no_offset_twice(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -139,6 +139,7 @@ def test_what_is_not_there_is_said_to_be_missing(place: tuple[Disk, str]) -> Non
 def test_there_is_room(place: tuple[Disk, str]) -> None:
     disk, folder = place
     assert disk.free_bytes(folder) > 0
+    assert disk.boot_id() == disk.boot_id()
 
 
 def test_a_lock_has_one_holder(place: tuple[Disk, str]) -> None:
