@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from riverlog.cli.terminal.exits import usage_error
+from riverlog.cli.terminal.exits import BadInput, CommandError
 from riverlog.cli.terminal.lines import LINE_BYTES_MAX, blocks, lines
 from riverlog.cli.terminal.record_formats import ReadRecord, record_of_json
 from riverlog.cli.terminal.render import ProgressCallback, plural, size_text
@@ -52,7 +52,7 @@ class LineFormat:
         try:
             found = record_of_json(line)
         except ValueError as error:
-            raise usage_error(f"line {number} of {source} is no record in JSON: {error}; it was not sent") from error
+            raise BadInput(f"line {number} of {source} is no record in JSON: {error}") from error
         return found._replace(headers=(*found.headers, *self.headers))
 
     def split(self, line: bytes, number: int, source: str) -> tuple[bytes | None, bytes | None]:
@@ -62,9 +62,7 @@ class LineFormat:
             key, found, value = line.partition(self.key_separator)
             if not found:
                 separator = self.key_separator.decode(errors="backslashreplace")
-                raise usage_error(
-                    f"line {number} of {source} has no {separator!r} between key and value; it was not sent"
-                )
+                raise BadInput(f"line {number} of {source} has no {separator!r} between key and value")
         return (key or None, value or None) if self.null else (key, value)
 
 
@@ -104,7 +102,7 @@ class LineSource(NamedTuple):
         async for block in blocks(self.descriptor):
             content += block
             if len(content) > LINE_BYTES_MAX:
-                raise usage_error(f"{self.name} is too large for one record: it has more than {LINE_BYTES_MAX} bytes")
+                raise BadInput(f"{self.name} is too large for one record: it has more than {LINE_BYTES_MAX} bytes")
         yield [bytes(content)]
 
     def close(self) -> None:
@@ -192,8 +190,26 @@ async def send(
     whole: bool,
     rate: float | None,
 ) -> Sent:
-    """Send everything and wait until all of it is acknowledged; the first refusal is raised."""
+    """Send everything and wait until all of it is acknowledged; the first refusal, or bad line, is raised."""
     began = time.monotonic()
+    try:
+        await _send_all(producer, shape, sources, tally, whole=whole, rate=rate, began=began)
+    except BadInput as error:
+        raise CommandError(f"{error}; {_sent_before(tally.sent)}") from error
+    await producer.flush()
+    return Sent(shape.topic, tally.sent, tally.bytes, round(time.monotonic() - began, 3))
+
+
+async def _send_all(
+    producer: "Producer",
+    shape: LineFormat,
+    sources: Sequence[LineSource],
+    tally: Tally,
+    *,
+    whole: bool,
+    rate: float | None,
+    began: float,
+) -> None:
     for source in sources:
         number = 0
         async for some in source.records(whole=whole):
@@ -210,8 +226,13 @@ async def send(
             # Reading a file never waits; the sender and Ctrl-C need their turn nevertheless.
             await asyncio.sleep(0)
         source.close()
-    await producer.flush()
-    return Sent(shape.topic, tally.sent, tally.bytes, round(time.monotonic() - began, 3))
+
+
+def _sent_before(count: int) -> str:
+    """Return what was sent before a bad line: who sends everything again would send that twice."""
+    if count == 0:
+        return "nothing was sent"
+    return f"the {plural(count, 'record')} before it {'was' if count == 1 else 'were'} sent"
 
 
 def pause_seconds(count: int, rate: float, elapsed: float) -> float:

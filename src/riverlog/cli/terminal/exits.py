@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
 
 MEANINGS: Final = {
     ExitCode.DONE: "done; also when the output was closed early, as by `head`",
-    ExitCode.FAILED: "failed on this machine: a file, a port, memory, a missing package",
+    ExitCode.FAILED: "failed on this machine: a file, a line of input, a port, memory, a missing package",
     ExitCode.USAGE: "the command line or a setting is wrong; nothing was done",
     ExitCode.UNREACHABLE: "no broker could be reached, or none answered in time",
     ExitCode.REFUSED: "the cluster answered and said no",
@@ -34,6 +34,10 @@ class CommandError(Exception):
     def __init__(self, message: str, exit_code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+class BadInput(CommandError):
+    """A line of input, or all of it, cannot be a record; what came before it may have been sent."""
 
 
 def usage_error(message: str) -> CommandError:

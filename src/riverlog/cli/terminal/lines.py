@@ -10,7 +10,7 @@ import select
 from collections.abc import AsyncIterator
 from typing import BinaryIO, Final
 
-from riverlog.cli.terminal.exits import usage_error
+from riverlog.cli.terminal.exits import BadInput
 
 BLOCK_BYTES: Final = 64 * 1024
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -20,17 +20,18 @@ LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 async def lines(descriptor: int, name: str) -> AsyncIterator[list[bytes]]:
     """Yield the lines of a file without their ends, as many at a time as one read brought."""
     pieces: list[bytes] = []
-    pending = 0
+    pending = number = 0
     async for block in blocks(descriptor):
         *whole, rest = block.split(b"\n")
         if whole:
             whole[0] = b"".join([*pieces, whole[0]])
             pieces, pending = [], 0
+            number += len(whole)
             yield [line.removesuffix(b"\r") for line in whole]
         pieces.append(rest)
         pending += len(rest)
         if pending > LINE_BYTES_MAX:
-            raise usage_error(f"{name} has a line of more than {LINE_BYTES_MAX} bytes; is it a text file?")
+            raise BadInput(f"line {number + 1} of {name} has more than {LINE_BYTES_MAX} bytes (is it a text file?)")
     if pending:
         yield [b"".join(pieces).removesuffix(b"\r")]
 

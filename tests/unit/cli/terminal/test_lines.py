@@ -52,7 +52,7 @@ def test_lines_may_lie_across_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LINE_BYTES_MAX", 10)
     monkeypatch.setattr(module, "BLOCK_BYTES", 4)
-    with pytest.raises(CommandError, match="input has a line of more than 10 bytes"):
+    with pytest.raises(CommandError, match="line 1 of input has more than 10 bytes"):
         from_file(tmp_path / "input", b"x" * 20)
 
 
