@@ -30,7 +30,14 @@ assert KEPT.keys() == INTERNAL_TOPICS
 COMPACT: Final = "compact"
 
 
-async def check_internal(admin: "Admin", names: Iterable[str], *, internal: bool, undone: str) -> None:
+ON_DEMAND: Final = "with --internal it is done"
+NODE_ONLY: Final = "only its node does that"
+NEVER: Final = "clusters let no client do that"
+
+
+async def check_internal(
+    admin: "Admin", names: Iterable[str], *, internal: bool, undone: str, remedy: str = ON_DEMAND
+) -> None:
     """Refuse to go on where a topic is internal, unless --internal says so; `undone` is what then was not done."""
     if internal:
         return
@@ -38,9 +45,9 @@ async def check_internal(admin: "Admin", names: Iterable[str], *, internal: bool
     for topic in await admin.list_topics(internal=True):
         if topic.name in wanted and topic.is_internal:
             kept = KEPT.get(topic.name, "what it needs itself")
+            how = NODE_ONLY if topic.name == CHECKPOINTS_TOPIC and remedy == ON_DEMAND else remedy
             raise CommandError(
-                f"{topic.name} is internal: the cluster keeps {kept} there. {undone}; with --internal it is done",
-                ExitCode.REFUSED,
+                f"{topic.name} is internal: the cluster keeps {kept} there. {undone}; {how}", ExitCode.REFUSED
             )
 
 

@@ -25,16 +25,24 @@ def internal(shell: Shell) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "kept"), [("__consumer_offsets", "the committed offsets of all groups"), ("__checkpoints", "checkpoints")]
+    ("name", "kept", "remedy"),
+    [
+        ("__consumer_offsets", "the committed offsets of all groups", "with --internal it is done"),
+        ("__checkpoints", "checkpoints", "only its node does that"),
+    ],
 )
-def test_an_internal_topic_is_not_deleted_or_changed_without_a_word(shell: Shell, name: str, kept: str) -> None:
+def test_an_internal_topic_is_not_deleted_or_changed_without_a_word(
+    shell: Shell, name: str, kept: str, remedy: str
+) -> None:
     before = internal(shell)
     assert name in before
     sentence = shell.refused("topics", "delete", "orders", name, "--yes", code=4)
     assert f"{name} is internal: the cluster keeps" in sentence
     assert kept in sentence
-    assert "Nothing was deleted; with --internal it is done" in sentence
+    assert f"Nothing was deleted; {remedy}" in sentence
     assert "orders" in shell.done("topics", "list").decode()
+    trimmed = shell.refused("topics", "trim", name, "--all", code=4)
+    assert "Nothing was deleted; clusters let no client do that" in trimmed
     for change in (["--config", "cleanup.policy=delete"], ["--delete-config", "cleanup.policy"], ["--partitions", "9"]):
         assert "Nothing was changed" in shell.refused("topics", "alter", name, *change, code=4)
     assert shell.done("topics", "describe", name).decode().splitlines()[0].endswith(", Internal=true")

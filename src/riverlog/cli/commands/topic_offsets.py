@@ -8,7 +8,7 @@ import click
 
 from riverlog.cli.cluster_options import ClusterOptions, cluster_options
 from riverlog.cli.commands.topics import TOPIC
-from riverlog.cli.internal_topics import check_internal, internal_option
+from riverlog.cli.internal_topics import NEVER, check_internal
 from riverlog.cli.terminal.exits import CommandError, ExitCode, usage_error
 from riverlog.cli.terminal.expressions import moment_ms
 from riverlog.cli.terminal.options import confirm, partitions_option, yes_option
@@ -66,7 +66,6 @@ def offsets(
 @click.option("--before-offset", type=click.IntRange(0), metavar="N", help="Delete what lies before this offset.")
 @click.option("--before-time", metavar="TIME", help="Delete what lies before the first record at or after a time.")
 @click.option("--all", "everything", is_flag=True, help="Delete all records that there are.")
-@internal_option
 @yes_option
 @cluster_options
 def trim(
@@ -75,20 +74,20 @@ def trim(
     before_offset: int | None,
     before_time: str | None,
     everything: bool,
-    internal: bool,
     yes: bool,
     cluster: ClusterOptions,
 ) -> None:
     """Delete the oldest records of a topic.
 
-    The partitions then begin later; offsets stay as they are. On a terminal it asks first.
+    The partitions then begin later; offsets stay as they are. On a terminal it asks first. Topics that the cluster
+    keeps for itself, such as __consumer_offsets, keep their records.
     """
     if (before_offset is not None) + (before_time is not None) + everything != 1:
         raise usage_error("say what to delete, in one way: --before-offset N, --before-time TIME or --all")
     since_ms = None if before_time is None else _moment(before_time)
 
     async def plan(admin: "Admin") -> dict[TopicPartition, tuple[int, int]]:
-        await check_internal(admin, [name], internal=internal, undone="Nothing was deleted")
+        await check_internal(admin, [name], internal=False, undone="Nothing was deleted", remedy=NEVER)
         wanted = chosen_partitions(await admin.describe_topics([name]), partitions)
         starts = await admin.list_offsets(dict.fromkeys(wanted, "earliest"))
         ends = await admin.list_offsets(dict.fromkeys(wanted, "latest"))
