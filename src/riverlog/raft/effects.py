@@ -4,7 +4,7 @@
 `Append` and `AppendControl` are done when the log has the records; the driver flushes it and says how far by `Flushed`.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from riverlog.model.ids import Address, LeaderEpoch, NodeId, Offset
 from riverlog.model.machine import Ticket
@@ -14,16 +14,14 @@ from riverlog.raft.messages import FetchedBatches, Request, Response, VersionsRe
 from riverlog.raft.voters import VoterSet
 
 
-@dataclass(frozen=True, slots=True)
-class SaveElection:
+class SaveElection(NamedTuple):
     """Write the file `quorum-state`, durably."""
 
     election: ElectionState
     kraft_version: int
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """Send a request; the driver says how it ended by `Answered` or `CallFailed`, with this number."""
 
     number: int
@@ -33,23 +31,20 @@ class Call:
     request: Request | VersionsRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """Answer a request of a peer."""
 
     ticket: Ticket
     response: Response
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(NamedTuple):
     """Append what the leader sent; say so by `Flushed` once it is on the medium."""
 
     fetched: FetchedBatches
 
 
-@dataclass(frozen=True, slots=True)
-class AppendControl:
+class AppendControl(NamedTuple):
     """Append one control batch as leader: who was elected by whom, and, where they are to be written, the voters."""
 
     base_offset: Offset
@@ -63,15 +58,13 @@ class AppendControl:
     writes_voters: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Truncate:
+class Truncate(NamedTuple):
     """Cut the log off, durably: what the leader does not have."""
 
     end: Offset
 
 
-@dataclass(frozen=True, slots=True)
-class WriteSnapshot:
+class WriteSnapshot(NamedTuple):
     """Write bytes of a snapshot that is being fetched, from this position on; 0 begins it anew."""
 
     snapshot: SnapshotId
@@ -79,23 +72,20 @@ class WriteSnapshot:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class InstallSnapshot:
+class InstallSnapshot(NamedTuple):
     """Put the snapshot that was fetched in the place of the whole log, durably; then say `SnapshotInstalled`."""
 
     snapshot: SnapshotId
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(NamedTuple):
     """All records below are committed, and stay."""
 
     high_watermark: Offset
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderChanged:
+class LeaderChanged(NamedTuple):
     """Another epoch, or another leader. Who leads here may decide once its first record is committed."""
 
     epoch: LeaderEpoch

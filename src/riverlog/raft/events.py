@@ -1,6 +1,7 @@
 """What Raft is told by its driver."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from riverlog.model.ids import Offset
 from riverlog.model.machine import Ticket
@@ -9,39 +10,34 @@ from riverlog.raft.messages import Request, Response, VersionsResponse
 from riverlog.raft.voters import VoterSet
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A peer, or somebody who administers, has sent a request; it is answered by its ticket."""
 
     ticket: Ticket
     request: Request
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """The response to a call has come."""
 
     number: int
     response: Response | VersionsResponse
 
 
-@dataclass(frozen=True, slots=True)
-class CallFailed:
+class CallFailed(NamedTuple):
     """No response will come: no connection, no time left, or the peer does not know the request."""
 
     number: int
     unsupported: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """This leader's log has taken records of its own."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # nobody looks for values in an event
 
 
-@dataclass(frozen=True, slots=True)
-class Flushed:
+class Flushed(NamedTuple):
     """Everything below is on the medium; said after every flush, and after the log was cut off."""
 
     end: Offset
@@ -49,23 +45,20 @@ class Flushed:
     """That of the log's tail when the flush began."""
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotTaken:
+class SnapshotTaken(NamedTuple):
     """A snapshot of committed records was written here, and is on the medium."""
 
     snapshot: SnapshotId
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class LogShortened:
+class LogShortened(NamedTuple):
     """Records below were deleted from the log, and older snapshots; one that ends there stands for them."""
 
     start: Offset
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotInstalled:
+class SnapshotInstalled(NamedTuple):
     """The snapshot that was fetched has taken the place of the log."""
 
     snapshot: SnapshotId

