@@ -45,7 +45,8 @@ class Log:
         segments = opened.segments
         self.folder = segments.folder.path
         self._disk = segments.folder.disk
-        self._config = config
+        self.config = config
+        """The topic's settings; `configure` changes them."""
         self.segments = segments
         self.quarantine = segments.quarantine
         """The damage that is known."""
@@ -178,14 +179,9 @@ class Log:
         """List the known damage of what the log holds, a sentence each."""
         return [f"{self.folder}/{known}" for known in self.quarantine.behind(self.log_start_offset)]
 
-    @property
-    def config(self) -> TopicConfig:
-        """Return the topic's settings; they may be set at any time."""
-        return self._config
-
-    @config.setter
-    def config(self, config: TopicConfig) -> None:
-        self._config = config
+    def configure(self, config: TopicConfig) -> None:
+        """Go by other settings of the topic from now on."""
+        self.config = config
         self.segments.set_index_interval(config.index_interval_bytes)
 
     @property
@@ -241,9 +237,9 @@ class Log:
         if header.producer_id >= 0 and marker is None:
             written = self.producers.check(header)
             if written is not None:
-                stamped = written.appended_ms if self._config.message_timestamp_log_append_time else NO_TIMESTAMP
+                stamped = written.appended_ms if self.config.message_timestamp_log_append_time else NO_TIMESTAMP
                 return AppendResult(written.base_offset, written.last_offset, stamped, True)
-        config = self._config
+        config = self.config
         if config.message_timestamp_log_append_time:
             stamp(batch, now_ms)
             begun = reached = stamped = now_ms
@@ -314,7 +310,7 @@ class Log:
         size = last_position + last.size
         last_timestamp = max(header.max_timestamp for _, header, _ in found)
         active = self.segments.active
-        if is_full(active, self._config, size, last.last_offset, last_timestamp, now_ms):
+        if is_full(active, self.config, size, last.last_offset, last_timestamp, now_ms):
             active = self._roll_for(size, now_ms)
         active.append_all(batches[:size], [(position, header) for position, header, _ in found])
         self.log_end_offset = last.next_offset
@@ -327,7 +323,7 @@ class Log:
         return self.log_end_offset
 
     def _roll_for(self, size: int, now_ms: int) -> Segment:
-        check_fits(self._config, size)
+        check_fits(self.config, size)
         self.roll(now_ms)
         return self.segments.active
 

@@ -205,7 +205,7 @@ class Replicas:
             self._put_off[name] = self._clock.monotonic() + RECOVERY_RETRY_SECONDS
             return
         self._put_off.pop(name, None)
-        result.config = self._metadata.topic_config(name.topic)
+        result.configure(self._metadata.topic_config(name.topic))
         self._serve(name, topic, result, directory)
 
     # -- following the metadata
@@ -224,7 +224,7 @@ class Replicas:
             if delta.nodes_configured
             else [partition for topic in delta.configured for partition in self._opened_of(topic)]
         ):
-            partition.log.config = self._metadata.topic_config(partition.name.topic)
+            partition.log.configure(self._metadata.topic_config(partition.name.topic))
 
     def _opened_of(self, topic: TopicImage) -> list[Partition]:
         names = ((topic.name, index) for index in range(topic.partition_count))

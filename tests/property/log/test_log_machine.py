@@ -149,12 +149,12 @@ class LogMachine(RuleBasedStateMachine):
     @rule(data=st.data(), retention_ms=st.sampled_from([-1, 0, 1_000]), retention_bytes=st.sampled_from([-1, 900]))
     def retain(self, data: st.DataObject, retention_ms: int, retention_bytes: int) -> None:
         upto = data.draw(st.integers(self.start, self.end))
-        self.log.config = replace(CONFIG, retention_ms=retention_ms, retention_bytes=retention_bytes)
+        self.log.configure(replace(CONFIG, retention_ms=retention_ms, retention_bytes=retention_bytes))
         deleted = []
         while find_expired(self.log, self.now_ms, upto=Offset(upto)):
             self.log.flush()
             deleted += enforce_retention(self.log, self.now_ms, upto=Offset(upto), segments_max=1)
-        self.log.config = CONFIG
+        self.log.configure(CONFIG)
         for segment in deleted:
             assert segment.next_offset <= upto
             self.start = max(self.start, segment.next_offset)

@@ -16,7 +16,7 @@ from tests.unit.log.logs import FOLDER, NOW, SMALL, append, filled, open_log, re
 
 def test_retention_by_age_takes_whole_segments_below_the_limit(log: Log) -> None:
     filled(log)
-    log.config = replace(log.config, retention_ms=1_000, file_delete_delay_ms=50)
+    log.configure(replace(log.config, retention_ms=1_000, file_delete_delay_ms=50))
     segments = len(log.segments)
     assert enforce_retention(log, 2_200, upto=log.log_end_offset) == []
     deleted = enforce_retention(log, 2_500, upto=log.log_end_offset)
@@ -32,14 +32,14 @@ def test_retention_by_age_takes_whole_segments_below_the_limit(log: Log) -> None
 
 def test_retention_never_passes_what_readers_may_see(log: Log) -> None:
     filled(log)
-    log.config = replace(log.config, retention_ms=0)
+    log.configure(replace(log.config, retention_ms=0))
     enforce_retention(log, NOW, upto=Offset(50))
     assert 0 < log.log_start_offset <= 50
 
 
 def test_retention_may_take_everything_and_offsets_go_on(log: Log) -> None:
     written = filled(log)
-    log.config = replace(log.config, retention_ms=0)
+    log.configure(replace(log.config, retention_ms=0))
     assert enforce_retention(log, NOW, upto=log.log_end_offset)
     assert log.log_start_offset == log.log_end_offset == len(written)
     assert append(log).base_offset == len(written)
@@ -47,7 +47,7 @@ def test_retention_may_take_everything_and_offsets_go_on(log: Log) -> None:
 
 def test_retention_by_size_keeps_at_least_that_much(log: Log) -> None:
     filled(log)
-    log.config = replace(log.config, retention_bytes=2_500)
+    log.configure(replace(log.config, retention_bytes=2_500))
     enforce_retention(log, NOW, upto=log.log_end_offset)
     assert 2_500 <= log.size < 2_500 + 1_000
 
@@ -80,7 +80,7 @@ def test_a_range_stays_valid_when_its_segment_goes(log: Log, disk: MemoryDisk) -
     written = filled(log)
     found = log.read(Offset(0), bytes_max=1 << 20, upto=log.log_end_offset)
     open_before = disk.open_files
-    log.config = replace(log.config, retention_ms=0, file_delete_delay_ms=0)
+    log.configure(replace(log.config, retention_ms=0, file_delete_delay_ms=0))
     enforce_retention(log, NOW, upto=log.log_end_offset)
     log.segments.remove_deleted(NOW)
     assert [record.value for record in records_of(found.records)] == [value for _, value in written[:22]]

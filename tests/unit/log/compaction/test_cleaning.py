@@ -118,7 +118,7 @@ def test_batches_that_may_be_sent_again_and_the_last_of_a_segment_stay_without_r
     shop.roll()
     shop.send((b"a", b"6"))
     shop.roll()
-    shop.log.config = replace(CONFIG, segment_bytes=1)  # nothing is put together
+    shop.log.configure(replace(CONFIG, segment_bytes=1))  # nothing is put together
     compact(shop.disk, shop.log, now_ms=NOW)
     left = [(header.base_offset, len(records)) for header, records in read_batches(shop.content(f"{0:020d}.log"))]
     assert left == [(0, 0), (4, 0), (5, 0), (6, 0), (7, 0), (8, 0), (9, 0)]

@@ -84,7 +84,7 @@ def test_readers_see_the_old_or_the_new_at_every_step(disk: MemoryDisk, log: Log
 
 def test_retention_waits_until_the_swap_is_done(disk: MemoryDisk, log: Log) -> None:
     swap = cleaned(disk, log)
-    log.config = replace(CONFIG, retention_ms=0)
+    log.configure(replace(CONFIG, retention_ms=0))
     assert enforce_retention(log, NOW + 1, upto=Offset(3)) == []
     swap.announce()
     swap.take_over()
@@ -97,11 +97,11 @@ def test_retention_waits_until_the_swap_is_done(disk: MemoryDisk, log: Log) -> N
 def test_a_place_that_has_changed_is_not_taken(disk: MemoryDisk, log: Log) -> None:
     replaced = tuple(log.segment_facts()[:3])
     assert begin_swap(log, tuple(log.segment_facts())) is None, "the active segment is never replaced"
-    log.config = replace(CONFIG, cleanup_compact=False)
+    log.configure(replace(CONFIG, cleanup_compact=False))
     assert begin_swap(log, replaced) is None
-    log.config = replace(CONFIG, retention_ms=0)
+    log.configure(replace(CONFIG, retention_ms=0))
     log.advance_log_start(Offset(1))
-    log.config = CONFIG
+    log.configure(CONFIG)
     enforce_retention(log, NOW, upto=Offset(1))
     assert begin_swap(log, replaced) is None
 
@@ -123,7 +123,7 @@ def test_a_crash_after_each_step_is_made_good(disk: MemoryDisk, log: Log, steps:
 
 
 def test_old_indexes_never_meet_the_new_segment(disk: MemoryDisk, log: Log) -> None:
-    log.config = replace(CONFIG, index_interval_bytes=1)
+    log.configure(replace(CONFIG, index_interval_bytes=1))
     swap = cleaned(disk, log)
     swap.announce()
     disk.crash()
