@@ -281,6 +281,7 @@ def test_records_of_a_deleted_topic_do_not_come_back_in_a_new_one_of_that_name()
         async with Admin(ADDRESS, ports=universe.ports) as admin:
             await admin.create_topic("orders", partitions=1)
         await node.stop()
+        universe.disk.crash()
         # The topic's predecessor was deleted before it was flushed: its records are there, the id of its topic is not.
         universe.disk.make_folder("/data/orders-0")
         universe.disk.open("/data/orders-0/00000000000000000000.log", create=True).write(0, [batch_of([b"old"])])
