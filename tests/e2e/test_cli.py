@@ -545,7 +545,7 @@ def session_output(node: Node, line: str) -> str:
 
 
 VARYING = (
-    (r"clock .*", "CLOCK"),
+    (r"(?:ok |\?  )    clock .*", "CLOCK"),
     (r"committed up to offset \d+", "COMMITTED"),
     (r"\d+ APIs", "APIS"),
     (r"Connect call failed \(.*\)|Connection refused", "REFUSED"),

@@ -53,7 +53,8 @@ class CheckResult(NamedTuple):
 
     subject: str
     step: str
-    ok: bool
+    ok: bool | None
+    """None where it could not be found out."""
     milliseconds: float | None
     found: str
     advice: str | None = None
@@ -173,7 +174,8 @@ class Examination:
         try:
             broker_time, _ = await self._timed(_http_date(host, METRICS_PORT))
         except (OSError, TimeoutError, ValueError, EOFError):
-            self._note(subject, "clock", f"not known: nothing tells the time at {host}:{METRICS_PORT}")
+            found = f"not known: nothing tells the time at {host}:{METRICS_PORT}"
+            self.steps.append(CheckResult(subject, "clock", None, None, found))
             return
         difference = broker_time.timestamp() - time.time()
         if abs(difference) <= CLOCK_SECONDS_MAX:

@@ -39,7 +39,7 @@ def doctor(seconds: float, cluster: ClusterOptions) -> int:
     asyncio.run(examination.examine(addresses(cluster.bootstrap)))
     steps = examination.steps
     cluster.emit([step._asdict() for step in steps], lambda: print(report(steps)))
-    return ExitCode.DONE if all(step.ok for step in steps) else ExitCode.FOUND
+    return ExitCode.DONE if not _problems(steps) else ExitCode.FOUND
 
 
 def report(steps: Sequence[CheckResult]) -> str:
@@ -48,11 +48,16 @@ def report(steps: Sequence[CheckResult]) -> str:
     for subject, tried in groupby(steps, key=lambda step: step.subject):
         lines.append(subject)
         for step in tried:
-            mark = "ok   " if step.ok else wrong("WRONG")
+            mark = "?    " if step.ok is None else "ok   " if step.ok else wrong("WRONG")
             took = "" if step.milliseconds is None else f" ({step.milliseconds:.1f} ms)"
             lines.append(f"  {mark}  {step.step:<12}{step.found}{took}")
             if step.advice:
                 lines.append(f"         {'':<12}{step.advice}")
-    problems = sum(not step.ok for step in steps)
+    problems = _problems(steps)
     lines.append(f"\n{wrong(plural(problems, 'problem'))} found." if problems else "\nNothing is wrong.")
     return "\n".join(lines)
+
+
+def _problems(steps: Sequence[CheckResult]) -> int:
+    """Count what is wrong; what could not be found out is not."""
+    return sum(step.ok is False for step in steps)

@@ -8,6 +8,7 @@ def test_a_report_lists_what_was_tried_and_what_to_do() -> None:
     steps = [
         CheckResult("bootstrap a:1", "resolve", True, 0.52, "10.0.0.1"),
         CheckResult("bootstrap a:1", "connect", False, None, "refused", "Is a broker running there?"),
+        CheckResult("broker 1 at a:1", "clock", None, None, "not known"),
         CheckResult("cluster", "controller", True, None, "node 1"),
     ]
     assert report(steps) == (
@@ -15,6 +16,8 @@ def test_a_report_lists_what_was_tried_and_what_to_do() -> None:
         "  ok     resolve     10.0.0.1 (0.5 ms)\n"
         "  WRONG  connect     refused\n"
         "                     Is a broker running there?\n"
+        "broker 1 at a:1\n"
+        "  ?      clock       not known\n"
         "cluster\n"
         "  ok     controller  node 1\n"
         "\n"
@@ -23,4 +26,8 @@ def test_a_report_lists_what_was_tried_and_what_to_do() -> None:
 
 
 def test_a_clean_report_says_so() -> None:
-    assert report([CheckResult("cluster", "controller", True, None, "node 1")]).endswith("\nNothing is wrong.")
+    steps = [
+        CheckResult("broker 1 at a:1", "clock", None, None, "not known"),
+        CheckResult("cluster", "controller", True, None, "node 1"),
+    ]
+    assert report(steps).endswith("\nNothing is wrong.")
