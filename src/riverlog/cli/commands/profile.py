@@ -4,6 +4,7 @@ import click
 
 from riverlog.cli import profiles
 from riverlog.cli.client_settings import addresses, settings_in_file, typed_settings
+from riverlog.cli.cluster_options import DEFAULT_BOOTSTRAP
 from riverlog.cli.kafka_clients import BOOTSTRAP
 from riverlog.cli.terminal.exits import usage_error
 from riverlog.cli.terminal.names import Naming
@@ -37,8 +38,9 @@ def create(
 ) -> None:
     """Save brokers and settings of the client as a profile.
 
-    The file of --command-config is copied into it. Nobody but you can read it. The first profile is used from then
-    on; `profile use` chooses another.
+    The file of --command-config is copied into it. Nobody but you can read it. If no profile is in use, as before the
+    first one, this one is from then on: commands that name no brokers talk to its brokers. `profile use` chooses
+    another.
     """
     contents = {**(settings_in_file(command_config) if command_config else {}), **typed_settings(settings)}
     if bootstrap is not None:
@@ -52,7 +54,13 @@ def create(
         profiles.use(name)
     used = profiles.in_use() == name
     row: Row = {"profile": name, "file": str(path), "in_use": used}
-    emit([row], output, lambda: print(f"Created profile {name}{', now in use' if used else ''}"))
+    brokers = next((contents[each] for each in BOOTSTRAP if contents.get(each)), DEFAULT_BOOTSTRAP)
+    then = (
+        f"; it is in use now, and commands that name no brokers talk to {brokers}"
+        if used
+        else f"; `riverlog profile use {name}` makes commands use it"
+    )
+    emit([row], output, lambda: print(f"Created profile {name}{then}"))
 
 
 @click.command

@@ -24,8 +24,11 @@ def test_a_profile_lives_and_dies(tmp_path: Path, capsys: pytest.CaptureFixture[
     file = tmp_path / "client.properties"
     file.write_text("security.protocol=SASL_PLAINTEXT\nsasl.password=secret\n")
     created = said(capsys, f"profile create prod -b a:1 --command-config {file} -X client.id=me -o table")
-    assert created == "Created profile prod, now in use\n"
-    assert said(capsys, "profile create test -b b:1 -o table") == "Created profile test\n"
+    assert created == "Created profile prod; it is in use now, and commands that name no brokers talk to a:1\n"
+    assert (
+        said(capsys, "profile create test -b b:1 -o table")
+        == "Created profile test; `riverlog profile use test` makes commands use it\n"
+    )
     shown = said(capsys, "profile describe prod")
     assert shown == (
         "Profile prod: in use\nConfig bootstrap.servers=a:1\nConfig security.protocol=SASL_PLAINTEXT\n"
