@@ -81,7 +81,8 @@ def set_config(
 ) -> None:
     """Change settings of brokers while they run.
 
-    Without --broker they are set for all brokers. Not every setting can be changed so: `config explain` says which.
+    It acts at once and never asks. Without --broker they are set for all brokers. Not every setting can be changed so:
+    `config explain` says which.
     """
     if len(settings_given) == 2 and not any("=" in text for text in settings_given):
         raise usage_error(f"cluster config set takes NAME=VALUE; write {'='.join(settings_given)}")

@@ -188,7 +188,7 @@ def delete(
 ) -> None:
     """Delete groups without members, with their committed offsets.
 
-    On a terminal it asks first.
+    On a terminal it asks first; in a script it acts at once.
     """
     cluster.delete("group", names, "committed offsets", lambda admin: admin.delete_groups(names), yes=yes)
 

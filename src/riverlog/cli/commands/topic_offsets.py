@@ -79,8 +79,8 @@ def trim(
 ) -> None:
     """Delete the oldest records of a topic.
 
-    The partitions then begin later; offsets stay as they are. On a terminal it asks first. Topics that the cluster
-    keeps for itself, such as __consumer_offsets, keep their records.
+    The partitions then begin later; offsets stay as they are. On a terminal it asks first; in a script it acts at once.
+    Topics that the cluster keeps for itself, such as __consumer_offsets, keep their records.
     """
     if (before_offset is not None) + (before_time is not None) + everything != 1:
         raise usage_error("say what to delete, in one way: --before-offset N, --before-time TIME or --all")

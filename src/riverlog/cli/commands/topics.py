@@ -209,8 +209,8 @@ def delete(
 ) -> None:
     """Delete topics with all their records.
 
-    On a terminal it asks first. Topics that the cluster keeps for itself, such as __consumer_offsets, are deleted only
-    with --internal: all groups would lose their committed offsets.
+    On a terminal it asks first; in a script it acts at once. Topics that the cluster keeps for itself, such as
+    __consumer_offsets, are deleted only with --internal: all groups would lose their committed offsets.
     """
     cluster.ask(lambda admin: check_internal(admin, names, internal=internal, undone="Nothing was deleted"))
     cluster.delete("topic", names, "records", lambda admin: admin.delete_topics(names), yes=yes)

@@ -140,7 +140,7 @@ def abort(
     With a transactional id the whole transaction is aborted, and its producer is fenced: it ends at its next request.
     With --topic, --partition and --producer-id, as `transactions list --hung` shows them, one marker is written to that
     partition alone. Do so only for what hangs: a transaction that its coordinator knows would be torn apart, and one
-    that several producers share is refused. On a terminal it asks first.
+    that several producers share is refused. On a terminal it asks first; in a script it acts at once.
     """
     place = _place(topic, partition, producer_id, named=name is not None)
     if place is None:

@@ -86,8 +86,8 @@ def reset(
     topics, or else where the program says. Only pipelines made with riverlog.pipelines start at the given place; other
     queries of Spark start at their startingOffsets.
 
-    A pipeline that runs is refused. On a terminal the command asks first. `riverlog pipelines checkpoints export` keeps
-    a copy.
+    A pipeline that runs is refused. On a terminal the command asks first; in a script it acts at once. `riverlog
+    pipelines checkpoints export` keeps a copy.
     """
     start = _start(to_earliest, to_latest, to_datetime)
     confirm(f"Delete the checkpoint and state of {', '.join(names)}?", yes=yes, otherwise="nothing was reset")
