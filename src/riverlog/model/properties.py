@@ -14,21 +14,27 @@ def read_properties(text: str) -> dict[str, str]:
     return dict(_pair(number, line) for number, line in _logical_lines(text))
 
 
+def line_numbers(text: str) -> dict[str, int]:
+    """Return the line of each name, of the last where a name stands twice: that one holds."""
+    return {_pair(number, line)[0]: number for number, line in _logical_lines(text)}
+
+
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Find each line that holds a setting, with its number; a backslash at the end joins it with the next."""
-    joined = ""
+    joined, began = "", 0
     for number, raw in enumerate(text.splitlines(), start=1):
         line = raw.lstrip()
         if not joined and (not line or line[0] in "#!"):
             continue
+        began = began if joined else number
         trailing = len(line) - len(line.rstrip("\\"))
         if trailing % 2:
             joined += line[:-1]
             continue
-        yield number, joined + line
+        yield began, joined + line
         joined = ""
     if joined:
-        yield text.count("\n") + 1, joined
+        yield began, joined
 
 
 def _pair(number: int, line: str) -> tuple[str, str]:

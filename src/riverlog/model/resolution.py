@@ -80,18 +80,26 @@ def configure(
     file: Mapping[str, str] | None = None,
     variables: Mapping[str, str] | None = None,
     flags: Mapping[str, str] | None = None,
+    lines: Mapping[str, str] | None = None,
 ) -> Configuration:
-    """Resolve a node's settings from all that was given at its start; BadSetting lists what is wrong."""
+    """Resolve a node's settings from all that was given at its start; BadSetting lists what is wrong, and where.
+
+    `lines` names the place of each setting of the file, such as `line 7 of server.properties`.
+    """
     of_variables = from_variables(variables or {})
+    places = {**(lines or {}), **{name: _place_of_variable(name) for name in of_variables}}
+    places = {name: place for name, place in places.items() if name not in (flags or {})}
     given = {**(file or {}), **of_variables, **(flags or {})}
     static = {name: text for name, text in given.items() if name in NODE_SETTINGS}
     rest = sorted(given.keys() - static.keys())
-    wrong = [sentence for name in rest if (sentence := _objection(name, given[name])) is not None]
+    wrong = {name: sentence for name in rest if (sentence := _objection(name, given[name])) is not None}
     if wrong:
-        named = [_variable_of(name) for name in rest if name in of_variables and _objection(name, given[name])]
-        raise BadSetting(" ".join(wrong) + (f" See the environment: {', '.join(named)}." if named else ""))
-    settings = node_settings(SettingLayers(static=static, profile=PROFILES[profile]))
-    topic_config({}, settings.layers)
+        raise BadSetting(" ".join(wrong.values()) + _see(wrong, places))
+    try:
+        settings = node_settings(SettingLayers(static=static, profile=PROFILES[profile]))
+        topic_config({}, settings.layers)
+    except BadSetting as error:
+        raise BadSetting(f"{error}{_see(_refused_with(str(error), static), places)}") from error
     _check_listeners(settings)
     if static.get(COMPRESSION_TYPE, "producer") != "producer":
         rest = sorted([*rest, COMPRESSION_TYPE])  # remembered and shown, but batches stay as they were sent
@@ -110,8 +118,26 @@ def from_variables(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _variable_of(name: str) -> str:
-    return VARIABLE_PREFIX + name.upper().replace(".", "_")
+def _place_of_variable(name: str) -> str:
+    return f"{VARIABLE_PREFIX}{name.upper().replace('.', '_')} in the environment"
+
+
+def _see(names: Iterable[str], places: Mapping[str, str]) -> str:
+    """Return where these names stand, as a sentence behind another; nothing for flags: who typed them sees them."""
+    found = [places[name] for name in names if name in places]
+    return f" See {', '.join(found)}." if found else ""
+
+
+def _refused_with(sentence: str, static: Mapping[str, str]) -> list[str]:
+    """Return the setting that cannot be read, for which this was said."""
+    for name, text in static.items():
+        setting, node_name = NODE_SETTINGS[name]
+        try:
+            setting.read(text, name=node_name)
+        except BadSetting as error:
+            if str(error) == sentence:
+                return [name]
+    return []
 
 
 def node_settings(layers: SettingLayers) -> NodeSettings:

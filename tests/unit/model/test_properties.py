@@ -2,7 +2,7 @@
 
 import pytest
 
-from riverlog.model.properties import read_properties
+from riverlog.model.properties import line_numbers, read_properties
 from riverlog.model.setting import BadSetting
 
 
@@ -27,3 +27,8 @@ def test_properties_are_read_as_java_reads_them(text, expected):
 def test_broken_properties_name_their_line(text):
     with pytest.raises(BadSetting, match="Line 1"):
         read_properties(text)
+
+
+def test_each_name_has_its_line():
+    text = "# comment\na=1\n\nlist=x,\\\n   y\nb : 2\na=3\nlast=x\\"
+    assert line_numbers(text) == {"a": 7, "list": 4, "b": 6, "last": 8}

@@ -199,8 +199,23 @@ def test_what_asks_for_nothing_means_nothing(name, text):
 
 
 def test_a_wrong_variable_is_named():
-    with pytest.raises(BadSetting, match=r"There is no setting num.partition; .* See the environment: RIVERLOG_NUM_"):
+    with pytest.raises(
+        BadSetting, match=r"There is no setting num.partition; .* See RIVERLOG_NUM_PARTITION in the env"
+    ):
         configure(variables={"RIVERLOG_NUM_PARTITION": "3"})
+
+
+@pytest.mark.parametrize("name", ["num.partition", "num.partitions"])
+def test_the_place_is_named_of_what_counts_only(name):
+    file, lines, variables = {name: "none"}, {name: "line 7 of a.properties"}, {"RIVERLOG_NUM_PARTITIONS": "none"}
+    with pytest.raises(BadSetting, match=r" See line 7 of a\.properties\.$"):
+        configure(file=file, lines=lines)
+    if name == "num.partitions":
+        with pytest.raises(BadSetting, match=r" See RIVERLOG_NUM_PARTITIONS in the environment\.$"):
+            configure(file=file, lines=lines, variables=variables)
+    with pytest.raises(BadSetting) as trouble:
+        configure(file=file, lines=lines, flags={name: "none"})
+    assert " See " not in str(trouble.value)
 
 
 def test_variables_of_kubernetes_and_of_clients_are_no_settings():

@@ -17,7 +17,7 @@ from riverlog.cli.terminal.exits import CommandError, usage_error
 from riverlog.cli.terminal.expressions import pairs
 from riverlog.cli.terminal.text_files import text_of
 from riverlog.model.endpoints import PORT_MAX
-from riverlog.model.properties import read_properties
+from riverlog.model.properties import line_numbers, read_properties
 from riverlog.model.resolution import Configuration, configure
 from riverlog.model.setting import BadSetting
 
@@ -81,10 +81,12 @@ def serve(config: str | None, settings: tuple[str, ...]) -> int:
     are acknowledged after fsync unless a topic says otherwise. SIGTERM and Ctrl-C stop it cleanly.
     """
     try:
-        file = read_properties(text_of(config)) if config is not None else {}
+        text = text_of(config) if config is not None else ""
+        file = read_properties(text)
     except BadSetting as error:
         raise usage_error(f"{config}: {error}") from error
-    configured = _configure("serve", file=file, flags=pairs(settings, option="--set"))
+    lines = {name: f"line {number} of {config}" for name, number in line_numbers(text).items()}
+    configured = _configure("serve", file=file, flags=pairs(settings, option="--set"), lines=lines)
     for wanted in listen_ports(configured.settings):
         if not is_free(wanted):
             raise CommandError(
@@ -98,9 +100,11 @@ def _exclude(flag: str, name: str, flags: dict[str, str]) -> None:
         raise usage_error(f"{flag} and {name} say the same thing; give one of them")
 
 
-def _configure(profile: str, *, flags: dict[str, str], file: dict[str, str] | None = None) -> Configuration:
+def _configure(
+    profile: str, *, flags: dict[str, str], file: dict[str, str] | None = None, lines: dict[str, str] | None = None
+) -> Configuration:
     try:
-        return configure(profile=profile, file=file, variables=os.environ, flags=flags)
+        return configure(profile=profile, file=file, variables=os.environ, flags=flags, lines=lines)
     except BadSetting as error:
         raise usage_error(
             f"{str(error)[:1].lower()}{str(error)[1:]} `riverlog config explain` lists every setting"

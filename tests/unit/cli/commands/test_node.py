@@ -57,6 +57,16 @@ def test_a_file_that_is_no_configuration_is_named(
     assert re.match(f"riverlog: {path}[: ]", capsys.readouterr().err)
 
 
+@pytest.mark.parametrize("wrong", ["num.partitons=3", "num.partitions=none"])
+def test_a_wrong_setting_in_a_file_is_named_with_its_line(
+    wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text(f"# mine\nbroker.id=1\n{wrong}\n")
+    assert main(["serve", "--config", str(path)]) == ExitCode.USAGE
+    assert f" See line 3 of {path}. `riverlog config explain` " in capsys.readouterr().err
+
+
 def test_starting_a_node_loads_nothing_that_it_does_not_use() -> None:
     program = (
         "import sys\nbefore = set(sys.modules)\nfrom riverlog.cli.command_table import COMMAND_BY_WORDS\n"
