@@ -144,7 +144,8 @@ class ShardLog(Generic[Fact]):
 
     def _left_out(self, known: Quarantined, folder: str) -> None:
         """Report facts that are lost; Damaged where none may be."""
-        offsets = f"offsets {known.flaw.first_offset} to {known.flaw.next_offset - 1} of {self._name} are damaged"
+        first, last = known.flaw.first_offset, known.flaw.next_offset - 1
+        offsets = f"{self._name} is damaged at " + (f"offsets {first} to {last}" if last > first else f"offset {first}")
         if self._price is None:
             detail = (
                 f"{offsets}; restore {folder} from a copy, or remove it while the node is stopped to give up all in it"
