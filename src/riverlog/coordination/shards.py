@@ -116,12 +116,6 @@ class Shards(ABC, Generic[Machine, Fact]):
         """Return the partitions whose logs are too damaged for their machines, and why."""
         return {shard.name.partition: shard.damage for shard in self if shard.damage is not None}
 
-    def damage_of(self, name: str) -> Damaged | None:
-        """Return why the coordinator of a name will not be there before somebody restores its log; None if it may."""
-        topic = self._metadata.image.topic(self.TOPIC)
-        shard = None if topic is None else self._shards.get(index_of(name, topic.partition_count))
-        return None if shard is None else shard.damage
-
     def partition_of(self, name: str) -> TopicPartition:
         """Find the partition that a name belongs to; Refusal where there are no coordinators."""
         return TopicPartition(self.TOPIC, self._index_of(name))

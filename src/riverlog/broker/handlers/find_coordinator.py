@@ -1,5 +1,4 @@
-"""FindCoordinator: every group and transactional id is looked after by the node that is asked, unless its records there
-are damaged.
+"""FindCoordinator: every group and transactional id is looked after by the node that is asked.
 
 The first question about a group creates the topic that groups are kept in, the first about a transactional id that of
 transactional ids.
@@ -68,9 +67,6 @@ def _coordinator(key: str, key_type: int, context: Context, trouble: Refusal | N
     resource, code = _GUARDS[key_type]
     if not context.allows(Operation.DESCRIBE, resource, key):
         return _refused(key, code, f"Not allowed to describe {key!r}.", context)
-    if trouble is None:
-        coordinators = context.services.groups if key_type == _GROUP else context.services.transactions
-        trouble = coordinators.damage_of(key)
     if trouble is not None:
         return _refused(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, trouble.message, context)
     here = context.image.brokers[context.services.node_id]
