@@ -46,6 +46,7 @@ class ClassicMember(Membership):
     _member_id = ""
     _generation = -1
     _subscribed: frozenset[str] = frozenset()
+    _has_missed = False  # the answer to the last beat
     _counts: dict[str, int] | None = None  # what the leader has shared out
 
     @property
@@ -226,14 +227,21 @@ class ClassicMember(Membership):
         except KafkaError as problem:
             if not problem.retriable:
                 raise
-            self._asked_in_vain(problem)
+            self._missed(problem)
             return True  # the session lasts longer than one beat
         code = error_code(response.error_code)
         if code in MOVED:
             self._coordinator.moved()
-            self._asked_in_vain(failure(code, f"a heartbeat in group {self._rules.group!r}"))
+            self._missed(failure(code, f"a heartbeat in group {self._rules.group!r}"))
             return True
+        self._has_missed = False
         return self._accepted(code, "a heartbeat")
+
+    def _missed(self, problem: KafkaError) -> None:
+        """Count the second missing answer in a row as silence: a coordinator that moves answers the next beat."""
+        if self._has_missed:
+            self._asked_in_vain(problem)
+        self._has_missed = True
 
 
 def _refused(code: ErrorCode, group: str, assignor: str) -> str:
