@@ -308,6 +308,7 @@ class Ends:
         self._joining_since: float | None = None
         self._empty_since: float | None = None
         """Since when the others of the group have all partitions."""
+        self._asked_at = float("-inf")
         self._told = False
 
     async def reached(self) -> bool:
@@ -318,25 +319,42 @@ class Ends:
 
             raise TimedOut(f"no answer for {seconds:.0f} s{f': {problem.message}' if problem else ''}")
         if not self._consumer.held():
-            return self._share_is_empty(asyncio.get_running_loop().time())
+            return await self._share_is_empty(asyncio.get_running_loop().time())
         self._joining_since = self._empty_since = None
         if unknown := [each for each in self._consumer.held() if each not in self._ends]:
             self._ends |= await self._consumer.end_offsets(unknown)
         held = self._consumer.held()
         return all(at is not None and each in self._ends and at >= self._ends[each] for each, at in held.items())
 
-    def _share_is_empty(self, now: float) -> bool:
-        """Return whether the group has given this member nothing for a while; as long as it joins, it may get some."""
+    async def _share_is_empty(self, now: float) -> bool:
+        """Return whether the group has given this member nothing for a while; as long as it joins, it may get some.
+
+        A coordinator may rightly take minutes to answer a join. So something else is asked meanwhile, which raises
+        where nobody answers.
+        """
         if self._consumer.is_settled():
             self._joining_since = None
             self._empty_since = now if self._empty_since is None else self._empty_since
             return now - self._empty_since > self._share_seconds_max
         self._empty_since = None
         self._joining_since = now if self._joining_since is None else self._joining_since
-        if not self._told and now - self._joining_since > JOIN_SECONDS and self._consumer.unanswered()[0] == 0:
-            self._told = True
-            print(f"riverlog: {_WAITS_FOR_GROUP}", file=sys.stderr)
+        if now - max(self._joining_since, self._asked_at) > JOIN_SECONDS and self._consumer.unanswered()[0] == 0:
+            await self._ask()
+            self._asked_at = asyncio.get_running_loop().time()
+            if not self._told:
+                self._told = True
+                print(f"riverlog: {_WAITS_FOR_GROUP}", file=sys.stderr)
         return False
+
+    async def _ask(self) -> None:
+        """Ask the cluster something; raise where nobody answers in the time that a request has."""
+        from riverlog.client.errors import TimedOut
+
+        try:
+            async with asyncio.timeout(self._consumer.request_seconds):
+                await self._consumer.end_offsets(list(self._ends))
+        except TimeoutError:
+            raise TimedOut(f"no answer for {self._consumer.request_seconds:.0f} s") from None
 
     async def before(self, records: "list[ConsumerRecord]") -> "list[ConsumerRecord]":
         """Return the records before the ends; a partition that is read to its end stays there."""

@@ -133,3 +133,24 @@ def test_a_member_commits_what_went_into_a_pipe_before_its_reader_went(shell: Sh
         assert reader.wait(SECONDS_MAX) == 0
     assert read.startswith(b"one...")
     assert committed(shell, "head") == 1_000
+
+
+def test_a_member_whose_coordinator_freezes_while_it_joins_does_not_end_as_if_it_were_done(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Node(tmp_path, settings={"group.initial.rebalance.delay.ms": "20000"}) as node:
+        monkeypatch.setenv("RIVERLOG_BOOTSTRAP_SERVERS", node.bootstrap)
+        shell.done("topics", "create", "orders")
+        shell.done("produce", "orders", given=b"one\n")
+        with subprocess.Popen(
+            [PROGRAM, "consume", "orders", "-e", "--group", "g", "-X", "request.timeout.ms=3000"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(node),
+        ) as reader:
+            until(lambda: b"PreparingRebalance" in shell.done("groups", "list"), lambda: "it does not join")
+            os.kill(node.pid, signal.SIGSTOP)
+            out, err = reader.communicate(timeout=SECONDS_MAX)
+            os.kill(node.pid, signal.SIGCONT)
+        assert (reader.returncode, out) == (3, b"")
+        assert b"still trying" in err.splitlines()[0]
