@@ -195,3 +195,25 @@ def test_a_member_that_nobody_answers_does_not_end_as_if_it_were_done(
 
     run(scenario())
     assert capfd.readouterr().out == ""
+
+
+def test_a_reader_before_its_end_gives_up_when_nobody_answers(capfd: pytest.CaptureFixture[str]) -> None:
+    async def scenario() -> None:
+        universe = Universe()
+        node = universe.node()
+        await node.start()
+        async with Admin(ADDRESS, ports=universe.ports) as admin:
+            await admin.create_topic(TOPIC, partitions=1)
+        await write(universe, 4, partitions=1)
+        async with Consumer(ADDRESS, auto_offset_reset="earliest", ports=universe.ports) as consumer:
+            (partition,) = await consumer.partitions(TOPIC)
+            consumer.assign([partition])
+            ends = Ends(consumer, {partition: 5})
+            reading = asyncio.create_task(_print(consumer, lambda _record: b"x", count=None, ends=ends, waiting=""))
+            await asyncio.sleep(2)
+            await node.stop()
+            with pytest.raises(TimedOut, match="no answer for 30 s"):
+                await reading
+
+    run(scenario())
+    assert capfd.readouterr().out == "xxxx"
