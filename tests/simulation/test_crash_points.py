@@ -13,7 +13,7 @@ ONLY_HERE = {
     "log.truncation._forget_epochs waits for contents": "epochs 0",
     "log.truncation._forget_epochs waits for names": "epochs 0",
     "log.segments.segments.Segments.release_files waits for contents": "kill 0",
-    "log.compaction.swap.Swap.announce waits for names": "swap 2",
+    "log.compaction.swap.Swap._sync_names waits for names": "swap 2",
     "log.compaction.swap.finish_swaps waits for names": "swap 2",
 }
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}

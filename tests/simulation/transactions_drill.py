@@ -47,18 +47,22 @@ class TransactionsDrill:
         return f"{self._flushed} {self._committed} {self._kept}"
 
     def live(self) -> None:
-        """Commit and abort, and compact as far as the memory for keys goes: at first not to the aborted records."""
+        """Commit and abort, and compact as far as the memory for keys goes: at first not to the aborted records.
+
+        The segment with those joins one before it that has no index of them, and of which nothing is written down.
+        """
         log, clean_upto = self._open(), Offset(0)
+        self._write(log, (b"0",))
         self._write(log)
         for _ in range(3):
             clean_upto = compact(self.disk, log, cleaned_offset=clean_upto, now_ms=NOW, keys_bytes_max=1)
             log.segments.remove_deleted(NOW)
         self._flush(log)
 
-    def _write(self, log: Log) -> None:
+    def _write(self, log: Log, outcomes: tuple[bytes, ...] = (b"1", b"2", ABORTED, ABORTED)) -> None:
         if log.producers.transactions.first_unstable_offset is not None:
             end(log, PRODUCER, committed=False)  # as its coordinator does it after a crash
-        for outcome in (b"1", b"2", ABORTED, ABORTED):
+        for outcome in outcomes:
             value = b"%s %d" % (outcome, log.log_end_offset)
             append(log, transactional_batch(PRODUCER, _next_sequence(log), value + b" replaced", value, key=b"key"))
             if outcome != ABORTED:

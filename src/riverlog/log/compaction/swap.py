@@ -69,7 +69,12 @@ class Swap:
 
     def announce(self) -> None:
         """Write down durably that the swap happens; may run in a worker thread."""
+        # The log's name decides: it must not be there without that of the aborted index, which nothing would miss.
+        self._sync_names()
         self._rename(CLEANED_SUFFIX, SWAP_SUFFIX)
+        self._sync_names()
+
+    def _sync_names(self) -> None:
         self._disk.sync_folder(self._folder)
 
     def take_over(self) -> None:
