@@ -7,12 +7,15 @@ from random import Random
 from typing import Final
 
 from riverlog.controller.log import METADATA_CONFIG
+from riverlog.log.checkpoint import read_file
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.topics import DeleteTopics
 from riverlog.metadata.image import ConfigResourceType
+from riverlog.raft.quorum_state import QUORUM_STATE_FILE, BadQuorumState, decode_election
+from riverlog.records.batch import headers
 from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
 from tests.support.disk import MemoryDisk
-from tests.unit.controller.metadata_node import Node, names, topic
+from tests.unit.controller.metadata_node import FOLDER, Node, names, topic
 
 _SEGMENT_BYTES: Final = 400
 """Two topics have room in a segment."""
@@ -81,7 +84,21 @@ class MetadataDrill:
         self.disk.crash()
         return wrong or asyncio.run(self._look(goes_on=False))
 
+    def _forgotten_vote(self) -> list[str]:
+        """Return what is wrong if the log knows of an epoch that the own vote does not know of."""
+        saved = read_file(self.disk, f"{FOLDER}/{QUORUM_STATE_FILE}")
+        names = self.disk.list(FOLDER) if self.disk.exists(FOLDER) else []
+        logs = [read_file(self.disk, f"{FOLDER}/{name}") or b"" for name in names if name.endswith(".log")]
+        newest = max((header.leader_epoch for log in logs for _, header in headers(memoryview(log))), default=0)
+        try:
+            voted = 0 if saved is None else decode_election(saved).election.epoch
+        except BadQuorumState as error:
+            return [f"the vote cannot be read: {error}"]
+        return [f"the log has records of epoch {newest}, and the vote is for {voted}"] if newest > voted else []
+
     async def _look(self, *, goes_on: bool) -> list[str]:
+        if wrong := self._forgotten_vote():
+            return wrong
         node = Node(self.disk)
         found = names(node.view.image)
         if [name for name in found if name in self._answered] != self._answered:

@@ -142,7 +142,11 @@ class MetadataLog:
 
     def lead(self) -> None:
         """Begin an epoch and lead it, once everything that is here was read; waits for the disk."""
-        self.quorum.start()
+        try:
+            self.quorum.start()
+        except Exception as error:  # nothing may be written behind what is half there
+            self._failure = error
+            raise
         self._note_flushed(self.quorum.high_watermark)
         for path in self._replaced:  # a newer snapshot was read whole
             self._disk.remove(path)

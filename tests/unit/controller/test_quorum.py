@@ -2,9 +2,11 @@
 
 import errno
 from itertools import pairwise
+from random import Random
 
 import pytest
 
+from riverlog.controller.log import MetadataLog
 from riverlog.controller.snapshot_files import BadMetadata
 from riverlog.log.checkpoint import read_file
 from riverlog.log.identity import DirectoryRefused
@@ -24,7 +26,7 @@ from riverlog.raft.voters import ReplicaKey, Voter
 from riverlog.records.record import read_batches
 from tests.support.disk import MemoryDisk
 from tests.support.raft import voters
-from tests.unit.controller.metadata_node import FOLDER, SEGMENT, VOTER, Node, names, run
+from tests.unit.controller.metadata_node import FOLDER, SEGMENT, VOTER, Node, StillClock, TurnLater, names, run
 
 STATE = f"{FOLDER}/quorum-state"
 
@@ -244,3 +246,14 @@ async def test_without_room_for_a_single_record_the_node_says_so():
     full_for(disk, ".log")
     with pytest.raises(Refusal, match="There is no room for metadata in"):
         Node(disk)
+
+
+@run
+async def test_a_failed_flush_at_the_start_is_what_the_node_ends_with():
+    disk = MemoryDisk()
+    disk.make_folder("/data")
+    log = MetadataLog.open(disk, StillClock(), TurnLater(), FOLDER, voter=VOTER, random=Random(1))
+    disk.before_step = lambda kind, path: disk.fail(0, errno.EIO, on=("sync",)) if path == SEGMENT else None
+    with pytest.raises(OSError, match=r"."):
+        log.lead()
+    await log.close()
