@@ -214,7 +214,7 @@ class LogDirectory:
         }
 
     def resume(self, partition: TopicPartition, offset: Offset) -> None:
-        """Let a partition whose folder is gone begin at this offset when it is created: no offset is used twice.
+        """Note where a partition whose folder is gone begins when it is created: no offset is used twice.
 
         `write_forgotten` makes that durable.
         """
