@@ -97,10 +97,16 @@ class Shard(Generic[Machine, Fact]):
         assert epoch >= self.epoch, f"{self.name} was led in epoch {self.epoch} and now is in {epoch}"
         self.epoch = epoch
 
+    def absence(self) -> Refusal:
+        """Return what is said to those who ask while it is not there: each time another one, since whatever is raised
+        grows by its traceback."""
+        damage = self.damage
+        return still_loading() if damage is None else Damaged(damage.code, damage.message)
+
     def submit(self, command: Command[Fact, Reply]) -> "asyncio.Future[Reply]":
         """Decide now; the future ends with the reply once it rests on committed records, or with a Refusal."""
         if not self.loaded:
-            return refused(self.damage or still_loading())
+            return refused(self.absence())
         if self._runner.crowded:
             return refused(
                 Refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE, "Too many wait for the coordinator; try again.")

@@ -21,7 +21,7 @@ from riverlog.coordination.limits import (
     COORDINATOR_RELOAD_SECONDS_MAX,
     COORDINATOR_RELOAD_SECONDS_MIN,
 )
-from riverlog.coordination.shard import Shard, still_loading
+from riverlog.coordination.shard import Shard
 from riverlog.coordination.shard_log import Damaged
 from riverlog.metadata.commands.topics import CreateTopics, TopicCreation
 from riverlog.metadata.delta import MetadataDelta
@@ -124,7 +124,7 @@ class Shards(ABC, Generic[Machine, Fact]):
         """Begin the shard of a partition if nobody has; Refusal where it is still reading its log."""
         shard = self._shard(index)
         if not shard.loaded:
-            raise shard.damage or still_loading()
+            raise shard.absence()
 
     def loading(self) -> int:
         """Count the shards that are not there yet."""

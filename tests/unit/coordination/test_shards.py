@@ -2,6 +2,7 @@
 without the topic."""
 
 import asyncio
+import traceback
 
 import pytest
 
@@ -10,7 +11,7 @@ from riverlog.groups.commands import ListGroups
 from riverlog.metadata.delta import delta_of
 from riverlog.metadata.draft import after
 from riverlog.metadata.records import PartitionChangeRecord
-from riverlog.model.errors import ErrorCode
+from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.model.internal_topics import OFFSETS_TOPIC
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.api_versions import OWN_SOFTWARE, ApiVersionsRequest
@@ -146,5 +147,10 @@ def test_a_damaged_record_takes_its_transactional_ids_away_and_no_others() -> No
             found = await line.ask(ApiKey.LIST_TRANSACTIONS, 1, ListTransactionsRequest(producer_id_filters=[0]))
             assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
             assert await damage_told(line) == ([str(damaged)], [damaged.partition])
+            for _ in range(50):
+                with pytest.raises(Refusal):
+                    node.parts.transactions.check_loaded(damaged.partition)
+            kept = node.parts.transactions.damage()[damaged.partition].__traceback__
+            assert len(list(traceback.walk_tb(kept))) < 10, "who asks again and again takes no memory"
 
     run(scenario())
