@@ -46,7 +46,7 @@ def delta_of(before: MetadataImage, after: MetadataImage, records: Iterable[Meta
                 configured[record.resource_name] = None
             case ConfigRecord() if record.resource_type == ConfigResourceType.GROUP:
                 groups_configured = True
-            case ConfigRecord():
+            case ConfigRecord() if record.resource_type == ConfigResourceType.BROKER:
                 nodes_configured = True
             case _:
                 pass

@@ -5,30 +5,38 @@ record first touches it. So a batch of a hundred thousand records costs what it 
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
-from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Generic, assert_never
+from typing import Generic, assert_never
 from uuid import UUID
 
+from riverlog.metadata.access_records import (
+    AccessControlEntryRecord,
+    AccessRecord,
+    ClientQuotaRecord,
+    DelegationTokenRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+    access_key,
+    lasting,
+)
 from riverlog.metadata.image import (
-    PARTITIONS_PER_CHUNK,
-    STATES_SHARED_MAX,
-    BrokerImage,
     ConfigResource,
     ConfigResourceType,
     MetadataImage,
-    PartitionState,
     TopicImage,
+    config_key,
     folded,
 )
 from riverlog.metadata.limits import TOPICS_OPEN_MAX
+from riverlog.metadata.node_records import broker_after, broker_of, controller_of
 from riverlog.metadata.records import (
-    LEADER_UNCHANGED,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ConfigRecord,
     FeatureLevelRecord,
+    FenceBrokerRecord,
     MetadataRecord,
     NoOpRecord,
     PartitionChangeRecord,
@@ -38,76 +46,14 @@ from riverlog.metadata.records import (
     RegisterControllerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnfenceBrokerRecord,
     UnregisterBrokerRecord,
+    ZkMigrationStateRecord,
 )
 from riverlog.metadata.shared_map import GONE, Gone, Key, SharedMap, Value
-from riverlog.model.endpoints import Endpoint
-from riverlog.model.ids import LeaderEpoch, NodeId, ProducerId, TopicId
+from riverlog.metadata.topic_draft import TopicDraft, eligible_somewhere
+from riverlog.model.ids import NodeId, ProducerId, TopicId
 from riverlog.model.internal_topics import INTERNAL_TOPICS
-
-
-class TopicDraft:
-    """A topic whose partitions change."""
-
-    __slots__ = ("_chunks", "_open", "count", "id", "name")
-
-    def __init__(self, topic: TopicImage) -> None:
-        self.name, self.id, self.count = topic.name, topic.id, topic.partition_count
-        self._chunks = list(topic.chunks)
-        self._open: dict[int, list[PartitionState]] = {}
-        """The partitions that are being changed, by the number of their chunk."""
-
-    def put(self, record: PartitionRecord) -> None:
-        """Set a partition, or add it behind the last one."""
-        index = record.partition_id
-        assert 0 <= index <= self.count, f"{self.name} has {self.count} partitions, not {index}"
-        state = _state(
-            tuple(record.replicas),
-            tuple(record.isr),
-            record.leader,
-            record.leader_epoch,
-            record.partition_epoch,
-            tuple(record.directories),
-        )
-        chunk, row = self._row(index)
-        if index == self.count:
-            chunk.append(state)
-            self.count += 1
-        else:
-            chunk[row] = state
-
-    def change(self, record: PartitionChangeRecord) -> None:
-        """Change what the record names of a partition."""
-        index = record.partition_id
-        if not 0 <= index < self.count:
-            raise IndexError(index)
-        chunk, row = self._row(index)
-        replicas, isr, leader, leader_epoch, partition_epoch, directories = chunk[row]
-        leads_anew = record.leader != LEADER_UNCHANGED
-        chunk[row] = _state(
-            replicas if record.replicas is None else tuple(record.replicas),
-            isr if record.isr is None else tuple(record.isr),
-            record.leader if leads_anew else leader,
-            leader_epoch + 1 if leads_anew else leader_epoch,
-            partition_epoch + 1,
-            directories if record.directories is None else tuple(record.directories),
-        )
-
-    def image(self) -> TopicImage:
-        """Return the topic as it is now."""
-        for number, states in self._open.items():
-            self._chunks[number] = tuple(states)
-        self._open.clear()
-        return TopicImage(self.name, self.id, self.count, tuple(self._chunks))
-
-    def _row(self, index: int) -> tuple[list[PartitionState], int]:
-        number, row = divmod(index, PARTITIONS_PER_CHUNK)
-        chunk = self._open.get(number)
-        if chunk is None:
-            if number == len(self._chunks):
-                self._chunks.append(())
-            chunk = self._open[number] = list(self._chunks[number])
-        return chunk, row
 
 
 class _MapDraft(Generic[Key, Value]):
@@ -139,9 +85,11 @@ class MetadataDraft:
     """An image and the records since."""
 
     __slots__ = (
+        "_access",
         "_brokers",
         "_changed",
         "_configs",
+        "_controllers",
         "_features",
         "_folded",
         "_image",
@@ -158,7 +106,9 @@ class MetadataDraft:
         self._names = _MapDraft(image.topic_names)
         self._folded = _MapDraft(image.folded_names)
         self._configs = _MapDraft(image.configs)
+        self._access = _MapDraft(image.access)
         self._brokers = image.brokers
+        self._controllers = image.controllers
         self._features = image.features
         self._next_producer_id = image.next_producer_id
         self._lost = image.lost_topics
@@ -178,6 +128,8 @@ class MetadataDraft:
                 self._features,
                 self._next_producer_id,
                 self._lost,
+                self._controllers,
+                self._access.image(),
             )
             MetadataDraft.__init__(self, image)
         return self._image
@@ -203,8 +155,7 @@ class MetadataDraft:
             case ConfigRecord():
                 self._configure(record)
             case RegisterBrokerRecord():
-                broker = _broker(record)
-                self._brokers = {**self._brokers, broker.id: broker}
+                self._brokers = {**self._brokers, NodeId(record.broker_id): broker_of(record)}
             case FeatureLevelRecord():
                 self._features = {**self._features, record.name: record.feature_level}
             case ProducerIdsRecord():
@@ -213,10 +164,27 @@ class MetadataDraft:
             case UnregisterBrokerRecord():
                 self._brokers = {id_: each for id_, each in self._brokers.items() if id_ != record.broker_id}
             case BrokerRegistrationChangeRecord():
-                broker = _changed(self._brokers[NodeId(record.broker_id)], record)
-                self._brokers = {**self._brokers, broker.id: broker}
-            case NoOpRecord() | RegisterControllerRecord() | ClearElrRecord():
+                self._change_broker(record)
+            case FenceBrokerRecord():
+                self._change_broker(BrokerRegistrationChangeRecord(record.id, record.epoch, fenced=1))
+            case UnfenceBrokerRecord():
+                self._change_broker(BrokerRegistrationChangeRecord(record.id, record.epoch, fenced=-1))
+            case RegisterControllerRecord():
+                self._controllers = {**self._controllers, NodeId(record.controller_id): controller_of(record)}
+            case ClearElrRecord():
+                self._clear_eligible(record)
+            case NoOpRecord() | ZkMigrationStateRecord():
                 pass
+            case (
+                AccessControlEntryRecord()
+                | RemoveAccessControlEntryRecord()
+                | UserScramCredentialRecord()
+                | RemoveUserScramCredentialRecord()
+                | ClientQuotaRecord()
+                | DelegationTokenRecord()
+                | RemoveDelegationTokenRecord()
+            ):
+                self._note_access(record)
             case _:
                 assert_never(record)
 
@@ -234,8 +202,8 @@ class MetadataDraft:
     def _open(self, topic: TopicDraft) -> TopicDraft:
         """Keep a topic that changes; what changed before is put away where it has become much."""
         if len(self._topics) >= TOPICS_OPEN_MAX:
-            self._changed = True
             self.image()
+        self._changed = True
         self._topics[topic.name] = topic
         return topic
 
@@ -260,7 +228,7 @@ class MetadataDraft:
             self._lost = {**self._lost, name: TopicId(record.topic_id)}
 
     def _configure(self, record: ConfigRecord) -> None:
-        key = ConfigResource(ConfigResourceType(record.resource_type), record.resource_name).key
+        key = config_key(record.resource_type, record.resource_name)
         values = {name: value for name, value in (self._configs.get(key) or {}).items() if name != record.name}
         if record.value is not None:
             values[record.name] = record.value
@@ -269,52 +237,23 @@ class MetadataDraft:
         else:
             self._configs.remove(key)
 
+    def _change_broker(self, record: BrokerRegistrationChangeRecord) -> None:
+        broker = broker_after(self._brokers[NodeId(record.broker_id)], record)
+        self._brokers = {**self._brokers, broker.id: broker}
 
-def _broker(record: RegisterBrokerRecord) -> BrokerImage:
-    return BrokerImage(
-        id=NodeId(record.broker_id),
-        epoch=record.broker_epoch,
-        incarnation_id=record.incarnation_id,
-        endpoints=tuple(Endpoint(each.name, each.host, each.port) for each in record.end_points),
-        features={each.name: (each.min_supported_version, each.max_supported_version) for each in record.features},
-        rack=record.rack,
-        fenced=record.fenced,
-        log_dirs=tuple(record.log_dirs),
-    )
+    def _clear_eligible(self, record: ClearElrRecord) -> None:
+        """Forget the eligible leaders of one topic, or of all."""
+        image = self.image()
+        named = [image.topic(record.topic_name)] if record.topic_name else image.all_topics()
+        for topic in [each for each in named if each is not None and eligible_somewhere(each)]:
+            self._topic(topic.id, record).clear_eligible()
 
-
-def _changed(broker: BrokerImage, record: BrokerRegistrationChangeRecord) -> BrokerImage:
-    return replace(
-        broker,
-        fenced=record.fenced > 0 or (broker.fenced and record.fenced == 0),
-        log_dirs=record.log_dirs or broker.log_dirs,
-    )
-
-
-@lru_cache(maxsize=STATES_SHARED_MAX)
-def _state(
-    replicas: tuple[int, ...],
-    isr: tuple[int, ...],
-    leader: int,
-    leader_epoch: int,
-    partition_epoch: int,
-    directories: tuple[UUID, ...],
-) -> PartitionState:
-    """Return one object for all equal partitions: there are few of them, and perhaps millions of partitions."""
-    return (
-        _one_object(replicas),
-        _one_object(isr),
-        NodeId(leader),
-        LeaderEpoch(leader_epoch),
-        partition_epoch,
-        _one_object(directories),
-    )
-
-
-@lru_cache(maxsize=STATES_SHARED_MAX)
-def _one_object(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return one object for all equal lists."""
-    return values
+    def _note_access(self, record: AccessRecord) -> None:
+        key, kept = access_key(record), lasting(record)
+        if kept is None:
+            self._access.remove(key)
+        else:
+            self._access.put(key, kept)
 
 
 def after(image: MetadataImage, records: Iterable[MetadataRecord]) -> MetadataImage:

@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from riverlog.metadata.access_records import LastingAccessRecord
 from riverlog.metadata.shared_map import SharedMap
-from riverlog.model.endpoints import Endpoint
-from riverlog.model.ids import LeaderEpoch, NodeId, ProducerId, TopicId
+from riverlog.model.ids import Address, LeaderEpoch, NodeId, ProducerId, TopicId
 from riverlog.model.internal_topics import INTERNAL_TOPICS
 
 ReplicaIds = tuple[NodeId, ...]
@@ -43,7 +43,34 @@ class ConfigResource(NamedTuple):
 
     @property
     def key(self) -> str:
-        return f"{self.type}/{self.name}"
+        return config_key(self.type, self.name)
+
+
+def config_key(type_: int, name: str) -> str:
+    """Return under which key the settings of a resource are kept, of a type that means nothing here too."""
+    return f"{int(type_)}/{name}"
+
+
+class LeaderRecoveryState(IntEnum):
+    """Whether a leader has all that was committed (KIP-704): one from outside the in-sync replicas may not."""
+
+    RECOVERED = 0
+    RECOVERING = 1
+
+
+class RareState(NamedTuple):
+    """What few partitions have: a reassignment under way, or too few replicas in sync (KIP-455, KIP-966)."""
+
+    adding_replicas: ReplicaIds = ()
+    removing_replicas: ReplicaIds = ()
+    eligible_leader_replicas: ReplicaIds = ()
+    """Replicas out of sync that have all that was committed, since nothing was committed without them."""
+    last_known_elr: ReplicaIds = ()
+    """Who led last, where nobody leads and nobody is eligible."""
+    leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
+
+
+NOTHING_RARE: Final = RareState()
 
 
 class PartitionImage(NamedTuple):
@@ -56,10 +83,19 @@ class PartitionImage(NamedTuple):
     leader_epoch: LeaderEpoch
     partition_epoch: int
     directories: tuple[UUID, ...]
+    rare: RareState = NOTHING_RARE
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.rare.adding_replicas or self.rare.removing_replicas)
 
 
-PartitionState = tuple[ReplicaIds, ReplicaIds, NodeId, LeaderEpoch, int, tuple[UUID, ...]]
-"""A partition without its index: the other fields of PartitionImage, in their order. Equal ones are one object."""
+PartitionState = (
+    tuple[ReplicaIds, ReplicaIds, NodeId, LeaderEpoch, int, tuple[UUID, ...]]
+    | tuple[ReplicaIds, ReplicaIds, NodeId, LeaderEpoch, int, tuple[UUID, ...], RareState]
+)
+"""A partition without its index: the other fields of PartitionImage, in their order, the rare state only where there is
+one. Equal ones are one object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +130,19 @@ class TopicImage:
         return PartitionImage(index, *self.chunks[chunk][row])
 
 
+class RegisteredEndpoint(NamedTuple):
+    """A listener of a registered node, and where it is. The security protocol has Kafka's number, 0 is PLAINTEXT."""
+
+    listener: str
+    host: str
+    port: int
+    security_protocol: int = 0
+
+    @property
+    def address(self) -> Address:
+        return Address(self.host, self.port)
+
+
 @dataclass(frozen=True, slots=True)
 class BrokerImage:
     """A broker, where it can be reached, and in which incarnation."""
@@ -101,16 +150,36 @@ class BrokerImage:
     id: NodeId
     epoch: int
     incarnation_id: UUID
-    endpoints: tuple[Endpoint, ...]
+    endpoints: tuple[RegisteredEndpoint, ...]
     features: Mapping[str, tuple[int, int]]
     """The levels of each feature that the broker can run with."""
     rack: str | None
     fenced: bool
     log_dirs: tuple[UUID, ...]
+    in_controlled_shutdown: bool = False
+    """Whether the broker is about to stop and leads nothing new."""
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
+    """The log directories that are to get no new replicas; None where the broker has not said."""
 
-    def endpoint(self, listener: str) -> Endpoint | None:
+    @property
+    def is_active(self) -> bool:
+        """Return whether the broker may lead partitions and be in sync."""
+        return not (self.fenced or self.in_controlled_shutdown)
+
+    def endpoint(self, listener: str) -> RegisteredEndpoint | None:
         """Return the broker's address on a listener."""
         return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerImage:
+    """A controller, where it can be reached, and in which incarnation."""
+
+    id: NodeId
+    incarnation_id: UUID
+    endpoints: tuple[RegisteredEndpoint, ...]
+    features: Mapping[str, tuple[int, int]]
+    """The levels of each feature that the controller can run with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +197,9 @@ class MetadataImage:
     next_producer_id: ProducerId = FIRST_PRODUCER_ID
     lost_topics: Mapping[str, TopicId] = field(default_factory=dict)
     """Internal topics that were deleted and are not there again, with the ids that they had."""
+    controllers: Mapping[NodeId, ControllerImage] = field(default_factory=dict)
+    access: SharedMap[str, LastingAccessRecord] = field(default_factory=SharedMap)
+    """ACLs, credentials, quotas and tokens by what they are about, as their records say it."""
 
     @property
     def features_epoch(self) -> int:

@@ -8,6 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
+from riverlog.metadata.access_records import (
+    AccessControlEntryRecord,
+    AccessRecord,
+    ClientQuotaRecord,
+    DelegationTokenRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+)
 from riverlog.wire.types import (
     INT32,
     UUID_,
@@ -169,12 +179,16 @@ class BrokerRegistrationChangeRecord:
     fenced: int = int8(tag=0)
     """1 where the broker is fenced from now on, -1 where it no longer is."""
     in_controlled_shutdown: int = int8(since=1, tag=1)
+    """1 where the broker stops, and leaves what it leads to others first."""
     log_dirs: tuple[UUID, ...] = _several(UUID_, since=2, tag=2)
+    """The log directories that it has left; empty where they are as before."""
+    cordoned_log_dirs: tuple[UUID, ...] | None = array(UUID_, since=3, nullable_since=3, tag=3)
+    """The log directories that are to get no new replicas; None where they are as before."""
 
 
 @record(flexible_since=0)
 class RegisterControllerRecord:
-    """A controller is part of the quorum; Apache Kafka writes this, and a node that is its own quorum needs it not."""
+    """A controller is there: where it is reached, and which features it supports."""
 
     controller_id: int = int32()
     incarnation_id: UUID = uuid()
@@ -185,9 +199,32 @@ class RegisterControllerRecord:
 
 @record(flexible_since=0)
 class ClearElrRecord:
-    """A topic's eligible leaders are forgotten; Apache Kafka writes this where `min.insync.replicas` is set for it."""
+    """The eligible leaders of a topic are forgotten, or those of all topics where none is named (KIP-966)."""
 
     topic_name: str = string()
+
+
+@record(flexible_since=0)
+class FenceBrokerRecord:
+    """A broker is fenced, as logs of before metadata.version 3.1 have it."""
+
+    id: int = int32()
+    epoch: int = int64()
+
+
+@record(flexible_since=0)
+class UnfenceBrokerRecord:
+    """A broker is no longer fenced, as logs of before metadata.version 3.1 have it."""
+
+    id: int = int32()
+    epoch: int = int64()
+
+
+@record(flexible_since=0)
+class ZkMigrationStateRecord:
+    """How far a cluster of before KRaft has come with its migration; it means nothing here."""
+
+    zk_migration_state: int = int8()
 
 
 @record(flexible_since=0)
@@ -225,6 +262,10 @@ MetadataRecord = (
     | ProducerIdsRecord
     | NoOpRecord
     | ClearElrRecord
+    | FenceBrokerRecord
+    | UnfenceBrokerRecord
+    | ZkMigrationStateRecord
+    | AccessRecord
 )
 
 
@@ -244,14 +285,24 @@ RECORD_TYPES: Final = (
     RecordType(PartitionRecord, 3, 2),
     RecordType(ConfigRecord, 4, 0),
     RecordType(PartitionChangeRecord, 5, 2),
+    RecordType(FenceBrokerRecord, 7, 0),
+    RecordType(UnfenceBrokerRecord, 8, 0),
     RecordType(RemoveTopicRecord, 9, 0),
+    RecordType(DelegationTokenRecord, 10, 0),
+    RecordType(UserScramCredentialRecord, 11, 0),
     RecordType(FeatureLevelRecord, 12, 0),
+    RecordType(ClientQuotaRecord, 14, 0),
     RecordType(ProducerIdsRecord, 15, 0),
     RecordType(BrokerRegistrationChangeRecord, 17, 3),
+    RecordType(AccessControlEntryRecord, 18, 0),
+    RecordType(RemoveAccessControlEntryRecord, 19, 0),
     RecordType(NoOpRecord, 20, 0),
+    RecordType(ZkMigrationStateRecord, 21, 0),
+    RecordType(RemoveUserScramCredentialRecord, 22, 0),
     RecordType(BeginTransactionRecord, 23, 0),
     RecordType(EndTransactionRecord, 24, 0),
     RecordType(AbortTransactionRecord, 25, 0),
+    RecordType(RemoveDelegationTokenRecord, 26, 0),
     RecordType(RegisterControllerRecord, 27, 0),
     RecordType(ClearElrRecord, 28, 0),
 )

@@ -3,16 +3,14 @@
 from collections.abc import Iterator
 
 from riverlog.metadata.features import METADATA_VERSION
-from riverlog.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from riverlog.metadata.image import MetadataImage, PartitionImage, TopicImage
+from riverlog.metadata.node_records import broker_record, controller_record
 from riverlog.metadata.records import (
-    BrokerEndpoint,
-    BrokerFeature,
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
     PartitionRecord,
     ProducerIdsRecord,
-    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
@@ -24,7 +22,9 @@ def snapshot_records(image: MetadataImage) -> Iterator[MetadataRecord]:
     for name, level in sorted(image.features.items(), key=lambda item: (item[0] != METADATA_VERSION, item[0])):
         yield FeatureLevelRecord(name=name, feature_level=level)
     for _node_id, broker in sorted(image.brokers.items()):
-        yield _broker(broker)
+        yield broker_record(broker)
+    for _node_id, controller in sorted(image.controllers.items()):
+        yield controller_record(controller)
     for name, topic_id in sorted(image.lost_topics.items()):
         yield TopicRecord(name=name, topic_id=topic_id)
         yield RemoveTopicRecord(topic_id=topic_id)
@@ -38,22 +38,11 @@ def snapshot_records(image: MetadataImage) -> Iterator[MetadataRecord]:
             yield ConfigRecord(resource_type=int(type_), resource_name=name, name=setting, value=value)
     if image.next_producer_id:
         yield ProducerIdsRecord(broker_id=NO_NODE, next_producer_id=image.next_producer_id)
-
-
-def _broker(broker: BrokerImage) -> RegisterBrokerRecord:
-    return RegisterBrokerRecord(
-        broker_id=broker.id,
-        incarnation_id=broker.incarnation_id,
-        broker_epoch=broker.epoch,
-        end_points=tuple(BrokerEndpoint(each.listener, each.host, each.port) for each in broker.endpoints),
-        features=tuple(BrokerFeature(name, *levels) for name, levels in broker.features.items()),
-        rack=broker.rack,
-        fenced=broker.fenced,
-        log_dirs=broker.log_dirs,
-    )
+    yield from (record for _key, record in image.access.items())
 
 
 def _partition(topic: TopicImage, partition: PartitionImage) -> PartitionRecord:
+    rare = partition.rare
     return PartitionRecord(
         partition_id=partition.index,
         topic_id=topic.id,
@@ -63,4 +52,9 @@ def _partition(topic: TopicImage, partition: PartitionImage) -> PartitionRecord:
         leader_epoch=partition.leader_epoch,
         partition_epoch=partition.partition_epoch,
         directories=partition.directories,
+        adding_replicas=rare.adding_replicas,
+        removing_replicas=rare.removing_replicas,
+        eligible_leader_replicas=rare.eligible_leader_replicas or None,
+        last_known_elr=rare.last_known_elr or None,
+        leader_recovery_state=rare.leader_recovery_state,
     )

@@ -7,6 +7,7 @@ import pytest
 
 from riverlog.metadata.draft import MetadataDraft, after
 from riverlog.metadata.image import PARTITIONS_PER_CHUNK, MetadataImage
+from riverlog.metadata.limits import TOPICS_OPEN_MAX
 from riverlog.metadata.records import (
     ConfigRecord,
     MetadataRecord,
@@ -67,6 +68,19 @@ def test_views_on_the_way_change_nothing(seed: int) -> None:
     assert draft.image() is draft.image(), "nothing is made anew where nothing happened"
     for position, view in views[:: max(1, len(views) // 5)]:
         assert view == after(MetadataImage(), records[:position]), "a view does not change under its holder"
+
+
+def test_the_topic_for_which_others_are_put_away_is_in_the_next_view() -> None:
+    """The draft keeps so many topics in pieces, and puts them together when one more comes."""
+    draft = MetadataDraft(MetadataImage())
+    ids = [UUID(int=number) for number in range(1, TOPICS_OPEN_MAX + 2)]
+    draft.apply_all(TopicRecord(name=f"t{id_.int}", topic_id=id_) for id_ in ids)
+    draft.image()
+    for id_ in ids:
+        draft.apply(PartitionRecord(partition_id=0, topic_id=id_, replicas=(1,), isr=(1,)))
+    topic = draft.image().topic_by_id(ids[-1])
+    assert topic is not None
+    assert topic.partition_count == 1
 
 
 def test_what_makes_no_sense_is_refused_and_changes_nothing() -> None:

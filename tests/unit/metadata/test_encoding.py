@@ -4,8 +4,19 @@ from uuid import UUID
 
 import pytest
 
-from riverlog.metadata.encoding import BadMetadataRecord, decode_record, encode_record
+from riverlog.metadata.access_records import (
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
+    DelegationTokenRecord,
+    QuotaEntity,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+)
+from riverlog.metadata.encoding import FRAME_VERSION, BadMetadataRecord, decode_record, encode_record
 from riverlog.metadata.records import (
+    RECORD_TYPES,
     AbortTransactionRecord,
     BeginTransactionRecord,
     BrokerEndpoint,
@@ -15,6 +26,7 @@ from riverlog.metadata.records import (
     ConfigRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
+    FenceBrokerRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -23,12 +35,27 @@ from riverlog.metadata.records import (
     RegisterControllerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnfenceBrokerRecord,
     UnregisterBrokerRecord,
+    ZkMigrationStateRecord,
 )
+from riverlog.wire.codec import encode_parts, joined
+from riverlog.wire.primitives import varint_bytes
 
 ONE = UUID(int=1)
 RECORDS = [
     NoOpRecord(),
+    FenceBrokerRecord(1, 2),
+    UnfenceBrokerRecord(1, 2),
+    ZkMigrationStateRecord(3),
+    DelegationTokenRecord("User:a", "User:b", ("User:c",), 1, 2, 3, "token"),
+    RemoveDelegationTokenRecord("token"),
+    UserScramCredentialRecord("a", 1, b"salt", b"stored", b"server", 4096),
+    RemoveUserScramCredentialRecord("a", 1),
+    ClientQuotaRecord((QuotaEntity("user", "a"), QuotaEntity("ip", None)), "producer_byte_rate", 1.5, remove=True),
+    AccessControlEntryRecord(ONE, 2, "orders", 3, "User:a", "*", 3, 3),
+    RemoveAccessControlEntryRecord(ONE),
+    BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=2, in_controlled_shutdown=1, cordoned_log_dirs=(ONE,)),
     BeginTransactionRecord(name="bootstrap"),
     EndTransactionRecord(),
     AbortTransactionRecord(),
@@ -124,3 +151,19 @@ def test_an_older_version_is_understood():
     newest = encode_record(record)
     version_0 = b"\x01\x03\x00" + newest[3:-2] + b"\x00"  # without directories
     assert decode_record(version_0) == record
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [(kind, version) for kind in RECORD_TYPES for version in range(kind.version + 1)],
+    ids=lambda value: value.declaration.__name__ if hasattr(value, "declaration") else f"v{value}",
+)
+def test_each_type_is_understood_in_each_version(kind, version):
+    frame = bytearray(b"".join(varint_bytes(number) for number in (FRAME_VERSION, kind.key, version)))
+    record = kind.declaration()
+    assert decode_record(joined(encode_parts(record, version, frame))) == record
+
+
+def test_all_types_are_known_that_kafka_has():
+    kafka = {*range(6), *range(7, 13), 14, 15, *range(17, 29)}
+    assert {kind.key for kind in RECORD_TYPES} == kafka

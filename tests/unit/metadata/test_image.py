@@ -15,6 +15,7 @@ from riverlog.metadata.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from riverlog.metadata.snapshot import snapshot_records
 from riverlog.model.ids import NodeId
 from tests.unit.metadata.cluster import cluster, topic_id, with_topic
 
@@ -85,6 +86,13 @@ def test_a_setting_without_value_is_gone():
     assert dict(image.config(nodes)) == {"max.connections": "5"}
     image = after(image, [ConfigRecord(resource_type=4, resource_name="", name="max.connections")])
     assert dict(image.config(nodes)) == {}
+
+
+def test_settings_of_types_that_mean_nothing_here_are_kept():
+    metrics = ConfigRecord(resource_type=16, resource_name="s", name="interval.ms", value="5")
+    image = after(MetadataImage(), [metrics, ConfigRecord(resource_type=8, resource_name="1", name="x", value="INFO")])
+    assert metrics in list(snapshot_records(image))
+    assert after(MetadataImage(), snapshot_records(image)) == image
 
 
 def test_features_and_producer_ids():
