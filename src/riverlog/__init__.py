@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from riverlog.client.producer.exactly_once import NewRecord, process_exactly_once
     from riverlog.client.producer.producer import Producer
     from riverlog.client.producer.shared_transactions import Member, SharedTransactions
-    from riverlog.client.producer.sync_shared_transactions import SyncMember, SyncSharedTransactions
     from riverlog.model.ids import TopicPartition
 
 __version__ = "0.1.0"
@@ -31,8 +30,6 @@ __all__ = [
     "Scan",
     "Security",
     "SharedTransactions",
-    "SyncMember",
-    "SyncSharedTransactions",
     "TopicPartition",
     "TransactionAborted",
     "__version__",
@@ -51,8 +48,6 @@ _HOMES = {
     "Scan": "riverlog.arrow.scan",
     "Security": "riverlog.client.network.security",
     "SharedTransactions": "riverlog.client.producer.shared_transactions",
-    "SyncMember": "riverlog.client.producer.sync_shared_transactions",
-    "SyncSharedTransactions": "riverlog.client.producer.sync_shared_transactions",
     "TopicPartition": "riverlog.model.ids",
     "TransactionAborted": "riverlog.client.errors",
     "process_exactly_once": "riverlog.client.producer.exactly_once",

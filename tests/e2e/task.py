@@ -4,14 +4,15 @@ It waits for a line of input after each step, so that whoever started it can kil
 """
 
 import argparse
+import asyncio
 import json
 import sys
 
-from riverlog import KafkaError, NewRecord, SyncMember
+from riverlog import KafkaError, Member, NewRecord
 from riverlog.client.producer.shared_transactions import SharedBatch
 
 
-def main() -> None:
+async def main() -> None:
     """Write a part of a batch, step by step."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--bootstrap", required=True)
@@ -21,15 +22,15 @@ def main() -> None:
     parser.add_argument("--records", type=int, required=True)
     given = parser.parse_args()
     batch = SharedBatch(**given.batch)
-    with SyncMember(given.bootstrap, batch, task=given.task, attempt=given.attempt) as member:
+    async with Member(given.bootstrap, batch, task=given.task, attempt=given.attempt) as member:
         say("joined")
         half = given.records // 2
         try:
-            member.write(part(batch, given.task, 0, half))
-            member.flush()
+            await member.write(part(batch, given.task, 0, half))
+            await member.flush()
             say("wrote")
-            member.write(part(batch, given.task, half, given.records))
-            membership = member.finish()
+            await member.write(part(batch, given.task, half, given.records))
+            membership = await member.finish()
         except KafkaError as problem:
             say(problem.code.name)
         else:
@@ -47,4 +48,4 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

@@ -1,5 +1,6 @@
 """Batches of a pipeline over a real node that is killed: output and `commits/N` agree, and each batch counts once."""
 
+import asyncio
 import http.client
 import itertools
 import json
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import TopicPartition
 
-from riverlog import KafkaError, NewRecord, SyncMember
+from riverlog import KafkaError, Member, NewRecord
 from riverlog.checkpoints.files.refusals import RequestRefused
 from riverlog.checkpoints.sink import SinkCalls
+from riverlog.client.producer.shared_transactions import Membership, SharedBatch
 from tests.e2e.clients import create_topic, read_all
 from tests.support.node import Node
 from tests.support.waiting import until
@@ -64,14 +66,17 @@ class Driver:
             assert store.create(f"{ROOT}/offsets/{number}", b"v1\n{}\n").status == 201
         for task in range(2):
             batch = calls.begin(query="q", run=run, batch=number)
-            options = {"delivery_timeout_ms": 5_000, "request_timeout_ms": 4_000, "block_ms_max": 4_000}
-            with SyncMember(self.node.bootstrap, batch, task=task, attempt=0, **options) as member:
-                member.write([NewRecord(TOPIC, f"{number} {task} {run}".encode())])
-                memberships.append(member.finish())
+            memberships.append(asyncio.run(self._task(batch, task, run)))
         calls.announce(query="q", run=run, batch=number, memberships=memberships)
         temporary = f"{ROOT}/commits/.{number}.{run}.tmp"
         assert store.create(temporary, b"v2\n" + json.dumps({"run": run}).encode()).status == 201
         assert store.rename(temporary, f"{ROOT}/commits/{number}").facts == {"boolean": True}
+
+    async def _task(self, batch: SharedBatch, task: int, run: str) -> Membership:
+        options = {"delivery_timeout_ms": 5_000, "request_timeout_ms": 4_000, "block_ms_max": 4_000}
+        async with Member(self.node.bootstrap, batch, task=task, attempt=0, **options) as member:
+            await member.write([NewRecord(TOPIC, f"{batch.number} {task} {run}".encode())])
+            return await member.finish()
 
 
 def test_each_batch_counts_once_over_kills_of_the_node(node: Node) -> None:

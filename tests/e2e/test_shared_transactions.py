@@ -1,5 +1,6 @@
 """A batch of members in processes of their own: some are killed, some come back from the dead, drivers are replaced."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Final
 import pytest
 from confluent_kafka import Consumer
 
-from riverlog import ProducerFenced, SyncSharedTransactions, TopicPartition
+from riverlog import ProducerFenced, SharedTransactions, TopicPartition
 from riverlog.client.producer.shared_transactions import CommittedBatch, Membership, SharedBatch
 from tests.e2e.clients import create_topic
 from tests.support.node import ROOT, Node
@@ -104,9 +105,13 @@ def committed(node: Node, count: int) -> list[str]:
 
 @pytest.mark.timeout(240)
 def test_a_batch_counts_once_whoever_dies(tmp_path: Path) -> None:
+    asyncio.run(commit_whoever_dies(tmp_path))
+
+
+async def commit_whoever_dies(tmp_path: Path) -> None:
     with Node(tmp_path, settings={"metrics.port": "-1"}) as node:
         create_topic(node.bootstrap, "out", partitions=PARTITIONS)
-        with SyncSharedTransactions(node.bootstrap, "pipeline", incarnation="a") as first:
+        async with SharedTransactions(node.bootstrap, "pipeline", incarnation="a") as first:
             batch = first.batch(0)
             with tasks_of(node, batch, attempt=0) as tasks:
                 killed, zombie = tasks[0], tasks[1]
@@ -119,7 +124,7 @@ def test_a_batch_counts_once_whoever_dies(tmp_path: Path) -> None:
                 tasks += retried
                 memberships = [task.finished() for task in tasks[2:]]
                 offsets = {TopicPartition("out", 0): 7}
-                first.commit(batch, memberships, group="pipeline", offsets=offsets, marker=b"0")
+                await first.commit(batch, memberships, group="pipeline", offsets=offsets, marker=b"0")
                 zombie.go_on()
                 assert zombie.heard() in ("INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED")
             assert committed(node, len(expected(0))) == expected(0)
@@ -129,14 +134,14 @@ def test_a_batch_counts_once_whoever_dies(tmp_path: Path) -> None:
                 memberships = [task.finished() for task in tasks]
             node.kill()
             node.start()
-            with SyncSharedTransactions(node.bootstrap, "pipeline", incarnation="a") as second:
+            async with SharedTransactions(node.bootstrap, "pipeline", incarnation="a") as second:
                 with pytest.raises(ProducerFenced):
-                    first.commit(abandoned, memberships)
-                assert second.committed() == CommittedBatch(0, b"0")
+                    await first.commit(abandoned, memberships)
+                assert await second.committed() == CommittedBatch(0, b"0")
                 batch = second.batch(1)
                 with tasks_of(node, batch, attempt=1) as tasks:
-                    second.commit(batch, [task.finished() for task in tasks], marker=b"1")
+                    await second.commit(batch, [task.finished() for task in tasks], marker=b"1")
                 node.kill()
                 node.start()
-                assert second.committed() == CommittedBatch(1, b"1")
+                assert await second.committed() == CommittedBatch(1, b"1")
         assert committed(node, len(expected(0, 1))) == expected(0, 1)

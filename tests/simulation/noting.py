@@ -13,7 +13,7 @@ from riverlog.client.ports import Ports
 from riverlog.client.producer.deliveries import Delivery
 from riverlog.client.producer.producer import Producer
 from riverlog.client.producer.sender import Sender
-from riverlog.client.producer.transactions import Broken, Open, Settling, TransactionRules, Transactions
+from riverlog.client.producer.transactions import Broken, Open, Settling, Transactions
 from riverlog.model.ids import TopicPartition
 from riverlog.records.record import HeadersLike
 from riverlog.verify.history import History, Transaction, Write
@@ -77,11 +77,8 @@ class NotingProducer(Producer):
         self.note_acknowledgements()
         await self._shut()
 
-    async def _start_transactions(self, sender: Sender) -> Transactions | None:
-        if self._rules.transactional_id is None:
-            return None
-        rules = TransactionRules(self._rules.transactional_id, self._transaction_timeout_ms, self._block_seconds)
-        transactions = _NotingTransactions(self._cluster, rules, sender, settle=self._settle, drop=self._drop_unplaced)
+    async def _start_transactions(self, sender: Sender) -> Transactions:
+        transactions = self._transactions_as(_NotingTransactions, sender)
         transactions.history, transactions.producer, transactions.older = self._history, self, self._older
         await transactions.start()
         return transactions

@@ -60,11 +60,8 @@ class RangeReader(Startable):
 
     async def start(self) -> Self:
         """Reach the cluster; raise Unreachable where that fails."""
-        try:
-            await self.cluster.start()
-        except BaseException:
-            await self.cluster.close()
-            raise
+        async with self.cluster.starting():
+            pass
         self._running = asyncio.create_task(self._fetcher.run())
         return self
 

@@ -2,7 +2,7 @@
 
     calls = SinkCalls("webhdfs://127.0.0.1:9870/pipelines/orders")
     batch = calls.begin(query=query_id, run=run_id, batch=7)                    # in a task
-    with SyncMember(bootstrap, batch, task=partition_id, attempt=task_attempt_id) as member:
+    async with Member(bootstrap, batch, task=partition_id, attempt=task_attempt_id) as member:
         ...
     calls.announce(query=query_id, run=run_id, batch=7, memberships=[...])      # in the driver's commit()
 

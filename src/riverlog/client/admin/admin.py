@@ -176,12 +176,8 @@ class Admin(GroupAdmin, TransactionAdmin, Startable):
 
     async def start(self) -> Self:
         """Reach the cluster; raise Unreachable where that fails, and then it may be tried again."""
-        try:
-            await self._cluster.start()
-        except BaseException:
-            await self._cluster.disconnect()
-            raise
-        return self
+        async with self._cluster.starting():
+            return self
 
     async def close(self) -> None:
         await self._cluster.close()

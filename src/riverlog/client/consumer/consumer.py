@@ -130,11 +130,8 @@ class Consumer(Startable):
 
     async def start(self) -> Self:
         """Reach the cluster; raise Unreachable where that fails, and then it may be tried again."""
-        try:
-            await self._cluster.start()
-        except BaseException:
-            await self._cluster.disconnect()
-            raise
+        async with self._cluster.starting():
+            pass
         self._running = asyncio.create_task(self._fetcher.run())
         return self
 

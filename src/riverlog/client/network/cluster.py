@@ -6,7 +6,8 @@ Fetch must not hold up what is asked beside it.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -122,6 +123,16 @@ class Cluster:
     async def start(self) -> None:
         """Reach some broker and learn who is there; raise Unreachable with each address that was tried."""
         await self.refresh()
+
+    @asynccontextmanager
+    async def starting(self) -> AsyncIterator[None]:
+        """Start; where that fails, or what somebody begins meanwhile, disconnect again, and all may be tried anew."""
+        try:
+            await self.start()
+            yield
+        except BaseException:
+            await self.disconnect()
+            raise
 
     async def close(self) -> None:
         """Close every connection, for good; what is unanswered fails."""

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from operator import index
 from types import TracebackType
-from typing import Final, Literal, Protocol, Self
+from typing import Final, Literal, Protocol, Self, TypeVar
 
 from riverlog.client.arguments import NewRecord, check_topic, checked_partition, new_record, too_large
 from riverlog.client.consumer.commits import CommittedOffset, GroupMetadata, checked_commit
@@ -46,6 +46,8 @@ from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import Offset, TopicPartition
 from riverlog.records.batch import HEADER_BYTES, Compression
 from riverlog.records.record import HeadersLike, record_bytes_max
+
+K = TypeVar("K", bound=Transactions)
 
 Acks = Literal[0, 1, -1, "0", "1", "-1", "all"]
 _ACKS: Final[dict[object, int]] = {0: 0, 1: 1, -1: -1, "0": 0, "1": 1, "-1": -1, "all": -1}
@@ -158,14 +160,11 @@ class Producer(Startable):
         """Reach the cluster; raise Unreachable where that fails, and then it may be tried again."""
         self._loop = asyncio.get_running_loop()
         self._room = asyncio.Event()
-        try:
-            await self._cluster.start()
+        async with self._cluster.starting():
             sender = Sender(self._cluster, self._rules, self._finished)
             await sender.start()
-            self._transactions = await self._start_transactions(sender)
-        except BaseException:
-            await self._cluster.disconnect()
-            raise
+            if self._rules.transactional_id is not None:
+                self._transactions = await self._start_transactions(sender)
         self._sender = sender
         self._running = asyncio.create_task(sender.run())
         self._running.add_done_callback(self._stopped)
@@ -331,13 +330,15 @@ class Producer(Startable):
 
     # Inside -----------------------------------------------------------------------------------------------
 
-    async def _start_transactions(self, sender: Sender) -> Transactions | None:
-        if self._rules.transactional_id is None:
-            return None
-        rules = TransactionRules(self._rules.transactional_id, self._transaction_timeout_ms, self._block_seconds)
-        transactions = Transactions(self._cluster, rules, sender, settle=self._settle, drop=self._drop_unplaced)
+    async def _start_transactions(self, sender: Sender) -> Transactions:
+        transactions = self._transactions_as(Transactions, sender)
         await transactions.start()
         return transactions
+
+    def _transactions_as(self, kind: type[K], sender: Sender) -> K:
+        assert self._rules.transactional_id is not None, "it is the name of the transactions"
+        rules = TransactionRules(self._rules.transactional_id, self._transaction_timeout_ms, self._block_seconds)
+        return kind(self._cluster, rules, sender, settle=self._settle, drop=self._drop_unplaced)
 
     def _new_record(
         self,

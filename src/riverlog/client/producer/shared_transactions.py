@@ -10,11 +10,11 @@
         membership = await member.finish()                 # hand it back to the owner
 
 What members wrote that are not listed is aborted; one that is closed before it has finished says so, and what it wrote
-is aborted at once. `sync_shared_transactions` has both for programs without an event loop.
+is aborted at once.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
 
@@ -29,7 +29,7 @@ from riverlog.client.producer.deliveries import EncodedBatch
 from riverlog.client.producer.exactly_once import NewRecord, send_all
 from riverlog.client.producer.producer import Producer
 from riverlog.client.producer.sender import Sender
-from riverlog.client.producer.transactions import Idle, Open, TransactionRules, Transactions
+from riverlog.client.producer.transactions import Idle, Open, Transactions
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, TopicPartition
 from riverlog.wire.apis import ApiKey
@@ -82,7 +82,7 @@ class SharedTransactions(Startable):
 
     def __init__(
         self,
-        bootstrap: str | Collection[str],
+        bootstrap: str | Sequence[str],
         transactional_id: str,
         *,
         incarnation: str,
@@ -107,7 +107,7 @@ class SharedTransactions(Startable):
         self._timeout_ms = transaction_timeout_ms
         self._block_seconds = block_ms_max / 1000
         self._cluster = Cluster(
-            list(bootstrap) if not isinstance(bootstrap, str) else bootstrap,
+            bootstrap,
             ports=ports,
             client_id=client_id,
             request_timeout_ms=request_timeout_ms,
@@ -123,13 +123,9 @@ class SharedTransactions(Startable):
 
     async def start(self) -> Self:
         """Take over the transactional id, unless there is an owner to go on as."""
-        try:
-            await self._cluster.start()
+        async with self._cluster.starting():
             if not self._goes_on:
                 self._owner = await self._again(self._take_over)
-        except BaseException:
-            await self._cluster.disconnect()
-            raise
         return self
 
     async def close(self) -> None:
@@ -265,21 +261,18 @@ class Member(Startable):
 
     def __init__(
         self,
-        bootstrap: str | Collection[str],
+        bootstrap: str | Sequence[str],
         batch: SharedBatch,
         *,
         task: int,
         attempt: int,
-        ports: Ports | None = None,
         **options: Any,
     ) -> None:
         """Describe the member; nothing is connected before `start`.
 
         No two attempts of a task have the same number. `options` are those of `Producer`.
         """
-        self._producer = _MemberProducer(
-            list(bootstrap) if not isinstance(bootstrap, str) else bootstrap, batch, task, attempt, ports, options
-        )
+        self._producer = _MemberProducer(bootstrap, batch, task, attempt, **options)
 
     async def start(self) -> Self:
         """Join the batch; ProducerFenced where another owner has taken over."""
@@ -332,22 +325,14 @@ class _MemberProducer(Producer):
     part: "_Part"
 
     def __init__(
-        self,
-        bootstrap: str | list[str],
-        batch: SharedBatch,
-        task: int,
-        attempt: int,
-        ports: Ports | None,
-        options: dict[str, Any],
+        self, bootstrap: str | Sequence[str], batch: SharedBatch, task: int, attempt: int, **options: Any
     ) -> None:
-        super().__init__(bootstrap, transactional_id=batch.transactional_id, ports=ports, **options)
+        super().__init__(bootstrap, transactional_id=batch.transactional_id, **options)
         self._named = (batch, task, attempt)
 
-    async def _start_transactions(self, sender: Sender) -> Transactions | None:
-        batch, task, attempt = self._named
-        rules = TransactionRules(batch.transactional_id, self._transaction_timeout_ms, self._block_seconds)
-        self.part = _Part(self._cluster, rules, sender, settle=self._settle, drop=self._drop_unplaced)
-        await self.part.join(batch, task, attempt)
+    async def _start_transactions(self, sender: Sender) -> Transactions:
+        self.part = self._transactions_as(_Part, sender)
+        await self.part.join(*self._named)
         return self.part
 
 

@@ -18,7 +18,7 @@ from riverlog.client.errors import Closed, KafkaError, ProducerFenced
 from riverlog.client.producer.deliveries import EncodedBatch
 from riverlog.client.producer.producer import Producer
 from riverlog.client.producer.sender import Sender
-from riverlog.client.producer.transactions import FENCED, Idle, TransactionRules, Transactions
+from riverlog.client.producer.transactions import FENCED, Idle, Transactions
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.transactions import PRODUCER_EPOCH_MAX
 from riverlog.records.record import BatchBuilder
@@ -62,10 +62,8 @@ class OnlyWriter(Producer):
             batch.observed = True
             return await asyncio.shield(batch.future)
 
-    async def _start_transactions(self, sender: Sender) -> Transactions | None:
-        assert self._rules.transactional_id is not None, "the only writer has a name"
-        rules = TransactionRules(self._rules.transactional_id, self._transaction_timeout_ms, self._block_seconds)
-        self._batches = _Batches(self._cluster, rules, sender, settle=self._settle, drop=self._drop_unplaced)
+    async def _start_transactions(self, sender: Sender) -> Transactions:
+        self._batches = self._transactions_as(_Batches, sender)
         await self._batches.start()
         return self._batches
 

@@ -22,7 +22,7 @@ from riverlog.client.network.security import Security
 from riverlog.client.ports import Ports
 from riverlog.client.producer.producer import Producer
 from riverlog.client.producer.sender import Sender
-from riverlog.client.producer.transactions import FENCED, Idle, TransactionRules, Transactions, version_max
+from riverlog.client.producer.transactions import FENCED, Idle, Transactions, version_max
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
@@ -40,10 +40,8 @@ class HandedTransaction:
 class HandingProducer(Producer):
     """A producer with one transaction, open from the start, which is handed over or aborted."""
 
-    async def _start_transactions(self, sender: Sender) -> Transactions | None:
-        assert self._rules.transactional_id is not None, "it is the name of the transaction"
-        rules = TransactionRules(self._rules.transactional_id, self._transaction_timeout_ms, self._block_seconds)
-        self._handed = _Handed(self._cluster, rules, sender, settle=self._settle, drop=self._drop_unplaced)
+    async def _start_transactions(self, sender: Sender) -> Transactions:
+        self._handed = self._transactions_as(_Handed, sender)
         await self._handed.start()
         await self._handed.begin()
         return self._handed
@@ -79,10 +77,8 @@ class AdoptingProducer(Producer):
         assert isinstance(self._transactions, _Adopted), "it was started"
         return self._transactions.identity
 
-    async def _start_transactions(self, sender: Sender) -> Transactions | None:
-        assert self._rules.transactional_id is not None, "it is what is adopted"
-        rules = TransactionRules(self._rules.transactional_id, self._transaction_timeout_ms, self._block_seconds)
-        transactions = _Adopted(self._cluster, rules, sender, settle=self._settle, drop=self._drop_unplaced)
+    async def _start_transactions(self, sender: Sender) -> Transactions:
+        transactions = self._transactions_as(_Adopted, sender)
         await transactions.adopt(*self._adopted)
         return transactions
 
@@ -122,12 +118,8 @@ class Ender(Startable):
         self._seconds_max = seconds_max
 
     async def start(self) -> Self:
-        try:
-            await self._cluster.start()
-        except BaseException:
-            await self._cluster.disconnect()
-            raise
-        return self
+        async with self._cluster.starting():
+            return self
 
     async def close(self) -> None:
         await self._cluster.close()

@@ -187,6 +187,15 @@ def test_who_comes_back_from_the_dead_is_refused_at_its_first_write() -> None:
     with_node(scenario)
 
 
+def test_a_batch_of_nobody_is_not_joined() -> None:
+    async def scenario(universe: Universe) -> None:
+        async with owner(universe):
+            with pytest.raises(ProducerFenced):
+                await member(universe, SharedBatch("orders", 99_999, 0, "a", 0)).start()
+
+    with_node(scenario)
+
+
 def test_an_aborted_batch_may_be_written_again() -> None:
     async def scenario(universe: Universe) -> None:
         async with owner(universe) as pipeline:
