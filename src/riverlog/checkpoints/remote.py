@@ -49,7 +49,16 @@ class RemoteStore:
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the next call opens another."""
         self._connection.close()
+
+    @property
+    def is_connected(self) -> bool:
+        """Return whether there is a connection; the store may have closed it meanwhile."""
+        return self._connection.sock is not None
 
     def walk(self, path: str) -> Iterator[RemoteFile]:
         """Yield all files and folders below a path, folders first; RequestRefused where it is missing."""
@@ -76,29 +85,30 @@ class RemoteStore:
 
     def queries(self) -> list[dict[str, Any]]:
         """Describe every query whose checkpoint is there."""
-        found: list[dict[str, Any]] = self._call("GET", "/", "LIST")["pipelines"]
+        found: list[dict[str, Any]] = self.call("GET", "/", "LIST")["pipelines"]
         return found
 
     def query(self, path: str) -> dict[str, Any]:
         """Describe the query with this checkpoint; RequestRefused where there is none."""
-        return self._call("GET", path, "DESCRIBE")
+        return self.call("GET", path, "DESCRIBE")
 
     def report(self, path: str, body: dict[str, Any]) -> bool:
         """Report the progress of a query, as its driver, and return whether it is to stop."""
-        return bool(self._call("POST", path, "PROGRESS", json.dumps(body).encode()).get("stop"))
+        return bool(self.call("POST", path, "PROGRESS", body).get("stop"))
 
     def stop(self, path: str) -> None:
         """Ask the driver of a query to stop it; RequestRefused where nobody reports that it runs."""
-        self._call("POST", path, "STOP")
+        self.call("POST", path, "STOP")
 
     def reset(self, path: str, start: Start | None, *, force: bool = False) -> None:
         """Reset a query, to begin at a place in its topics; RequestRefused where it runs, or may."""
         body = {"start": None if start is None else start.to_json(), "force": force}
-        self._call("POST", path, "RESET", json.dumps(body).encode())
+        self.call("POST", path, "RESET", body)
 
-    def _call(self, method: str, path: str, operation: str, body: bytes | None = None) -> dict[str, Any]:
+    def call(self, method: str, path: str, operation: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Call one of the operations beside WebHDFS."""
         target = f"/riverlog/v1{quote(path)}?op={operation}"
-        return _facts(self._exchange(method, target, body))
+        return _facts(self._exchange(method, target, None if body is None else json.dumps(body).encode()))
 
     def _json(self, method: str, path: str, operation: str) -> dict[str, Any]:
         return _facts(self._exchange(method, _target(path, operation), None))

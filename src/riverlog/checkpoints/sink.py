@@ -12,22 +12,18 @@ A connection is kept for the next call. The store closes one that is idle for lo
 used: then the call is repeated on a new one.
 """
 
-import http.client
-import json
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
-from urllib.parse import quote
+from typing import Any, Final
 
 from riverlog.checkpoints.files.paths import check_path, parse_location
 from riverlog.checkpoints.files.refusals import ACCESS_CONTROL, RequestRefused
 from riverlog.checkpoints.pipelines.pipeline import ONLY_WRITE
+from riverlog.checkpoints.remote import RemoteStore
 from riverlog.client.producer.shared_transactions import Membership, SharedBatch
-from riverlog.observe.web_guard import CALL_HEADER
 
 _PAUSE_SECONDS: Final = 0.2
-_ANSWER_SECONDS_MAX: Final = 60.0
 
 
 class SinkCalls:
@@ -38,17 +34,14 @@ class SinkCalls:
         parsed = parse_location(location)
         if parsed.scheme != "webhdfs" or not parsed.address:
             raise ValueError(f"{location!r} is not in a checkpoint store: webhdfs://host:9870/pipelines/name is")
-        self._address = parsed.address
+        self._store = RemoteStore(parsed.address)
         self._path = check_path(parsed.path)
         self._seconds_max = seconds_max
-        self._connection: http.client.HTTPConnection | None = None
         self._begun: tuple[tuple[str, str], SharedBatch] | None = None
 
     def close(self) -> None:
         """Close the connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        self._store.close()
 
     def cluster_id(self) -> str | None:
         """Name the cluster whose transactions the store ends; None where it is no store of riverlog's."""
@@ -92,44 +85,22 @@ class SinkCalls:
         deadline = time.monotonic() + self._seconds_max
         while True:
             try:
-                return self._ask(operation, json.dumps(call).encode())
+                return self._ask(operation, call)
             except RequestRefused as refusal:
+                if refusal.java_class == ACCESS_CONTROL:
+                    raise RequestRefused.replaced(refusal.message) from None
                 if not refusal.is_for_now or time.monotonic() > deadline:
                     raise
-            except (OSError, http.client.HTTPException):
+            except OSError:
                 if time.monotonic() > deadline:
                     raise
             time.sleep(_PAUSE_SECONDS)
 
-    def _ask(self, operation: str, body: bytes) -> dict[str, Any]:
-        is_kept = self._connection is not None
+    def _ask(self, operation: str, call: dict[str, Any]) -> dict[str, Any]:
+        is_kept = self._store.is_connected
         try:
-            response = self._answer(operation, body)
-        except (OSError, http.client.HTTPException):
+            return self._store.call("POST", self._path, operation, call)
+        except OSError:
             if not is_kept:
                 raise
-            response = self._answer(operation, body)
-        facts: dict[str, Any] = json.loads(response.content)
-        if response.status != http.client.OK:
-            problem = facts["RemoteException"]
-            if problem["javaClassName"] == ACCESS_CONTROL:
-                raise RequestRefused.replaced(problem["message"])
-            raise RequestRefused(http.HTTPStatus(response.status), problem["javaClassName"], problem["message"])
-        return facts
-
-    def _answer(self, operation: str, body: bytes) -> "_HttpResponse":
-        if self._connection is None:
-            self._connection = http.client.HTTPConnection(self._address, timeout=_ANSWER_SECONDS_MAX)
-        try:
-            target = f"/riverlog/v1{quote(self._path)}?op={operation}"
-            self._connection.request("POST", target, body, {CALL_HEADER: "sink"})
-            response = self._connection.getresponse()
-            return _HttpResponse(response.status, response.read())
-        except BaseException:
-            self.close()
-            raise
-
-
-class _HttpResponse(NamedTuple):
-    status: int
-    content: bytes
+            return self._store.call("POST", self._path, operation, call)

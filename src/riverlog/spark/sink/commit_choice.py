@@ -7,7 +7,6 @@ whoever wrote under it before can write nothing any more.
 import asyncio
 import json
 from contextlib import closing
-from http.client import HTTPException
 from pathlib import Path
 from typing import Final
 from uuid import UUID, uuid4
@@ -64,7 +63,7 @@ def decides(location: str, options: SinkOptions) -> bool:
             with closing(SinkCalls(location, seconds_max=options.patience_seconds)) as calls:
                 store = calls.cluster_id()
             written_to = asyncio.run(_cluster_id(options))
-        except (OSError, HTTPException) as problem:
+        except OSError as problem:
             raise SinkRefused(f"the store of the checkpoint {location} cannot be reached: {problem}") from None
         except KafkaError as problem:
             raise SinkRefused(f"the cluster to write to does not answer: {problem}") from None

@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pyspark.sql.datasource import WriterCommitMessage
@@ -150,7 +149,7 @@ class CheckpointTransaction:
         except RequestRefused as refusal:
             kind = TakenOver if isinstance(refusal, DriverReplaced) else SinkRefused
             raise kind(f"{what}: {refusal.message}") from None
-        except (OSError, HTTPException) as problem:
+        except OSError as problem:
             raise SinkRefused(
                 f"{what}: the store of the checkpoint {self.location} does not answer: {problem}"
             ) from None
