@@ -208,7 +208,7 @@ class FakeClassicConsumer:
 
     def beat(self) -> ErrorCode:
         """Send a heartbeat, and do as told."""
-        code: ErrorCode = self.coordinator.ask(Heartbeat("g", self.id, self.generation, self.instance_id)).code
+        code: ErrorCode = self.coordinator.ask(Heartbeat("g", self.id, self.generation, self.instance_id))
         if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID):
             self.id, self.has = "", {}
         if code is ErrorCode.ILLEGAL_GENERATION:

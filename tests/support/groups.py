@@ -9,7 +9,6 @@ from riverlog.groups.commands import (
     Client,
     GroupsCommand,
     Heartbeat,
-    HeartbeatReply,
     Join,
     JoinReply,
     Protocol,
@@ -146,8 +145,8 @@ class Coordinator:
         return [self.answers[ticket] for ticket in tickets]
 
     def beat(self, joined: JoinReply, group_id: str = "g", **more: Any) -> ErrorCode:
-        reply: HeartbeatReply = self.ask(Heartbeat(group_id, joined.member_id, joined.generation_id, **more))
-        return reply.code
+        code: ErrorCode = self.ask(Heartbeat(group_id, joined.member_id, joined.generation_id, **more))
+        return code
 
     @property
     def phase(self) -> str:

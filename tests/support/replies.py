@@ -2,7 +2,7 @@
 
 import sys
 from functools import cache
-from typing import Any, ForwardRef, get_args
+from typing import Any, ForwardRef, get_args, get_origin
 
 
 @cache
@@ -16,6 +16,11 @@ def promised_by(command: type) -> tuple[Any, Any]:
 
 
 def check_reply(command: object, response: object) -> None:
-    """Compare a response with what its command promises."""
+    """Compare a response with what its command promises; of many, each."""
     _, promised = promised_by(type(command))
-    assert isinstance(response, promised), f"{response} answers {command}"
+    if get_origin(promised) is tuple:
+        assert isinstance(response, tuple), f"{response} answers {command}"
+        promised, *_ = get_args(promised)
+        assert all(isinstance(each, promised) for each in response), f"{response} answers {command}"
+    else:
+        assert isinstance(response, promised), f"{response} answers {command}"

@@ -18,7 +18,7 @@ from riverlog.partitions.replicas import Replicas
 from riverlog.transactions.verification import Question, VerificationRefused
 
 if TYPE_CHECKING:
-    from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply
+    from riverlog.groups.commands import CodesReply, CommitOffsets
 
 
 class TransactionalOffsets:
@@ -32,7 +32,7 @@ class TransactionalOffsets:
 
     async def commit(
         self, transactional_id: str, command: "CommitOffsets", *, adds: bool, knows_abortable: bool
-    ) -> "CommitOffsetsReply":
+    ) -> "CodesReply":
         """Store offsets in the group until the transaction ends; Refusal says why not.
 
         With `adds`, the group's partition becomes part of the transaction first.

@@ -142,18 +142,13 @@ class SyncReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat(Command[GroupFact, "HeartbeatReply"]):
+class Heartbeat(Command[GroupFact, ErrorCode]):
     """Report that a member is alive."""
 
     group_id: str
     member_id: str
     generation_id: int
     group_instance_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HeartbeatReply:
-    code: ErrorCode = ErrorCode.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +160,7 @@ class Leaver:
 
 
 @dataclass(frozen=True, slots=True)
-class Leave(Command[GroupFact, "LeaveReply"]):
+class Leave(Command[GroupFact, "CodesReply"]):
     """Take members out of a group."""
 
     group_id: str
@@ -173,8 +168,8 @@ class Leave(Command[GroupFact, "LeaveReply"]):
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveReply:
-    """The code of the whole, and one code per member unless the whole failed."""
+class CodesReply:
+    """The code of the whole, and one code for each thing that was named unless the whole failed."""
 
     code: ErrorCode = ErrorCode.NONE
     codes: tuple[ErrorCode, ...] = ()
@@ -218,7 +213,7 @@ class ConsumerHeartbeatReply:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeConsumerGroups(Command[GroupFact, "DescribeConsumerGroupsReply"]):
+class DescribeConsumerGroups(Command[GroupFact, "tuple[DescribedConsumerGroup, ...]"]):
     """Describe consumer groups."""
 
     group_ids: tuple[str, ...]
@@ -255,11 +250,6 @@ class DescribedConsumerGroup:
     message: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DescribeConsumerGroupsReply:
-    groups: tuple[DescribedConsumerGroup, ...]
-
-
 # ---- offsets
 
 
@@ -275,7 +265,7 @@ class OffsetToCommit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CommitOffsets(Command[GroupFact, "CommitOffsetsReply"]):
+class CommitOffsets(Command[GroupFact, CodesReply]):
     """Remember offsets for a group; with a producer, once its transaction is committed."""
 
     group_id: str
@@ -291,13 +281,6 @@ class CommitOffsets(Command[GroupFact, "CommitOffsetsReply"]):
     producer: ProducerIdentity | None = None
     needs_empty_group: bool = False
     """Whether the offsets of a group with members are its members' alone, though the commit is in a transaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommitOffsetsReply:
-    """One code per offset."""
-
-    codes: tuple[ErrorCode, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,19 +325,11 @@ class FetchOffsetsReply:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteOffsets(Command[GroupFact, "DeleteOffsetsReply"]):
+class DeleteOffsets(Command[GroupFact, CodesReply]):
     """Forget offsets of partitions that the group does not read any more."""
 
     group_id: str
     partitions: tuple[TopicPartition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteOffsetsReply:
-    """The code of the whole, and one code per partition unless the whole failed."""
-
-    code: ErrorCode = ErrorCode.NONE
-    codes: tuple[ErrorCode, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,21 +346,14 @@ class EndTransaction(Command[GroupFact, None]):
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteGroups(Command[GroupFact, "DeleteGroupsReply"]):
+class DeleteGroups(Command[GroupFact, CodesReply]):
     """Forget groups without members, and their offsets."""
 
     group_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteGroupsReply:
-    """One code per group."""
-
-    codes: tuple[ErrorCode, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ListGroups(Command[GroupFact, "ListGroupsReply"]):
+class ListGroups(Command[GroupFact, "tuple[ListedGroup, ...]"]):
     """Name the groups; empty filters let everything pass, and their case does not matter."""
 
     states: frozenset[str] = frozenset()
@@ -403,12 +371,7 @@ class ListedGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class ListGroupsReply:
-    groups: tuple[ListedGroup, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DescribeGroups(Command[GroupFact, "DescribeGroupsReply"]):
+class DescribeGroups(Command[GroupFact, "tuple[DescribedGroup, ...]"]):
     """Describe classic groups."""
 
     group_ids: tuple[str, ...]
@@ -436,11 +399,6 @@ class DescribedGroup:
     members: tuple[DescribedMember, ...] = ()
     code: ErrorCode = ErrorCode.NONE
     message: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DescribeGroupsReply:
-    groups: tuple[DescribedGroup, ...]
 
 
 # ---- what happens around the groups; answered with None

@@ -14,23 +14,21 @@ from riverlog.groups.classic.requests import ClassicRequests
 from riverlog.groups.commands import (
     NO_MEMBER,
     Announce,
+    CodesReply,
     CommitOffsets,
     ConsumerHeartbeat,
     DeleteGroups,
-    DeleteGroupsReply,
     DeleteOffsets,
     DescribeConsumerGroups,
-    DescribeConsumerGroupsReply,
     DescribeGroups,
-    DescribeGroupsReply,
     EndTransaction,
     FetchOffsets,
     GroupsCommand,
     Heartbeat,
     Join,
     Leave,
+    ListedGroup,
     ListGroups,
-    ListGroupsReply,
     Sync,
     TopicsChanged,
     TopicsDeleted,
@@ -158,15 +156,15 @@ class GroupsMachine:
                 code_by_group = {
                     group_id: self._delete_group(group_id, effects) for group_id in sorted(set(command.group_ids))
                 }
-                effects.answer(ticket, DeleteGroupsReply(tuple(code_by_group[each] for each in command.group_ids)))
+                effects.answer(ticket, CodesReply(codes=tuple(code_by_group[each] for each in command.group_ids)))
             case ListGroups():
                 effects.answer(ticket, self._list(command))
             case DescribeGroups():
                 described = tuple(self._classic_membership.described(each) for each in command.group_ids)
-                effects.answer(ticket, DescribeGroupsReply(described))
+                effects.answer(ticket, described)
             case DescribeConsumerGroups():
                 consumers = tuple(self._consumer_membership.described(each) for each in command.group_ids)
-                effects.answer(ticket, DescribeConsumerGroupsReply(consumers))
+                effects.answer(ticket, consumers)
             case _:
                 assert_never(command)
 
@@ -199,16 +197,14 @@ class GroupsMachine:
         group.forget(group_id, effects)
         return ErrorCode.NONE
 
-    def _list(self, command: ListGroups) -> ListGroupsReply:
+    def _list(self, command: ListGroups) -> tuple[ListedGroup, ...]:
         states = {each.lower() for each in command.states}
         types = {each.lower() for each in command.types}
         listed = (self._membership(group_id).listed(group_id) for group_id in self._group_ids())
-        return ListGroupsReply(
-            tuple(
-                each
-                for each in listed
-                if (not states or each.state.lower() in states) and (not types or each.type.lower() in types)
-            )
+        return tuple(
+            each
+            for each in listed
+            if (not states or each.state.lower() in states) and (not types or each.type.lower() in types)
         )
 
     def _wake(self, effects: GroupEffects) -> None:

@@ -83,8 +83,9 @@ class RequestStats:
                 self._send[bisect_left(SECONDS_BOUNDS, send)] += 1
 
     def failed(self, code: ErrorCode) -> None:
-        """Count one error code given in an answer; an answer about many partitions may count many."""
-        self.errors[code] = self.errors.get(code, 0) + 1
+        """Count one error code of an answer, unless it is NONE; an answer about many partitions may count many."""
+        if code is not ErrorCode.NONE:
+            self.errors[code] = self.errors.get(code, 0) + 1
 
     def stages(self) -> dict[str, Histogram]:
         """Return the histogram of each stage, in the order of a request's way."""

@@ -172,7 +172,7 @@ class Groups(RuleBasedStateMachine):
     @rule(group_ids=st.lists(GROUPS, max_size=3))
     def delete_groups(self, group_ids: list[str]) -> None:
         codes = self.coordinator.answers[self.submit(DeleteGroups(tuple(group_ids)))].codes
-        left = {each.group_id for each in self.coordinator.ask(ListGroups()).groups}
+        left = {each.group_id for each in self.coordinator.ask(ListGroups())}
         for group_id, code in zip(group_ids, codes, strict=True):
             assert (group_id in left) == (code is ErrorCode.NON_EMPTY_GROUP)
 

@@ -74,7 +74,7 @@ class Stage:
         name, *how = plain
         if name in self.classic:
             member = self.classic[name]
-            code = self.coordinator.ask(Heartbeat("g", member.id, member.generation, member.instance_id)).code
+            code = self.coordinator.ask(Heartbeat("g", member.id, member.generation, member.instance_id))
             return [f"{name}: {code.name}"]
         more: dict[str, Any] = {"topic_partitions": None} if "silent" in how else {}
         if "epoch" in options:
@@ -134,7 +134,7 @@ class Stage:
         return [f"+ {self._fact(fact)}" for fact in facts]
 
     def _describe(self, plain: list[str], options: dict[str, str]) -> list[str]:
-        (group,) = self.coordinator.ask(DescribeConsumerGroups(("g",))).groups
+        (group,) = self.coordinator.ask(DescribeConsumerGroups(("g",)))
         if group.code is not ErrorCode.NONE:
             return [f"{group.code.name}: {group.message}"]
         return [f"{group.state}, epoch {group.group_epoch}, target {group.assignment_epoch}, {group.assignor_name}"] + [

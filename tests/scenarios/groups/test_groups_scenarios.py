@@ -11,30 +11,24 @@ import pytest
 
 from riverlog.groups.commands import (
     Client,
+    CodesReply,
     CommitOffsets,
-    CommitOffsetsReply,
     CommittedOffset,
     DeleteGroups,
-    DeleteGroupsReply,
     DeleteOffsets,
-    DeleteOffsetsReply,
     DescribedGroup,
     DescribeGroups,
-    DescribeGroupsReply,
     EndTransaction,
     FetchOffsets,
     FetchOffsetsReply,
     GroupsCommand,
     Heartbeat,
-    HeartbeatReply,
     Join,
     JoinReply,
     Leave,
     Leaver,
-    LeaveReply,
     ListedGroup,
     ListGroups,
-    ListGroupsReply,
     OffsetToCommit,
     ProducerIdentity,
     Protocol,
@@ -205,20 +199,14 @@ class Stage:
                 return [f"{asker}: {self._joined(asker, reply)}"]
             case SyncReply():
                 return [f"{asker}: {_code(reply.code) or 'assigned ' + (reply.assignment.decode() or 'nothing')}"]
-            case HeartbeatReply():
-                return [f"{asker}: {_code(reply.code) or 'alive'}"]
-            case LeaveReply() | DeleteOffsetsReply():
+            case ErrorCode():
+                return [f"{asker}: {_code(reply) or 'alive'}"]
+            case CodesReply():
                 return [f"{asker}: {_code(reply.code) or _codes(reply.codes)}"]
-            case CommitOffsetsReply() | DeleteGroupsReply():
-                return [f"{asker}: {_codes(reply.codes)}"]
             case FetchOffsetsReply():
                 return [_code(reply.code)] if reply.code else [_offset(each) for each in reply.offsets]
-            case ListGroupsReply():
-                return [
-                    f"{each.group_id}: {each.type} {each.protocol_type or '-'} {each.state}" for each in reply.groups
-                ]
-            case DescribeGroupsReply():
-                return [line for group in reply.groups for line in self._described(group)]
+            case tuple():
+                return [line for group in reply for line in self._described(group)]
             case _:
                 assert_never(reply)
 
@@ -235,7 +223,9 @@ class Stage:
             words.append("need not assign")
         return ", ".join(words)
 
-    def _described(self, group: DescribedGroup) -> list[str]:
+    def _described(self, group: ListedGroup | DescribedGroup) -> list[str]:
+        if isinstance(group, ListedGroup):
+            return [f"{group.group_id}: {group.type} {group.protocol_type or '-'} {group.state}"]
         head = f"{group.group_id}: {group.state} {group.protocol_type or '-'} {group.protocol_name or '-'}"
         return [head + (f" ({_code(group.code)})" if group.code else "")] + [
             f"  {self._name(each.member_id)} {each.client.id} {each.client.host}: {each.assignment.decode() or '-'}"

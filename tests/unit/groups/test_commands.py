@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from riverlog.groups.commands import CommitOffsetsReply, GroupsCommand
+from riverlog.groups.commands import CodesReply, GroupsCommand
 
 
 def test_every_command_is_frozen_and_slotted() -> None:
@@ -18,6 +18,6 @@ def test_every_command_is_frozen_and_slotted() -> None:
 
 
 def test_replies_are_too() -> None:
-    reply = CommitOffsetsReply(())
+    reply = CodesReply(())
     with pytest.raises(FrozenInstanceError):
         reply.codes = ()  # type: ignore[misc]

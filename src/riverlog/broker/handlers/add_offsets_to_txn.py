@@ -21,8 +21,7 @@ async def add_offsets_to_txn(request: AddOffsetsToTxnRequest, context: Context) 
     except Refusal as refusal:
         code = refusal.code
     code = known_since(_FIRST_VERSION_WITH_FENCED, code, context)
-    if code is not ErrorCode.NONE:
-        context.stats.failed(code)
+    context.stats.failed(code)
     return AddOffsetsToTxnResponse(error_code=code)
 
 

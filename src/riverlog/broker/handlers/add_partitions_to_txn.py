@@ -154,6 +154,5 @@ def _codes(count: int, reply: "asyncio.Future[PartitionsReply]", context: Contex
     except Refusal as refusal:
         codes = [refusal.code] * count
     for code in codes:
-        if code is not ErrorCode.NONE:
-            context.stats.failed(code)
+        context.stats.failed(code)
     return codes

@@ -60,8 +60,7 @@ async def _alter(
         decided = iter([Outcome.of(refusal)] * len(allowed))
     outcomes = [next(decided) if each is None else each for each in refused]
     for outcome in outcomes:
-        if outcome.code is not ErrorCode.NONE:
-            context.stats.failed(outcome.code)
+        context.stats.failed(outcome.code)
     return outcomes
 
 

@@ -22,8 +22,7 @@ def alter_replica_log_dirs(request: AlterReplicaLogDirsRequest, context: Context
             for index in topic.partitions:
                 name = TopicPartition(topic.name, index)
                 code = _judge(folder.path, name, context) if may else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-                if code is not ErrorCode.NONE:
-                    context.stats.failed(code)
+                context.stats.failed(code)
                 result.partitions.append(AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code))
     return AlterReplicaLogDirsResponse(results=list(results.values()))
 

@@ -8,7 +8,6 @@ from riverlog.broker.coordinator_requests import ask_group
 from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.groups.commands import (
     DescribeConsumerGroups,
-    DescribeConsumerGroupsReply,
     DescribedConsumer,
     DescribedConsumerGroup,
 )
@@ -40,7 +39,7 @@ def consumer_group_describe(
 
 
 async def _response(
-    asked: "Mapping[str, asyncio.Future[DescribeConsumerGroupsReply]]",
+    asked: "Mapping[str, asyncio.Future[tuple[DescribedConsumerGroup, ...]]]",
     request: ConsumerGroupDescribeRequest,
     context: Context,
 ) -> ConsumerGroupDescribeResponse:
@@ -52,12 +51,12 @@ async def _response(
 
 def _described(
     group_id: str,
-    reply: "asyncio.Future[DescribeConsumerGroupsReply]",
+    reply: "asyncio.Future[tuple[DescribedConsumerGroup, ...]]",
     request: ConsumerGroupDescribeRequest,
     context: Context,
 ) -> DescribedGroup:
     try:
-        (group,) = reply.result().groups
+        (group,) = reply.result()
         answer = _group(group, context)
     except Refusal as refusal:
         context.stats.failed(refusal.code)

@@ -54,8 +54,7 @@ def consumer_group_heartbeat(
 
 
 def _response(reply: ConsumerHeartbeatReply, context: Context) -> ConsumerGroupHeartbeatResponse:
-    if reply.code is not ErrorCode.NONE:
-        context.stats.failed(reply.code)
+    context.stats.failed(reply.code)
     assignment = None
     if reply.assignment is not None:
         assignment = Assignment([TopicPartitions(topic, sorted(parts)) for topic, parts in reply.assignment.items()])

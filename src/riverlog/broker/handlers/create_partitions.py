@@ -61,6 +61,5 @@ def _not_allowed(topic: CreatePartitionsTopic) -> Outcome:
 
 
 def _result(topic: CreatePartitionsTopic, outcome: Outcome, context: Context) -> CreatePartitionsTopicResult:
-    if outcome.code is not ErrorCode.NONE:
-        context.stats.failed(outcome.code)
+    context.stats.failed(outcome.code)
     return CreatePartitionsTopicResult(name=topic.name, error_code=outcome.code, error_message=outcome.message)

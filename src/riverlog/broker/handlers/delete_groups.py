@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from riverlog.broker.coordinator_requests import ask_group
 from riverlog.broker.requests.context import Context, HandlerResult, Later
-from riverlog.groups.commands import DeleteGroups, DeleteGroupsReply
+from riverlog.groups.commands import CodesReply, DeleteGroups
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
@@ -20,18 +20,17 @@ def delete_groups(request: DeleteGroupsRequest, context: Context) -> HandlerResu
     return Later(_response(asked, context)) if asked else DeleteGroupsResponse()
 
 
-async def _response(asked: "Mapping[str, asyncio.Future[DeleteGroupsReply]]", context: Context) -> DeleteGroupsResponse:
+async def _response(asked: "Mapping[str, asyncio.Future[CodesReply]]", context: Context) -> DeleteGroupsResponse:
     await asyncio.wait(asked.values())
     return DeleteGroupsResponse(
         results=[DeletableGroupResult(group_id, _code(reply, context)) for group_id, reply in asked.items()]
     )
 
 
-def _code(reply: "asyncio.Future[DeleteGroupsReply]", context: Context) -> ErrorCode:
+def _code(reply: "asyncio.Future[CodesReply]", context: Context) -> ErrorCode:
     try:
         (code,) = reply.result().codes
     except Refusal as refusal:
         code = refusal.code
-    if code is not ErrorCode.NONE:
-        context.stats.failed(code)
+    context.stats.failed(code)
     return code

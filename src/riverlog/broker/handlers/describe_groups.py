@@ -6,7 +6,7 @@ from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_group
 from riverlog.broker.requests.context import Context, HandlerResult, Later
-from riverlog.groups.commands import DescribedGroup, DescribeGroups, DescribeGroupsReply
+from riverlog.groups.commands import DescribedGroup, DescribeGroups
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages import describe_groups as wire
@@ -26,7 +26,7 @@ def describe_groups(request: DescribeGroupsRequest, context: Context) -> Handler
 
 
 async def _response(
-    asked: "Mapping[str, asyncio.Future[DescribeGroupsReply]]", request: DescribeGroupsRequest, context: Context
+    asked: "Mapping[str, asyncio.Future[tuple[DescribedGroup, ...]]]", request: DescribeGroupsRequest, context: Context
 ) -> DescribeGroupsResponse:
     await asyncio.wait(asked.values())
     return DescribeGroupsResponse(
@@ -35,10 +35,10 @@ async def _response(
 
 
 def _described(
-    group_id: str, reply: "asyncio.Future[DescribeGroupsReply]", request: DescribeGroupsRequest, context: Context
+    group_id: str, reply: "asyncio.Future[tuple[DescribedGroup, ...]]", request: DescribeGroupsRequest, context: Context
 ) -> wire.DescribedGroup:
     try:
-        (group,) = reply.result().groups
+        (group,) = reply.result()
     except Refusal as refusal:
         context.stats.failed(refusal.code)
         return wire.DescribedGroup(error_code=refusal.code, error_message=refusal.message, group_id=group_id)

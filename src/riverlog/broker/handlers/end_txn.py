@@ -9,7 +9,6 @@ from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_if_allowed, known_since, when_decided
 from riverlog.broker.requests.context import Context, HandlerResult
-from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import ProducerEpoch, ProducerId
 from riverlog.model.transactions import ProducerIdentity, TransactionVersion
 from riverlog.transactions.commands import EndTransaction, ProducerReply
@@ -31,8 +30,7 @@ def end_txn(request: EndTxnRequest, context: Context) -> HandlerResult[EndTxnRes
 
     def answer(reply: ProducerReply) -> EndTxnResponse:
         code = known_since(_FIRST_VERSION_WITH_FENCED, reply.code, context)
-        if code is not ErrorCode.NONE:
-            context.stats.failed(code)
+        context.stats.failed(code)
         return EndTxnResponse(error_code=code, producer_id=reply.producer.id, producer_epoch=reply.producer.epoch)
 
     return when_decided(

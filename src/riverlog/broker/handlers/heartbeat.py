@@ -4,7 +4,7 @@ from functools import partial
 
 from riverlog.broker.coordinator_requests import ask_coordinator
 from riverlog.broker.requests.context import Context, HandlerResult
-from riverlog.groups.commands import Heartbeat, HeartbeatReply
+from riverlog.groups.commands import Heartbeat
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -28,7 +28,6 @@ def _known_code(code: ErrorCode) -> ErrorCode:
     return ErrorCode.NONE if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else code
 
 
-def _response(reply: HeartbeatReply, context: Context) -> HeartbeatResponse:
-    if reply.code is not ErrorCode.NONE:
-        context.stats.failed(reply.code)
-    return HeartbeatResponse(error_code=reply.code)
+def _response(code: ErrorCode, context: Context) -> HeartbeatResponse:
+    context.stats.failed(code)
+    return HeartbeatResponse(error_code=code)

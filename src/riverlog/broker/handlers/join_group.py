@@ -51,8 +51,7 @@ def _joined(reply: JoinReply, request: JoinGroupRequest, context: Context) -> Jo
 
 
 def _response(reply: JoinReply, context: Context) -> JoinGroupResponse:
-    if reply.code is not ErrorCode.NONE:
-        context.stats.failed(reply.code)
+    context.stats.failed(reply.code)
     protocol_name = reply.protocol_name
     if protocol_name is None and context.version < _FIRST_VERSION_WITH_NULL_PROTOCOL:
         protocol_name = ""

@@ -29,8 +29,7 @@ async def join_transaction(request: JoinTransactionRequest, context: Context) ->
     except Refusal as refusal:
         context.stats.failed(refusal.code)
         return JoinTransactionResponse(error_code=refusal.code)
-    if code is not ErrorCode.NONE:
-        context.stats.failed(code)
+    context.stats.failed(code)
     return JoinTransactionResponse(error_code=code, producer_id=producer.id, producer_epoch=producer.epoch)
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_coordinator, tell_reason
 from riverlog.broker.requests.context import Context, HandlerResult
-from riverlog.groups.commands import Leave, Leaver, LeaveReply
+from riverlog.groups.commands import CodesReply, Leave, Leaver
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
@@ -31,11 +31,10 @@ def leave_group(request: LeaveGroupRequest, context: Context) -> HandlerResult[L
 
 
 def _response(
-    reply: LeaveReply, request: LeaveGroupRequest, members: tuple[Leaver, ...], context: Context
+    reply: CodesReply, request: LeaveGroupRequest, members: tuple[Leaver, ...], context: Context
 ) -> LeaveGroupResponse:
     for code in (reply.code, *reply.codes):
-        if code is not ErrorCode.NONE:
-            context.stats.failed(code)
+        context.stats.failed(code)
     for member, code in zip(request.members, reply.codes, strict=False):
         if code is ErrorCode.NONE and member.reason:
             tell_reason("member left", context, request.group_id, member.member_id, member.reason)

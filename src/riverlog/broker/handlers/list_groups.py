@@ -3,7 +3,7 @@
 import asyncio
 
 from riverlog.broker.requests.context import Context, HandlerResult, Later
-from riverlog.groups.commands import ListedGroup, ListGroups, ListGroupsReply
+from riverlog.groups.commands import ListedGroup, ListGroups
 from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import Refusal
 from riverlog.wire.messages import list_groups as wire
@@ -17,10 +17,10 @@ def list_groups(request: ListGroupsRequest, context: Context) -> HandlerResult[L
     return Later(_response(asked, context)) if asked else ListGroupsResponse()
 
 
-async def _response(asked: "list[asyncio.Future[ListGroupsReply]]", context: Context) -> ListGroupsResponse:
+async def _response(asked: "list[asyncio.Future[tuple[ListedGroup, ...]]]", context: Context) -> ListGroupsResponse:
     await asyncio.wait(asked)
     try:
-        found = [each for reply in asked for each in reply.result().groups]
+        found = [each for reply in asked for each in reply.result()]
     except Refusal as refusal:
         return _refused(refusal, context)
     sees_all = context.allows_on_cluster(Operation.DESCRIBE)

@@ -4,7 +4,7 @@ from typing import Final
 
 from riverlog.broker.coordinator_requests import ask_coordinator, offset_to_commit, refused_commit
 from riverlog.broker.requests.context import Context, HandlerResult
-from riverlog.groups.commands import CommitOffsets, CommitOffsetsReply, OffsetToCommit
+from riverlog.groups.commands import CodesReply, CommitOffsets, OffsetToCommit
 from riverlog.metadata.image import TopicImage
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
@@ -40,11 +40,10 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> HandlerResu
             asked.append(answer)
             offsets.append(offset_to_commit(known, each))
 
-    def decided(reply: CommitOffsetsReply) -> OffsetCommitResponse:
+    def decided(reply: CodesReply) -> OffsetCommitResponse:
         for answer, code in zip(asked, reply.codes, strict=True):
             answer.error_code = code
-            if code is not ErrorCode.NONE:
-                context.stats.failed(code)
+            context.stats.failed(code)
         return response
 
     if not offsets:
@@ -64,7 +63,7 @@ def offset_commit(request: OffsetCommitRequest, context: Context) -> HandlerResu
         request.group_id,
         command,
         answer=decided,
-        refuse=lambda code: decided(CommitOffsetsReply((refused_commit(code),) * len(asked))),
+        refuse=lambda code: decided(CodesReply(codes=(refused_commit(code),) * len(asked))),
     )
 
 

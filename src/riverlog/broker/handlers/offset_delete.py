@@ -6,7 +6,7 @@ from riverlog.broker.coordinator_requests import ask_coordinator
 from riverlog.broker.limits import REQUEST_PORTION
 from riverlog.broker.requests.context import Context, HandlerResult, Later
 from riverlog.broker.requests.portions import in_turns
-from riverlog.groups.commands import DeleteOffsets, DeleteOffsetsReply
+from riverlog.groups.commands import CodesReply, DeleteOffsets
 from riverlog.model.access import Operation
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import TopicPartition
@@ -87,14 +87,13 @@ class _Checking:
             refuse=lambda code: OffsetDeleteResponse(error_code=code),
         )
 
-    def _decided(self, reply: DeleteOffsetsReply) -> OffsetDeleteResponse:
+    def _decided(self, reply: CodesReply) -> OffsetDeleteResponse:
         if reply.code is not ErrorCode.NONE:
             self._context.stats.failed(reply.code)
             return OffsetDeleteResponse(error_code=reply.code)
         for answer, code in zip(self._asked, reply.codes, strict=True):
             answer.error_code = code
-            if code is not ErrorCode.NONE:
-                self._context.stats.failed(code)
+            self._context.stats.failed(code)
         return self._response
 
 

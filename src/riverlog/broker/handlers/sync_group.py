@@ -43,8 +43,7 @@ def _known_code(code: ErrorCode) -> ErrorCode:
 
 
 def _response(reply: SyncReply, context: Context) -> SyncGroupResponse:
-    if reply.code is not ErrorCode.NONE:
-        context.stats.failed(reply.code)
+    context.stats.failed(reply.code)
     return SyncGroupResponse(
         error_code=reply.code,
         protocol_type=reply.protocol_type,

@@ -91,8 +91,7 @@ async def _response(
                 code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
                 if begun is not None:
                     code = await begun[number][TopicPartition(topic.name, index)]
-                if code is not ErrorCode.NONE:
-                    context.stats.failed(code)
+                context.stats.failed(code)
                 answer.partitions.append(WritableTxnMarkerPartitionResult(index, code))
     return response
 

@@ -305,11 +305,6 @@ class Producer(Startable):
         """Return the seconds to wait before something is tried again, the first attempt being 1."""
         return self._cluster.backoff(attempt)
 
-    def partitions_of(self, topic: str) -> int | None:
-        """Return how many partitions a topic has, as far as this producer knows."""
-        known = self._cluster.topics.get(topic)
-        return None if known is None else len(known.partitions)
-
     async def __aexit__(
         self, kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:

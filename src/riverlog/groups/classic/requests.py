@@ -11,13 +11,12 @@ from riverlog.groups.classic.group import ClassicGroup, ClassicMember, ClassicPh
 from riverlog.groups.classic.groups import ClassicGroups
 from riverlog.groups.commands import (
     NO_MEMBER,
+    CodesReply,
     Heartbeat,
-    HeartbeatReply,
     Join,
     JoinReply,
     Leave,
     Leaver,
-    LeaveReply,
     Sync,
     SyncReply,
 )
@@ -203,20 +202,20 @@ class ClassicRequests:
                 group.restart_session(group.members[command.member_id], effects)
                 if group.phase is ClassicPhase.PREPARING:
                     code = ErrorCode.REBALANCE_IN_PROGRESS
-        effects.answer(ticket, HeartbeatReply(code))
+        effects.answer(ticket, code)
 
     def leave(self, command: Leave, ticket: Ticket, effects: GroupEffects) -> None:
         """Remove members; the rest rebalances once."""
         if not command.group_id:
-            effects.answer(ticket, LeaveReply(ErrorCode.INVALID_GROUP_ID))
+            effects.answer(ticket, CodesReply(ErrorCode.INVALID_GROUP_ID))
             return
         group = self._groups.find(command.group_id)
         if group is None:
-            effects.answer(ticket, LeaveReply(codes=(ErrorCode.UNKNOWN_MEMBER_ID,) * len(command.members)))
+            effects.answer(ticket, CodesReply(codes=(ErrorCode.UNKNOWN_MEMBER_ID,) * len(command.members)))
             return
         before = len(group.members)
         codes = tuple(self._leave(group, leaver, effects) for leaver in command.members)
-        effects.answer(ticket, LeaveReply(codes=codes))
+        effects.answer(ticket, CodesReply(codes=codes))
         if len(group.members) < before:
             self._rebalance.begin(group, effects)
         else:

@@ -13,13 +13,12 @@ from riverlog.groups.classic.consumer_metadata import (
 )
 from riverlog.groups.commands import (
     NO_MEMBER,
+    CodesReply,
     Heartbeat,
-    HeartbeatReply,
     Join,
     JoinReply,
     Leave,
     Leaver,
-    LeaveReply,
     Sync,
     SyncReply,
 )
@@ -80,7 +79,7 @@ class ClassicConsumers:
                 code = ErrorCode.REBALANCE_IN_PROGRESS
         except Refusal as refusal:
             code = refusal.code
-        effects.answer(ticket, HeartbeatReply(code))
+        effects.answer(ticket, code)
 
     def leave(self, command: Leave, ticket: Ticket, effects: GroupEffects) -> None:
         """Remove members."""
@@ -99,7 +98,7 @@ class ClassicConsumers:
         if leaving:
             self._consumer.remove(draft, leaving, effects)
             draft.hand_over(effects.facts)
-        effects.answer(ticket, LeaveReply(codes=tuple(codes)))
+        effects.answer(ticket, CodesReply(codes=tuple(codes)))
 
     def _join(self, command: Join, effects: GroupEffects) -> JoinReply:
         draft = Draft(self._state.consumers[command.group_id])

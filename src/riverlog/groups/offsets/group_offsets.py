@@ -9,11 +9,10 @@ from dataclasses import replace
 from typing import Final
 
 from riverlog.groups.commands import (
+    CodesReply,
     CommitOffsets,
-    CommitOffsetsReply,
     CommittedOffset,
     DeleteOffsets,
-    DeleteOffsetsReply,
     EndTransaction,
     FetchOffsets,
     FetchOffsetsReply,
@@ -62,7 +61,7 @@ class GroupOffsets:
             codes = [self._commit(command, group, each, effects) for each in command.offsets]
         else:
             codes = [code] * len(command.offsets)
-        effects.answer(ticket, CommitOffsetsReply(tuple(codes)))
+        effects.answer(ticket, CodesReply(codes=tuple(codes)))
 
     def _commit(
         self, command: CommitOffsets, group: Membership, to_commit: OffsetToCommit, effects: GroupEffects
@@ -133,7 +132,7 @@ class GroupOffsets:
         group = self._membership(command.group_id)
         code = group.delete_offsets_refusal(command.group_id)
         if code is not ErrorCode.NONE:
-            effects.answer(ticket, DeleteOffsetsReply(code))
+            effects.answer(ticket, CodesReply(code))
             return
         known = self._offsets.known(command.group_id)
         codes: list[ErrorCode] = []
@@ -143,7 +142,7 @@ class GroupOffsets:
             if partition in known and not is_read:
                 known.remove(partition)
                 _forget(command.group_id, partition, effects)
-        effects.answer(ticket, DeleteOffsetsReply(codes=tuple(codes)))
+        effects.answer(ticket, CodesReply(codes=tuple(codes)))
 
     def delete_all(self, group_id: str, effects: GroupEffects) -> None:
         """Forget all that a group has committed."""

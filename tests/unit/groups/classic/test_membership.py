@@ -17,7 +17,7 @@ from tests.support.groups import CLIENT, Coordinator, subscription
 
 def described(coordinator: Coordinator, group_id: str = "g") -> DescribedGroup:
     group: DescribedGroup
-    (group,) = coordinator.ask(DescribeGroups((group_id,))).groups
+    (group,) = coordinator.ask(DescribeGroups((group_id,)))
     return group
 
 
@@ -58,7 +58,7 @@ def test_a_group_that_only_has_offsets_is_empty() -> None:
     coordinator = Coordinator()
     coordinator.ask(CommitOffsets("simple", (OffsetToCommit("t", 0, Offset(1)),)))
     assert described(coordinator, "simple") == DescribedGroup("simple", "Empty")
-    assert coordinator.ask(ListGroups()).groups == (ListedGroup("simple", "", "Empty", GroupType.CLASSIC),)
+    assert coordinator.ask(ListGroups()) == (ListedGroup("simple", "", "Empty", GroupType.CLASSIC),)
 
 
 def test_a_group_whose_first_member_is_on_its_way_is_empty() -> None:

@@ -110,7 +110,7 @@ def test_a_new_member_that_waits_too_long_is_forgotten() -> None:
     assert coordinator.waits(ticket)
     coordinator.pass_time(1)
     assert coordinator.answers[ticket].code is ErrorCode.UNKNOWN_MEMBER_ID
-    assert coordinator.ask(Heartbeat("g", newcomer, 1)).code is ErrorCode.UNKNOWN_MEMBER_ID
+    assert coordinator.ask(Heartbeat("g", newcomer, 1)) is ErrorCode.UNKNOWN_MEMBER_ID
     assert coordinator.beat(member) is ErrorCode.REBALANCE_IN_PROGRESS
 
 

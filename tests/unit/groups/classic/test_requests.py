@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from riverlog.groups.commands import Heartbeat, JoinReply, Leave, Leaver, LeaveReply, Protocol, Sync, SyncReply
+from riverlog.groups.commands import CodesReply, Heartbeat, JoinReply, Leave, Leaver, Protocol, Sync, SyncReply
 from riverlog.groups.limits import HANDED_OUT_MEMBER_IDS_MAX
 from riverlog.groups.records import GroupMetadataValue, GroupRecord
 from riverlog.model.errors import ErrorCode
@@ -194,7 +194,7 @@ def test_syncs_and_heartbeats_that_are_refused(fields: dict[str, Any], code: Err
     member = coordinator.stable()[0]
     named: dict[str, Any] = {"group_id": "g", "member_id": member.member_id, "generation_id": 1} | fields
     assert coordinator.ask(Sync(**named)) == SyncReply(code)
-    assert coordinator.ask(Heartbeat(**named)).code is code
+    assert coordinator.ask(Heartbeat(**named)) is code
 
 
 def test_a_sync_for_another_protocol_is_refused() -> None:
@@ -217,13 +217,13 @@ def test_members_leave_together_and_the_rest_rebalances_once() -> None:
     coordinator = Coordinator()
     joined = coordinator.stable(3)
     reply = coordinator.ask(Leave("g", (Leaver(joined[1].member_id), Leaver("unknown"), Leaver(joined[2].member_id))))
-    assert reply == LeaveReply(codes=(ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.NONE))
+    assert reply == CodesReply(codes=(ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.NONE))
     assert coordinator.answers[coordinator.join(member_id=joined[0].member_id)].generation_id == 3
 
 
 def test_leaving_nothing_changes_nothing() -> None:
     coordinator = Coordinator()
-    assert coordinator.ask(Leave("", (Leaver("m"),))) == LeaveReply(ErrorCode.INVALID_GROUP_ID)
+    assert coordinator.ask(Leave("", (Leaver("m"),))) == CodesReply(ErrorCode.INVALID_GROUP_ID)
     assert coordinator.ask(Leave("g", (Leaver("m"),))).codes == (ErrorCode.UNKNOWN_MEMBER_ID,)
     coordinator.stable()
     unknown = Leave("g", (Leaver("", "instance"), Leaver("")))

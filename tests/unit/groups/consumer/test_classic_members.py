@@ -94,7 +94,7 @@ def test_a_static_classic_member_comes_back_under_another_id(
     assert again.rejoin() is ErrorCode.NONE
     assert (again.reads, coordinator.group.epoch) == (had, epoch)
     assert again.id != carl.id
-    assert coordinator.ask(Heartbeat("g", carl.id, carl.generation, "i")).code is ErrorCode.FENCED_INSTANCE_ID
+    assert coordinator.ask(Heartbeat("g", carl.id, carl.generation, "i")) is ErrorCode.FENCED_INSTANCE_ID
     assert carl.rejoin() is ErrorCode.FENCED_INSTANCE_ID
 
 
@@ -115,7 +115,7 @@ def test_wrong_words_are_refused_with_the_codes_of_the_classic_protocol(
     generation = carl.generation
 
     def beat(member_id: str, generation_id: int, instance_id: str | None = None) -> str:
-        return coordinator.ask(Heartbeat("g", member_id, generation_id, instance_id)).code.name
+        return coordinator.ask(Heartbeat("g", member_id, generation_id, instance_id)).name
 
     def sync(**more: object) -> str:
         return coordinator.ask(Sync("g", carl.id, generation, **more)).code.name

@@ -27,7 +27,7 @@ def classic_pair(coordinator: ConsumerCoordinator, **more: bool) -> list[FakeCla
 
 
 def listed(coordinator: ConsumerCoordinator) -> list[tuple[str, str]]:
-    return [(each.type, each.state) for each in coordinator.ask(ListGroups()).groups]
+    return [(each.type, each.state) for each in coordinator.ask(ListGroups())]
 
 
 def leave(member: FakeClassicConsumer) -> Leave:

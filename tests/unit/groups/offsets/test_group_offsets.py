@@ -7,10 +7,10 @@ import pytest
 
 from riverlog.groups import machine
 from riverlog.groups.commands import (
+    CodesReply,
     CommitOffsets,
     CommittedOffset,
     DeleteOffsets,
-    DeleteOffsetsReply,
     EndTransaction,
     FetchOffsets,
     Leave,
@@ -186,8 +186,8 @@ def test_a_transaction_needs_a_group() -> None:
 # ---- deleting
 
 
-def delete(coordinator: Coordinator, *partitions: TopicPartition) -> DeleteOffsetsReply:
-    reply: DeleteOffsetsReply = coordinator.ask(DeleteOffsets("g", partitions))
+def delete(coordinator: Coordinator, *partitions: TopicPartition) -> CodesReply:
+    reply: CodesReply = coordinator.ask(DeleteOffsets("g", partitions))
     return reply
 
 
