@@ -1,7 +1,5 @@
 """AlterConfigs and IncrementalAlterConfigs: settings of topics, brokers and groups, replaced or changed one by one."""
 
-from typing import TypeVar
-
 from riverlog.broker.requests.context import Context
 from riverlog.metadata.commands.configs import AlterConfigs, ConfigChange, ResourceChanges
 from riverlog.metadata.commands.outcome import Outcome
@@ -10,9 +8,7 @@ from riverlog.model.access import Operation, ResourceType
 from riverlog.model.errors import ErrorCode, Refusal
 from riverlog.wire.messages import alter_configs as whole
 from riverlog.wire.messages import incremental_alter_configs as incremental
-from riverlog.wire.messages.incremental_alter_configs import ConfigOperation
-
-Result = TypeVar("Result", whole.AlterConfigsResourceResponse, incremental.AlterConfigsResourceResponse)
+from riverlog.wire.messages.incremental_alter_configs import AlterConfigsResourceResponse, ConfigOperation
 
 
 async def alter_configs(request: whole.AlterConfigsRequest, context: Context) -> whole.AlterConfigsResponse:
@@ -26,7 +22,7 @@ async def alter_configs(request: whole.AlterConfigsRequest, context: Context) ->
         for each in request.resources
     ]
     outcomes = await _alter(resources, context, replace=True, validate_only=request.validate_only)
-    return whole.AlterConfigsResponse(responses=_results(whole.AlterConfigsResourceResponse, resources, outcomes))
+    return whole.AlterConfigsResponse(responses=_results(resources, outcomes))
 
 
 async def incremental_alter_configs(
@@ -42,9 +38,7 @@ async def incremental_alter_configs(
         for each in request.resources
     ]
     outcomes = await _alter(resources, context, replace=False, validate_only=request.validate_only)
-    return incremental.IncrementalAlterConfigsResponse(
-        responses=_results(incremental.AlterConfigsResourceResponse, resources, outcomes)
-    )
+    return incremental.IncrementalAlterConfigsResponse(responses=_results(resources, outcomes))
 
 
 async def _alter(
@@ -78,9 +72,9 @@ def _not_allowed(resource: ResourceChanges, context: Context) -> Outcome | None:
     return Outcome(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "Not allowed to change the settings of brokers.")
 
 
-def _results(result: type[Result], resources: list[ResourceChanges], outcomes: list[Outcome]) -> list[Result]:
+def _results(resources: list[ResourceChanges], outcomes: list[Outcome]) -> list[AlterConfigsResourceResponse]:
     return [
-        result(
+        AlterConfigsResourceResponse(
             error_code=outcome.code,
             error_message=outcome.message,
             resource_type=resource.type,

@@ -1,7 +1,8 @@
 """AlterConfigs: replace all settings of a resource; those not named fall back to their defaults."""
 
 from riverlog.wire.apis import ApiKey
-from riverlog.wire.types import array, boolean, int8, int16, int32, message, string, struct
+from riverlog.wire.messages.incremental_alter_configs import AlterConfigsResourceResponse
+from riverlog.wire.types import array, boolean, int8, int32, message, string, struct
 
 
 @struct
@@ -27,16 +28,6 @@ class AlterConfigsRequest:
 
     resources: list[AlterConfigsResource] = array(AlterConfigsResource)
     validate_only: bool = boolean()
-
-
-@struct
-class AlterConfigsResourceResponse:
-    """What became of one resource."""
-
-    error_code: int = int16()
-    error_message: str | None = string(nullable_since=0)
-    resource_type: int = int8()
-    resource_name: str = string()
 
 
 @message(ApiKey.ALTER_CONFIGS)
