@@ -71,7 +71,7 @@ def test_answers_do_not_pile_up_behind_one_that_waits(node: Node) -> None:
 
 def test_frames_that_are_only_announced_keep_nobody_waiting(node: Node) -> None:
     with ExitStack() as peers:
-        for _ in range(16):
+        for _ in range(200):
             peer = peers.enter_context(socket.create_connection(("127.0.0.1", node.port), timeout=60))
             peer.sendall(ANNOUNCED.to_bytes(4) + b"\0\0\0\x09" + bytes(66_000))
 

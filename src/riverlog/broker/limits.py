@@ -8,6 +8,9 @@ FRAME_BYTES_BEFORE_AUTHENTICATION_MAX: Final = 512 * 1024
 REQUEST_MEMORY_RESERVE_PART: Final = 8
 """One part in so many of the request memory is kept for requests that others' answers wait for, and for small ones."""
 
+PASSING_REQUEST_PART: Final = 64
+"""A request of at most one part in so many of the pool passes larger ones that wait in line, where it fits."""
+
 REQUEST_BYTES_PER_SECOND_MIN: Final = 64 * 1024
 """A request that keeps others waiting for memory must arrive this fast between two sweeps, or its line is closed."""
 

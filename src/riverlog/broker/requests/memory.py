@@ -8,6 +8,9 @@ Produce requests share the one pool. All others have the reserve to themselves, 
 Fetch, a heartbeat, a small request) never waits behind what fills it. Who finds a pool empty is not read from and waits
 in line; whoever has finished a request while others wait gives its memory back and joins the line at its end.
 
+What is large may wait long for frames that were only announced. So small requests in line that fit pass it, but only
+from time to time: in between, what they were lent comes back, and the large one finds it.
+
 A pool lends at most its size, and beyond it one frame: to the first in line when all who hold memory wait themselves,
 or when its frame is larger than the whole pool. Should all wait even then, the one that holds most is sent away.
 """
@@ -18,6 +21,7 @@ from typing import Final
 from riverlog.broker.limits import (
     ANSWERS_MEMORY_PART,
     CONNECTION_WINDOW_BYTES_MIN,
+    PASSING_REQUEST_PART,
     REQUEST_MEMORY_RESERVE_PART,
     STALLED_FRAME_SECONDS,
 )
@@ -205,8 +209,17 @@ class MemoryPool:
                 share.stalled = True
                 self._line[share] = share.step
         self._serve()
+        self._serve_small()
         if self._line:
             self._watch()
+
+    def _serve_small(self) -> None:
+        """Grant to small requests what there is, past the large one that is first in line and does not fit."""
+        for share, size in tuple(self._line.items()):
+            # Whoever is granted something may take back memory or leave, so each is looked at anew.
+            if share in self._line and size <= self.bytes_max // PASSING_REQUEST_PART and self._fits(share, size):
+                self._leave_line(share, size)
+        self.short = self.crowded or self.used > self.bytes_max
 
     def _serve(self) -> None:
         """Grant in order what can be granted."""
@@ -219,11 +232,14 @@ class MemoryPool:
                     max(self._holders, key=lambda holder: holder.bytes).give_up()
                     break  # its leave has served the line
                 size = max(size, share.frame_bytes)  # so that one of them comes to its end
-            del self._line[share]
-            self._grant(share, size)
-            share.waits = False
-            share.granted()
+            self._leave_line(share, size)
         self.short = self.crowded or self.used > self.bytes_max
+
+    def _leave_line(self, share: ConnectionMemory, size: int) -> None:
+        del self._line[share]
+        self._grant(share, size)
+        share.waits = False
+        share.granted()
 
     def _fits(self, share: ConnectionMemory, size: int) -> bool:
         held = self._held_by(share)

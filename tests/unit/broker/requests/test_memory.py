@@ -5,7 +5,12 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riverlog.broker.limits import CONNECTION_WINDOW_BYTES_MIN, REQUEST_MEMORY_RESERVE_PART, STALLED_FRAME_SECONDS
+from riverlog.broker.limits import (
+    CONNECTION_WINDOW_BYTES_MIN,
+    PASSING_REQUEST_PART,
+    REQUEST_MEMORY_RESERVE_PART,
+    STALLED_FRAME_SECONDS,
+)
 from riverlog.broker.requests.memory import ConnectionMemory, MemoryPool, RequestMemory
 from riverlog.model.limits import RECEIVE_BUFFER_BYTES, RECEIVE_BUFFER_BYTES_MIN
 from riverlog.observe.stats import ConnectionStats
@@ -136,6 +141,23 @@ def test_nobody_overtakes_even_if_there_is_enough_for_them() -> None:
     assert not node.memory.bulk.claim_spare(third, UNIT)
     first.returned(0)
     assert node.granted == ["b", "c"]
+
+
+def test_small_requests_pass_a_large_one_that_does_not_fit_from_time_to_time() -> None:
+    node = Node(PARTS * UNIT * PASSING_REQUEST_PART)
+    pool = 7 * UNIT * PASSING_REQUEST_PART
+    announced, large, small, smaller, other = map(node.share, ["announced", "large", "small", "smaller", "other"])
+    assert announced.lend(pool // 2 + UNIT, step=UNIT, frame=PRODUCE)
+    assert not large.lend(pool // 2, step=UNIT, frame=PRODUCE)
+    assert not small.lend(7 * UNIT, step=UNIT, frame=PRODUCE)
+    assert not other.lend(7 * UNIT + 1, step=UNIT, frame=PRODUCE)
+    assert not smaller.lend(UNIT, step=UNIT, frame=PRODUCE)
+    assert node.granted == []
+    node.let_time_pass()
+    assert node.granted == ["small", "smaller"]
+    small.returned(0)
+    announced.returned(0)
+    assert node.granted[2:] == ["large", "other"]
 
 
 def test_what_is_lent_once_is_not_asked_for_again() -> None:
