@@ -139,18 +139,18 @@ REFUSED: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         ("a string", '{"a":[1,2]}'),
     ),
     "a field that comes twice": (("a bigint", '{"a":1,"a":2}'), ("a struct<b: int>", '{"a":{"b":1,"b":2}}')),
-    "something behind the object, or quotes that are `'`": (
+    "text after the object, or quotes that are `'`": (
         ("a bigint", '{"a":1}x'),
         ("a bigint", '{"a":1}{"a":2}'),
         ("a bigint", "{'a':1}"),
     ),
     "half of a surrogate pair": (("a string", '{"a":"\\ud800"}'), ("a bigint", '{"a":1,"b":"\\ud800"}')),
     "a number that no `DOUBLE` holds": (("a double", '{"a":1e400}'), ("a bigint", '{"a":1,"b":1e999}')),
-    "a `DECIMAL` with more digits behind the point than the type has": (
+    "a `DECIMAL` with more digits after the point than the type has": (
         ("a decimal(10,2)", '{"a":1.555}'),
         ("a decimal(38,10)", '{"a":0.00000000001}'),
     ),
-    "bytes behind the padding of a `BINARY`": (("a binary", '{"a":"YWI=YWI="}'),),
+    "bytes after the padding of a `BINARY`": (("a binary", '{"a":"YWI=YWI="}'),),
     "a `TINYINT` of 128 to 255": (("a tinyint", '{"a":128}'),),
     "a `TIMESTAMP` or `DATE` in another form: a number, `2024-1-1`, `2024`, a time alone, the name of a zone": (
         ("a timestamp", '{"a":1700000000}'),

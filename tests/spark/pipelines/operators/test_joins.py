@@ -186,7 +186,7 @@ def test_spark_itself_drops_the_same_rows(spark: SparkSession, tmp_path: Path, h
 
 def test_names_that_come_twice_are_told_apart() -> None:
     assert right_names(["k", "at"], ["k", "at", "b"], on=["k"], prefix="r_") == {"at": "r_at", "b": "b"}
-    with pytest.raises(ValueError, match="both streams have at; tell them apart by a prefix"):
+    with pytest.raises(ValueError, match="both streams have at; set a prefix for the right one's"):
         right_names(["k", "at"], ["k", "at"], on=["k"], prefix="")
     with pytest.raises(ValueError, match="both streams need the column 'k'"):
         right_names(["at"], ["k", "at"], on=["k"], prefix="")
