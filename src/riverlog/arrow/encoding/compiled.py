@@ -69,14 +69,12 @@ class CompiledEncoder:
         row_batches, row_sizes = np.empty(rows.count, np.int32), np.empty(rows.count, np.int32)
         self._count, flaw, row = kernel.plan(
             rows.count,
-            *keys,
-            *values[:3],
+            keys,
+            values,
             topics,
-            *partitions,
+            partitions,
             timestamps_ms,
-            *headers[:3],
-            *headers.names[:3],
-            *headers.contents[:3],
+            headers,
             self._rules.batch_bytes_max,
             self._rules.record_bytes_max,
             self._topics,
@@ -98,15 +96,12 @@ class CompiledEncoder:
         output = np.empty(int(ends[-1]) if self._count else 0, np.uint8)
         positions, filled = starts.copy(), np.zeros(self._count, np.int64)
         for planned in self._planned:
-            names, contents = planned.headers.names, planned.headers.contents
             kernel.fill(
                 planned.rows,
-                *planned.keys,
-                *planned.values,
+                planned.keys,
+                planned.values,
                 planned.timestamps_ms,
-                *planned.headers[:3],
-                *names,
-                *contents,
+                planned.headers,
                 planned.batches,
                 planned.sizes,
                 self._batches,

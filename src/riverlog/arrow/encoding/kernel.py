@@ -12,6 +12,7 @@ import numpy as np
 from numba.core import cgutils, types
 
 from riverlog.arrow.decoding.kernel import Bytes, Ints, Longs, address_of, byte_at, compiled, copy_bytes, inline
+from riverlog.arrow.encoding.kernel_columns import ContentColumn, HeaderColumn, NumberColumn
 from riverlog.arrow.encoding.rows import HEADER_OVERHEAD, RECORD_OVERHEAD
 from riverlog.records.batch import HEADER_BYTES
 
@@ -158,27 +159,12 @@ def _write_cell(position: int, data: int, ends: int, valid: int, first: int, row
 @compiled
 def plan(
     rows: int,
-    key_ends: Ints,
-    key_valid: Bytes,
-    key_first: int,
-    keys: Bytes,
-    value_ends: Ints,
-    value_valid: Bytes,
-    value_first: int,
+    keys: ContentColumn,
+    values: ContentColumn,
     row_topics: Ints,
-    partitions: Ints,
-    partition_valid: Bytes,
-    partition_first: int,
+    partitions: NumberColumn,
     timestamps_ms: Longs,
-    list_ends: Ints,
-    list_valid: Bytes,
-    list_first: int,
-    name_ends: Ints,
-    name_valid: Bytes,
-    name_first: int,
-    content_ends: Ints,
-    content_valid: Bytes,
-    content_first: int,
+    headers: HeaderColumn,
     batch_bytes_max: int,
     record_bytes_max: int,
     topics: Longs,
@@ -192,22 +178,22 @@ def plan(
 
     Returns how many batches there are; then the flaw that ended it (0 where all is well) and its row.
     """
-    key_data, key_at, key_bits = address_of(keys), _place(key_ends), _place(key_valid)
-    value_at, value_bits = _place(value_ends), _place(value_valid)
-    partition_at, partition_bits = _place(partitions), _place(partition_valid)
-    list_at, list_bits = _place(list_ends), _place(list_valid)
-    name_at, name_bits = _place(name_ends), _place(name_valid)
-    content_at, content_bits = _place(content_ends), _place(content_valid)
+    key_data, key_at, key_bits = address_of(keys.content), _place(keys.ends), _place(keys.valid)
+    value_at, value_bits = _place(values.ends), _place(values.valid)
+    partition_at, partition_bits = _place(partitions.numbers), _place(partitions.valid)
+    list_at, list_bits, names, contents = _place(headers.ends), _place(headers.valid), headers.names, headers.contents
+    name_at, name_bits = _place(names.ends), _place(names.valid)
+    content_at, content_bits = _place(contents.ends), _place(contents.valid)
     for row in range(rows):
-        key_length = _length(key_at, key_bits, key_first, row)
-        value_length = _length(value_at, value_bits, value_first, row)
+        key_length = _length(key_at, key_bits, keys.first, row)
+        value_length = _length(value_at, value_bits, values.first, row)
         header_count, header_bytes, header_size = np.int64(0), np.int64(0), np.int64(0)
-        if list_at and _is_there(list_bits, list_first, row):
+        if list_at and _is_there(list_bits, headers.first, row):
             for header in range(_end_before(list_at, row), _end_before(list_at, row + 1)):
-                name_length = _length(name_at, name_bits, name_first, header)
+                name_length = _length(name_at, name_bits, names.first, header)
                 if name_length < 0:
                     return batch_count, UNFIT_HEADER, row
-                content_length = _length(content_at, content_bits, content_first, header)
+                content_length = _length(content_at, content_bits, contents.first, header)
                 header_count += 1
                 header_size += HEADER_OVERHEAD + name_length + max(content_length, 0)
                 header_bytes += _content_bytes(name_length) + _content_bytes(content_length)
@@ -216,8 +202,8 @@ def plan(
             return batch_count, UNFIT_SIZE, row
         topic = np.int64(row_topics[row]) if row_topics.shape[0] else np.int64(0)
         count = topics[topic, PARTITIONS]
-        if partition_at and _is_there(partition_bits, partition_first, row):
-            partition = np.int64(partitions[row])
+        if partition_at and _is_there(partition_bits, partitions.first, row):
+            partition = np.int64(partitions.numbers[row])
             if partition < 0 or partition >= count:
                 return batch_count, UNFIT_PARTITION, row
         elif key_length >= 0:
@@ -261,26 +247,10 @@ def plan(
 @compiled
 def fill(
     rows: int,
-    key_ends: Ints,
-    key_valid: Bytes,
-    key_first: int,
-    keys: Bytes,
-    value_ends: Ints,
-    value_valid: Bytes,
-    value_first: int,
-    values: Bytes,
+    keys: ContentColumn,
+    values: ContentColumn,
     timestamps_ms: Longs,
-    list_ends: Ints,
-    list_valid: Bytes,
-    list_first: int,
-    name_ends: Ints,
-    name_valid: Bytes,
-    name_first: int,
-    names: Bytes,
-    content_ends: Ints,
-    content_valid: Bytes,
-    content_first: int,
-    contents: Bytes,
+    headers: HeaderColumn,
     row_batches: Ints,
     row_sizes: Ints,
     batches: Longs,
@@ -289,11 +259,11 @@ def fill(
     output: Bytes,
 ) -> None:
     """Write rows behind each other into their batches; `positions` and `filled` say how far each is."""
-    key_data, key_at, key_bits = address_of(keys), _place(key_ends), _place(key_valid)
-    value_data, value_at, value_bits = address_of(values), _place(value_ends), _place(value_valid)
-    list_at, list_bits = _place(list_ends), _place(list_valid)
-    name_data, name_at, name_bits = address_of(names), _place(name_ends), _place(name_valid)
-    content_data, content_at, content_bits = address_of(contents), _place(content_ends), _place(content_valid)
+    key_data, key_at, key_bits = address_of(keys.content), _place(keys.ends), _place(keys.valid)
+    value_data, value_at, value_bits = address_of(values.content), _place(values.ends), _place(values.valid)
+    list_at, list_bits, names, contents = _place(headers.ends), _place(headers.valid), headers.names, headers.contents
+    name_data, name_at, name_bits = address_of(names.content), _place(names.ends), _place(names.valid)
+    content_data, content_at, content_bits = address_of(contents.content), _place(contents.ends), _place(contents.valid)
     start = address_of(output)
     for row in range(rows):
         batch = row_batches[row]
@@ -303,14 +273,14 @@ def fill(
         position = _write(position + 1, _zigzag(timestamps_ms[row] - batches[batch, FIRST_MS]))
         position = _write(position, filled[batch] << 1)
         filled[batch] += 1
-        position = _write_cell(position, key_data, key_at, key_bits, key_first, row)
-        position = _write_cell(position, value_data, value_at, value_bits, value_first, row)
-        if list_at and _is_there(list_bits, list_first, row):
+        position = _write_cell(position, key_data, key_at, key_bits, keys.first, row)
+        position = _write_cell(position, value_data, value_at, value_bits, values.first, row)
+        if list_at and _is_there(list_bits, headers.first, row):
             first, last = _end_before(list_at, row), _end_before(list_at, row + 1)
             position = _write(position, (last - first) << 1)
             for header in range(first, last):
-                position = _write_cell(position, name_data, name_at, name_bits, name_first, header)
-                position = _write_cell(position, content_data, content_at, content_bits, content_first, header)
+                position = _write_cell(position, name_data, name_at, name_bits, names.first, header)
+                position = _write_cell(position, content_data, content_at, content_bits, contents.first, header)
         else:
             _put(position, 0)
             position += 1
