@@ -193,39 +193,26 @@ async def send(
     """Send everything and wait until all of it is acknowledged; the first refusal, or bad line, is raised."""
     began = time.monotonic()
     try:
-        await _send_all(producer, shape, sources, tally, whole=whole, rate=rate, began=began)
+        for source in sources:
+            number = 0
+            async for some in source.records(whole=whole):
+                for line in some:
+                    number += 1
+                    record = shape.record(line, number, source.name)
+                    if rate:
+                        tally.check()
+                        await asyncio.sleep(pause_seconds(tally.sent, rate, time.monotonic() - began))
+                    await producer.ready(len(line))
+                    delivery = producer.send_soon(shape.topic, partition=shape.partition, **record._asdict())
+                    tally.note(delivery, len(record.key or b"") + len(record.value or b""), len(line) + 1)
+                tally.check()
+                # Reading a file never waits; the sender and Ctrl-C need their turn nevertheless.
+                await asyncio.sleep(0)
+            source.close()
     except BadInput as error:
         raise CommandError(f"{error}; {_sent_before(tally.sent)}") from error
     await producer.flush()
     return Sent(shape.topic, tally.sent, tally.bytes, round(time.monotonic() - began, 3))
-
-
-async def _send_all(
-    producer: "Producer",
-    shape: LineFormat,
-    sources: Sequence[LineSource],
-    tally: Tally,
-    *,
-    whole: bool,
-    rate: float | None,
-    began: float,
-) -> None:
-    for source in sources:
-        number = 0
-        async for some in source.records(whole=whole):
-            for line in some:
-                number += 1
-                record = shape.record(line, number, source.name)
-                if rate:
-                    tally.check()
-                    await asyncio.sleep(pause_seconds(tally.sent, rate, time.monotonic() - began))
-                await producer.ready(len(line))
-                delivery = producer.send_soon(shape.topic, partition=shape.partition, **record._asdict())
-                tally.note(delivery, len(record.key or b"") + len(record.value or b""), len(line) + 1)
-            tally.check()
-            # Reading a file never waits; the sender and Ctrl-C need their turn nevertheless.
-            await asyncio.sleep(0)
-        source.close()
 
 
 def _sent_before(count: int) -> str:

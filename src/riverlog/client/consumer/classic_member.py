@@ -198,10 +198,7 @@ class ClassicMember(Membership):
             if self._topics_changed():
                 return
             if self._overdue:
-                await self.leave()
-                self._lose()
-                polled_at = self.polled_at
-                await self._until(lambda at=polled_at: self.polled_at > at or self.reader_waits)  # type: ignore[misc]
+                await self._step_aside()
                 return
             if loop.time() >= next_beat:
                 if not await self._beat():

@@ -55,10 +55,7 @@ class ConsumerMember(Membership):
             self._member_id = str(UUID(int=self._cluster.ports.random.getrandbits(128), version=4))
         while True:
             if self._overdue:
-                await self.leave()
-                self._lose()
-                polled_at = self.polled_at
-                await self._until(lambda at=polled_at: self.polled_at > at or self.reader_waits)  # type: ignore[misc]
+                await self._step_aside()
             await self._beat()
             self._offer_known()
             await self._until_due()

@@ -181,6 +181,13 @@ class Membership(ABC):
         age = asyncio.get_running_loop().time() - self.polled_at
         return not self.reader_waits and age * 1000 > self._rules.max_poll_interval_ms
 
+    async def _step_aside(self) -> None:
+        """Leave, and wait until the reader comes back."""
+        await self.leave()
+        self._lose()
+        polled_at = self.polled_at
+        await self._until(lambda: self.polled_at > polled_at or self.reader_waits)
+
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
             self._woken.clear()

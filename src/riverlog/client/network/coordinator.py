@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any, ClassVar, Final, TypeVar
 
-from riverlog.client.errors import Closed, KafkaError, TimedOut, failure
+from riverlog.client.errors import Closed, KafkaError, ProducerFenced, TimedOut, error_code, failure
 from riverlog.client.network.cluster import Broker, Cluster
 from riverlog.client.network.connection import Connection
 from riverlog.model.errors import ErrorCode
@@ -27,6 +27,9 @@ CONCURRENT_PAUSE_SECONDS: Final = 0.02
 
 MOVED: Final = frozenset(
     {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+)
+FENCED: Final = frozenset(
+    {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
 )
 
 
@@ -103,6 +106,19 @@ class TransactionCoordinator(Coordinator):
 
     KEY_TYPE = 1
     NOUN = "transactional id"
+
+    def check(
+        self, number: int, what: str, message: str | None = None, *, fenced: frozenset[ErrorCode] = FENCED
+    ) -> None:
+        """Raise what a code means; ProducerFenced where another has taken over the id."""
+        code = error_code(number)
+        if code is ErrorCode.NONE:
+            return
+        if code in MOVED:
+            self.moved()
+        if code in fenced:
+            raise ProducerFenced(self.name)
+        raise failure(number, f"{what} of the transactional id {self.name!r}", message)
 
 
 async def asking_again(cluster: Cluster, ask: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:

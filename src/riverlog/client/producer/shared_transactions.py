@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
 
 from riverlog.client.consumer.commits import CommittedOffset, by_topic
-from riverlog.client.errors import KafkaError, ProducerFenced, TimedOut, TransactionAborted, error_code, failure
+from riverlog.client.errors import KafkaError, TimedOut, TransactionAborted
 from riverlog.client.lifetime import Startable
 from riverlog.client.network.cluster import Cluster
-from riverlog.client.network.coordinator import MOVED, TransactionCoordinator, asking_again
+from riverlog.client.network.coordinator import FENCED, TransactionCoordinator, asking_again
 from riverlog.client.network.security import Security
 from riverlog.client.ports import Ports
 from riverlog.client.producer.deliveries import EncodedBatch
@@ -48,7 +48,8 @@ T = TypeVar("T")
 
 _LEAVE_SECONDS_MAX: Final = 1.0
 """How long a member that gives up waits for somebody to hear it."""
-_FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
+_FENCED: Final = FENCED - {ErrorCode.INVALID_PRODUCER_EPOCH}
+"""The epoch of the member that commits the offsets may be refused, and that is not the owner's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +184,7 @@ class SharedTransactions(Startable):
             await self._again(lambda: self._end(request))
         except KafkaError as problem:
             if problem.retriable:
-                raise TimedOut(
-                    f"it is not known yet whether batch {batch.number} of {self._transactional_id!r} is committed; "
-                    f"commit() may be called again: {problem.message}"
-                ) from problem
+                raise self._unknown(batch.number, "commit", problem) from problem
             self._in_doubt = None
             if problem.code is ErrorCode.TRANSACTION_ABORTABLE:
                 raise TransactionAborted(self._transactional_id, problem) from problem
@@ -208,10 +206,7 @@ class SharedTransactions(Startable):
             await self._again(lambda: self._end(commit))
         except KafkaError as problem:
             if problem.retriable:
-                raise TimedOut(
-                    f"it is not known yet whether batch {commit.batch} of {self._transactional_id!r} is committed; "
-                    f"abort() may be called again: {problem.message}"
-                ) from problem
+                raise self._unknown(commit.batch, "abort", problem) from problem
             self._in_doubt = None
             return
         self._in_doubt = None
@@ -219,6 +214,12 @@ class SharedTransactions(Startable):
             ErrorCode.INVALID_TXN_STATE,
             f"batch {commit.batch} of {self._transactional_id!r} is committed, though the answer to its commit was "
             "lost: nothing is left to abort, and nothing to write again",
+        )
+
+    def _unknown(self, batch: int, call: str, problem: KafkaError) -> TimedOut:
+        return TimedOut(
+            f"it is not known yet whether batch {batch} of {self._transactional_id!r} is committed; "
+            f"{call}() may be called again: {problem.message}"
         )
 
     async def _take_over(self) -> InitProducerIdResponse:
@@ -229,31 +230,22 @@ class SharedTransactions(Startable):
             producer_epoch=-1,
         )
         response: InitProducerIdResponse = await self._coordinator.ask(request)
-        self._check(response.error_code, "the right to write")
+        self._coordinator.check(response.error_code, "the right to write", fenced=_FENCED)
         return response
 
     async def _describe(self) -> DescribeBatchesResponse:
         request = DescribeBatchesRequest(self._transactional_id, self._incarnation)
         response: DescribeBatchesResponse = await self._coordinator.ask(request)
-        self._check(response.error_code, "the batches")
+        self._coordinator.check(response.error_code, "the batches", fenced=_FENCED)
         return response
 
     async def _end(self, request: EndTransactionRequest) -> None:
         response: EndTransactionResponse = await self._coordinator.ask(request)
-        self._check(response.error_code, f"the end of batch {request.batch}", response.error_message)
+        what = f"the end of batch {request.batch}"
+        self._coordinator.check(response.error_code, what, response.error_message, fenced=_FENCED)
 
     async def _again(self, ask: Callable[[], Awaitable[T]]) -> T:
         return await asking_again(self._cluster, ask, seconds=self._block_seconds)
-
-    def _check(self, number: int, what: str, message: str | None = None) -> None:
-        code = error_code(number)
-        if code is ErrorCode.NONE:
-            return
-        if code in MOVED:
-            self._coordinator.moved()
-        if code in _FENCED:
-            raise ProducerFenced(self._transactional_id)
-        raise failure(number, f"{what} of the transactional id {self._transactional_id!r}", message)
 
 
 class Member(Startable):
@@ -374,7 +366,7 @@ class _Part(Transactions):
 
     async def _join(self, request: JoinTransactionRequest) -> None:
         response: JoinTransactionResponse = await self._coordinator.ask(request)
-        self._check(response.error_code, f"a place in batch {request.batch}")
+        self._coordinator.check(response.error_code, f"a place in batch {request.batch}")
         if response.producer_id == NO_PRODUCER:
             return
         self._by_epoch = True

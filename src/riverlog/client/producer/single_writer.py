@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from riverlog.client.errors import Closed, KafkaError, ProducerFenced
+from riverlog.client.network.coordinator import FENCED
 from riverlog.client.producer.deliveries import EncodedBatch
 from riverlog.client.producer.producer import Producer
 from riverlog.client.producer.sender import Sender
-from riverlog.client.producer.transactions import FENCED, Idle, Transactions
+from riverlog.client.producer.transactions import Idle, Transactions
 from riverlog.model.ids import ProducerEpoch, ProducerId, TopicPartition
 from riverlog.model.transactions import PRODUCER_EPOCH_MAX
 from riverlog.records.record import BatchBuilder

@@ -14,16 +14,14 @@ Each has a transactional id of its own, so each is decided by itself: many of th
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from riverlog.client.errors import ProducerFenced, error_code, failure
 from riverlog.client.lifetime import Startable
 from riverlog.client.network.cluster import Cluster
-from riverlog.client.network.coordinator import MOVED, TransactionCoordinator, asking_again
+from riverlog.client.network.coordinator import TransactionCoordinator, asking_again
 from riverlog.client.network.security import Security
 from riverlog.client.ports import Ports
 from riverlog.client.producer.producer import Producer
 from riverlog.client.producer.sender import Sender
-from riverlog.client.producer.transactions import FENCED, Idle, Transactions, version_max
-from riverlog.model.errors import ErrorCode
+from riverlog.client.producer.transactions import Idle, Transactions, version_max
 from riverlog.wire.apis import ApiKey
 from riverlog.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
@@ -141,11 +139,4 @@ async def _end(coordinator: TransactionCoordinator, handed: HandedTransaction, *
         committed=committed,
     )
     response: EndTxnResponse = await coordinator.ask(request, version_max=version_max(ApiKey.END_TXN, connection))
-    code = error_code(response.error_code)
-    if code is ErrorCode.NONE:
-        return
-    if code in MOVED:
-        coordinator.moved()
-    if code in FENCED:
-        raise ProducerFenced(handed.transactional_id)
-    raise failure(response.error_code, f"the end of the transaction of {handed.transactional_id!r}")
+    coordinator.check(response.error_code, "the end of a transaction")

@@ -25,12 +25,10 @@ from riverlog.client.errors import (
     ProducerFenced,
     TimedOut,
     TransactionAborted,
-    error_code,
-    failure,
 )
 from riverlog.client.network.cluster import Cluster
 from riverlog.client.network.connection import Connection
-from riverlog.client.network.coordinator import MOVED, GroupCoordinator, TransactionCoordinator, asking_again
+from riverlog.client.network.coordinator import FENCED, GroupCoordinator, TransactionCoordinator, asking_again
 from riverlog.client.producer.sender import Sender
 from riverlog.model.errors import ErrorCode
 from riverlog.model.ids import NO_PRODUCER, NO_PRODUCER_EPOCH, ProducerEpoch, ProducerId, TopicPartition
@@ -58,9 +56,6 @@ _ADD_PARTITIONS_VERSION_MAX: Final = 3  # those above are for brokers
 _FIRST_INIT_THAT_GOES_ON: Final = 3
 _LAST_SECONDS_MAX: Final = 5.0
 """How long one who is being cancelled waits for an abort; without it the time-out of the transaction does the same."""
-FENCED: Final = frozenset(
-    {ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +325,7 @@ class Transactions:
                 f"transaction_timeout_ms={self._rules.timeout_ms} is not allowed: it must be above 0 and at most the "
                 "cluster's transaction.max.timeout.ms",
             )
-        self._check(response.error_code, "a producer id")
+        self._coordinator.check(response.error_code, "a producer id")
         self._write_as(response.producer_id, response.producer_epoch)
 
     async def _add_partitions(self, partitions: list[TopicPartition]) -> None:
@@ -349,7 +344,9 @@ class Transactions:
         )
         for topic in response.results_by_topic_v3_and_below:
             for entry in topic.results_by_partition:
-                self._check(entry.partition_error_code, f"{topic.name}-{entry.partition_index} in a transaction")
+                self._coordinator.check(
+                    entry.partition_error_code, f"{topic.name}-{entry.partition_index} in a transaction"
+                )
 
     async def _add_group(self, group: str) -> None:
         request = AddOffsetsToTxnRequest(
@@ -359,7 +356,7 @@ class Transactions:
             group_id=group,
         )
         response: AddOffsetsToTxnResponse = await self._coordinator.ask(request)
-        self._check(response.error_code, f"offsets of group {group!r} in a transaction")
+        self._coordinator.check(response.error_code, f"offsets of group {group!r} in a transaction")
 
     async def _send_offsets(
         self,
@@ -422,7 +419,7 @@ class Transactions:
         response: EndTxnResponse = await self._coordinator.ask(request, version_max=self._version_max(ApiKey.END_TXN))
         never_began = response.error_code == ErrorCode.INVALID_TXN_STATE and not committed and not self._by_epoch
         if not never_began:  # what should have opened it may not have arrived
-            self._check(response.error_code, "the end of a transaction")
+            self._coordinator.check(response.error_code, "the end of a transaction")
         if self._by_epoch:
             self._write_as(response.producer_id, response.producer_epoch)
         self._touched = False  # it is decided: should the next step fail, this one is not repeated
@@ -437,16 +434,6 @@ class Transactions:
 
     def _version_max(self, key: ApiKey) -> int | None:
         return None if self._by_epoch else _FIRST_BY_EPOCH[key] - 1
-
-    def _check(self, number: int, what: str) -> None:
-        code = error_code(number)
-        if code is ErrorCode.NONE:
-            return
-        if code in MOVED:
-            self._coordinator.moved()
-        if code in FENCED:
-            raise ProducerFenced(self.transactional_id)
-        raise failure(number, f"{what} of the transactional id {self.transactional_id!r}")
 
     def _lose(self, error: KafkaError) -> None:
         if not isinstance(self._state, Lost):

@@ -287,9 +287,15 @@ def producer_arguments(options: SinkOptions) -> dict[str, Any]:
 
 def shared_arguments(options: SinkOptions) -> dict[str, Any]:
     """Return the arguments of whoever owns a shared transaction."""
+    own = {"transaction_timeout_ms": options.timeout_ms, "block_ms_max": options.producer["block_ms_max"]}
+    return client_arguments(options) | own
+
+
+def client_arguments(options: SinkOptions) -> dict[str, Any]:
+    """Return the arguments of any other client."""
     client = {**CLIENT, **options.cluster.client}
     client.pop("retry_backoff_ms", None)
-    return client | {"transaction_timeout_ms": options.timeout_ms, "block_ms_max": options.producer["block_ms_max"]}
+    return client
 
 
 def first_partition(attempt: Attempt | StreamAttempt) -> int:

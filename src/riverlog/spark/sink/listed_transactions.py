@@ -8,19 +8,25 @@ and one whose time is up before its turn is lost, and that is reported.
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from riverlog.client.errors import KafkaError, ProducerFenced
 from riverlog.client.network.cluster import Cluster
 from riverlog.client.producer.shared_transactions import CommittedBatch
 from riverlog.client.producer.transaction_handover import AdoptingProducer, Ender, HandedTransaction, HandingProducer
 from riverlog.spark.refusal import SinkRefused
-from riverlog.spark.sink.commit_strategies import REPLACED, TaskCommitMessage, first_partition, producer_arguments
+from riverlog.spark.sink.commit_strategies import (
+    REPLACED,
+    TaskCommitMessage,
+    client_arguments,
+    first_partition,
+    producer_arguments,
+)
 from riverlog.spark.sink.counted_writes import check_same, what_is_written
-from riverlog.spark.sink.options import CLIENT, SinkOptions
+from riverlog.spark.sink.options import SinkOptions
 from riverlog.spark.sink.retries import started
 from riverlog.spark.sink.row_sender import send
-from riverlog.spark.sink.transaction_lists import ListedBatch, last_list, list_writer, write_list
+from riverlog.spark.sink.transaction_lists import ListedBatch, last_list, write_list
 from riverlog.spark.worker.attempt import Attempt, StreamAttempt
 
 if TYPE_CHECKING:
@@ -133,7 +139,7 @@ async def take_over(
     pipeline: str, owner: tuple[int, int], options: SinkOptions, *, is_one_of_several: bool = False
 ) -> ListedTransactions:
     """Finish what the driver before has listed, and return the strategy of this one."""
-    listed = await last_list(options.cluster.bootstrap, pipeline, _client(options))
+    listed = await last_list(options.cluster.bootstrap, pipeline, client_arguments(options))
     if listed is None:
         return ListedTransactions(pipeline, owner, is_one_of_several=is_one_of_several)
     if not listed.is_done:
@@ -160,7 +166,7 @@ async def _finish(producer: AdoptingProducer, pipeline: str, listed: ListedBatch
 async def _end_all(handed: Sequence[HandedTransaction], options: SinkOptions, *, committed: bool) -> None:
     """End all of them, also behind one that cannot be ended; raise the first problem."""
     turns = asyncio.Semaphore(_ENDS_AT_ONCE)
-    ending = Ender(options.cluster.bootstrap, **_client(options))
+    ending = Ender(options.cluster.bootstrap, **client_arguments(options))
     async with started(ending, seconds_max=options.patience_seconds) as ender:
 
         async def end(each: HandedTransaction) -> None:
@@ -174,10 +180,6 @@ async def _end_all(handed: Sequence[HandedTransaction], options: SinkOptions, *,
 
 
 def _writer(pipeline: str, owner: tuple[int, int], options: SinkOptions) -> AdoptingProducer:
-    return list_writer(options.cluster.bootstrap, pipeline, owner, _client(options))
-
-
-def _client(options: SinkOptions) -> dict[str, Any]:
-    client = {**CLIENT, **options.cluster.client}
-    client.pop("retry_backoff_ms", None)
-    return client
+    """Return who may write lists, in the name of the driver that took over last."""
+    client = client_arguments(options)
+    return AdoptingProducer(options.cluster.bootstrap, transactional_id=pipeline, producer=owner, **client)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, TypeVar
 
 from riverlog.client.errors import Unreachable
@@ -11,8 +11,6 @@ from riverlog.client.lifetime import Startable
 _PAUSE_SECONDS: Final = 0.2
 
 T = TypeVar("T")
-
-
 S = TypeVar("S", bound=Startable)
 
 
@@ -32,9 +30,6 @@ async def start_with_patience(start: Callable[[], Awaitable[T]], *, seconds_max:
 async def started(part: S, *, seconds_max: float) -> AsyncIterator[S]:
     """Use a part of the client within a block, once the cluster is reached."""
     await start_with_patience(part.start, seconds_max=seconds_max)
-    try:
+    async with AsyncExitStack() as ending:
+        ending.push_async_exit(part)
         yield part
-    except BaseException as error:
-        await part.__aexit__(type(error), error, error.__traceback__)
-        raise
-    await part.__aexit__(None, None, None)

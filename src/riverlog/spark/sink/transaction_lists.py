@@ -86,13 +86,6 @@ async def last_list(bootstrap: str, pipeline: str, client: dict[str, Any]) -> Li
         return None if found is None else ListedBatch.read(found)
 
 
-def list_writer(
-    bootstrap: str, pipeline: str, owner: tuple[int, int], client: dict[str, Any], **options: Any
-) -> AdoptingProducer:
-    """Return who may write lists, in the name of the driver that took over last."""
-    return AdoptingProducer(bootstrap, transactional_id=pipeline, producer=owner, **client, **options)
-
-
 async def write_list(producer: AdoptingProducer, pipeline: str, listed: ListedBatch) -> None:
     """Keep a list; ProducerFenced where another driver has taken over."""
     async with producer.transaction():

@@ -98,17 +98,20 @@ class BatchSink(_SinkWriter, DataSourceArrowWriter):
     @plainly
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
         """Write a task's rows, in the task."""
-        return self._write(iterator, this_attempt())
+        return self._write(iterator, self._attempt())
 
     @plainly
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Commit what the tasks wrote, in the driver."""
         if written := _written(messages):
-            self._chosen().commit(written, self._options)
+            written[0].strategy.commit(written, self._options)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Take back what the tasks wrote, in the driver."""
         self._chosen().abort(_written(messages), self._options)
+
+    def _attempt(self) -> Attempt | StreamAttempt:
+        return this_attempt()
 
 
 class StreamSink(_SinkWriter, DataSourceStreamArrowWriter):
@@ -133,27 +136,19 @@ class StreamSink(_SinkWriter, DataSourceStreamArrowWriter):
             written[0].strategy.abort(written, self._options)
 
 
-class StreamBatchSink(_SinkWriter, DataSourceArrowWriter):
+class StreamBatchSink(BatchSink):
     """Writes a batch of a query out of foreachBatch, perhaps as one of several writes of that batch."""
 
     _is_stream = True
     _is_one_of_several = True
 
-    @plainly
-    def write(self, iterator: "Iterator[pa.RecordBatch]") -> WriterCommitMessage:
-        """Write a task's rows, in the task."""
-        return self._write(iterator, this_stream_attempt(is_one_of_several=True))
-
-    @plainly
-    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Commit what the tasks wrote, in the driver."""
-        if written := _written(messages):
-            written[0].strategy.commit(written, self._options)
-
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Take back what the tasks wrote, in the driver."""
         if written := _written(messages):
             written[0].strategy.abort(written, self._options)
+
+    def _attempt(self) -> StreamAttempt:
+        return this_stream_attempt(is_one_of_several=True)
 
 
 def _written(messages: Sequence[WriterCommitMessage | None]) -> list[TaskCommitMessage]:
